@@ -1,0 +1,386 @@
+#include "count.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "simd.hpp"
+
+namespace truerank {
+namespace {
+
+// A block of scores, or of their keys, stays in the first-level cache while several truths pass over it.
+constexpr std::size_t kBlockBytes = 16384;
+constexpr std::size_t kLine = 64;
+// How far ahead of the reading a line is fetched: hardware prefetchers stop at every page.
+constexpr std::size_t kAheadBytes = 4096;
+// A column-major tile is this wide, so that its counters stay in the first-level cache.
+constexpr std::size_t kTileBytes = 4096;
+
+TRUERANK_INLINE void fetch(const void* start, std::size_t bytes) { __builtin_prefetch(static_cast<const char*>(start) + bytes); }
+
+// Vectors of `Bytes` bytes of scores, of their keys, of counters as wide as a score, and of masks (-1 or 0) as comparisons
+// give them.
+template <class T, int Bytes>
+struct Lanes {
+    using Counter = typename Integers<sizeof(T)>::Unsigned;
+    using Native = std::conditional_t<is_float16<T>, Key<T>, T>;
+    using Scores = typename Simd<Native, Bytes>::type;
+    using Keys = typename Simd<Key<T>, Bytes>::type;
+    using Masks = Keys;
+    using Counts = typename Simd<Counter, Bytes>::type;
+    static constexpr std::size_t size = Bytes / sizeof(T);
+    // A counter is emptied into 64 bits before it can overflow.
+    static constexpr std::size_t most = sizeof(T) == 1 ? 254 : sizeof(T) == 2 ? 65000 : std::size_t{1} << 30;
+
+    static TRUERANK_INLINE Keys load_keys(const T* scores) {
+        const Counts bits = *reinterpret_cast<const typename Simd<Counter, Bytes>::loose*>(scores);
+        if constexpr (has_nan<T>) {
+            const Counts sign = (Counts)((Masks)bits >> int(8 * sizeof(T) - 1));
+            const Counts magnitude = bits & (Counts{} + static_cast<Counter>(~Order<T>::top_bit));
+            return (Keys)((magnitude ^ sign) - sign + (Counts{} + Order<T>::shift()));
+        } else if constexpr (std::is_unsigned_v<T>) {
+            return (Keys)(bits ^ (Counts{} + Order<T>::top_bit));
+        } else {
+            return (Keys)bits;
+        }
+    }
+    static TRUERANK_INLINE Masks keys_nan(Keys keys) { return keys < Keys{} + Order<T>::bottom(); }
+
+    // Scores as the hardware compares them: 16-bit floats, which it does not, by their keys.
+    static TRUERANK_INLINE Scores load(const T* scores) {
+        if constexpr (is_float16<T>) {
+            return load_keys(scores);
+        } else {
+            return *reinterpret_cast<const typename Simd<T, Bytes>::loose*>(scores);
+        }
+    }
+    static TRUERANK_INLINE Scores spread(T score) {
+        if constexpr (is_float16<T>) {
+            return Scores{} + Order<T>::key(score);
+        } else {
+            return Scores{} + score;
+        }
+    }
+    static TRUERANK_INLINE Masks scores_nan(Scores scores) {
+        if constexpr (is_float16<T>) {
+            return keys_nan(scores);
+        } else {
+            return scores != scores;
+        }
+    }
+
+    // counts += 1 where the mask is set. AVX-512 has masked additions, which the condition asks for; elsewhere a mask is a
+    // vector of -1, and subtracting it is the shorter way.
+    static TRUERANK_INLINE void add(Counts& counts, Masks mask) {
+        if constexpr (Bytes == 64) {
+            counts = mask ? counts + (Counts{} + Counter{1}) : counts;
+        } else {
+            counts -= (Counts)mask;
+        }
+    }
+    static TRUERANK_INLINE std::int64_t sum(const Counts& counts) {
+        Counter lane[size];
+        std::memcpy(lane, &counts, Bytes);
+        std::int64_t total = 0;
+        for (std::size_t i = 0; i < size; ++i) total += static_cast<std::int64_t>(lane[i]);
+        return total;
+    }
+
+    static TRUERANK_INLINE Masks iota() {
+        Key<T> lane[size];
+        for (std::size_t i = 0; i < size; ++i) lane[i] = static_cast<Key<T>>(i);
+        Masks result;
+        std::memcpy(&result, lane, Bytes);
+        return result;
+    }
+    // Where the last n % size scores are read from, as one vector, and which lanes of it they are: the last full vector once more,
+    // less what was read; of fewer scores than a vector has, a copy.
+    static TRUERANK_INLINE const T* tail(const T* scores, std::size_t n, std::size_t rest, T (&copy)[size], Masks& valid) {
+        if (n >= size) {
+            valid = iota() >= (Masks{} + static_cast<Key<T>>(size - rest));
+            return scores + (n - size);
+        }
+        std::memset(copy, 0, sizeof copy);
+        std::memcpy(copy, scores, rest * sizeof(T));
+        valid = iota() < (Masks{} + static_cast<Key<T>>(rest));
+        return copy;
+    }
+};
+
+// One pass over the scores at the speed of memory: one truth, and the NaN; returns these.
+template <class T, int Bytes>
+TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T truth, Tally* tally) {
+    using L = Lanes<T, Bytes>;
+    constexpr std::size_t step = 2 * kLine / sizeof(T);
+    const typename L::Scores spread = L::spread(truth);
+    std::int64_t nans = 0;
+    std::size_t i = 0;
+    while (i < n) {
+        const std::size_t stop = i + std::min(n - i, L::most * L::size);
+        typename L::Counts above = {}, tied = {}, nan = {};
+        const auto take = [&](const T* from) __attribute__((always_inline)) {
+            const typename L::Scores part = L::load(from);
+            L::add(above, part > spread);
+            L::add(tied, part == spread);
+            if constexpr (has_nan<T>) L::add(nan, L::scores_nan(part));
+        };
+        for (; i + step <= stop; i += step) {
+            fetch(scores + i, kAheadBytes);
+            fetch(scores + i, kAheadBytes + kLine);
+#pragma GCC unroll 8
+            for (std::size_t u = 0; u < step; u += L::size) take(scores + i + u);
+        }
+        for (; i + L::size <= stop; i += L::size) take(scores + i);
+        if (i < stop && stop == n) {
+            typename L::Masks valid;
+            T copy[L::size];
+            const typename L::Scores part = L::load(L::tail(scores, n, n - i, copy, valid));
+            L::add(above, (part > spread) & valid);
+            L::add(tied, (part == spread) & valid);
+            if constexpr (has_nan<T>) L::add(nan, L::scores_nan(part) & valid);
+            i = n;
+        }
+        tally->above += L::sum(above);
+        tally->tied += L::sum(tied);
+        if constexpr (has_nan<T>) nans += L::sum(nan);
+    }
+    return nans;
+}
+
+// The keys of n scores, padded with the lowest key, which is above and tied with nothing but itself, to whole cache lines; returns
+// the number of NaN.
+template <class T, int Bytes>
+TRUERANK_INLINE std::int64_t keys_of(const T* scores, std::size_t n, Key<T>* keys) {
+    using L = Lanes<T, Bytes>;
+    typename L::Counts nan = {};
+    std::size_t i = 0;
+    for (; i + L::size <= n; i += L::size) {
+        const typename L::Keys part = L::load_keys(scores + i);
+        std::memcpy(keys + i, &part, Bytes);
+        if constexpr (has_nan<T>) L::add(nan, L::keys_nan(part));
+    }
+    std::int64_t nans = has_nan<T> ? L::sum(nan) : 0;
+    for (; i < n; ++i) {
+        keys[i] = Order<T>::key(scores[i]);
+        nans += Order<T>::is_nan(keys[i]) ? 1 : 0;
+    }
+    constexpr std::size_t whole = kLine / sizeof(T);
+    for (; i % whole != 0; ++i) keys[i] = std::numeric_limits<Key<T>>::min();
+    return nans;
+}
+
+// K truths against a block of keys (whole cache lines). Meanwhile `ahead`, the next block, comes in, `lines` lines for every
+// eight that are read, so that memory works while this computes.
+template <class T, int Bytes, int K>
+TRUERANK_INLINE void count_few(const Key<T>* keys, std::size_t n, const Key<T>* truths, Tally* tallies, const T* ahead,
+                               std::size_t lines) {
+    using L = Lanes<T, Bytes>;
+    constexpr std::size_t chunk = 8 * kLine / sizeof(T);
+    typename L::Keys truth[K] = {};
+    typename L::Counts above[K] = {}, tied[K] = {};
+    for (int j = 0; j < K; ++j) truth[j] = typename L::Keys{} + truths[j];
+    const char* next = reinterpret_cast<const char*>(ahead);
+    for (std::size_t i = 0; i < n; i += chunk) {
+        for (std::size_t line = 0; line < lines; ++line, next += kLine) fetch(next, 0);
+        const std::size_t stop = std::min(n, i + chunk);
+        for (std::size_t u = i; u < stop; u += L::size) {
+            const typename L::Keys part = *reinterpret_cast<const typename Simd<Key<T>, Bytes>::loose*>(keys + u);
+            for (int j = 0; j < K; ++j) {
+                L::add(above[j], part > truth[j]);
+                L::add(tied[j], part == truth[j]);
+            }
+        }
+    }
+    for (int j = 0; j < K; ++j) {
+        tallies[j].above += L::sum(above[j]);
+        tallies[j].tied += L::sum(tied[j]);
+    }
+}
+
+// Many sorted truths: each key is searched among them and entered in a histogram, below[p] for keys with just p truths below
+// them and equal[p] for those of them that equal truths[p]. Eight searches run side by side, since one waits for its own loads;
+// all have the same number of steps.
+template <class T>
+TRUERANK_INLINE void search(const Key<T>* keys, std::size_t n, const Key<T>* truths, std::size_t k, std::int64_t* below,
+                            std::int64_t* equal) {
+    constexpr std::size_t side = 8;
+    for (std::size_t i = 0; i < n; i += side) {
+        const Key<T>* key = keys + i;
+        std::size_t at[side] = {};
+        for (std::size_t length = k; length > 1;) {
+            const std::size_t half = length / 2;
+            for (std::size_t s = 0; s < side; ++s) at[s] += truths[at[s] + half - 1] < key[s] ? half : 0;
+            length -= half;
+        }
+        for (std::size_t s = 0; s < side; ++s) {
+            equal[at[s]] += truths[at[s]] == key[s] ? 1 : 0;
+            ++below[at[s] + (truths[at[s]] < key[s] ? 1 : 0)];
+        }
+    }
+}
+
+template <class T, int Bytes>
+TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, const Key<T>* truths, std::size_t k,
+                                                Tally* tallies, std::int64_t* scratch) {
+    constexpr std::size_t block = kBlockBytes / sizeof(T);
+    alignas(kLine) Key<T> keys[block];
+    std::int64_t* const below = scratch;
+    std::int64_t* const equal = scratch + k + 1;
+    const bool many = k >= search_from<T>;
+    if (many) std::fill_n(scratch, scratch_size<T>(k), 0);
+    std::int64_t nan = 0, padding = 0;
+    for (std::size_t i = 0; i < n; i += block) {
+        const std::size_t m = std::min(block, n - i);
+        nan += keys_of<T, Bytes>(scores + i, m, keys);
+        constexpr std::size_t whole = kLine / sizeof(T);
+        const std::size_t padded = (m + whole - 1) / whole * whole;
+        padding += static_cast<std::int64_t>(padded - m);
+        if (many) {
+            search<T>(keys, padded, truths, k, below, equal);
+            continue;
+        }
+        const T* ahead = scores + i + m;
+        const std::size_t lines = (8 + k / 4) / (k / 4 + 1);
+        std::size_t j = 0;
+        for (; j + 4 <= k; j += 4) count_few<T, Bytes, 4>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
+        if (k - j == 3) count_few<T, Bytes, 3>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
+        if (k - j == 2) count_few<T, Bytes, 2>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
+        if (k - j == 1) count_few<T, Bytes, 1>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
+    }
+    std::int64_t above = 0;
+    for (std::size_t j = k; many && j-- > 0;) {
+        above += below[j + 1];
+        tallies[j].above += above;
+        tallies[j].tied += equal[j];
+    }
+    // An integer truth may be the lowest key itself.
+    if (k > 0 && truths[0] == std::numeric_limits<Key<T>>::min()) tallies[0].tied -= padding;
+    return nan;
+}
+
+// Keys less the lowest number's, as unsigned integers: in ascending order the NaNs, which wrap round to the top, are never least.
+template <class T, int Bytes>
+TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {
+    using Counter = typename Order<T>::Bits;
+    constexpr std::size_t block = kBlockBytes / sizeof(T);
+    alignas(kLine) Key<T> keys[block];
+    for (std::size_t i = 0; i < n; i += block) {
+        const std::size_t m = std::min(block, n - i);
+        keys_of<T, Bytes>(scores + i, m, keys);
+        Key<T> found = *best;
+        if (ascending) {
+            Counter least = static_cast<Counter>(*best) - static_cast<Counter>(Order<T>::bottom());
+            for (std::size_t j = 0; j < m; ++j) {
+                const Counter lifted = static_cast<Counter>(static_cast<Counter>(keys[j]) - static_cast<Counter>(Order<T>::bottom()));
+                least = lifted < least ? lifted : least;
+            }
+            found = static_cast<Key<T>>(static_cast<Counter>(least + static_cast<Counter>(Order<T>::bottom())));
+        } else {
+            for (std::size_t j = 0; j < m; ++j) found = keys[j] > found ? keys[j] : found;
+        }
+        std::int64_t equal = 0;
+        for (std::size_t j = 0; j < m; ++j) equal += keys[j] == found ? 1 : 0;
+        *count = equal + (found == *best ? *count : 0);
+        *best = found;
+    }
+}
+
+template <class T>
+constexpr std::size_t kMaxLanes = kTileBytes / sizeof(T);
+
+template <class T, int Bytes>
+TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,
+                                        const T* truths, std::int64_t* above, std::int64_t* tied, std::int64_t* nan) {
+    using L = Lanes<T, Bytes>;
+    using Counts = typename L::Counts;
+    constexpr std::size_t side = 8;  // columns for one visit to a lane's counters
+    alignas(kLine) typename L::Counter counters[3][kMaxLanes<T>];
+    const auto visit = [&](const char* first, std::size_t width, std::size_t lane) __attribute__((always_inline)) {
+        const typename L::Scores truth = L::load(truths + lane);
+        Counts more, same, none;
+        std::memcpy(&more, counters[0] + lane, Bytes);
+        std::memcpy(&same, counters[1] + lane, Bytes);
+        std::memcpy(&none, counters[2] + lane, Bytes);
+#pragma GCC unroll 8
+        for (std::size_t c = 0; c < width; ++c) {
+            const char* at = first + static_cast<std::ptrdiff_t>(c) * stride + lane * sizeof(T);
+            __builtin_prefetch(at + static_cast<std::ptrdiff_t>(side) * stride);
+            const typename L::Scores part = L::load(reinterpret_cast<const T*>(at));
+            L::add(more, part > truth);
+            L::add(same, part == truth);
+            if constexpr (has_nan<T>) L::add(none, L::scores_nan(part));
+        }
+        std::memcpy(counters[0] + lane, &more, Bytes);
+        std::memcpy(counters[1] + lane, &same, Bytes);
+        std::memcpy(counters[2] + lane, &none, Bytes);
+    };
+    for (std::size_t begin = 0; begin < columns;) {
+        const std::size_t end = begin + std::min(columns - begin, L::most);
+        std::memset(counters, 0, sizeof counters);
+        const char* first = scores + static_cast<std::ptrdiff_t>(begin) * stride;
+        for (; begin + side <= end; begin += side, first += static_cast<std::ptrdiff_t>(side) * stride) {
+            for (std::size_t lane = 0; lane < lanes; lane += L::size) visit(first, side, lane);
+        }
+        for (; begin < end; ++begin, first += stride) {
+            for (std::size_t lane = 0; lane < lanes; lane += L::size) visit(first, 1, lane);
+        }
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+            above[lane] += static_cast<std::int64_t>(counters[0][lane]);
+            tied[lane] += static_cast<std::int64_t>(counters[1][lane]);
+            if (nan != nullptr) nan[lane] += static_cast<std::int64_t>(counters[2][lane]);
+        }
+    }
+}
+
+#define TRUERANK_WRAP(name, width, several, attribute)                                                                    \
+    namespace name {                                                                                                      \
+    template <class T>                                                                                                    \
+    attribute std::int64_t count_one(const T* scores, std::size_t n, T truth, Tally* tally) {                             \
+        return count_one_body<T, width>(scores, n, truth, tally);                                                         \
+    }                                                                                                                     \
+    template <class T>                                                                                                    \
+    attribute std::int64_t count_several(const T* scores, std::size_t n, const Key<T>* truths, std::size_t k,             \
+                                         Tally* tallies, std::int64_t* scratch) {                                         \
+        return count_several_body<T, width>(scores, n, truths, k, tallies, scratch);                                      \
+    }                                                                                                                     \
+    template <class T>                                                                                                    \
+    attribute void best(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {              \
+        best_body<T, width>(scores, n, ascending, best, count);                                                           \
+    }                                                                                                                     \
+    template <class T>                                                                                                    \
+    attribute void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,       \
+                                 const T* truths, std::int64_t* above, std::int64_t* tied, std::int64_t* nan) {           \
+        count_columns_body<T, width>(scores, stride, columns, lanes, truths, above, tied, nan);                           \
+    }                                                                                                                     \
+    }
+TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
+#undef TRUERANK_WRAP
+
+}  // namespace
+
+template <class T>
+const Kernels<T>& kernels() {
+    static constexpr Kernels<T> table[] = {
+#define TRUERANK_ROW(name, width, several, attribute)                                                   \
+    {name::count_one<T>, several::count_several<T>, name::best<T>, name::count_columns<T>, width / sizeof(T), \
+     kMaxLanes<T>},
+        TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
+#undef TRUERANK_ROW
+    };
+    return table[static_cast<int>(isa())];
+}
+
+template const Kernels<Half>& kernels<Half>();
+template const Kernels<BFloat16>& kernels<BFloat16>();
+template const Kernels<float>& kernels<float>();
+template const Kernels<double>& kernels<double>();
+template const Kernels<std::int8_t>& kernels<std::int8_t>();
+template const Kernels<std::int16_t>& kernels<std::int16_t>();
+template const Kernels<std::int32_t>& kernels<std::int32_t>();
+template const Kernels<std::int64_t>& kernels<std::int64_t>();
+template const Kernels<std::uint8_t>& kernels<std::uint8_t>();
+template const Kernels<std::uint16_t>& kernels<std::uint16_t>();
+template const Kernels<std::uint32_t>& kernels<std::uint32_t>();
+template const Kernels<std::uint64_t>& kernels<std::uint64_t>();
+
+}  // namespace truerank

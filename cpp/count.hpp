@@ -1,0 +1,138 @@
+// The counting kernels: blocks of scores against the true scores ("truths") of their tasks.
+//
+// They know no Python, no strides and no rules: contiguous, aligned scores in native byte order go in, integers come out.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace truerank {
+
+// The 16-bit floating-point formats, as the bits they are.
+struct Half {
+    std::uint16_t bits;
+};
+struct BFloat16 {
+    std::uint16_t bits;
+};
+
+template <std::size_t Size>
+struct Integers;
+template <>
+struct Integers<1> {
+    using Signed = std::int8_t;
+    using Unsigned = std::uint8_t;
+};
+template <>
+struct Integers<2> {
+    using Signed = std::int16_t;
+    using Unsigned = std::uint16_t;
+};
+template <>
+struct Integers<4> {
+    using Signed = std::int32_t;
+    using Unsigned = std::uint32_t;
+};
+template <>
+struct Integers<8> {
+    using Signed = std::int64_t;
+    using Unsigned = std::uint64_t;
+};
+
+template <class T>
+inline constexpr bool is_float16 = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <class T>
+inline constexpr bool has_nan = is_float16<T> || std::is_floating_point_v<T>;
+
+// The key of a score: a signed integer as wide as the score and in the same order. Sign and magnitude of a float become two's
+// complement, in which both zeros are one number, and a shift wraps the positive NaNs round to the bottom: every NaN has a
+// key below that of -inf, so that it is never above anything.
+template <class T>
+using Key = typename Integers<sizeof(T)>::Signed;
+
+template <class T>
+struct Order {
+    using Bits = typename Integers<sizeof(T)>::Unsigned;
+    static constexpr Bits top_bit = static_cast<Bits>(Bits{1} << (8 * sizeof(T) - 1));
+
+    // The bits of +inf: every larger magnitude is a NaN.
+    static constexpr Bits infinity() {
+        if constexpr (std::is_same_v<T, Half>) {
+            return 0x7c00;
+        } else if constexpr (std::is_same_v<T, BFloat16>) {
+            return 0x7f80;
+        } else {
+            return std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+        }
+    }
+    static constexpr Bits shift() { return static_cast<Bits>(top_bit - 1 - infinity()); }
+
+    static constexpr Key<T> key(T score) {
+        const Bits bits = std::bit_cast<Bits>(score);
+        if constexpr (has_nan<T>) {
+            const Bits magnitude = static_cast<Bits>(bits & static_cast<Bits>(~top_bit));
+            const Bits value = (bits & top_bit) != 0 ? static_cast<Bits>(Bits{0} - magnitude) : magnitude;
+            return static_cast<Key<T>>(static_cast<Bits>(value + shift()));
+        } else if constexpr (std::is_unsigned_v<T>) {
+            return static_cast<Key<T>>(static_cast<Bits>(bits ^ top_bit));
+        } else {
+            return score;
+        }
+    }
+    // The keys of the largest and the smallest score that is a number: for floats those of +inf and -inf.
+    static constexpr Key<T> top() { return std::numeric_limits<Key<T>>::max(); }
+    static constexpr Key<T> bottom() {
+        if constexpr (has_nan<T>) {
+            return static_cast<Key<T>>(static_cast<Bits>(shift() - infinity()));
+        } else {
+            return std::numeric_limits<Key<T>>::min();
+        }
+    }
+    static constexpr bool is_nan(Key<T> key) { return has_nan<T> && key < bottom(); }
+};
+
+// What one truth finds among scores: how many are above it, how many equal it.
+struct Tally {
+    std::int64_t above = 0;
+    std::int64_t tied = 0;
+};
+
+template <class T>
+struct Kernels {
+    // Adds to `tally` what the truth, not a NaN, finds among scores[0..n); returns how many of them are NaN.
+    std::int64_t (*count_one)(const T* scores, std::size_t n, T truth, Tally* tally);
+
+    // The same for k truths, given by their keys, sorted and distinct. `scratch` has room for scratch_size<T>(k) integers.
+    std::int64_t (*count_several)(const T* scores, std::size_t n, const Key<T>* truths, std::size_t k, Tally* tallies,
+                                  std::int64_t* scratch);
+
+    // Raises (or, ascending, lowers) `best`, a key, to that of the best score, and keeps count of the scores that equal it. Start
+    // from Order<T>::bottom() (or top()) and 0. A NaN is never best.
+    void (*best)(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count);
+
+    // `columns` columns, `stride` bytes apart, of `lanes` scores each: lane i is a row with the truth truths[i]. Adds to
+    // above[i], tied[i] and, unless it is null, nan[i]. `lanes` is a multiple of lane_multiple and at most max_lanes.
+    void (*count_columns)(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes, const T* truths,
+                          std::int64_t* above, std::int64_t* tied, std::int64_t* nan);
+    std::size_t lane_multiple;
+    std::size_t max_lanes;
+};
+
+// From so many truths on, searching each score among them is cheaper than comparing it with each: the wider the score, the
+// fewer comparisons an instruction makes.
+template <class T>
+inline constexpr std::size_t search_from = 512 / sizeof(T);
+
+template <class T>
+constexpr std::size_t scratch_size(std::size_t truths) {
+    return truths < search_from<T> ? 0 : 2 * truths + 2;
+}
+
+// The kernels of the instruction set chosen at start.
+template <class T>
+const Kernels<T>& kernels();
+
+}  // namespace truerank

@@ -1,0 +1,149 @@
+#include "parallel.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef __linux__
+#include <sched.h>
+#endif
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
+namespace truerank {
+namespace {
+
+// More threads than this serve no count, and OpenMP ends the process where the system refuses one.
+constexpr int kMostThreads = 256;
+
+std::atomic<bool> forked{false};
+std::atomic<int> busy{0};
+
+// Processors that the control group allows, in whole ones, rounded up; a large number without a limit. Read once.
+int group_limit() {
+    static const int limit = [] {
+        long long quota = -1, period = 0;
+        if (std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r")) {
+            if (std::fscanf(file, "%lld %lld", &quota, &period) != 2) quota = -1;
+            std::fclose(file);
+        } else {
+            const auto read = [](const char* path, long long& value) {
+                if (std::FILE* v1 = std::fopen(path, "r")) {
+                    if (std::fscanf(v1, "%lld", &value) != 1) value = -1;
+                    std::fclose(v1);
+                }
+            };
+            read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota);
+            read("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period);
+        }
+        if (quota <= 0 || period <= 0) return kMostThreads;
+        return static_cast<int>(std::clamp<long long>((quota + period - 1) / period, 1, kMostThreads));
+    }();
+    return limit;
+}
+
+int affinity_limit() {
+#ifdef __linux__
+    cpu_set_t set;
+    // The call fails where there are more processors than the set has room for: then there is no small limit.
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+    return kMostThreads;
+#else
+    const unsigned n = std::thread::hardware_concurrency();
+    return n == 0 ? 1 : static_cast<int>(n);
+#endif
+}
+
+}  // namespace
+
+bool has_openmp() {
+#ifdef _OPENMP
+    return true;
+#else
+    return false;
+#endif
+}
+
+int default_threads() {
+#ifdef _OPENMP
+    return std::clamp(std::min({omp_get_max_threads(), affinity_limit(), group_limit()}), 1, kMostThreads);
+#else
+    return 1;
+#endif
+}
+
+void guard_forks() {
+#ifndef _WIN32
+    pthread_atfork(nullptr, nullptr, [] {
+        forked.store(true, std::memory_order_relaxed);
+        busy.store(0, std::memory_order_relaxed);
+    });
+#endif
+}
+
+bool Stop::asked(bool caller) {
+    if (flag_.load(std::memory_order_relaxed)) return true;
+    if (!caller || interrupted_ == nullptr) return false;
+    const Clock::time_point now = Clock::now();
+    if (now - last_ < std::chrono::milliseconds(50)) return false;
+    last_ = now;
+    if (!interrupted_()) return false;
+    was_interrupted_ = true;
+    ask();
+    return true;
+}
+
+Team::Team(int wanted, std::int64_t pieces) : size_(1), held_(0) {
+    const int useful = static_cast<int>(std::min<std::int64_t>(pieces, kMostThreads));
+    if (useful <= 1 || wanted == 1 || !has_openmp() || forked.load(std::memory_order_relaxed)) return;
+    const int free = default_threads() - busy.load(std::memory_order_relaxed);
+    size_ = std::clamp(wanted > 0 ? wanted : free, 1, useful);
+    held_ = size_;
+    busy.fetch_add(held_, std::memory_order_relaxed);
+}
+
+Team::~Team() {
+    if (held_ > 0) busy.fetch_sub(held_, std::memory_order_relaxed);
+}
+
+void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), const Work& work) {
+    Stop stop(interrupted);
+    std::atomic<std::int64_t> next{0};
+    std::exception_ptr failure;
+    std::mutex mutex;
+    const auto run = [&](int worker) {
+        while (!stop.asked(worker == 0)) {
+            const std::int64_t piece = next.fetch_add(1, std::memory_order_relaxed);
+            if (piece >= pieces) return;
+            try {
+                work(piece, worker, stop);
+            } catch (...) {
+                const std::lock_guard<std::mutex> lock(mutex);
+                if (!failure) failure = std::current_exception();
+                stop.ask();
+            }
+        }
+    };
+#ifdef _OPENMP
+    if (team.size() > 1) {
+        // Pieces are handed out one by one from a counter: OpenMP may give fewer threads than were asked for. Its thread 0
+        // is the caller's.
+#pragma omp parallel num_threads(team.size())
+        run(omp_get_thread_num());
+    } else {
+        run(0);
+    }
+#else
+    run(0);
+#endif
+    if (failure) std::rethrow_exception(failure);
+    if (stop.interrupted()) throw Interrupted{};
+}
+
+}  // namespace truerank

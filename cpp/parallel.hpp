@@ -1,0 +1,64 @@
+// Threads: how many, what a fork leaves of them, and how a long count is stopped.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+namespace truerank {
+
+// Pieces of size b that a needs.
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
+
+bool has_openmp();
+
+// Threads for one call that has the machine to itself: what OpenMP would take (OMP_NUM_THREADS), but no more than the processor
+// affinity and the control group allow.
+int default_threads();
+
+// Called once, when the extension is loaded: OpenMP's threads do not survive a fork, and a child that waits for them waits
+// for ever, so that children count serially.
+void guard_forks();
+
+// Thrown on the calling thread where `interrupted` said yes.
+struct Interrupted {};
+
+// Asked between pieces of work: is it to stop?
+class Stop {
+public:
+    explicit Stop(bool (*interrupted)()) : interrupted_(interrupted) {}
+    // `caller`: asked by the thread that made the call, the only one that may ask Python, and does twenty times a second.
+    bool asked(bool caller);
+    void ask() { flag_.store(true, std::memory_order_relaxed); }
+    bool interrupted() const { return was_interrupted_; }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    bool (*interrupted_)();
+    std::atomic<bool> flag_{false};
+    bool was_interrupted_ = false;  // written by the calling thread alone
+    Clock::time_point last_ = Clock::now();
+};
+
+// The threads of one call: `wanted`, or, where that is 0, the default less what other calls hold at the moment, so that calls
+// from several Python threads share the processors. Never more than there are pieces of work.
+class Team {
+public:
+    Team(int wanted, std::int64_t pieces);
+    ~Team();
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+    int size() const { return size_; }
+
+private:
+    int size_;
+    int held_;
+};
+
+// Calls work(piece, worker, stop) for every piece in [0, pieces), in any order, on the team's threads; worker < team.size(). The first
+// exception of a piece stops the rest and is thrown here, as is Interrupted.
+using Work = std::function<void(std::int64_t piece, int worker, Stop& stop)>;
+void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), const Work& work);
+
+}  // namespace truerank

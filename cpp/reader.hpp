@@ -1,0 +1,76 @@
+// Reads scores of type T wherever they lie: one at a time, in place, or copied to a buffer a block at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "rank.hpp"
+
+namespace truerank {
+
+template <class T>
+class Reader {
+public:
+    explicit Reader(const Scores& scores) : scores_(scores) {
+        const auto fits = [](std::ptrdiff_t bytes) { return bytes % static_cast<std::ptrdiff_t>(alignof(T)) == 0; };
+        plain_ = !scores.swapped && fits(scores.row_stride) && fits(scores.column_stride) &&
+                 reinterpret_cast<std::uintptr_t>(scores.data) % alignof(T) == 0;
+    }
+
+    // Aligned and in native byte order.
+    bool plain() const { return plain_; }
+    bool contiguous_rows() const { return plain_ && scores_.column_stride == size; }
+    bool contiguous_columns() const { return plain_ && scores_.row_stride == size && scores_.column_stride > size; }
+    // The scores of a column lie closer together than those of a row.
+    bool column_major() const { return std::abs(scores_.row_stride) < std::abs(scores_.column_stride); }
+
+    const char* at(std::int64_t row, std::int64_t column) const {
+        return scores_.data + row * scores_.row_stride + column * scores_.column_stride;
+    }
+    const T* in_place(std::int64_t row, std::int64_t column) const { return reinterpret_cast<const T*>(at(row, column)); }
+
+    T load(std::int64_t row, std::int64_t column) const { return load(at(row, column)); }
+
+    // out[i * width + j] = the score of row rows[i] and column columns(j), for i < n and j < width.
+    template <class Columns>
+    void pack(const std::int64_t* rows, std::int64_t n, std::int64_t width, const Columns& columns, T* out) const {
+        if (plain_) {
+            pack(rows, n, width, columns, out, [](const char* from) { return *reinterpret_cast<const T*>(from); });
+        } else {
+            pack(rows, n, width, columns, out, [this](const char* from) { return load(from); });
+        }
+    }
+
+private:
+    static constexpr std::ptrdiff_t size = static_cast<std::ptrdiff_t>(sizeof(T));
+
+    T load(const char* from) const {
+        unsigned char bytes[sizeof(T)];
+        std::memcpy(bytes, from, sizeof(T));
+        if (scores_.swapped) std::reverse(bytes, bytes + sizeof(T));
+        T value;
+        std::memcpy(&value, bytes, sizeof(T));
+        return value;
+    }
+
+    template <class Columns, class Load>
+    void pack(const std::int64_t* rows, std::int64_t n, std::int64_t width, const Columns& columns, T* out,
+              const Load& load) const {
+        if (n == 1) {
+            const char* row = at(rows[0], 0);
+            for (std::int64_t j = 0; j < width; ++j) out[j] = load(row + columns(j) * scores_.column_stride);
+            return;
+        }
+        for (std::int64_t j = 0; j < width; ++j) {
+            const char* column = at(0, columns(j));
+            for (std::int64_t i = 0; i < n; ++i) out[i * width + j] = load(column + rows[i] * scores_.row_stride);
+        }
+    }
+
+    const Scores& scores_;
+    bool plain_;
+};
+
+}  // namespace truerank

@@ -1,0 +1,124 @@
+"""Scores as they come: any array-like becomes a view that the core can read, without a copy."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+DTYPES = (
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+)
+# 16-bit floats also travel as the integers that have their bits.
+_CARRIERS = {"bfloat16": ("int16", "uint16"), "float16": ("int16", "uint16")}
+
+
+class Scores(NamedTuple):
+    """A score matrix: the array (rows, columns), the name of its dtype, and its byte order."""
+
+    array: npt.NDArray[Any]
+    dtype: str
+    swapped: bool
+
+
+def as_scores(value: object, dtype: object = None) -> Scores:
+    """View scores as a matrix that the core can read.
+
+    Parameters
+    ----------
+    value : array_like, shape (rows, columns) or (columns,)
+        An array, or anything with `__array__`, the buffer protocol or DLPack; torch CPU tensors.
+    dtype : str or dtype, optional
+        What raw 16-bit scores are, "bfloat16" or "float16"; else the dtype that is expected.
+
+    Raises
+    ------
+    TypeError
+        For scores that are no numbers of a supported dtype, and where `dtype` names another.
+    ValueError
+        For scores that are neither a matrix nor a single row.
+    """
+    array, found = _as_array(value)
+    name = found or _name_of(array.dtype)
+    if dtype is not None:
+        wanted = _wanted(dtype)
+        raw = name.startswith("void") and array.dtype.itemsize == _itemsize(wanted)
+        if raw or name in _CARRIERS.get(wanted, ()):
+            name = wanted
+        elif name != wanted:
+            raise TypeError(f"dtype: scores of dtype {array.dtype} cannot be taken as {wanted}")
+    if name not in DTYPES:
+        hint = '; dtype="bfloat16" says that they are bfloat16' if name == "void16" else ""
+        raise TypeError(f"scores: expected one of {', '.join(DTYPES)}, got dtype {array.dtype}{hint}")
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            "scores: expected a matrix (rows, columns) or a single row (columns,), "
+            f"got shape {array.shape}"
+        )
+    return Scores(array, name, not array.dtype.isnative)
+
+
+def _as_array(value: object) -> tuple[npt.NDArray[Any], str | None]:
+    """An array over the same memory, and the name of its dtype where numpy has none for it."""
+    if type(value) is np.ndarray:
+        return value, None
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("scores: expected plain scores, got a masked array; give a filter instead")
+    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
+        return _from_torch(value)
+    if hasattr(value, "tocsr"):
+        raise TypeError(f"scores: expected dense scores, got {type(value).__name__}")
+    foreign = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
+    if hasattr(value, "__dlpack__") and not any(hasattr(value, name) for name in foreign):
+        return np.from_dlpack(value), None
+    try:
+        return np.asarray(value), None
+    except ValueError as error:
+        raise ValueError(f"scores: expected a matrix of numbers, got {error}") from None
+
+
+def _from_torch(tensor: Any) -> tuple[npt.NDArray[Any], str | None]:
+    torch = sys.modules["torch"]
+    if tensor.device.type != "cpu":
+        raise TypeError(f"scores: expected a tensor on the CPU, got one on {tensor.device}")
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy(), "bfloat16"
+    return tensor.numpy(), None
+
+
+def _name_of(dtype: np.dtype[Any]) -> str:
+    # A structured dtype is called "void" with its size, too.
+    return dtype.name if dtype.names is None and dtype.subdtype is None else "struct"
+
+
+def _wanted(dtype: object) -> str:
+    if isinstance(dtype, str):
+        name = dtype
+    else:
+        try:
+            name = np.dtype(dtype).name  # type: ignore[call-overload]
+        except TypeError:
+            name = str(dtype).removeprefix("torch.")
+    if name not in DTYPES:
+        raise TypeError(f"dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
+    return name
+
+
+def _itemsize(name: str) -> int:
+    return int(name.lstrip("abcdefghijklmnopqrstuvwxyz")) // 8

@@ -1,0 +1,245 @@
+"""Selections of candidates: filters, which leave columns out, and candidates, which let them in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from . import _core
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .arrays import IntArray
+
+_LARGEST = np.iinfo(np.int64).max
+
+
+class Selection(NamedTuple):
+    """Lists of columns as the core reads them, each sorted and without repeats."""
+
+    indptr: IntArray
+    indices: npt.NDArray[Any]  # int32 or int64
+    lists: IntArray | None
+    shared: bool
+
+
+def as_integers(name: str, value: object) -> IntArray:
+    """Copy integers of any dtype and shape to int64; what lies above 2**63 - 1 becomes that."""
+    array = np.asarray(value)
+    if array.size == 0 and isinstance(value, (list, tuple)):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        got = type(value).__name__ if array.dtype.kind in "OUS" else f"dtype {array.dtype}"
+        raise TypeError(f"{name}: expected integers, got {got}")
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        array = np.minimum(array, np.uint64(_LARGEST))
+    return np.array(array, dtype=np.int64, order="C")
+
+
+def first_outside(values: IntArray, bound: int) -> int:
+    """The position of the first value outside of [0, bound), or -1."""
+    # As unsigned integers, negative ones are larger than any bound.
+    if values.size == 0 or int(values.view(np.uint64).max()) < bound:
+        return -1
+    return int(np.argmax((values < 0) | (values >= bound)))
+
+
+def as_selection(name: str, value: object, tasks: int, columns: int) -> Selection | None:
+    """Check a filter or candidates in any of the accepted forms.
+
+    Parameters
+    ----------
+    name : {"filter", "candidates"}
+        The argument; only candidates may be one list shared by all tasks.
+    value : None, (indptr, indices), (indptr, indices, lists), sparse matrix, or index lists
+        As in `rank`.
+    tasks, columns : int
+        How many lists there must be, and the bound of their indices.
+
+    Returns
+    -------
+    Selection or None
+
+    Raises
+    ------
+    TypeError
+        For an unknown form, or indices that are no integers.
+    ValueError
+        For lengths that do not fit, and indices out of range.
+    """
+    if value is None:
+        return None
+    selection = _parse(name, value, tasks, columns)
+    lists = 1 if selection.shared else tasks
+    if selection.lists is not None:
+        lists = len(selection.indptr) - 1
+        if len(selection.lists) != tasks:
+            raise ValueError(
+                f"{name}: expected lists of length {tasks}, one for each task, "
+                f"got {len(selection.lists)}"
+            )
+        wrong = first_outside(selection.lists, lists)
+        if wrong >= 0:
+            raise ValueError(
+                f"{name}: expected lists from 0 to {lists - 1}, got {selection.lists[wrong]} "
+                f"for task {wrong}"
+            )
+    _check_indptr(name, selection, lists)
+    outside, is_sorted = _core.check_lists(selection.indptr, selection.indices, columns)
+    if outside >= 0:
+        of = int(np.searchsorted(selection.indptr, outside, side="right")) - 1
+        where = "" if selection.shared else f" in list {of}"
+        raise ValueError(
+            f"{name}: expected indices from 0 to {columns - 1}, got {selection.indices[outside]}{where}"
+        )
+    return selection if is_sorted else _sorted(selection)
+
+
+def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
+    """Turn padded index lists into the (indptr, indices) pair that `rank` takes.
+
+    Parameters
+    ----------
+    x : array_like of int, shape (tasks, width)
+        One list of columns per row; entries equal to `pad` are none.
+    pad : int, default -1
+        The value that fills short rows. It may stand anywhere in a row.
+
+    Returns
+    -------
+    indptr : ndarray of int64, shape (tasks + 1,)
+    indices : ndarray of int64, shape (entries,)
+        The entries of row i are ``indices[indptr[i]:indptr[i + 1]]``, in their order.
+
+    Raises
+    ------
+    TypeError
+        If `x` or `pad` are no integers.
+    ValueError
+        If `x` is not two-dimensional.
+
+    Examples
+    --------
+    >>> indptr, indices = csr_from_padded([[4, 2, -1], [-1, -1, -1], [7, -1, -1]])
+    >>> indptr
+    array([0, 2, 2, 3])
+    >>> indices
+    array([4, 2, 7])
+    """
+    array = as_integers("x", x)
+    if isinstance(pad, bool) or not isinstance(pad, (int, np.integer)):
+        raise TypeError(f"pad: expected an integer, got {type(pad).__name__}")
+    if array.ndim != 2:
+        raise ValueError(f"x: expected a matrix (tasks, width), got shape {array.shape}")
+    keep = array != pad
+    indptr = np.zeros(len(array) + 1, dtype=np.int64)
+    np.cumsum(keep.sum(axis=1), out=indptr[1:])
+    return indptr, array[keep]
+
+
+def _parse(name: str, value: Any, tasks: int, columns: int) -> Selection:
+    if hasattr(value, "tocsr"):
+        if value.shape != (tasks, columns):
+            raise ValueError(
+                f"{name}: expected a sparse matrix of shape {(tasks, columns)}, got {value.shape}"
+            )
+        csr = value.tocsr()
+        return Selection(as_integers(name, csr.indptr), _indices(name, csr.indices), None, False)
+    if isinstance(value, tuple):
+        if len(value) not in (2, 3):
+            raise ValueError(
+                f"{name}: expected (indptr, indices) or (indptr, indices, lists), "
+                f"got {len(value)} members"
+            )
+        lists = as_integers(f"{name}: lists", value[2]) if len(value) == 3 else None
+        for part, array in zip(("indptr", "indices", "lists"), value, strict=False):
+            if np.ndim(array) != 1:
+                raise ValueError(f"{name}: expected a 1-D {part}, got shape {np.shape(array)}")
+        indptr = as_integers(f"{name}: indptr", value[0])
+        return Selection(indptr, _indices(f"{name}: indices", value[1]), lists, False)
+    if isinstance(value, np.ndarray) or not isinstance(value, Sequence) or isinstance(value, str):
+        return _parse_array(name, np.asarray(value), tasks)
+    if name == "candidates" and _is_flat(value) and (value or tasks):
+        return _shared(name, value)
+    return _parse_lists(name, value, tasks)
+
+
+def _parse_array(name: str, array: npt.NDArray[Any], tasks: int) -> Selection:
+    if array.dtype == np.bool_ and array.ndim == 2:
+        raise TypeError(f"{name}: expected indices, got a mask; scipy.sparse.csr_array(mask) has them")
+    if array.ndim == 1 and name == "candidates":
+        return _shared(name, array)
+    if array.ndim != 2:
+        raise TypeError(
+            f"{name}: expected (indptr, indices), a sparse matrix or index lists, got "
+            + (f"an array of shape {array.shape}" if array.dtype.kind != "O" else "an object")
+        )
+    if len(array) != tasks:
+        raise ValueError(f"{name}: expected {tasks} lists, one for each task, got {len(array)}")
+    indptr = np.arange(tasks + 1, dtype=np.int64) * array.shape[1]
+    return Selection(indptr, _indices(name, array.reshape(-1)), None, False)
+
+
+def _parse_lists(name: str, value: Sequence[Any], tasks: int) -> Selection:
+    if len(value) != tasks:
+        raise ValueError(f"{name}: expected {tasks} index lists, one for each task, got {len(value)}")
+    lists = [as_integers(f"{name}: list {i}", item) for i, item in enumerate(value)]
+    for i, item in enumerate(lists):
+        if item.ndim != 1:
+            raise ValueError(f"{name}: expected a 1-D list {i}, got shape {item.shape}")
+    indptr = np.zeros(tasks + 1, dtype=np.int64)
+    np.cumsum([len(item) for item in lists], out=indptr[1:])
+    indices = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
+    return Selection(indptr, indices, None, False)
+
+
+def _shared(name: str, value: object) -> Selection:
+    indices = _indices(name, value)
+    return Selection(np.array([0, len(indices)], dtype=np.int64), indices, None, True)
+
+
+def _is_flat(value: Sequence[Any]) -> bool:
+    return all(isinstance(item, (int, np.integer)) for item in value)
+
+
+def _indices(name: str, value: object) -> npt.NDArray[Any]:
+    """Native, contiguous int32 or int64, without a copy where they are that."""
+    array = np.asarray(value)
+    if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
+        return np.require(array, requirements="CA")
+    return as_integers(name, value)
+
+
+def _check_indptr(name: str, selection: Selection, lists: int) -> None:
+    indptr, entries = selection.indptr, len(selection.indices)
+    if len(indptr) != lists + 1 or lists < 0:
+        raise ValueError(
+            f"{name}: expected an indptr of length {lists + 1} (tasks + 1), got {len(indptr)}"
+        )
+    if indptr[0] != 0 or indptr[-1] != entries:
+        raise ValueError(
+            f"{name}: expected an indptr from 0 to {entries}, the number of indices, "
+            f"got {indptr[0]} to {indptr[-1]}"
+        )
+    steps = np.diff(indptr)
+    if steps.size and int(steps.min()) < 0:
+        raise ValueError(
+            f"{name}: expected an indptr that never falls, got one that falls "
+            f"after position {int(np.argmax(steps < 0))}"
+        )
+
+
+def _sorted(selection: Selection) -> Selection:
+    """Every list sorted and without repeats."""
+    indptr, indices, lists, shared = selection
+    of = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((indices, of))
+    indices = indices[order]
+    keep = np.ones(len(indices), dtype=bool)
+    keep[1:] = (indices[1:] != indices[:-1]) | (of[1:] != of[:-1])
+    clean = np.zeros_like(indptr)
+    np.cumsum(np.bincount(of[keep], minlength=len(indptr) - 1), out=clean[1:])
+    return Selection(clean, indices[keep], lists, shared)
