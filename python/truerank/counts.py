@@ -1,0 +1,117 @@
+"""The integers of ranked tasks, checked against one another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .arrays import integers, weights
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .arrays import FloatArray, IntArray
+
+COUNTS = ("above", "tied", "candidates")
+
+
+class Audit(NamedTuple):
+    """What a count with `audit=True` saw in each task; int64 arrays of shape (n,), read-only.
+
+    Attributes
+    ----------
+    nan, inf : ndarray
+        Candidates whose score is NaN, or infinite.
+    at_best : ndarray
+        Candidates that share the best score of the task.
+    """
+
+    nan: IntArray
+    inf: IntArray
+    at_best: IntArray
+
+
+def checked_counts(
+    above: object, tied: object, candidates: object, *, copy: bool = True
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Check the three counts of every task against one another, and give them as read-only int64.
+
+    Examples
+    --------
+    >>> checked_counts([3], [2], 10)
+    (array([3]), array([2]), array([10]))
+    """
+    above = integers("above", above, copy=copy)
+    n = len(above)
+    tied = integers("tied", tied, length=n, copy=copy)
+    shared: Any = candidates
+    if not isinstance(shared, (list, tuple)) and np.ndim(shared) == 0:
+        candidates = np.repeat(integers("candidates", np.reshape(shared, 1)), n)
+    candidates = integers("candidates", candidates, length=n, copy=copy)
+    _check("above", above, above < 0, ">= 0")
+    _check("tied", tied, tied < 1, ">= 1, for the true candidate ties with itself")
+    _check("candidates", candidates, candidates < 1, ">= 1")
+    wrong = tied > candidates - above  # a sum could overflow
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise ValueError(
+            f"candidates: expected >= above + tied, got {candidates[i]} candidates for above "
+            f"{above[i]} and tied {tied[i]} at position {i}"
+        )
+    return above, tied, candidates
+
+
+def checked_audit(value: object, length: int, *, copy: bool = True) -> Audit:
+    """Check audit counts: three arrays of integers >= 0, one for each task.
+
+    Examples
+    --------
+    >>> checked_audit([[0], [0], [1]], 1)
+    Audit(nan=array([0]), inf=array([0]), at_best=array([1]))
+    """
+    if not isinstance(value, (tuple, list)) or len(value) != 3:
+        raise TypeError(f"audit: expected an Audit or three arrays, got {type(value).__name__}")
+    arrays = []
+    for name, counts in zip(Audit._fields, value, strict=True):
+        array = integers(f"audit.{name}", counts, length=length, copy=copy)
+        _check(f"audit.{name}", array, array < 0, ">= 0")
+        arrays.append(array)
+    return Audit(*arrays)
+
+
+def _check(name: str, array: IntArray, wrong: npt.NDArray[np.bool_], expected: str) -> None:
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise ValueError(f"{name}: expected integers {expected}; got {array[i]} at position {i}")
+
+
+def task_weights(value: object, length: int) -> FloatArray:
+    array = weights(value, length=length)
+    if length and not array.any():
+        raise ValueError("weights: expected at least one above 0, got only 0")
+    return array
+
+
+def positions(index: object, n: int) -> npt.NDArray[Any]:
+    """A mask or an integer array that numpy will take as meant."""
+    if isinstance(index, (bool, np.bool_, str, bytes, tuple, float)) or index is None:
+        raise TypeError(
+            f"index: expected a slice, mask, integers or an int, got {type(index).__name__}"
+        )
+    array = np.asarray(index)
+    if array.size == 0 and isinstance(index, list):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iub":
+        raise TypeError(f"index: expected integers or booleans, got dtype {array.dtype}")
+    if array.ndim > 1:
+        raise IndexError(f"index: expected one dimension, got shape {array.shape}")
+    if array.dtype.kind == "b":
+        if array.shape != (n,):
+            raise IndexError(f"index: expected a mask of {n} booleans, got shape {array.shape}")
+        return array
+    array = array.reshape(-1)
+    wrong = (array < -n) | (array >= n) if array.dtype.kind == "i" else array >= n
+    if wrong.any():
+        raise IndexError(f"index: {array[wrong.argmax()]} is out of range for {n} tasks")
+    return array

@@ -1,0 +1,92 @@
+"""Facts about ranks that belong beside every metric: how many tasks and ties, what they do."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from .metrics.keys import ALL_SIDES
+
+if TYPE_CHECKING:
+    from .reporting import Report
+
+SPREAD_METRICS = ("mr", "mrr", "hits@1", "hits@10")
+
+
+class Summary(NamedTuple):
+    """Facts about the ranks of a report that belong beside its metrics; weights do not enter.
+
+    Attributes
+    ----------
+    tasks : int
+        The number of tasks.
+    sides : dict of str to int
+        The number of tasks by side; empty without labels of sides.
+    candidates_min, candidates_max : int
+        The range of the number of candidates; 0 without tasks.
+    tied_tasks : int
+        Tasks whose true candidate ties with another one.
+    tied_share : float
+        tied_tasks / tasks; nan without tasks.
+    largest_tie, mean_tie : int, float
+        Candidates in a tie, the true one included, at most and on average over the tied
+        tasks; 1 and nan where no task ties.
+    spread : dict of str to float
+        By metric, the optimistic value minus the pessimistic one, over all sides.
+    audit : dict of str to int, or None
+        Of a count with `audit=True`: candidates that are `nan` and `inf` over all tasks, and the
+        largest number of candidates at a task's best score, `at_best`.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> tr.report(tr.Ranks([0, 3], [1, 2], 10)).summary.tied_share
+    0.5
+    """
+
+    tasks: int
+    sides: dict[str, int]
+    candidates_min: int
+    candidates_max: int
+    tied_tasks: int
+    tied_share: float
+    largest_tie: int
+    mean_tie: float
+    spread: dict[str, float]
+    audit: dict[str, int] | None
+
+
+def summarise(report: Report) -> Summary:
+    """Gather the facts of a report's ranks.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> summarise(tr.report(tr.Ranks([0, 3], [1, 2], 10))).tied_tasks
+    1
+    """
+    ranks, n = report.ranks, len(report.ranks)
+    ties = ranks.tied[ranks.tied > 1]
+    prefix = "" if report.sides[0] == ALL_SIDES else f"{report.sides[0]}."
+    audit = None
+    if ranks.audit is not None:
+        audit = {
+            "nan": int(ranks.audit.nan.sum()),
+            "inf": int(ranks.audit.inf.sum()),
+            "at_best": int(ranks.audit.at_best.max(initial=0)),
+        }
+    return Summary(
+        tasks=n,
+        sides={side: report.tasks(side) for side in report.sides if side != ALL_SIDES},
+        candidates_min=int(ranks.candidates.min()) if n else 0,
+        candidates_max=int(ranks.candidates.max()) if n else 0,
+        tied_tasks=len(ties),
+        tied_share=len(ties) / n if n else math.nan,
+        largest_tie=int(ties.max(initial=1)),
+        mean_tie=float(ties.mean()) if len(ties) else math.nan,
+        spread={
+            name: report[f"{prefix}optimistic.{name}"] - report[f"{prefix}pessimistic.{name}"]
+            for name in SPREAD_METRICS
+        },
+        audit=audit,
+    )

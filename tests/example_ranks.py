@@ -1,0 +1,65 @@
+"""Ranks for the tests of what is made from ranks: one by hand, and any at all by hypothesis."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from truerank import Protocol, Ranks
+
+NAMES = st.text(max_size=6)  # any text at all: zeros, surrogate-free Unicode, nothing
+PROTOCOLS = st.builds(
+    Protocol,
+    filter=st.lists(st.sampled_from(["train", "valid", "test", "|"]), max_size=3),
+    candidates=st.sampled_from(["all", "selection"]),
+    sampled=st.booleans(),
+    nan=st.sampled_from(["raise", "worst", "omit"]),
+    split=st.none() | st.just("test"),
+    order=st.sampled_from(["descending", "ascending"]),
+    dtype=st.none() | st.just("float32"),
+    files=st.lists(st.just("scores.npy"), max_size=1),
+)
+
+
+def everything() -> Ranks:
+    """Four tasks with every optional part."""
+    return Ranks(
+        [0, 3, 2**40, 1],
+        [1, 2, 5, 4],
+        [10, 10, 2**41, 5],
+        weights=[1.0, 0.0, 0.25, 3.0],
+        side=["head", "tail", "tail", "head"],
+        group=["likes", "knows", "likes", "likes\0"],
+        queries=[7, 8, -1, 2**62],
+        targets=np.arange(4),
+        audit=([0, 1, 0, 2], [0, 0, 3, 0], [1, 1, 1, 4]),
+        protocol=Protocol(
+            filter=("train", "valid"), split="test", dtype="float32", files=["s.npy"]
+        ),
+    )
+
+
+@st.composite
+def any_ranks(draw: st.DrawFn, optional: dict[str, bool] | None = None) -> Ranks:
+    """Ranks of 0 to 12 tasks; `optional` says which optional parts there must be."""
+    n = draw(st.integers(0, 12))
+    counts = npst.arrays(np.int64, n, elements=st.integers(0, 2**30) | st.integers(0, 3))
+    above, more, below = draw(counts), draw(counts), draw(counts)
+    weights = npst.arrays(np.float64, n, elements=st.floats(0.125, 1e6))
+    codes = npst.arrays(np.int64, n, elements=st.integers(0, 2))
+    named = st.tuples(codes, st.lists(NAMES, min_size=3, max_size=3, unique=True))
+    parts = {
+        "weights": weights,
+        "side": st.tuples(codes, st.permutations(["head", "tail", "relation"])),
+        "group": named,
+        "queries": npst.arrays(np.int64, n),
+        "audit": st.tuples(counts, counts, counts),
+    }
+    given = {
+        name: draw(part)
+        for name, part in parts.items()
+        if (draw(st.booleans()) if optional is None else optional.get(name))
+    }
+    protocol = draw(PROTOCOLS) if optional is None else Protocol()
+    return Ranks(above, more + 1, above + more + 1 + below, **given, protocol=protocol)
