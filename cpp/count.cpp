@@ -9,7 +9,9 @@ namespace truerank {
 namespace {
 
 // A block of scores, or of their keys, stays in the first-level cache while several truths pass over it.
-constexpr std::size_t kBlockBytes = 16384;
+// Of 8-bit scores it is as long as their 8-bit counters allow in the narrowest vectors.
+template <class T>
+constexpr std::size_t kBlock = sizeof(T) == 1 ? 4032 : 16384 / sizeof(T);
 constexpr std::size_t kLine = 64;
 // How far ahead of the reading a line is fetched: hardware prefetchers stop at every page.
 constexpr std::size_t kAheadBytes = 4096;
@@ -44,7 +46,8 @@ struct Lanes {
             return (Keys)bits;
         }
     }
-    static TRUERANK_INLINE Masks keys_nan(Keys keys) { return keys < Keys{} + Order<T>::bottom(); }
+    static TRUERANK_INLINE Keys spread_key(Key<T> key) { return Keys{} + key; }
+    static TRUERANK_INLINE Masks keys_nan(Keys keys) { return keys < spread_key(Order<T>::bottom()); }
 
     // Scores as the hardware compares them: 16-bit floats, which it does not, by their keys.
     static TRUERANK_INLINE Scores load(const T* scores) {
@@ -56,7 +59,7 @@ struct Lanes {
     }
     static TRUERANK_INLINE Scores spread(T score) {
         if constexpr (is_float16<T>) {
-            return Scores{} + Order<T>::key(score);
+            return spread_key(Order<T>::key(score));
         } else {
             return Scores{} + score;
         }
@@ -176,9 +179,12 @@ TRUERANK_INLINE void count_few(const Key<T>* keys, std::size_t n, const Key<T>* 
                                std::size_t lines) {
     using L = Lanes<T, Bytes>;
     constexpr std::size_t chunk = 8 * kLine / sizeof(T);
-    typename L::Keys truth[K] = {};
-    typename L::Counts above[K] = {}, tied[K] = {};
-    for (int j = 0; j < K; ++j) truth[j] = typename L::Keys{} + truths[j];
+    typename L::Keys truth[K];
+    typename L::Counts above[K], tied[K];
+    for (int j = 0; j < K; ++j) {
+        truth[j] = L::spread_key(truths[j]);
+        above[j] = tied[j] = typename L::Counts{};
+    }
     const char* next = reinterpret_cast<const char*>(ahead);
     for (std::size_t i = 0; i < n; i += chunk) {
         for (std::size_t line = 0; line < lines; ++line, next += kLine) fetch(next, 0);
@@ -222,7 +228,7 @@ TRUERANK_INLINE void search(const Key<T>* keys, std::size_t n, const Key<T>* tru
 template <class T, int Bytes>
 TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, const Key<T>* truths, std::size_t k,
                                                 Tally* tallies, std::int64_t* scratch) {
-    constexpr std::size_t block = kBlockBytes / sizeof(T);
+    constexpr std::size_t block = kBlock<T>;
     alignas(kLine) Key<T> keys[block];
     std::int64_t* const below = scratch;
     std::int64_t* const equal = scratch + k + 1;
@@ -262,7 +268,7 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
 template <class T, int Bytes>
 TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {
     using Counter = typename Order<T>::Bits;
-    constexpr std::size_t block = kBlockBytes / sizeof(T);
+    constexpr std::size_t block = kBlock<T>;
     alignas(kLine) Key<T> keys[block];
     for (std::size_t i = 0; i < n; i += block) {
         const std::size_t m = std::min(block, n - i);

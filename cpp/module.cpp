@@ -166,6 +166,26 @@ std::pair<std::int64_t, bool> check_lists(const Int64Array& indptr, const py::ar
     return {check.first_outside, check.sorted};
 }
 
+// The lists sorted and without repeats, as new arrays.
+py::tuple sorted_lists(const Int64Array& indptr, const py::array& indices) {
+    const truerank::Selection lists = lists_of(indptr, indices);
+    py::array copy = indices.attr("copy")();
+    Int64Array clean(indptr.size());
+    std::int64_t* const ends = clean.mutable_data();
+    char* const data = static_cast<char*>(copy.mutable_data());
+    const auto size = static_cast<std::int64_t>(copy.itemsize());
+    without_gil([&] {
+        truerank::sort_lists(lists, data, ends + 1, interrupted);
+        ends[0] = 0;
+        for (std::int64_t list = 0; list < lists.size; ++list) {
+            const std::int64_t length = ends[list + 1];
+            std::memmove(data + ends[list] * size, data + lists.indptr[list] * size, static_cast<std::size_t>(length * size));
+            ends[list + 1] = ends[list] + length;
+        }
+    });
+    return py::make_tuple(clean, copy[py::slice(0, ends[lists.size], 1)]);
+}
+
 std::string joined(const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -200,4 +220,6 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
           py::arg("threads"), "Counts: above, tied, candidates (and, audited, nan, inf, at_best), and the fault or None.");
     m.def("check_lists", &check_lists, py::arg("indptr"), py::arg("indices"), py::arg("bound"),
           "The position of the first index outside of [0, bound), or -1, and whether all lists are sorted and distinct.");
+    m.def("sorted_lists", &sorted_lists, py::arg("indptr"), py::arg("indices"),
+          "New indptr and indices: every list sorted and without repeats.");
 }

@@ -22,6 +22,9 @@ namespace {
 // More threads than this serve no count, and OpenMP ends the process where the system refuses one.
 constexpr int kMostThreads = 256;
 
+// Some 20 microseconds of counting.
+constexpr std::int64_t kWorkBetweenLooks = 1 << 16;
+
 std::atomic<bool> forked{false};
 std::atomic<int> busy{0};
 
@@ -87,9 +90,12 @@ void guard_forks() {
 #endif
 }
 
-bool Stop::asked(bool caller) {
+bool Stop::asked(bool caller, std::int64_t work) {
     if (flag_.load(std::memory_order_relaxed)) return true;
     if (!caller || interrupted_ == nullptr) return false;
+    work_ += work;
+    if (work_ < kWorkBetweenLooks) return false;
+    work_ = 0;
     const Clock::time_point now = Clock::now();
     if (now - last_ < std::chrono::milliseconds(50)) return false;
     last_ = now;
@@ -118,7 +124,7 @@ void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), 
     std::exception_ptr failure;
     std::mutex mutex;
     const auto run = [&](int worker) {
-        while (!stop.asked(worker == 0)) {
+        while (!stop.asked(worker == 0, kWorkBetweenLooks / 4)) {
             const std::int64_t piece = next.fetch_add(1, std::memory_order_relaxed);
             if (piece >= pieces) return;
             try {

@@ -24,12 +24,13 @@ void guard_forks();
 // Thrown on the calling thread where `interrupted` said yes.
 struct Interrupted {};
 
-// Asked between pieces of work: is it to stop?
+// Asked between pieces of work: are they to stop?
 class Stop {
 public:
     explicit Stop(bool (*interrupted)()) : interrupted_(interrupted) {}
-    // `caller`: asked by the thread that made the call, the only one that may ask Python, and does twenty times a second.
-    bool asked(bool caller);
+    // `caller`: asked by the thread that made the call, the only one that may ask Python, and does twenty times a second. `work`: the
+    // scores read since it last asked; few of them are not worth a look at the clock.
+    bool asked(bool caller, std::int64_t work);
     void ask() { flag_.store(true, std::memory_order_relaxed); }
     bool interrupted() const { return was_interrupted_; }
 
@@ -37,7 +38,9 @@ private:
     using Clock = std::chrono::steady_clock;
     bool (*interrupted_)();
     std::atomic<bool> flag_{false};
-    bool was_interrupted_ = false;  // written by the calling thread alone
+    // Of the calling thread alone.
+    bool was_interrupted_ = false;
+    std::int64_t work_ = 0;
     Clock::time_point last_ = Clock::now();
 };
 

@@ -1,10 +1,10 @@
 #include "rank.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <mutex>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "count.hpp"
@@ -50,21 +50,20 @@ struct Plan {
 // The distinct truths of tasks that read one row, and what they find there.
 template <class T>
 struct Truths {
-    T first;                     // the truth, where there is but one
-    std::vector<Key<T>> own;     // of every task
-    std::vector<Key<T>> keys;    // sorted and distinct, without NaN
-    std::vector<Tally> tallies;  // of every key
+    static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+    T first;                           // the truth, where there is but one
+    std::vector<std::size_t> slots;    // of every task, in keys and tallies; none: its truth is a NaN
+    std::vector<Key<T>> keys;          // sorted and distinct, without NaN
+    std::vector<Tally> tallies;        // of every key
     std::vector<std::int64_t> scratch;
+    std::vector<std::pair<Key<T>, std::size_t>> sorting;
     std::int64_t nan, at_best;
     Key<T> best;
 
-    Tally of(Key<T> key) const {
-        if (Order<T>::is_nan(key)) return {};
-        return tallies[static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin())];
-    }
-    std::int64_t inf() const {
-        return has_nan<T> ? of(Order<T>::top()).tied + of(Order<T>::bottom()).tied : 0;
-    }
+    // What task t of those gathered found.
+    Tally of(std::size_t t) const { return slots[t] == none ? Tally{} : tallies[slots[t]]; }
+    std::int64_t inf() const { return has_nan<T> ? tallies.front().tied + tallies.back().tied : 0; }
 };
 
 template <class T>
@@ -87,7 +86,9 @@ private:
         std::vector<T> layer;
         std::vector<std::int64_t> lanes;
         Fault fault;
-        std::function<bool()> stopped;
+        Stop* stop;
+        bool caller;
+        bool stopped(std::int64_t work) { return stop->asked(caller, work); }
     };
 
     std::int64_t row(std::int64_t task) const { return tasks_.rows == nullptr ? task : tasks_.rows[task]; }
@@ -215,30 +216,44 @@ std::int64_t Ranker<T>::first_group_from(std::int64_t wanted) const {
     return low;
 }
 
+// Reads the truths of the tasks. An audit looks for the infinities among the scores, too: the lowest and the highest key.
 template <class T>
 void Ranker<T>::gather(Ids ids, Truths<T>& truths) const {
-    truths.own.resize(ids.size());
+    truths.slots.resize(ids.size());
     truths.keys.clear();
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        truths.first = truth(ids[i]);
-        truths.own[i] = Order<T>::key(truths.first);
-        if (!Order<T>::is_nan(truths.own[i])) truths.keys.push_back(truths.own[i]);
-    }
-    if (counts_.audit() && has_nan<T>) truths.keys.insert(truths.keys.end(), {Order<T>::bottom(), Order<T>::top()});
-    if (truths.keys.size() > 1) {
-        std::sort(truths.keys.begin(), truths.keys.end());
-        truths.keys.erase(std::unique(truths.keys.begin(), truths.keys.end()), truths.keys.end());
+    truths.nan = truths.at_best = 0;
+    truths.best = rules_.ascending ? Order<T>::top() : Order<T>::bottom();
+    if (ids.size() == 1 && !counts_.audit()) {
+        truths.first = truth(ids[0]);
+        const Key<T> key = Order<T>::key(truths.first);
+        if (!Order<T>::is_nan(key)) truths.keys.push_back(key);
+        truths.slots[0] = truths.keys.empty() ? truths.none : 0;
+    } else {
+        auto& sorting = truths.sorting;
+        sorting.clear();
+        for (std::size_t t = 0; t < ids.size(); ++t) {
+            const Key<T> key = Order<T>::key(truth(ids[t]));
+            truths.slots[t] = truths.none;
+            if (!Order<T>::is_nan(key)) sorting.emplace_back(key, t);
+        }
+        if (counts_.audit()) {
+            sorting.emplace_back(Order<T>::bottom(), truths.none);
+            sorting.emplace_back(Order<T>::top(), truths.none);
+        }
+        std::sort(sorting.begin(), sorting.end());
+        for (const auto& [key, t] : sorting) {
+            if (truths.keys.empty() || truths.keys.back() != key) truths.keys.push_back(key);
+            if (t != truths.none) truths.slots[t] = truths.keys.size() - 1;
+        }
     }
     truths.tallies.assign(truths.keys.size(), Tally{});
     truths.scratch.resize(scratch_size<T>(truths.keys.size()));
-    truths.nan = truths.at_best = 0;
-    truths.best = rules_.ascending ? Order<T>::top() : Order<T>::bottom();
 }
 
 template <class T>
 void Ranker<T>::count(const T* scores, std::int64_t n, Truths<T>& truths) const {
     const auto size = static_cast<std::size_t>(n);
-    if (truths.keys.size() == 1 && truths.own.size() == 1) {
+    if (truths.keys.size() == 1 && truths.slots.size() == 1 && !counts_.audit()) {
         truths.nan += kernels_.count_one(scores, size, truths.first, truths.tallies.data());
     } else {
         truths.nan += kernels_.count_several(scores, size, truths.keys.data(), truths.keys.size(), truths.tallies.data(),
@@ -253,7 +268,7 @@ void Ranker<T>::count_packed(Worker& worker, Ids rows, std::int64_t n, const Col
     const auto height = static_cast<std::int64_t>(rows.size());
     const std::int64_t block = std::max<std::int64_t>(64, kPackBytes / static_cast<std::int64_t>(sizeof(T)) / height);
     worker.pack.resize(static_cast<std::size_t>(height * std::min(block, n)));
-    for (std::int64_t begin = 0; begin < n && !worker.stopped(); begin += block) {
+    for (std::int64_t begin = 0; begin < n && !worker.stopped(height * std::min(block, n)); begin += block) {
         const std::int64_t width = std::min(block, n - begin);
         reader_.pack(rows.data(), height, width, [&](std::int64_t j) { return columns(begin + j); }, worker.pack.data());
         for (std::int64_t i = 0; i < height; ++i) {
@@ -322,7 +337,7 @@ void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std:
         const Ids ids = group(first + static_cast<std::int64_t>(i));
         const Truths<T>& truths = worker.tile[i];
         for (std::size_t t = 0; t < ids.size(); ++t) {
-            add(ids[t], truths.of(truths.own[t]), truths.nan, whole);
+            add(ids[t], truths.of(t), truths.nan, whole);
             if (counts_.audit()) add_audit(ids[t], truths);
         }
     }
@@ -331,7 +346,7 @@ void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std:
 template <class T>
 void Ranker<T>::scan_rows(Worker& worker, const Plan& plan, std::int64_t first, std::int64_t last, std::int64_t begin,
                           std::int64_t end, bool whole) {
-    for (std::int64_t g = first; g < last && !worker.stopped(); g += plan.tile) {
+    for (std::int64_t g = first; g < last && !worker.stopped(plan.tile * (end - begin)); g += plan.tile) {
         const std::int64_t next = std::min(last, g + plan.tile);
         const bool own = candidates_ && !candidates_.shared;
         scan(worker, g, next, begin, own ? candidates_of(group(g)[0]) : end, whole);
@@ -419,13 +434,13 @@ bool Ranker<T>::lists(const Selection& selection, std::int64_t task, std::int64_
 
 template <class T>
 void Ranker<T>::finish(Worker& worker, std::int64_t first, std::int64_t last) {
-    for (std::int64_t g = first; g < last && !worker.stopped(); ++g) {
+    for (std::int64_t g = first; g < last && !worker.stopped(1); ++g) {
         const Ids ids = group(g);
         if (!filter_) {
             for (const std::int64_t task : ids) settle(worker, task, candidates_of(task));
             continue;
         }
-        for (std::size_t i = 0; i < ids.size() && !worker.stopped();) {
+        for (std::size_t i = 0; i < ids.size() && !worker.stopped(1);) {
             const std::int64_t list = filter_.list(ids[i]);
             std::size_t j = i + 1;
             while (j < ids.size() && filter_.list(ids[j]) == list) ++j;
@@ -466,14 +481,14 @@ void Ranker<T>::remove(Worker& worker, Ids ids, std::int64_t list) {
     count_packed(worker, one_row, n, removed, &found);
     for (std::size_t t = 0; t < ids.size(); ++t) {
         const std::int64_t task = ids[t];
-        const Key<T> key = found.own[t];
         const bool kept = lists(filter_, task, tasks_.targets[task]);  // in the filter, and yet a candidate
-        const bool nan = Order<T>::is_nan(key);
-        const Tally tally = found.of(key);
+        const bool nan = found.slots[t] == found.none;
+        const Tally tally = found.of(t);
         counts_.above[task] -= tally.above;
         counts_.tied[task] -= tally.tied - (kept && !nan);
         if (has_nan<T>) nan_[static_cast<std::size_t>(task)] -= found.nan - (kept && nan);
         if (counts_.audit()) {
+            const Key<T> key = Order<T>::key(truth(task));
             const bool inf = has_nan<T> && (key == Order<T>::top() || key == Order<T>::bottom());
             const Key<T> best = best_[static_cast<std::size_t>(task)];
             counts_.inf[task] -= found.inf() - (kept && inf);
@@ -551,7 +566,8 @@ Fault Ranker<T>::run(int threads, bool (*interrupted)()) {
     const bool whole = plan.segments == 1;
     parallel_for(team, plan.pieces, interrupted, [&](std::int64_t piece, int id, Stop& stop) {
         Worker& worker = workers[static_cast<std::size_t>(id)];
-        worker.stopped = [&stop, id] { return stop.asked(id == 0); };
+        worker.stop = &stop;
+        worker.caller = id == 0;
         const std::int64_t begin = piece % plan.segments * plan.segment;
         const std::int64_t end = std::min(plan.length, begin + plan.segment);
         const std::int64_t first = piece / plan.segments * plan.step;
@@ -565,7 +581,8 @@ Fault Ranker<T>::run(int threads, bool (*interrupted)()) {
         const std::int64_t some = 64;
         parallel_for(team, divide_up(groups(), some), interrupted, [&](std::int64_t piece, int id, Stop& stop) {
             Worker& worker = workers[static_cast<std::size_t>(id)];
-            worker.stopped = [&stop, id] { return stop.asked(id == 0); };
+            worker.stop = &stop;
+        worker.caller = id == 0;
             finish(worker, piece * some, std::min(groups(), (piece + 1) * some));
         });
     }

@@ -22,7 +22,7 @@ public:
     // Aligned and in native byte order.
     bool plain() const { return plain_; }
     bool contiguous_rows() const { return plain_ && scores_.column_stride == size; }
-    bool contiguous_columns() const { return plain_ && scores_.row_stride == size && scores_.column_stride > size; }
+    bool contiguous_columns() const { return plain_ && scores_.row_stride == size && std::abs(scores_.column_stride) > size; }
     // The scores of a column lie closer together than those of a row.
     bool column_major() const { return std::abs(scores_.row_stride) < std::abs(scores_.column_stride); }
 

@@ -49,7 +49,29 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
     return result;
 }
 
+template <class Index>
+void sort(const Selection& lists, Index* indices, std::int64_t* lengths, bool (*interrupted)()) {
+    constexpr std::int64_t some = 256;  // lists to a piece
+    const Team team(lists.entries * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : 0, divide_up(lists.size, some));
+    parallel_for(team, divide_up(lists.size, some), interrupted, [&](std::int64_t piece, int, Stop&) {
+        for (std::int64_t list = piece * some; list < std::min(lists.size, (piece + 1) * some); ++list) {
+            Index* const first = indices + lists.indptr[list];
+            Index* const last = indices + lists.indptr[list + 1];
+            if (!std::is_sorted(first, last)) std::sort(first, last);
+            lengths[list] = std::unique(first, last) - first;
+        }
+    });
+}
+
 }  // namespace
+
+void sort_lists(const Selection& lists, void* indices, std::int64_t* lengths, bool (*interrupted)()) {
+    if (lists.wide) {
+        sort(lists, static_cast<std::int64_t*>(indices), lengths, interrupted);
+    } else {
+        sort(lists, static_cast<std::int32_t*>(indices), lengths, interrupted);
+    }
+}
 
 ListCheck check_lists(const Selection& lists, std::int64_t bound, bool (*interrupted)()) {
     return lists.wide ? check(lists, static_cast<const std::int64_t*>(lists.indices), bound, interrupted)

@@ -33,4 +33,7 @@ struct ListCheck {
 };
 ListCheck check_lists(const Selection& lists, std::int64_t bound, bool (*interrupted)());
 
+// Sorts every list of `indices`, which is ours, and moves its distinct indices to its front; lengths[i] says how many they are.
+void sort_lists(const Selection& lists, void* indices, std::int64_t* lengths, bool (*interrupted)());
+
 }  // namespace truerank

@@ -1,5 +1,7 @@
 """The compiled core. Its functions are the package's own: they may change at any time."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -25,7 +27,10 @@ def rank(
     nan: str,
     audit: bool,
     threads: int,
-) -> tuple[object, ...]: ...
+) -> tuple[Any, ...]: ...
 def check_lists(
     indptr: _Int64, indices: npt.NDArray[np.int32] | _Int64, bound: int
 ) -> tuple[int, bool]: ...
+def sorted_lists(
+    indptr: _Int64, indices: npt.NDArray[np.int32] | _Int64
+) -> tuple[_Int64, npt.NDArray[np.int32] | _Int64]: ...

@@ -26,8 +26,8 @@ class Selection(NamedTuple):
     shared: bool
 
 
-def as_integers(name: str, value: object) -> IntArray:
-    """Copy integers of any dtype and shape to int64; what lies above 2**63 - 1 becomes that."""
+def as_integers(name: str, value: object, *, copy: bool = True) -> IntArray:
+    """Give integers of any dtype and shape as int64; what lies above 2**63 - 1 becomes that."""
     array = np.asarray(value)
     if array.size == 0 and isinstance(value, (list, tuple)):
         array = array.astype(np.int64)
@@ -36,7 +36,7 @@ def as_integers(name: str, value: object) -> IntArray:
         raise TypeError(f"{name}: expected integers, got {got}")
     if array.dtype.kind == "u" and array.dtype.itemsize == 8:
         array = np.minimum(array, np.uint64(_LARGEST))
-    return np.array(array, dtype=np.int64, order="C")
+    return array.astype(np.int64, order="C", copy=copy)
 
 
 def first_outside(values: IntArray, bound: int) -> int:
@@ -95,7 +95,10 @@ def as_selection(name: str, value: object, tasks: int, columns: int) -> Selectio
         raise ValueError(
             f"{name}: expected indices from 0 to {columns - 1}, got {selection.indices[outside]}{where}"
         )
-    return selection if is_sorted else _sorted(selection)
+    if is_sorted:
+        return selection
+    indptr, indices = _core.sorted_lists(selection.indptr, selection.indices)
+    return Selection(indptr, indices, selection.lists, selection.shared)
 
 
 def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
@@ -186,7 +189,7 @@ def _parse_array(name: str, array: npt.NDArray[Any], tasks: int) -> Selection:
 def _parse_lists(name: str, value: Sequence[Any], tasks: int) -> Selection:
     if len(value) != tasks:
         raise ValueError(f"{name}: expected {tasks} index lists, one for each task, got {len(value)}")
-    lists = [as_integers(f"{name}: list {i}", item) for i, item in enumerate(value)]
+    lists = [as_integers(f"{name}: list {i}", item, copy=False) for i, item in enumerate(value)]
     for i, item in enumerate(lists):
         if item.ndim != 1:
             raise ValueError(f"{name}: expected a 1-D list {i}, got shape {item.shape}")
@@ -210,7 +213,7 @@ def _indices(name: str, value: object) -> npt.NDArray[Any]:
     array = np.asarray(value)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
         return np.require(array, requirements="CA")
-    return as_integers(name, value)
+    return as_integers(name, array if array.size else value)
 
 
 def _check_indptr(name: str, selection: Selection, lists: int) -> None:
@@ -230,16 +233,3 @@ def _check_indptr(name: str, selection: Selection, lists: int) -> None:
             f"{name}: expected an indptr that never falls, got one that falls "
             f"after position {int(np.argmax(steps < 0))}"
         )
-
-
-def _sorted(selection: Selection) -> Selection:
-    """Every list sorted and without repeats."""
-    indptr, indices, lists, shared = selection
-    of = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    order = np.lexsort((indices, of))
-    indices = indices[order]
-    keep = np.ones(len(indices), dtype=bool)
-    keep[1:] = (indices[1:] != indices[:-1]) | (of[1:] != of[:-1])
-    clean = np.zeros_like(indptr)
-    np.cumsum(np.bincount(of[keep], minlength=len(indptr) - 1), out=clean[1:])
-    return Selection(clean, indices[keep], lists, shared)
