@@ -1,0 +1,155 @@
+"""What the command line draws: the tables of a report and of the demonstration."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from .demo import KINDS, METRICS, Demo
+from .reporting import DEFAULT_KINDS, DEFAULT_METRICS, Report
+
+
+def grid(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table whose first column holds names and whose others hold numbers.
+
+    Parameters
+    ----------
+    console
+        Where it will be printed: without lines if that is not a terminal.
+    columns, rows
+        The heading, and the cells of each row.
+
+    Returns
+    -------
+    rich.table.Table
+
+    Examples
+    --------
+    >>> console = Console(width=40)
+    >>> console.print(grid(console, ["metric", "value"], [["mr", "4.5"]]))
+    metric  value
+    mr        4.5
+    """
+    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="right" if index else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def draw_report(report: Report, console: Console) -> None:
+    """Print the default metrics by kind of rank, one table for each side.
+
+    Parameters
+    ----------
+    report
+        What was measured; its ranks may carry labels of sides.
+    console
+        Where it goes.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> draw_report(tr.report(tr.Ranks([0, 3], [1, 1], [9, 9])), Console())  # doctest: +SKIP
+    """
+    # what comes before its tables: tasks, protocol, ties
+    console.print(report.to_markdown(sides=[]), end="")
+    for side in report.sides:
+        console.print()
+        # by kind, which ranks the tasks of a side once
+        columns = [[report[f"{side}.{k}.{m}"] for m in DEFAULT_METRICS] for k in DEFAULT_KINDS]
+        rows = [
+            [metric, *(f"{value:.6f}" for value in values)]
+            for metric, *values in zip(DEFAULT_METRICS, *columns, strict=True)
+        ]
+        console.print(grid(console, [side, *DEFAULT_KINDS], rows))
+
+
+def draw_values(values: Mapping[str, float], console: Console) -> None:
+    """Print the values of some keys.
+
+    Parameters
+    ----------
+    values
+        Value by key.
+    console
+        Where they go.
+
+    Examples
+    --------
+    >>> draw_values({"mr": 4.5}, Console(width=40))
+    key     value
+    mr   4.500000
+    """
+    rows = [[key, f"{value:.6f}"] for key, value in values.items()]
+    console.print(grid(console, ["key", "value"], rows))
+
+
+def draw_demo(demo: Demo, console: Console) -> None:
+    """Print what the demonstration measured.
+
+    Parameters
+    ----------
+    demo
+        The measurements.
+    console
+        Where they go.
+
+    Examples
+    --------
+    >>> from truerank.demo import run
+    >>> draw_demo(run(), Console(width=100))  # doctest: +SKIP
+    """
+    published, speed = demo.published, demo.speed
+    tied, tied_exactly = demo.rounded.ranks.tied, demo.exact.ranks.tied
+    total, wrong = len(published.figures), len(demo.disagreements)
+
+    def heading(text: str) -> None:
+        console.print(f"\n{text}", style="bold")
+
+    console.print(
+        f"{published.model} on {published.dataset}: head and tail of {len(tied) // 2:,} test "
+        f"triples, {len(tied):,} filtered tasks."
+    )
+    console.print(textwrap.fill(f"The model was {published.source}.", 90))
+
+    heading("Measured, beside what was published (realistic ranks)")
+    columns = ["metric", "head", "published", "tail", "published", "both", "published"]
+    rows = []
+    for metric in METRICS:
+        keys = [f"{side}.realistic.{metric}" for side in ("head", "tail", "both")]
+        cells = (value for key in keys for value in (demo.exact[key], published.figures[key]))
+        rows.append([metric, *(f"{value:.6f}" for value in cells)])
+    console.print(grid(console, columns, rows))
+    console.print(
+        f"{total - wrong} of {total} published figures agree: optimistic and pessimistic ones to "
+        "the last digit;\nrealistic and adjusted ones to 1e-6, as float32 went into them."
+    )
+    for line in demo.disagreements:
+        console.print(line, style="bold red")
+
+    heading("The same scores rounded to bfloat16 (both sides)")
+    rows = []
+    for metric in METRICS:
+        rounded = (demo.rounded[f"{kind}.{metric}"] for kind in KINDS)
+        rows.append([metric, *(f"{value:.6f}" for value in (*rounded, demo.exact[metric]))])
+    console.print(grid(console, ["metric", *KINDS, "in float32"], rows))
+    console.print(
+        f"{(tied > 1).sum():,} of {len(tied):,} tasks tie ({(tied > 1).mean():.1%}); the largest "
+        f"tie has {tied.max()} candidates. In float32 {(tied_exactly > 1).sum():,} tie."
+    )
+
+    heading("Speed")
+    console.print(
+        f"The tasks above, scored with numpy and counted twice: {demo.seconds * 1e3:.0f} ms.\n"
+        f"{speed.rows:,} x {speed.columns:,} random float32 scores in memory: "
+        f"{speed.rate:.3g} scores/s ({speed.rate * 4e-9:.1f} GB/s), "
+        f"{speed.threads} {'thread' if speed.threads == 1 else 'threads'}, {speed.isa}.\n"
+        "The same counts with numpy's (s > t).sum(1) and (s == t).sum(1): "
+        f"{speed.numpy_seconds / speed.seconds:.1f} times as long."
+    )

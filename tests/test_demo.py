@@ -1,0 +1,186 @@
+"""The shipped model is the published one, and the demonstration measures what was published."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import truerank as tr
+from truerank import demo
+
+
+@pytest.fixture(scope="module")
+def model() -> demo.Model:
+    return demo.load_model()
+
+
+@pytest.fixture(scope="module")
+def measured() -> demo.Demo:
+    return demo.run()
+
+
+def test_shipped_files_are_small() -> None:
+    sizes = {path.name: path.stat().st_size for path in demo.FOLDER.iterdir()}
+    assert sizes["kinships_transe.npz"] < 250_000
+    assert sum(sizes.values()) < 400_000
+
+
+def test_shipped_model_has_the_published_queries(data: Path, model: demo.Model) -> None:
+    with np.load(data / "kinships" / "transe.npz") as published:
+        assert np.array_equal(model.entities, published["entities"])
+        heads, relations, tails = model.test.astype(np.int64).T
+        for side, given, offset in (("tail", heads, 0), ("head", tails, 25)):
+            queries = model.entities[given] + model.relations[relations + offset]
+            assert queries.tobytes() == published[f"queries_{side}"].tobytes()
+
+
+def test_shipped_triples_are_the_published_ones(data: Path, model: demo.Model) -> None:
+    with np.load(data / "kinships" / "triples.npz") as published:
+        for split in demo.SPLITS:
+            assert np.array_equal(getattr(model, split), published[split])
+        assert np.array_equal(model.entity_labels, published["entities"])
+        assert np.array_equal(model.relation_labels, published["relations"])
+
+
+def test_shipped_figures_are_the_published_ones(data: Path) -> None:
+    everything = json.loads((data / "kinships" / "published.json").read_text())["transe"]
+    figures = demo.load_published().figures
+    assert len(figures) == 9 * len(demo.METRICS)
+    for key, value in figures.items():
+        cell, _, metric = key.rpartition(".")
+        assert value in everything[cell].values(), key
+        if metric == "mr":
+            assert value == everything[cell]["arithmetic_mean_rank"]
+
+
+@pytest.mark.parametrize("side", demo.SIDES)
+def test_tasks_list_every_known_answer(model: demo.Model, side: demo.Side) -> None:
+    tasks = demo.make_tasks(model, side)
+    given, asked = (0, 2) if side == "tail" else (2, 0)
+    known = np.concatenate([model.train, model.valid, model.test]).astype(int)
+    indptr, indices, lists = tasks.filter
+    assert np.array_equal(tasks.targets, model.test[:, asked])
+    for task in range(0, len(model.test), 50):
+        triple = model.test[task].astype(int)
+        same = (known[:, given] == triple[given]) & (known[:, 1] == triple[1])
+        listed = indices[indptr[lists[task]] : indptr[lists[task] + 1]]
+        assert sorted(listed) == sorted(known[same, asked])
+        relation = triple[1] + (0 if side == "tail" else 25)
+        query = model.entities[triple[given]] + model.relations[relation]
+        assert np.array_equal(tasks.queries[tasks.rows[task]], query)
+
+
+def test_l1_scores_do_not_depend_on_the_block() -> None:
+    rng = np.random.default_rng(0)
+    queries = rng.normal(size=(11, 7)).astype(np.float32)
+    entities = rng.normal(size=(5, 7)).astype(np.float32)
+    scores = demo.l1_scores(queries, entities)
+    assert scores.dtype == np.float32
+    assert np.array_equal(scores, demo.l1_scores(queries, entities, block=3))
+    wide = -np.abs(queries[:, None].astype(float) - entities).sum(axis=2)
+    np.testing.assert_allclose(scores, wide, rtol=1e-6)
+
+
+def test_rounding_to_bfloat16_is_that_of_ml_dtypes() -> None:
+    rng = np.random.default_rng(0)
+    patterns = rng.integers(0, 2**32, 20_000, dtype=np.uint64).astype(np.uint32)
+    halfway = (patterns & np.uint32(0xFFFF0000)) | np.uint32(0x8000)
+    values = np.concatenate([patterns, halfway, halfway + 1, halfway - 1]).view(np.float32)
+    special = np.array([0, -0.0, np.inf, -np.inf, 1e-45, -1e-45, 3.4e38], dtype=np.float32)
+    values = np.concatenate([values[~np.isnan(values)], special])
+    expected = values.astype(ml_dtypes.bfloat16).view(np.uint16)
+    rounded = demo.to_bfloat16(values)
+    assert rounded.dtype == np.dtype("V2")
+    assert np.array_equal(rounded.view(np.uint16), expected)
+    table = values[:120].reshape(2, 60)
+    assert np.array_equal(
+        demo.to_bfloat16(table.T).view(np.uint16), expected[:120].reshape(2, 60).T
+    )
+
+
+def test_everything_published_is_confirmed(measured: demo.Demo) -> None:
+    assert measured.disagreements == []
+    assert measured.exact["both.optimistic.mr"] * 2148 == 10133
+    ranks = measured.exact.ranks
+    assert ranks is not None
+    assert ranks.protocol.filter == demo.SPLITS
+    assert (ranks.protocol.split, ranks.protocol.similarity) == ("test", "l1")
+
+
+def test_a_wrong_figure_is_named(measured: demo.Demo) -> None:
+    figures = dict(measured.published.figures)
+    # one task one place further down
+    figures["tail.optimistic.mr"] += 1 / 1074
+    figures["head.realistic.mrr"] *= 1 + 1e-7
+    wrong = dataclasses.replace(measured.published, figures=figures)
+    (sentence,) = demo.disagreements(measured.exact, wrong)
+    assert sentence.startswith("tail.optimistic.mr: published 4.50")
+
+
+def test_bfloat16_ties_are_those_of_the_bfloat16_dtype(
+    model: demo.Model, measured: demo.Demo
+) -> None:
+    parts = []
+    for side in demo.SIDES:
+        tasks = demo.make_tasks(model, side)
+        scores = demo.l1_scores(tasks.queries, model.entities).astype(ml_dtypes.bfloat16)
+        parts.append(tr.rank(scores, tasks.targets, rows=tasks.rows, filter=tasks.filter))
+    again, rounded = tr.concatenate(parts), measured.rounded.ranks
+    assert rounded is not None
+    assert np.array_equal(rounded.above, again.above)
+    assert np.array_equal(rounded.tied, again.tied)
+    assert np.mean(rounded.tied > 1) > 0.5
+    kinds = [measured.rounded[f"{kind}.mr"] for kind in demo.KINDS]
+    assert kinds == sorted(kinds)
+    assert kinds[0] < kinds[2]
+
+
+def test_speed_counts_every_score() -> None:
+    speed = demo.measure_speed(16, 1000, repeats=2, threads=1)
+    assert (speed.rows, speed.columns, speed.threads) == (16, 1000, 1)
+    assert speed.rate == pytest.approx(16_000 / speed.seconds)
+
+
+def test_what_is_printed(measured: demo.Demo) -> None:
+    pytest.importorskip("rich")
+    from rich.console import Console
+
+    from truerank.display import draw_demo
+
+    file = io.StringIO()
+    draw_demo(measured, Console(file=file, width=100))
+    text = file.getvalue()
+    assert "mr       4.934823   4.934823  4.500000   4.500000  4.717412   4.717412" in text
+    assert "81 of 81 published figures agree" in text
+    assert "of 2,148 tasks tie" in text
+    assert "scores/s" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+    file = io.StringIO()
+    wrong = dataclasses.replace(measured, disagreements=["tail.mr: published 1, measured 2"])
+    draw_demo(wrong, Console(file=file, width=100))
+    assert "80 of 81" in file.getvalue()
+    assert "tail.mr: published 1, measured 2" in file.getvalue()
+
+
+def test_demo_takes_less_than_two_seconds(sanitized: bool) -> None:
+    pytest.importorskip("click")
+    pytest.importorskip("rich")
+    before = os.times()
+    done = subprocess.run(
+        [sys.executable, "-m", "truerank", "demo"], capture_output=True, text=True, check=False
+    )
+    after = os.times()
+    assert (done.returncode, done.stderr) == (0, "")
+    # processor time, all threads: other work may hold the machine
+    user = after.children_user - before.children_user
+    assert sanitized or user + after.children_system - before.children_system < 2
