@@ -18,7 +18,9 @@ constexpr std::size_t kAheadBytes = 4096;
 // A column-major tile is this wide, so that its counters stay in the first-level cache.
 constexpr std::size_t kTileBytes = 4096;
 
-TRUERANK_INLINE void fetch(const void* start, std::size_t bytes) { __builtin_prefetch(static_cast<const char*>(start) + bytes); }
+TRUERANK_INLINE void fetch(const void* start, std::size_t bytes) {
+    __builtin_prefetch(static_cast<const char*>(start) + bytes);
+}
 
 // Vectors of `Bytes` bytes of scores, of their keys, of counters as wide as a score, and of masks (-1 or 0) as comparisons
 // give them.
@@ -98,7 +100,8 @@ struct Lanes {
     }
     // Where the last n % size scores are read from, as one vector, and which lanes of it they are: the last full vector once more,
     // less what was read; of fewer scores than a vector has, a copy.
-    static TRUERANK_INLINE const T* tail(const T* scores, std::size_t n, std::size_t rest, T (&copy)[size], Masks& valid) {
+    static TRUERANK_INLINE const T* tail(const T* scores, std::size_t n, std::size_t rest, T (&copy)[size],
+                                         Masks& valid) {
         if (n >= size) {
             valid = iota() >= (Masks{} + static_cast<Key<T>>(size - rest));
             return scores + (n - size);
@@ -248,7 +251,8 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
         const T* ahead = scores + i + m;
         const std::size_t lines = (8 + k / 4) / (k / 4 + 1);
         std::size_t j = 0;
-        for (; j + 4 <= k; j += 4) count_few<T, Bytes, 4>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
+        for (; j + 4 <= k; j += 4)
+            count_few<T, Bytes, 4>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
         if (k - j == 3) count_few<T, Bytes, 3>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
         if (k - j == 2) count_few<T, Bytes, 2>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
         if (k - j == 1) count_few<T, Bytes, 1>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
@@ -277,7 +281,8 @@ TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, K
         if (ascending) {
             Counter least = static_cast<Counter>(*best) - static_cast<Counter>(Order<T>::bottom());
             for (std::size_t j = 0; j < m; ++j) {
-                const Counter lifted = static_cast<Counter>(static_cast<Counter>(keys[j]) - static_cast<Counter>(Order<T>::bottom()));
+                const Counter lifted =
+                    static_cast<Counter>(static_cast<Counter>(keys[j]) - static_cast<Counter>(Order<T>::bottom()));
                 least = lifted < least ? lifted : least;
             }
             found = static_cast<Key<T>>(static_cast<Counter>(least + static_cast<Counter>(Order<T>::bottom())));
@@ -295,8 +300,9 @@ template <class T>
 constexpr std::size_t kMaxLanes = kTileBytes / sizeof(T);
 
 template <class T, int Bytes>
-TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,
-                                        const T* truths, std::int64_t* above, std::int64_t* tied, std::int64_t* nan) {
+TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t stride, std::size_t columns,
+                                        std::size_t lanes, const T* truths, std::int64_t* above, std::int64_t* tied,
+                                        std::int64_t* nan) {
     using L = Lanes<T, Bytes>;
     using Counts = typename L::Counts;
     constexpr std::size_t side = 8;  // columns for one visit to a lane's counters
@@ -338,26 +344,26 @@ TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t strid
     }
 }
 
-#define TRUERANK_WRAP(name, width, several, attribute)                                                                    \
-    namespace name {                                                                                                      \
-    template <class T>                                                                                                    \
-    attribute std::int64_t count_one(const T* scores, std::size_t n, T truth, Tally* tally) {                             \
-        return count_one_body<T, width>(scores, n, truth, tally);                                                         \
-    }                                                                                                                     \
-    template <class T>                                                                                                    \
-    attribute std::int64_t count_several(const T* scores, std::size_t n, const Key<T>* truths, std::size_t k,             \
-                                         Tally* tallies, std::int64_t* scratch) {                                         \
-        return count_several_body<T, width>(scores, n, truths, k, tallies, scratch);                                      \
-    }                                                                                                                     \
-    template <class T>                                                                                                    \
-    attribute void best(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {              \
-        best_body<T, width>(scores, n, ascending, best, count);                                                           \
-    }                                                                                                                     \
-    template <class T>                                                                                                    \
-    attribute void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,       \
-                                 const T* truths, std::int64_t* above, std::int64_t* tied, std::int64_t* nan) {           \
-        count_columns_body<T, width>(scores, stride, columns, lanes, truths, above, tied, nan);                           \
-    }                                                                                                                     \
+#define TRUERANK_WRAP(name, width, several, attribute)                                                              \
+    namespace name {                                                                                                \
+    template <class T>                                                                                              \
+    attribute std::int64_t count_one(const T* scores, std::size_t n, T truth, Tally* tally) {                       \
+        return count_one_body<T, width>(scores, n, truth, tally);                                                   \
+    }                                                                                                               \
+    template <class T>                                                                                              \
+    attribute std::int64_t count_several(const T* scores, std::size_t n, const Key<T>* truths, std::size_t k,       \
+                                         Tally* tallies, std::int64_t* scratch) {                                   \
+        return count_several_body<T, width>(scores, n, truths, k, tallies, scratch);                                \
+    }                                                                                                               \
+    template <class T>                                                                                              \
+    attribute void best(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {        \
+        best_body<T, width>(scores, n, ascending, best, count);                                                     \
+    }                                                                                                               \
+    template <class T>                                                                                              \
+    attribute void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes, \
+                                 const T* truths, std::int64_t* above, std::int64_t* tied, std::int64_t* nan) {     \
+        count_columns_body<T, width>(scores, stride, columns, lanes, truths, above, tied, nan);                     \
+    }                                                                                                               \
     }
 TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 #undef TRUERANK_WRAP
@@ -367,9 +373,9 @@ TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 template <class T>
 const Kernels<T>& kernels() {
     static constexpr Kernels<T> table[] = {
-#define TRUERANK_ROW(name, width, several, attribute)                                                   \
-    {name::count_one<T>, several::count_several<T>, name::best<T>, name::count_columns<T>, width / sizeof(T), \
-     kMaxLanes<T>},
+#define TRUERANK_ROW(name, width, several, attribute)                  \
+    {name::count_one<T>,     several::count_several<T>, name::best<T>, \
+     name::count_columns<T>, width / sizeof(T),         kMaxLanes<T>},
         TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
     };

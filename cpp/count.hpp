@@ -115,8 +115,8 @@ struct Kernels {
 
     // `columns` columns, `stride` bytes apart, of `lanes` scores each: lane i is a row with the truth truths[i]. Adds to
     // above[i], tied[i] and, unless it is null, nan[i]. `lanes` is a multiple of lane_multiple and at most max_lanes.
-    void (*count_columns)(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes, const T* truths,
-                          std::int64_t* above, std::int64_t* tied, std::int64_t* nan);
+    void (*count_columns)(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,
+                          const T* truths, std::int64_t* above, std::int64_t* tied, std::int64_t* nan);
     std::size_t lane_multiple;
     std::size_t max_lanes;
 };

@@ -46,7 +46,8 @@ void require(bool holds, const char* message) {
 
 void require_within(const Int64Array& values, std::int64_t bound, const char* message) {
     const std::int64_t* first = values.data();
-    require(std::all_of(first, first + values.size(), [bound](std::int64_t v) { return v >= 0 && v < bound; }), message);
+    require(std::all_of(first, first + values.size(), [bound](std::int64_t v) { return v >= 0 && v < bound; }),
+            message);
 }
 
 struct Named {
@@ -64,7 +65,8 @@ constexpr Named kDTypes[] = {
 };
 
 truerank::Scores scores_of(const py::array& scores, const std::string& dtype, bool swapped) {
-    const auto* named = std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const Named& row) { return dtype == row.name; });
+    const auto* named =
+        std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const Named& row) { return dtype == row.name; });
     require(named != std::end(kDTypes), "scores: unknown dtype");
     require(scores.ndim() == 2 && scores.itemsize() == named->size, "scores: not a matrix of this dtype");
     return {static_cast<const char*>(scores.data()),
@@ -81,7 +83,8 @@ using SelectionArrays = std::tuple<Int64Array, py::array, std::optional<Int64Arr
 
 truerank::Selection lists_of(const Int64Array& indptr, const py::array& indices) {
     const bool wide = py::isinstance<py::array_t<std::int64_t>>(indices);
-    require(wide || py::isinstance<py::array_t<std::int32_t>>(indices), "selection: indices are neither int32 nor int64");
+    require(wide || py::isinstance<py::array_t<std::int32_t>>(indices),
+            "selection: indices are neither int32 nor int64");
     require(indices.ndim() == 1 && indptr.ndim() == 1 && indptr.size() >= 1, "selection: not one-dimensional");
     require((indices.flags() & py::array::c_style) != 0 &&
                 reinterpret_cast<std::uintptr_t>(indices.data()) % static_cast<std::uintptr_t>(indices.itemsize()) == 0,
@@ -92,7 +95,8 @@ truerank::Selection lists_of(const Int64Array& indptr, const py::array& indices)
     selection.wide = wide;
     selection.size = indptr.size() - 1;
     selection.entries = indices.size();
-    require(selection.indptr[0] == 0 && selection.indptr[selection.size] == selection.entries, "selection: indptr does not fit");
+    require(selection.indptr[0] == 0 && selection.indptr[selection.size] == selection.entries,
+            "selection: indptr does not fit");
     for (std::int64_t list = 0; list < selection.size; ++list) {
         const std::int64_t length = selection.length(list);
         require(length >= 0, "selection: indptr falls");
@@ -121,13 +125,16 @@ truerank::Selection selection_of(const std::optional<SelectionArrays>& arrays, s
 py::object fault_of(const truerank::Fault& fault) {
     using Kind = truerank::Fault::Kind;
     if (fault.kind == Kind::none) return py::none();
-    const char* kind = fault.kind == Kind::not_a_candidate ? "target" : fault.kind == Kind::nan_score ? "nan" : "nan_truth";
+    const char* kind = fault.kind == Kind::not_a_candidate ? "target"
+                       : fault.kind == Kind::nan_score     ? "nan"
+                                                           : "nan_truth";
     return py::make_tuple(kind, fault.task, fault.row, fault.column);
 }
 
 py::tuple rank(const py::array& scores, const std::string& dtype, bool swapped, const std::optional<Int64Array>& rows,
                const Int64Array& targets, const std::optional<SelectionArrays>& filter,
-               const std::optional<SelectionArrays>& candidates, bool ascending, const std::string& nan, bool audit, int threads) {
+               const std::optional<SelectionArrays>& candidates, bool ascending, const std::string& nan, bool audit,
+               int threads) {
     const truerank::Scores matrix = scores_of(scores, dtype, swapped);
     const std::int64_t size = targets.size();
     require_within(targets, matrix.columns, "targets: outside of the columns");
@@ -153,16 +160,15 @@ py::tuple rank(const py::array& scores, const std::string& dtype, bool swapped, 
         result[static_cast<std::size_t>(c)] = std::move(array);
     }
     const truerank::Counts counts{data[0], data[1], data[2], data[3], data[4], data[5]};
-    const truerank::Fault fault = without_gil(
-        [&] { return truerank::rank(matrix, tasks, without, among, rules, threads, interrupted, counts); });
+    const truerank::Fault fault =
+        without_gil([&] { return truerank::rank(matrix, tasks, without, among, rules, threads, interrupted, counts); });
     result[static_cast<std::size_t>(columns)] = fault_of(fault);
     return result;
 }
 
 std::pair<std::int64_t, bool> check_lists(const Int64Array& indptr, const py::array& indices, std::int64_t bound) {
     const truerank::Selection lists = lists_of(indptr, indices);
-    const truerank::ListCheck check =
-        without_gil([&] { return truerank::check_lists(lists, bound, interrupted); });
+    const truerank::ListCheck check = without_gil([&] { return truerank::check_lists(lists, bound, interrupted); });
     return {check.first_outside, check.sorted};
 }
 
@@ -179,7 +185,8 @@ py::tuple sorted_lists(const Int64Array& indptr, const py::array& indices) {
         ends[0] = 0;
         for (std::int64_t list = 0; list < lists.size; ++list) {
             const std::int64_t length = ends[list + 1];
-            std::memmove(data + ends[list] * size, data + lists.indptr[list] * size, static_cast<std::size_t>(length * size));
+            std::memmove(data + ends[list] * size, data + lists.indptr[list] * size,
+                         static_cast<std::size_t>(length * size));
             ends[list + 1] = ends[list] + length;
         }
     });
@@ -215,11 +222,13 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
     m.def("isas", &truerank::usable_isas, "The instruction sets that this machine can run.");
     m.def("openmp", &truerank::has_openmp, "Whether the core was built with OpenMP.");
     m.def("default_threads", &truerank::default_threads, "The threads a call takes unless it is told otherwise.");
-    m.def("rank", &rank, py::arg("scores"), py::arg("dtype"), py::arg("swapped"), py::arg("rows").none(true), py::arg("targets"),
-          py::arg("filter").none(true), py::arg("candidates").none(true), py::arg("ascending"), py::arg("nan"), py::arg("audit"),
-          py::arg("threads"), "Counts: above, tied, candidates (and, audited, nan, inf, at_best), and the fault or None.");
-    m.def("check_lists", &check_lists, py::arg("indptr"), py::arg("indices"), py::arg("bound"),
-          "The position of the first index outside of [0, bound), or -1, and whether all lists are sorted and distinct.");
+    m.def("rank", &rank, py::arg("scores"), py::arg("dtype"), py::arg("swapped"), py::arg("rows").none(true),
+          py::arg("targets"), py::arg("filter").none(true), py::arg("candidates").none(true), py::arg("ascending"),
+          py::arg("nan"), py::arg("audit"), py::arg("threads"),
+          "Counts: above, tied, candidates (and, audited, nan, inf, at_best), and the fault or None.");
+    m.def(
+        "check_lists", &check_lists, py::arg("indptr"), py::arg("indices"), py::arg("bound"),
+        "The position of the first index outside of [0, bound), or -1, and whether all lists are sorted and distinct.");
     m.def("sorted_lists", &sorted_lists, py::arg("indptr"), py::arg("indices"),
           "New indptr and indices: every list sorted and without repeats.");
 }

@@ -26,7 +26,7 @@ struct Interrupted {};
 
 // Asked between pieces of work: are they to stop?
 class Stop {
-public:
+  public:
     explicit Stop(bool (*interrupted)()) : interrupted_(interrupted) {}
     // `caller`: asked by the thread that made the call, the only one that may ask Python, and does twenty times a second. `work`: the
     // scores read since it last asked; few of them are not worth a look at the clock.
@@ -34,7 +34,7 @@ public:
     void ask() { flag_.store(true, std::memory_order_relaxed); }
     bool interrupted() const { return was_interrupted_; }
 
-private:
+  private:
     using Clock = std::chrono::steady_clock;
     bool (*interrupted_)();
     std::atomic<bool> flag_{false};
@@ -47,14 +47,14 @@ private:
 // The threads of one call: `wanted`, or, where that is 0, the default less what other calls hold at the moment, so that calls
 // from several Python threads share the processors. Never more than there are pieces of work.
 class Team {
-public:
+  public:
     Team(int wanted, std::int64_t pieces);
     ~Team();
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
     int size() const { return size_; }
 
-private:
+  private:
     int size_;
     int held_;
 };

@@ -52,10 +52,10 @@ template <class T>
 struct Truths {
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-    T first;                           // the truth, where there is but one
-    std::vector<std::size_t> slots;    // of every task, in keys and tallies; none: its truth is a NaN
-    std::vector<Key<T>> keys;          // sorted and distinct, without NaN
-    std::vector<Tally> tallies;        // of every key
+    T first;                         // the truth, where there is but one
+    std::vector<std::size_t> slots;  // of every task, in keys and tallies; none: its truth is a NaN
+    std::vector<Key<T>> keys;        // sorted and distinct, without NaN
+    std::vector<Tally> tallies;      // of every key
     std::vector<std::int64_t> scratch;
     std::vector<std::pair<Key<T>, std::size_t>> sorting;
     std::int64_t nan, at_best;
@@ -68,15 +68,21 @@ struct Truths {
 
 template <class T>
 class Ranker {
-public:
-    Ranker(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates, const Rules& rules,
-           const Counts& counts)
-        : scores_(scores), tasks_(tasks), filter_(filter), candidates_(candidates), rules_(rules), counts_(counts),
-          reader_(scores), kernels_(kernels<T>()) {}
+  public:
+    Ranker(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
+           const Rules& rules, const Counts& counts)
+        : scores_(scores),
+          tasks_(tasks),
+          filter_(filter),
+          candidates_(candidates),
+          rules_(rules),
+          counts_(counts),
+          reader_(scores),
+          kernels_(kernels<T>()) {}
 
     Fault run(int threads, bool (*interrupted)());
 
-private:
+  private:
     struct Worker {
         std::vector<Truths<T>> tile;
         std::vector<std::int64_t> rows;  // of the tile
@@ -99,7 +105,9 @@ private:
 
     // A group of tasks reads one row with one list of candidates.
     void group_tasks();
-    std::int64_t groups() const { return starts_.empty() ? tasks_.size : static_cast<std::int64_t>(starts_.size()) - 1; }
+    std::int64_t groups() const {
+        return starts_.empty() ? tasks_.size : static_cast<std::int64_t>(starts_.size()) - 1;
+    }
     Ids group(std::int64_t g) const {
         const std::int64_t first = starts_.empty() ? g : starts_[static_cast<std::size_t>(g)];
         const std::int64_t last = starts_.empty() ? g + 1 : starts_[static_cast<std::size_t>(g) + 1];
@@ -118,7 +126,8 @@ private:
     // nobody else adds to their counts meanwhile.
     void scan_rows(Worker& worker, const Plan& plan, std::int64_t first, std::int64_t last, std::int64_t begin,
                    std::int64_t end, bool whole);
-    void scan_tile(Worker& worker, const Plan& plan, std::int64_t top, std::int64_t begin, std::int64_t end, bool whole);
+    void scan_tile(Worker& worker, const Plan& plan, std::int64_t top, std::int64_t begin, std::int64_t end,
+                   bool whole);
     void scan(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end, bool whole);
     void scan_columns(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t top, std::int64_t lanes,
                       std::int64_t begin, std::int64_t end, bool whole);
@@ -154,7 +163,9 @@ void Ranker<T>::group_tasks() {
     order_.resize(static_cast<std::size_t>(tasks_.size));
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
     if (tasks_.rows == nullptr) return;
-    const auto list = [](const Selection& selection, std::int64_t task) { return selection ? selection.list(task) : 0; };
+    const auto list = [](const Selection& selection, std::int64_t task) {
+        return selection ? selection.list(task) : 0;
+    };
     const auto before = [&](std::int64_t a, std::int64_t b) {
         if (row(a) != row(b)) return row(a) < row(b);
         if (list(candidates_, a) != list(candidates_, b)) return list(candidates_, a) < list(candidates_, b);
@@ -256,26 +267,29 @@ void Ranker<T>::count(const T* scores, std::int64_t n, Truths<T>& truths) const 
     if (truths.keys.size() == 1 && truths.slots.size() == 1 && !counts_.audit()) {
         truths.nan += kernels_.count_one(scores, size, truths.first, truths.tallies.data());
     } else {
-        truths.nan += kernels_.count_several(scores, size, truths.keys.data(), truths.keys.size(), truths.tallies.data(),
-                                             truths.scratch.data());
+        truths.nan += kernels_.count_several(scores, size, truths.keys.data(), truths.keys.size(),
+                                             truths.tallies.data(), truths.scratch.data());
     }
 }
 
 // The rows' scores in columns(0) to columns(n - 1), copied block by block, each row against its own truths.
 template <class T>
 template <class Columns>
-void Ranker<T>::count_packed(Worker& worker, Ids rows, std::int64_t n, const Columns& columns, Truths<T>* truths) const {
+void Ranker<T>::count_packed(Worker& worker, Ids rows, std::int64_t n, const Columns& columns,
+                             Truths<T>* truths) const {
     const auto height = static_cast<std::int64_t>(rows.size());
     const std::int64_t block = std::max<std::int64_t>(64, kPackBytes / static_cast<std::int64_t>(sizeof(T)) / height);
     worker.pack.resize(static_cast<std::size_t>(height * std::min(block, n)));
     for (std::int64_t begin = 0; begin < n && !worker.stopped(height * std::min(block, n)); begin += block) {
         const std::int64_t width = std::min(block, n - begin);
-        reader_.pack(rows.data(), height, width, [&](std::int64_t j) { return columns(begin + j); }, worker.pack.data());
+        reader_.pack(
+            rows.data(), height, width, [&](std::int64_t j) { return columns(begin + j); }, worker.pack.data());
         for (std::int64_t i = 0; i < height; ++i) {
             const T* scores = worker.pack.data() + i * width;
             count(scores, width, truths[i]);
             if (counts_.audit()) {
-                kernels_.best(scores, static_cast<std::size_t>(width), rules_.ascending, &truths[i].best, &truths[i].at_best);
+                kernels_.best(scores, static_cast<std::size_t>(width), rules_.ascending, &truths[i].best,
+                              &truths[i].at_best);
             }
         }
     }
@@ -308,7 +322,8 @@ void Ranker<T>::add_audit(std::int64_t task, const Truths<T>& truths) {
 }
 
 template <class T>
-void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end, bool whole) {
+void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
+                     bool whole) {
     const auto n = static_cast<std::size_t>(last - first);
     if (worker.tile.size() < n) worker.tile.resize(n);
     worker.rows.resize(n);
@@ -319,8 +334,9 @@ void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std:
     }
     if (candidates_) {
         const std::int64_t* const start = candidates_.indptr + candidates_.list(group(first)[0]);
-        count_packed(worker, worker.rows, end - begin,
-                     [&](std::int64_t j) { return column(candidates_, *start + begin + j); }, worker.tile.data());
+        count_packed(
+            worker, worker.rows, end - begin, [&](std::int64_t j) { return column(candidates_, *start + begin + j); },
+            worker.tile.data());
     } else if (!reader_.contiguous_rows()) {
         count_packed(worker, worker.rows, end - begin, [&](std::int64_t j) { return begin + j; }, worker.tile.data());
     } else {
@@ -329,7 +345,8 @@ void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std:
             Truths<T>& truths = worker.tile[i];
             count(scores, end - begin, truths);
             if (counts_.audit()) {
-                kernels_.best(scores, static_cast<std::size_t>(end - begin), rules_.ascending, &truths.best, &truths.at_best);
+                kernels_.best(scores, static_cast<std::size_t>(end - begin), rules_.ascending, &truths.best,
+                              &truths.at_best);
             }
         }
     }
@@ -355,7 +372,8 @@ void Ranker<T>::scan_rows(Worker& worker, const Plan& plan, std::int64_t first, 
 }
 
 template <class T>
-void Ranker<T>::scan_tile(Worker& worker, const Plan& plan, std::int64_t top, std::int64_t begin, std::int64_t end, bool whole) {
+void Ranker<T>::scan_tile(Worker& worker, const Plan& plan, std::int64_t top, std::int64_t begin, std::int64_t end,
+                          bool whole) {
     const std::int64_t height = std::min(plan.step, scores_.rows - top);
     const std::int64_t lanes = height - height % static_cast<std::int64_t>(kernels_.lane_multiple);
     const std::int64_t first = first_group_from(top), last = first_group_from(top + height);
@@ -374,8 +392,8 @@ void Ranker<T>::scan_tile(Worker& worker, const Plan& plan, std::int64_t top, st
 // The same for groups whose rows are among top to top + lanes - 1, of a matrix whose columns are contiguous: a row is a lane, and
 // a pass over the tile serves one task of each.
 template <class T>
-void Ranker<T>::scan_columns(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t top, std::int64_t lanes,
-                             std::int64_t begin, std::int64_t end, bool whole) {
+void Ranker<T>::scan_columns(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t top,
+                             std::int64_t lanes, std::int64_t begin, std::int64_t end, bool whole) {
     std::int64_t layers = 0;
     for (std::int64_t g = first; g < last; ++g) layers = std::max(layers, static_cast<std::int64_t>(group(g).size()));
     const auto width = static_cast<std::size_t>(lanes);
@@ -582,7 +600,7 @@ Fault Ranker<T>::run(int threads, bool (*interrupted)()) {
         parallel_for(team, divide_up(groups(), some), interrupted, [&](std::int64_t piece, int id, Stop& stop) {
             Worker& worker = workers[static_cast<std::size_t>(id)];
             worker.stop = &stop;
-        worker.caller = id == 0;
+            worker.caller = id == 0;
             finish(worker, piece * some, std::min(groups(), (piece + 1) * some));
         });
     }
@@ -601,17 +619,18 @@ struct Run {
 
 }  // namespace
 
-Fault rank(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates, const Rules& rules,
-           int threads, bool (*interrupted)(), const Counts& counts) {
-    using Entry = Fault (*)(const Scores&, const Tasks&, const Selection&, const Selection&, const Rules&, int, bool (*)(),
-                            const Counts&);
+Fault rank(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
+           const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
+    using Entry = Fault (*)(const Scores&, const Tasks&, const Selection&, const Selection&, const Rules&, int,
+                            bool (*)(), const Counts&);
     // In the order of DType.
     static constexpr Entry table[] = {
         Run<Half>::rank,         Run<BFloat16>::rank,      Run<float>::rank,         Run<double>::rank,
         Run<std::int8_t>::rank,  Run<std::int16_t>::rank,  Run<std::int32_t>::rank,  Run<std::int64_t>::rank,
         Run<std::uint8_t>::rank, Run<std::uint16_t>::rank, Run<std::uint32_t>::rank, Run<std::uint64_t>::rank,
     };
-    return table[static_cast<int>(scores.dtype)](scores, tasks, filter, candidates, rules, threads, interrupted, counts);
+    return table[static_cast<int>(scores.dtype)](scores, tasks, filter, candidates, rules, threads, interrupted,
+                                                 counts);
 }
 
 }  // namespace truerank

@@ -72,7 +72,7 @@ struct Fault {
 // Fills the counts. `threads`: 0 for as many as are free. `interrupted` is asked now and then on the calling thread; Interrupted is
 // thrown where it says yes. The caller vouches for rows, targets, lists and indptr; the indices of selections are
 // checked here once more, since another thread could have written to them.
-Fault rank(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates, const Rules& rules,
-           int threads, bool (*interrupted)(), const Counts& counts);
+Fault rank(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
+           const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts);
 
 }  // namespace truerank

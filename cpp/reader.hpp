@@ -12,7 +12,7 @@ namespace truerank {
 
 template <class T>
 class Reader {
-public:
+  public:
     explicit Reader(const Scores& scores) : scores_(scores) {
         const auto fits = [](std::ptrdiff_t bytes) { return bytes % static_cast<std::ptrdiff_t>(alignof(T)) == 0; };
         plain_ = !scores.swapped && fits(scores.row_stride) && fits(scores.column_stride) &&
@@ -22,14 +22,18 @@ public:
     // Aligned and in native byte order.
     bool plain() const { return plain_; }
     bool contiguous_rows() const { return plain_ && scores_.column_stride == size; }
-    bool contiguous_columns() const { return plain_ && scores_.row_stride == size && std::abs(scores_.column_stride) > size; }
+    bool contiguous_columns() const {
+        return plain_ && scores_.row_stride == size && std::abs(scores_.column_stride) > size;
+    }
     // The scores of a column lie closer together than those of a row.
     bool column_major() const { return std::abs(scores_.row_stride) < std::abs(scores_.column_stride); }
 
     const char* at(std::int64_t row, std::int64_t column) const {
         return scores_.data + row * scores_.row_stride + column * scores_.column_stride;
     }
-    const T* in_place(std::int64_t row, std::int64_t column) const { return reinterpret_cast<const T*>(at(row, column)); }
+    const T* in_place(std::int64_t row, std::int64_t column) const {
+        return reinterpret_cast<const T*>(at(row, column));
+    }
 
     T load(std::int64_t row, std::int64_t column) const { return load(at(row, column)); }
 
@@ -43,7 +47,7 @@ public:
         }
     }
 
-private:
+  private:
     static constexpr std::ptrdiff_t size = static_cast<std::ptrdiff_t>(sizeof(T));
 
     T load(const char* from) const {

@@ -52,7 +52,8 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
 template <class Index>
 void sort(const Selection& lists, Index* indices, std::int64_t* lengths, bool (*interrupted)()) {
     constexpr std::int64_t some = 256;  // lists to a piece
-    const Team team(lists.entries * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : 0, divide_up(lists.size, some));
+    const Team team(lists.entries * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : 0,
+                    divide_up(lists.size, some));
     parallel_for(team, divide_up(lists.size, some), interrupted, [&](std::int64_t piece, int, Stop&) {
         for (std::int64_t list = piece * some; list < std::min(lists.size, (piece + 1) * some); ++list) {
             Index* const first = indices + lists.indptr[list];

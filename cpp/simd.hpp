@@ -18,10 +18,10 @@
 #if defined(__x86_64__) || defined(_M_X64)
 #define TRUERANK_AVX2 "avx2,bmi,bmi2,fma,popcnt"
 #define TRUERANK_AVX512 "avx512f,avx512bw,avx512cd,avx512dq,avx512vl," TRUERANK_AVX2
-#define TRUERANK_FOR_EACH_ISA(X)                                       \
-    X(baseline, 16, baseline, )                                        \
-    X(v2, 16, v2, __attribute__((target("sse4.2,popcnt"))))            \
-    X(avx2, 32, avx2, __attribute__((target(TRUERANK_AVX2))))          \
+#define TRUERANK_FOR_EACH_ISA(X)                              \
+    X(baseline, 16, baseline, )                               \
+    X(v2, 16, v2, __attribute__((target("sse4.2,popcnt"))))   \
+    X(avx2, 32, avx2, __attribute__((target(TRUERANK_AVX2)))) \
     X(avx512, 64, avx2, __attribute__((target(TRUERANK_AVX512))))
 #elif defined(__aarch64__) || defined(_M_ARM64)
 #define TRUERANK_FOR_EACH_ISA(X) X(neon, 16, neon, )

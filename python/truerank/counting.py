@@ -34,7 +34,7 @@ def rank(
     threads: int | None = None,
     audit: bool = False,
 ) -> Ranks:
-    """Count, for every task, the candidates whose score is above the true one's, and those that tie.
+    """Count, for every task, the candidates above the true one, and those tied with it.
 
     For the true score a among the scores S of a task's candidates (the true one included),
     ``above`` = #{b in S : b > a}, ``tied`` = #{b in S : b == a} >= 1 and ``candidates`` = #S. The
@@ -58,7 +58,8 @@ def rank(
         Columns to leave out, per task: ``(indptr, indices)`` as in a CSR matrix;
         ``(indptr, indices, lists)``, where task i has list ``lists[i]``; a scipy.sparse matrix of
         shape (tasks, columns), whose stored entries count; a list of index lists; an integer
-        array of shape (tasks, k). Repeats and disorder change nothing. The target is never left out.
+        array of shape (tasks, k). Repeats and disorder change nothing. The target is never left
+        out.
     candidates : selection, or array_like of int, optional
         The only columns to let in: a selection likewise, or one index array for all tasks. The
         target must be among them.
@@ -143,7 +144,9 @@ def _tasks(matrix: Scores, targets: Any, rows: Any) -> tuple[IntArray | None, In
     height = shape[0] if len(shape) == 2 else 1
     task_targets = as_integers("targets", targets)
     if task_targets.ndim > 1:
-        raise ValueError(f"targets: expected one integer or a 1-D array, got shape {task_targets.shape}")
+        raise ValueError(
+            f"targets: expected one integer or a 1-D array, got shape {task_targets.shape}"
+        )
     task_rows = None
     if rows is not None:
         task_rows = as_integers("rows", rows)
@@ -155,7 +158,9 @@ def _tasks(matrix: Scores, targets: Any, rows: Any) -> tuple[IntArray | None, In
     tasks = len(task_targets)
     if task_rows is not None:
         if len(task_rows) != tasks:
-            raise ValueError(f"rows: expected {tasks} rows, one for each target, got {len(task_rows)}")
+            raise ValueError(
+                f"rows: expected {tasks} rows, one for each target, got {len(task_rows)}"
+            )
         _check_range("rows", task_rows, height, "rows of scores")
     elif len(shape) == 1:
         task_rows = np.zeros(tasks, dtype=np.int64)

@@ -64,7 +64,9 @@ def as_scores(value: object, dtype: object = None) -> Scores:
             raise TypeError(f"dtype: scores of dtype {array.dtype} cannot be taken as {wanted}")
     if name not in DTYPES:
         hint = '; dtype="bfloat16" says that they are bfloat16' if name == "void16" else ""
-        raise TypeError(f"scores: expected one of {', '.join(DTYPES)}, got dtype {array.dtype}{hint}")
+        raise TypeError(
+            f"scores: expected one of {', '.join(DTYPES)}, got dtype {array.dtype}{hint}"
+        )
     if array.ndim not in (1, 2):
         raise ValueError(
             "scores: expected a matrix (rows, columns) or a single row (columns,), "

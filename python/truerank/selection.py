@@ -91,10 +91,9 @@ def as_selection(name: str, value: object, tasks: int, columns: int) -> Selectio
     outside, is_sorted = _core.check_lists(selection.indptr, selection.indices, columns)
     if outside >= 0:
         of = int(np.searchsorted(selection.indptr, outside, side="right")) - 1
+        got = selection.indices[outside]
         where = "" if selection.shared else f" in list {of}"
-        raise ValueError(
-            f"{name}: expected indices from 0 to {columns - 1}, got {selection.indices[outside]}{where}"
-        )
+        raise ValueError(f"{name}: expected indices from 0 to {columns - 1}, got {got}{where}")
     if is_sorted:
         return selection
     indptr, indices = _core.sorted_lists(selection.indptr, selection.indices)
@@ -172,7 +171,9 @@ def _parse(name: str, value: Any, tasks: int, columns: int) -> Selection:
 
 def _parse_array(name: str, array: npt.NDArray[Any], tasks: int) -> Selection:
     if array.dtype == np.bool_ and array.ndim == 2:
-        raise TypeError(f"{name}: expected indices, got a mask; scipy.sparse.csr_array(mask) has them")
+        raise TypeError(
+            f"{name}: expected indices, got a mask; scipy.sparse.csr_array(mask) has them"
+        )
     if array.ndim == 1 and name == "candidates":
         return _shared(name, array)
     if array.ndim != 2:
@@ -188,7 +189,9 @@ def _parse_array(name: str, array: npt.NDArray[Any], tasks: int) -> Selection:
 
 def _parse_lists(name: str, value: Sequence[Any], tasks: int) -> Selection:
     if len(value) != tasks:
-        raise ValueError(f"{name}: expected {tasks} index lists, one for each task, got {len(value)}")
+        raise ValueError(
+            f"{name}: expected {tasks} index lists, one for each task, got {len(value)}"
+        )
     lists = [as_integers(f"{name}: list {i}", item, copy=False) for i, item in enumerate(value)]
     for i, item in enumerate(lists):
         if item.ndim != 1:
@@ -212,7 +215,7 @@ def _indices(name: str, value: object) -> npt.NDArray[Any]:
     """Native, contiguous int32 or int64, without a copy where they are that."""
     array = np.asarray(value)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
-        return np.require(array, requirements="CA")
+        return np.require(array, requirements=["C", "A"])
     return as_integers(name, array if array.size else value)
 
 
