@@ -1,0 +1,173 @@
+"""What the package is measured against: a read-only pass, the numpy idiom, torch expressions."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness import ratio
+
+__all__ = ["Counts", "ReadPass", "Variant", "numpy_idiom", "torch_contestants"]
+
+Counts = tuple[NDArray[np.int64], NDArray[np.int64]]  # above, tied
+CHUNKS = (0, 1 << 20)  # bytes drawn at once; 0: one contiguous part for each thread
+KEPT = 3  # fastest variants that take turns as the baseline, for tuning meets noise as well
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to read memory: a reader of `read_pass.c`, and how threads share the block out."""
+
+    reader: int
+    name: str
+    chunk: int
+
+    def __str__(self) -> str:
+        shares = f"chunks of {self.chunk >> 10} KiB" if self.chunk else "one part per thread"
+        return f"{self.name}, {shares}"
+
+
+class ReadPass:
+    """The compiled OR-reduction over 64-bit words, and its fastest variants for a thread count.
+
+    Parameters
+    ----------
+    directory
+        Where the library is built, with the compiler that `CC` names or the first one found.
+
+    Raises
+    ------
+    OSError
+        Where no compiler is found or none can build it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._library = ctypes.CDLL(str(_build(directory)))
+        self._read = self._library.read_pass
+        self._read.restype = ctypes.c_uint64
+        self._read.argtypes = (
+            ctypes.c_int,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_int,
+            ctypes.c_size_t,
+        )
+        self._library.read_pass_name.restype = ctypes.c_char_p
+        self.openmp = bool(self._library.read_pass_openmp())
+        self.speeds: dict[int, dict[Variant, float]] = {}
+
+    def variants(self, threads: int) -> list[Variant]:
+        """Every variant that this machine can run."""
+        chunks = CHUNKS if threads > 1 and self.openmp else (0,)
+        names = map(self._library.read_pass_name, range(self._library.read_pass_readers()))
+        usable = [(k, name.decode()) for k, name in enumerate(names) if name is not None]
+        return [Variant(k, name, chunk) for k, name in usable for chunk in chunks]
+
+    def read(self, scores: NDArray[Any], threads: int, variant: Variant) -> int:
+        """OR of the 64-bit words of contiguous `scores`."""
+        if not (scores.flags.c_contiguous or scores.flags.f_contiguous):
+            raise ValueError("scores: expected a contiguous array")
+        address, size = scores.ctypes.data, scores.nbytes
+        return int(self._read(variant.reader, address, size, threads, variant.chunk))
+
+    def tune(self, scores: NDArray[Any], threads: int, rounds: int) -> dict[Variant, float]:
+        """GB/s of every variant with this number of threads, the fastest first."""
+        variants = {str(v): v for v in self.variants(threads)}
+        contestants = {name: self._reading(scores, threads, [v]) for name, v in variants.items()}
+        times = ratio(contestants, rounds, rest=0.0)
+        names = sorted(variants, key=lambda name: times[name].best)
+        self.speeds[threads] = {variants[n]: scores.nbytes / times[n].best / 1e9 for n in names}
+        return self.speeds[threads]
+
+    def contestant(self, scores: NDArray[Any], threads: int) -> Callable[[], None]:
+        """A pass over `scores`, the fastest variants in turn, so that the best time is the best's.
+
+        `tune` comes first.
+        """
+        return self._reading(scores, threads, list(self.speeds[threads])[:KEPT])
+
+    def _reading(
+        self, scores: NDArray[Any], threads: int, variants: Sequence[Variant]
+    ) -> Callable[[], None]:
+        turns = itertools.cycle(variants)
+
+        def read() -> None:
+            self.read(scores, threads, next(turns))
+
+        return read
+
+
+def _build(directory: Path) -> Path:
+    source = Path(__file__).with_name("read_pass.c")
+    library = directory / "read_pass.so"
+    named = [os.environ["CC"]] if os.environ.get("CC") else ["cc", "gcc", "clang"]
+    compilers = [words for words in map(shlex.split, named) if shutil.which(words[0])]
+    said = "no C compiler found"
+    for openmp in (["-fopenmp"], []):  # any compiler with OpenMP rather than the first without
+        for compiler in compilers:
+            command = [*compiler, "-O3", "-shared", "-fPIC", *openmp, "-o", str(library)]
+            done = subprocess.run([*command, str(source)], capture_output=True, text=True)
+            if done.returncode == 0:
+                return library
+            said = done.stderr
+    raise OSError(f"the read-only pass could not be built: {said}")
+
+
+def numpy_idiom(scores: NDArray[Any], targets: NDArray[np.integer[Any]]) -> Counts:
+    """Two comparisons, two boolean matrices, two sums: what users write by hand."""
+    true = scores[np.arange(len(scores)), targets]
+    above = (scores > true[:, None]).sum(1)
+    tied = (scores == true[:, None]).sum(1)
+    return above, tied
+
+
+def torch_contestants(
+    torch: Any, scores: NDArray[np.float32], targets: NDArray[np.int64]
+) -> dict[str, Callable[[], Counts]]:
+    """The counts as torch expressions, and in the style of PyKEEN.
+
+    PyKEEN (`pykeen/evaluation/ranks.py`) takes the optimistic rank from a count of greater scores,
+    the pessimistic one from a count of scores not smaller, their mean as float32 for the realistic
+    rank, and the number of candidates from a mask of finite scores. It does so batch by batch,
+    which is kinder to the caches than the whole matrix at once: both are timed.
+    """
+    matrix = torch.from_numpy(scores)
+    column = torch.from_numpy(targets)[:, None]
+
+    def plain() -> Counts:
+        true = matrix.gather(1, column)
+        return (matrix > true).sum(dim=1).numpy(), (matrix == true).sum(dim=1).numpy()
+
+    def in_style(part: Any, true: Any) -> Counts:
+        optimistic = (part > true).sum(dim=1) + 1
+        pessimistic = (part >= true).sum(dim=1)
+        _ = (optimistic + pessimistic).float() / 2
+        _ = torch.isfinite(part).sum(dim=1)
+        return (optimistic - 1).numpy(), (pessimistic - optimistic + 1).numpy()
+
+    def whole() -> Counts:
+        return in_style(matrix, matrix.gather(1, column))
+
+    def batched() -> Counts:
+        true = matrix.gather(1, column)
+        starts = range(0, len(matrix), 256)
+        parts = [in_style(matrix[at : at + 256], true[at : at + 256]) for at in starts]
+        above, tied = zip(*parts, strict=True)
+        return np.concatenate(above), np.concatenate(tied)
+
+    return {
+        "torch, > and ==": plain,
+        "PyKEEN's style": whole,
+        "PyKEEN's style, 256 rows at once": batched,
+    }

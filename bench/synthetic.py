@@ -1,0 +1,160 @@
+"""Synthetic scores: one pool of uniform float32 that every case cuts its matrices from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+__all__ = ["FULL", "QUICK", "Pool", "Shape", "Sizes", "draw_filter", "draw_targets", "memory_left"]
+
+Shape = tuple[int, int]
+BLOCK = 1 << 22  # scores drawn, cast or copied at once by a thread
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Shapes (rows, columns) of the matrices, and how often to run each contestant."""
+
+    many: Shape  # a test set against the entities of a knowledge graph
+    few: Shape  # a batch against a very large vocabulary
+    tall: Shape
+    square: Shape
+    wide: Shape
+    wider: Shape
+    row: Shape
+    shared: Shape  # rows that several tasks read
+    mapped: Shape
+    rounds: int
+    budget: float  # seconds after which a slow contestant sits out
+    starts: int  # interpreters started for each import
+
+    @property
+    def pool(self) -> int:
+        """Scores in the largest matrix."""
+        return max(math.prod(s) for s in (self.many, self.few, self.wider, self.tall))
+
+
+FULL = Sizes(
+    many=(20_000, 15_000),
+    few=(100, 10_000_000),
+    tall=(1_000_000, 100),
+    square=(10_000, 10_000),
+    wide=(10, 10_000_000),
+    wider=(10, 100_000_000),
+    row=(1, 100_000_000),
+    shared=(2_000, 15_000),
+    mapped=(100_000, 10_000),
+    rounds=15,
+    budget=8.0,
+    starts=40,
+)
+QUICK = Sizes(
+    many=(4_000, 15_000),
+    few=(100, 600_000),
+    tall=(600_000, 100),
+    square=(7_500, 7_500),
+    wide=(10, 6_000_000),
+    wider=(4, 15_000_000),
+    row=(1, 60_000_000),
+    shared=(2_000, 15_000),
+    mapped=(5_000, 10_000),
+    rounds=15,
+    budget=0.8,
+    starts=10,
+)
+
+
+class Pool:
+    """A flat array of uniform scores in [0, 1), drawn as far as a case needs it.
+
+    Matrices are views of its start, so that 4 GB serve every shape; a cast makes a new array,
+    which its case drops at its end.
+    """
+
+    def __init__(self, size: int, threads: int, seed: int = 2024) -> None:
+        self._flat: NDArray[np.float32] = np.empty(size, np.float32)
+        self._drawn = 0
+        self._threads = threads
+        self._seed = seed
+
+    def _each(self, starts: Iterable[int], do: Any) -> None:
+        with ThreadPoolExecutor(self._threads) as threads:
+            for _ in threads.map(do, starts):
+                pass
+
+    def matrix(self, shape: Shape) -> NDArray[np.float32]:
+        """The pool's first scores as a float32 matrix in C order (a view)."""
+        size = math.prod(shape)
+
+        def draw(start: int) -> None:
+            block = self._flat[start : start + BLOCK]
+            np.random.default_rng((self._seed, start)).random(dtype=np.float32, out=block)
+
+        if self._drawn < size:
+            starts = range(self._drawn, size, BLOCK)
+            self._each(starts, draw)
+            self._drawn = min(starts[-1] + BLOCK, len(self._flat))
+        return self._flat[:size].reshape(shape)
+
+    def cast(self, shape: Shape, dtype: DTypeLike) -> NDArray[Any]:
+        """The same matrix in another dtype; for integers spread over the dtype's range."""
+        source = self.matrix(shape).reshape(-1)
+        flat: NDArray[Any] = np.empty(source.size, dtype)
+        spread = np.iinfo(flat.dtype) if np.issubdtype(flat.dtype, np.integer) else None
+
+        def convert(start: int) -> None:
+            block = source[start : start + BLOCK]
+            if spread is not None:
+                block = block * (float(spread.max) - spread.min) + spread.min
+            flat[start : start + BLOCK] = block.astype(flat.dtype)
+
+        self._each(range(0, source.size, BLOCK), convert)
+        return flat.reshape(shape)
+
+    def fortran(self, shape: Shape) -> NDArray[np.float32]:
+        """The same matrix in Fortran order, copied tile by tile."""
+        source = self.matrix(shape)
+        turned: NDArray[np.float32] = np.empty(shape[::-1], np.float32)
+        tile = 512
+
+        def turn(start: int) -> None:
+            for at in range(0, shape[1], tile):
+                part = source[start : start + tile, at : at + tile]
+                turned[at : at + tile, start : start + tile] = part.T
+
+        self._each(range(0, shape[0], tile), turn)
+        return turned.T
+
+
+def draw_targets(shape: Shape, tasks: int | None = None, seed: int = 7) -> NDArray[np.int64]:
+    """A target column for each task; one task for each row where `tasks` is not given."""
+    count = shape[0] if tasks is None else tasks
+    return np.random.default_rng(seed).integers(0, shape[1], count, dtype=np.int64)
+
+
+def draw_filter(
+    shape: Shape, entries: int, dtype: DTypeLike, seed: int = 11
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """`entries` distinct sorted columns for each row, as `(indptr, indices)`."""
+    stride = shape[1] // entries
+    offsets = np.random.default_rng(seed).integers(0, stride, (shape[0], entries))
+    columns = np.arange(entries) * stride + offsets
+    indptr = np.arange(shape[0] + 1, dtype=np.int64) * entries
+    return indptr, columns.reshape(-1).astype(dtype)
+
+
+def memory_left() -> int | None:
+    """Bytes of memory to be had without swapping; None where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    fields = dict(line.split(":", 1) for line in lines)
+    return int(fields["MemAvailable"].split()[0]) * 1024
