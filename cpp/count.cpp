@@ -13,8 +13,11 @@ namespace {
 template <class T>
 constexpr std::size_t kBlock = sizeof(T) == 1 ? 4032 : 16384 / sizeof(T);
 constexpr std::size_t kLine = 64;
-// How far ahead of the reading a line is fetched: hardware prefetchers stop at every page.
-constexpr std::size_t kAheadBytes = 4096;
+// So many truths, their counters and a vector of keys fit the sixteen registers of SSE and AVX2.
+constexpr std::size_t kFew = 5;
+// How far ahead of the reading a line is fetched. The hardware does most of this itself: farther was slower on Zen 4, by up to a
+// fifth, with large pages and with small ones.
+constexpr std::size_t kAheadBytes = 256;
 // A column-major tile is this wide, so that its counters stay in the first-level cache.
 constexpr std::size_t kTileBytes = 4096;
 
@@ -98,6 +101,10 @@ struct Lanes {
         std::memcpy(&result, lane, Bytes);
         return result;
     }
+    // The first `n` lanes, or all.
+    static TRUERANK_INLINE Masks first(std::size_t n) {
+        return iota() < (Masks{} + static_cast<Key<T>>(std::min(n, size)));
+    }
     // Where the last n % size scores are read from, as one vector, and which lanes of it they are: the last full vector once more,
     // less what was read; of fewer scores than a vector has, a copy.
     static TRUERANK_INLINE const T* tail(const T* scores, std::size_t n, std::size_t rest, T (&copy)[size],
@@ -108,7 +115,7 @@ struct Lanes {
         }
         std::memset(copy, 0, sizeof copy);
         std::memcpy(copy, scores, rest * sizeof(T));
-        valid = iota() < (Masks{} + static_cast<Key<T>>(rest));
+        valid = first(rest);
         return copy;
     }
 };
@@ -117,11 +124,12 @@ struct Lanes {
 template <class T, int Bytes>
 TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T truth, Tally* tally) {
     using L = Lanes<T, Bytes>;
-    constexpr std::size_t step = 2 * kLine / sizeof(T);
+    constexpr std::size_t line = kLine / sizeof(T);
+    constexpr std::size_t step = 2 * line;
     const typename L::Scores spread = L::spread(truth);
     std::int64_t nans = 0;
     std::size_t i = 0;
-    while (i < n) {
+    do {
         const std::size_t stop = i + std::min(n - i, L::most * L::size);
         typename L::Counts above = {}, tied = {}, nan = {};
         const auto take = [&](const T* from) __attribute__((always_inline)) {
@@ -130,6 +138,17 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
             L::add(tied, part == spread);
             if constexpr (has_nan<T>) L::add(nan, L::scores_nan(part));
         };
+        const auto take_some = [&](const T* from, typename L::Masks valid) __attribute__((always_inline)) {
+            const typename L::Scores part = L::load(from);
+            L::add(above, (part > spread) & valid);
+            L::add(tied, (part == spread) & valid);
+            if constexpr (has_nan<T>) L::add(nan, L::scores_nan(part) & valid);
+        };
+        if (i == 0 && n >= 4 * step) {
+            // Up to the first whole line: a vector that lies across two lines costs two reads, all along the row.
+            i = (kLine - reinterpret_cast<std::uintptr_t>(scores) % kLine) % kLine / sizeof(T);
+            for (std::size_t u = 0; u < i; u += L::size) take_some(scores + u, L::first(i - u));
+        }
         for (; i + step <= stop; i += step) {
             fetch(scores + i, kAheadBytes);
             fetch(scores + i, kAheadBytes + kLine);
@@ -138,18 +157,16 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
         }
         for (; i + L::size <= stop; i += L::size) take(scores + i);
         if (i < stop && stop == n) {
-            typename L::Masks valid;
             T copy[L::size];
-            const typename L::Scores part = L::load(L::tail(scores, n, n - i, copy, valid));
-            L::add(above, (part > spread) & valid);
-            L::add(tied, (part == spread) & valid);
-            if constexpr (has_nan<T>) L::add(nan, L::scores_nan(part) & valid);
+            typename L::Masks valid;
+            const T* from = L::tail(scores, n, n - i, copy, valid);
+            take_some(from, valid);
             i = n;
         }
         tally->above += L::sum(above);
         tally->tied += L::sum(tied);
         if constexpr (has_nan<T>) nans += L::sum(nan);
-    }
+    } while (i < n);
     return nans;
 }
 
@@ -206,6 +223,23 @@ TRUERANK_INLINE void count_few(const Key<T>* keys, std::size_t n, const Key<T>* 
     }
 }
 
+template <class T, int Bytes>
+TRUERANK_INLINE void count_few(std::size_t k, const Key<T>* keys, std::size_t n, const Key<T>* truths, Tally* tallies,
+                               const T* ahead, std::size_t lines) {
+    switch (k) {
+        case 1:
+            return count_few<T, Bytes, 1>(keys, n, truths, tallies, ahead, lines);
+        case 2:
+            return count_few<T, Bytes, 2>(keys, n, truths, tallies, ahead, lines);
+        case 3:
+            return count_few<T, Bytes, 3>(keys, n, truths, tallies, ahead, lines);
+        case 4:
+            return count_few<T, Bytes, 4>(keys, n, truths, tallies, ahead, lines);
+        default:
+            return count_few<T, Bytes, 5>(keys, n, truths, tallies, ahead, lines);
+    }
+}
+
 // Many sorted truths: each key is searched among them and entered in a histogram, below[p] for keys with just p truths below
 // them and equal[p] for those of them that equal truths[p]. Eight searches run side by side, since one waits for its own loads;
 // all have the same number of steps.
@@ -233,9 +267,9 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
                                                 Tally* tallies, std::int64_t* scratch) {
     constexpr std::size_t block = kBlock<T>;
     alignas(kLine) Key<T> keys[block];
-    std::int64_t* const below = scratch;
-    std::int64_t* const equal = scratch + k + 1;
     const bool many = k >= search_from<T>;
+    std::int64_t* const below = scratch;
+    std::int64_t* const equal = many ? scratch + k + 1 : nullptr;
     if (many) std::fill_n(scratch, scratch_size<T>(k), 0);
     std::int64_t nan = 0, padding = 0;
     for (std::size_t i = 0; i < n; i += block) {
@@ -248,14 +282,15 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
             search<T>(keys, padded, truths, k, below, equal);
             continue;
         }
-        const T* ahead = scores + i + m;
-        const std::size_t lines = (8 + k / 4) / (k / 4 + 1);
-        std::size_t j = 0;
-        for (; j + 4 <= k; j += 4)
-            count_few<T, Bytes, 4>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
-        if (k - j == 3) count_few<T, Bytes, 3>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
-        if (k - j == 2) count_few<T, Bytes, 2>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
-        if (k - j == 1) count_few<T, Bytes, 1>(keys, padded, truths + j, tallies + j, ahead + j * block / k, lines);
+        // Groups of like size, each of which brings in its share of the next block.
+        const std::size_t groups = (k + kFew - 1) / kFew;
+        const std::size_t lines = groups == 0 ? 0 : (8 + groups - 1) / groups;
+        for (std::size_t g = 0, j = 0; g < groups; ++g) {
+            const std::size_t size = (k - j) / (groups - g);
+            const T* ahead = scores + i + m + block / groups * g;
+            count_few<T, Bytes>(size, keys, padded, truths + j, tallies + j, ahead, lines);
+            j += size;
+        }
     }
     std::int64_t above = 0;
     for (std::size_t j = k; many && j-- > 0;) {

@@ -22,8 +22,8 @@ namespace {
 // More threads than this serve no count, and OpenMP ends the process where the system refuses one.
 constexpr int kMostThreads = 256;
 
-// Some 20 microseconds of counting.
-constexpr std::int64_t kWorkBetweenLooks = 1 << 16;
+// Less than a millisecond of counting. A look at the clock waits for all reading that is under way.
+constexpr std::int64_t kWorkBetweenLooks = 1 << 20;
 
 std::atomic<bool> forked{false};
 std::atomic<int> busy{0};

@@ -22,6 +22,8 @@ constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;
 constexpr std::int64_t kPackBytes = 65536;
 // Rows whose scores lie closer together than their columns are copied side by side, a cache line of them.
 constexpr std::int64_t kLineBytes = 64;
+// How much of a row is fetched while the row before it is read.
+constexpr std::int64_t kStartBytes = 2048;
 // A pass over a tile of columns serves one task of each row: with more tasks, or few rows asked for, rows are read one by one.
 constexpr std::int64_t kMostLayers = 8;
 constexpr std::int64_t kFewestOfTile = 8;
@@ -52,7 +54,6 @@ template <class T>
 struct Truths {
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-    T first;                         // the truth, where there is but one
     std::vector<std::size_t> slots;  // of every task, in keys and tallies; none: its truth is a NaN
     std::vector<Key<T>> keys;        // sorted and distinct, without NaN
     std::vector<Tally> tallies;      // of every key
@@ -64,6 +65,12 @@ struct Truths {
     // What task t of those gathered found.
     Tally of(std::size_t t) const { return slots[t] == none ? Tally{} : tallies[slots[t]]; }
     std::int64_t inf() const { return has_nan<T> ? tallies.front().tied + tallies.back().tied : 0; }
+};
+
+// What one task finds.
+struct Found {
+    Tally tally;
+    std::int64_t nan = 0;
 };
 
 template <class T>
@@ -117,15 +124,18 @@ class Ranker {
     Plan make_plan() const;
     std::int64_t first_group_from(std::int64_t row) const;
 
+    bool alone(Ids ids) const { return ids.size() == 1 && !counts_.audit(); }
     void gather(Ids ids, Truths<T>& truths) const;
     void count(const T* scores, std::int64_t n, Truths<T>& truths) const;
-    template <class Columns>
-    void count_packed(Worker& worker, Ids rows, std::int64_t n, const Columns& columns, Truths<T>* truths) const;
+    void count(const T* scores, std::int64_t n, T truth, Found& found) const;
+    template <class Columns, class Use>
+    void pack(Worker& worker, Ids rows, std::int64_t n, const Columns& columns, const Use& use) const;
 
     // First step: what the tasks of some groups find in columns (or candidates) begin to end, as if nothing were filtered. `whole`:
     // nobody else adds to their counts meanwhile.
     void scan_rows(Worker& worker, const Plan& plan, std::int64_t first, std::int64_t last, std::int64_t begin,
                    std::int64_t end, bool whole);
+    void fetch_start(std::int64_t g, std::int64_t begin, std::int64_t end) const;
     void scan_tile(Worker& worker, const Plan& plan, std::int64_t top, std::int64_t begin, std::int64_t end,
                    bool whole);
     void scan(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end, bool whole);
@@ -137,6 +147,7 @@ class Ranker {
     // Second step: the filter is counted out, and the rules make counts of what was found.
     void finish(Worker& worker, std::int64_t first, std::int64_t last);
     void remove(Worker& worker, Ids ids, std::int64_t list);
+    void subtract(std::int64_t task, Tally tally, std::int64_t nans, bool kept, bool nan);
     void settle(Worker& worker, std::int64_t task, std::int64_t size);
     std::int64_t column(const Selection& selection, std::int64_t position) const;
     bool lists(const Selection& selection, std::int64_t task, std::int64_t column) const;
@@ -234,28 +245,21 @@ void Ranker<T>::gather(Ids ids, Truths<T>& truths) const {
     truths.keys.clear();
     truths.nan = truths.at_best = 0;
     truths.best = rules_.ascending ? Order<T>::top() : Order<T>::bottom();
-    if (ids.size() == 1 && !counts_.audit()) {
-        truths.first = truth(ids[0]);
-        const Key<T> key = Order<T>::key(truths.first);
-        if (!Order<T>::is_nan(key)) truths.keys.push_back(key);
-        truths.slots[0] = truths.keys.empty() ? truths.none : 0;
-    } else {
-        auto& sorting = truths.sorting;
-        sorting.clear();
-        for (std::size_t t = 0; t < ids.size(); ++t) {
-            const Key<T> key = Order<T>::key(truth(ids[t]));
-            truths.slots[t] = truths.none;
-            if (!Order<T>::is_nan(key)) sorting.emplace_back(key, t);
-        }
-        if (counts_.audit()) {
-            sorting.emplace_back(Order<T>::bottom(), truths.none);
-            sorting.emplace_back(Order<T>::top(), truths.none);
-        }
-        std::sort(sorting.begin(), sorting.end());
-        for (const auto& [key, t] : sorting) {
-            if (truths.keys.empty() || truths.keys.back() != key) truths.keys.push_back(key);
-            if (t != truths.none) truths.slots[t] = truths.keys.size() - 1;
-        }
+    auto& sorting = truths.sorting;
+    sorting.clear();
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        const Key<T> key = Order<T>::key(truth(ids[t]));
+        truths.slots[t] = truths.none;
+        if (!Order<T>::is_nan(key)) sorting.emplace_back(key, t);
+    }
+    if (counts_.audit()) {
+        sorting.emplace_back(Order<T>::bottom(), truths.none);
+        sorting.emplace_back(Order<T>::top(), truths.none);
+    }
+    std::sort(sorting.begin(), sorting.end());
+    for (const auto& [key, t] : sorting) {
+        if (truths.keys.empty() || truths.keys.back() != key) truths.keys.push_back(key);
+        if (t != truths.none) truths.slots[t] = truths.keys.size() - 1;
     }
     truths.tallies.assign(truths.keys.size(), Tally{});
     truths.scratch.resize(scratch_size<T>(truths.keys.size()));
@@ -264,34 +268,33 @@ void Ranker<T>::gather(Ids ids, Truths<T>& truths) const {
 template <class T>
 void Ranker<T>::count(const T* scores, std::int64_t n, Truths<T>& truths) const {
     const auto size = static_cast<std::size_t>(n);
-    if (truths.keys.size() == 1 && truths.slots.size() == 1 && !counts_.audit()) {
-        truths.nan += kernels_.count_one(scores, size, truths.first, truths.tallies.data());
-    } else {
-        truths.nan += kernels_.count_several(scores, size, truths.keys.data(), truths.keys.size(),
-                                             truths.tallies.data(), truths.scratch.data());
-    }
+    truths.nan += kernels_.count_several(scores, size, truths.keys.data(), truths.keys.size(), truths.tallies.data(),
+                                         truths.scratch.data());
+    if (counts_.audit()) kernels_.best(scores, size, rules_.ascending, &truths.best, &truths.at_best);
 }
 
-// The rows' scores in columns(0) to columns(n - 1), copied block by block, each row against its own truths.
+// One task alone needs no tables.
 template <class T>
-template <class Columns>
-void Ranker<T>::count_packed(Worker& worker, Ids rows, std::int64_t n, const Columns& columns,
-                             Truths<T>* truths) const {
+void Ranker<T>::count(const T* scores, std::int64_t n, T truth, Found& found) const {
+    const auto size = static_cast<std::size_t>(n);
+    found.nan += Order<T>::is_nan(Order<T>::key(truth))
+                     ? kernels_.count_several(scores, size, nullptr, 0, nullptr, nullptr)
+                     : kernels_.count_one(scores, size, truth, &found.tally);
+}
+
+// The rows' scores in columns(0) to columns(n - 1), copied block by block: use(i, scores, width) is given those of row i.
+template <class T>
+template <class Columns, class Use>
+void Ranker<T>::pack(Worker& worker, Ids rows, std::int64_t n, const Columns& columns, const Use& use) const {
     const auto height = static_cast<std::int64_t>(rows.size());
-    const std::int64_t block = std::max<std::int64_t>(64, kPackBytes / static_cast<std::int64_t>(sizeof(T)) / height);
-    worker.pack.resize(static_cast<std::size_t>(height * std::min(block, n)));
-    for (std::int64_t begin = 0; begin < n && !worker.stopped(height * std::min(block, n)); begin += block) {
+    const std::int64_t block =
+        std::min(n, std::max<std::int64_t>(64, kPackBytes / static_cast<std::int64_t>(sizeof(T)) / height));
+    worker.pack.resize(static_cast<std::size_t>(height * block));
+    for (std::int64_t begin = 0; begin < n && !worker.stopped(height * block); begin += block) {
         const std::int64_t width = std::min(block, n - begin);
         reader_.pack(
             rows.data(), height, width, [&](std::int64_t j) { return columns(begin + j); }, worker.pack.data());
-        for (std::int64_t i = 0; i < height; ++i) {
-            const T* scores = worker.pack.data() + i * width;
-            count(scores, width, truths[i]);
-            if (counts_.audit()) {
-                kernels_.best(scores, static_cast<std::size_t>(width), rules_.ascending, &truths[i].best,
-                              &truths[i].at_best);
-            }
-        }
+        for (std::int64_t i = 0; i < height; ++i) use(i, worker.pack.data() + i * width, width);
     }
 }
 
@@ -325,6 +328,13 @@ template <class T>
 void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
                      bool whole) {
     const auto n = static_cast<std::size_t>(last - first);
+    const bool in_place = !candidates_ && reader_.contiguous_rows();
+    if (in_place && n == 1 && alone(group(first))) {
+        const std::int64_t task = group(first)[0];
+        Found found;
+        count(reader_.in_place(row(task), begin), end - begin, truth(task), found);
+        return add(task, found.tally, found.nan, whole);
+    }
     if (worker.tile.size() < n) worker.tile.resize(n);
     worker.rows.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -332,23 +342,16 @@ void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std:
         worker.rows[i] = row(ids[0]);
         gather(ids, worker.tile[i]);
     }
-    if (candidates_) {
-        const std::int64_t* const start = candidates_.indptr + candidates_.list(group(first)[0]);
-        count_packed(
-            worker, worker.rows, end - begin, [&](std::int64_t j) { return column(candidates_, *start + begin + j); },
-            worker.tile.data());
-    } else if (!reader_.contiguous_rows()) {
-        count_packed(worker, worker.rows, end - begin, [&](std::int64_t j) { return begin + j; }, worker.tile.data());
+    const auto use = [&](std::int64_t i, const T* scores, std::int64_t width) {
+        count(scores, width, worker.tile[static_cast<std::size_t>(i)]);
+    };
+    if (in_place) {
+        for (std::size_t i = 0; i < n; ++i) count(reader_.in_place(worker.rows[i], begin), end - begin, worker.tile[i]);
+    } else if (candidates_) {
+        const std::int64_t start = candidates_.indptr[candidates_.list(group(first)[0])] + begin;
+        pack(worker, worker.rows, end - begin, [&](std::int64_t j) { return column(candidates_, start + j); }, use);
     } else {
-        for (std::size_t i = 0; i < n; ++i) {
-            const T* scores = reader_.in_place(worker.rows[i], begin);
-            Truths<T>& truths = worker.tile[i];
-            count(scores, end - begin, truths);
-            if (counts_.audit()) {
-                kernels_.best(scores, static_cast<std::size_t>(end - begin), rules_.ascending, &truths.best,
-                              &truths.at_best);
-            }
-        }
+        pack(worker, worker.rows, end - begin, [&](std::int64_t j) { return begin + j; }, use);
     }
     for (std::size_t i = 0; i < n; ++i) {
         const Ids ids = group(first + static_cast<std::int64_t>(i));
@@ -365,10 +368,25 @@ void Ranker<T>::scan_rows(Worker& worker, const Plan& plan, std::int64_t first, 
                           std::int64_t end, bool whole) {
     for (std::int64_t g = first; g < last && !worker.stopped(plan.tile * (end - begin)); g += plan.tile) {
         const std::int64_t next = std::min(last, g + plan.tile);
+        if (next < last) fetch_start(next, begin, end);
         const bool own = candidates_ && !candidates_.shared;
         scan(worker, g, next, begin, own ? candidates_of(group(g)[0]) : end, whole);
-        if (whole) finish(worker, g, next);
+        // The scores of a filter are read again: at once, while they are in the cache.
+        if (whole && filter_) finish(worker, g, next);
     }
+    if (whole && !filter_) finish(worker, first, last);
+}
+
+// The processor looks no farther ahead than the end of a row: it would wait for the next row's first scores, and for its truth,
+// which may lie anywhere in it and without which nothing can be counted.
+template <class T>
+void Ranker<T>::fetch_start(std::int64_t g, std::int64_t begin, std::int64_t end) const {
+    const std::int64_t task = group(g)[0];
+    __builtin_prefetch(reader_.at(row(task), tasks_.targets[task]));
+    if (!reader_.contiguous_rows() || candidates_) return;
+    const auto* start = reinterpret_cast<const char*>(reader_.in_place(row(task), begin));
+    const std::int64_t bytes = std::min((end - begin) * static_cast<std::int64_t>(sizeof(T)), kStartBytes);
+    for (std::int64_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(start + at);
 }
 
 template <class T>
@@ -493,18 +511,27 @@ void Ranker<T>::remove(Worker& worker, Ids ids, std::int64_t list) {
     const auto removed = [&](std::int64_t j) {
         return candidates_ ? worker.columns[static_cast<std::size_t>(j)] : column(filter_, start + j);
     };
+    const std::int64_t one_row[] = {row(ids[0])};
+    // Of a target that is filtered and yet a candidate, its own contribution stays.
+    if (alone(ids)) {
+        const T own = truth(ids[0]);
+        const bool kept = lists(filter_, ids[0], tasks_.targets[ids[0]]);
+        const bool nan = Order<T>::is_nan(Order<T>::key(own));
+        Found found;
+        pack(worker, one_row, n, removed,
+             [&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, own, found); });
+        subtract(ids[0], found.tally, found.nan, kept, nan);
+        return settle(worker, ids[0], size - n + kept);
+    }
     Truths<T>& found = worker.filtered;
     gather(ids, found);
-    const std::int64_t one_row[] = {row(ids[0])};
-    count_packed(worker, one_row, n, removed, &found);
+    pack(worker, one_row, n, removed,
+         [&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, found); });
     for (std::size_t t = 0; t < ids.size(); ++t) {
         const std::int64_t task = ids[t];
-        const bool kept = lists(filter_, task, tasks_.targets[task]);  // in the filter, and yet a candidate
+        const bool kept = lists(filter_, task, tasks_.targets[task]);
         const bool nan = found.slots[t] == found.none;
-        const Tally tally = found.of(t);
-        counts_.above[task] -= tally.above;
-        counts_.tied[task] -= tally.tied - (kept && !nan);
-        if (has_nan<T>) nan_[static_cast<std::size_t>(task)] -= found.nan - (kept && nan);
+        subtract(task, found.of(t), found.nan, kept, nan);
         if (counts_.audit()) {
             const Key<T> key = Order<T>::key(truth(task));
             const bool inf = has_nan<T> && (key == Order<T>::top() || key == Order<T>::bottom());
@@ -514,6 +541,13 @@ void Ranker<T>::remove(Worker& worker, Ids ids, std::int64_t list) {
         }
         settle(worker, task, size - n + kept);
     }
+}
+
+template <class T>
+void Ranker<T>::subtract(std::int64_t task, Tally tally, std::int64_t nans, bool kept, bool nan) {
+    counts_.above[task] -= tally.above;
+    counts_.tied[task] -= tally.tied - (kept && !nan);
+    if (has_nan<T>) nan_[static_cast<std::size_t>(task)] -= nans - (kept && nan);
 }
 
 template <class T>
