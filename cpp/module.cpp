@@ -5,12 +5,15 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <tuple>
 
 #include "parallel.hpp"
@@ -29,12 +32,38 @@ bool interrupted() {
     return PyErr_CheckSignals() != 0;
 }
 
-// Runs work without the GIL; an interruption leaves as the exception that Python's signal handler has set.
+// What to ask whether a count is to stop: only the main thread runs Python's signal handlers.
+bool (*asks())() {
+    static const unsigned long main_thread =
+        py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
+    return PyThread_get_thread_ident() == main_thread ? interrupted : nullptr;
+}
+
+bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing() != 0;
+#else
+    return _Py_IsFinalizing() != 0;
+#endif
+}
+
+// Runs work without the GIL; an interruption leaves as the exception that Python's signal handler has set. A daemon thread
+// that comes back while the interpreter shuts down stays here for ever, as newer Pythons have it themselves: older ones end the
+// thread where it asks for the GIL, and with it the process, since C++ destructors are in the way.
 template <class Work>
-auto without_gil(const Work& work) {
+void without_gil(const Work& work) {
+    PyThreadState* const state = PyEval_SaveThread();
+    std::exception_ptr failure;
     try {
-        const py::gil_scoped_release released;
-        return work();
+        work();
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    while (is_finalizing()) std::this_thread::sleep_for(std::chrono::hours(1));
+    PyEval_RestoreThread(state);
+    if (!failure) return;
+    try {
+        std::rethrow_exception(failure);
     } catch (const truerank::Interrupted&) {
         throw py::error_already_set();
     }
@@ -160,28 +189,34 @@ py::tuple rank(const py::array& scores, const std::string& dtype, bool swapped, 
         result[static_cast<std::size_t>(c)] = std::move(array);
     }
     const truerank::Counts counts{data[0], data[1], data[2], data[3], data[4], data[5]};
-    const truerank::Fault fault =
-        without_gil([&] { return truerank::rank(matrix, tasks, without, among, rules, threads, interrupted, counts); });
+    truerank::Fault fault;
+    bool (*const ask)() = asks();
+    without_gil([&] { fault = truerank::rank(matrix, tasks, without, among, rules, threads, ask, counts); });
     result[static_cast<std::size_t>(columns)] = fault_of(fault);
     return result;
 }
 
-std::pair<std::int64_t, bool> check_lists(const Int64Array& indptr, const py::array& indices, std::int64_t bound) {
+std::pair<std::int64_t, bool> check_lists(const Int64Array& indptr, const py::array& indices, std::int64_t bound,
+                                          int threads) {
     const truerank::Selection lists = lists_of(indptr, indices);
-    const truerank::ListCheck check = without_gil([&] { return truerank::check_lists(lists, bound, interrupted); });
+    truerank::ListCheck check;
+    bool (*const ask)() = asks();
+    without_gil([&] { check = truerank::check_lists(lists, bound, threads, ask); });
     return {check.first_outside, check.sorted};
 }
 
 // The lists sorted and without repeats, as new arrays.
-py::tuple sorted_lists(const Int64Array& indptr, const py::array& indices) {
+py::tuple sorted_lists(const Int64Array& indptr, const py::array& indices, std::int64_t bound, int threads) {
+    require(bound >= 0, "selection: negative bound");
     const truerank::Selection lists = lists_of(indptr, indices);
     py::array copy = indices.attr("copy")();
     Int64Array clean(indptr.size());
     std::int64_t* const ends = clean.mutable_data();
     char* const data = static_cast<char*>(copy.mutable_data());
     const auto size = static_cast<std::int64_t>(copy.itemsize());
+    bool (*const ask)() = asks();
     without_gil([&] {
-        truerank::sort_lists(lists, data, ends + 1, interrupted);
+        truerank::sort_lists(lists, data, ends + 1, bound, threads, ask);
         ends[0] = 0;
         for (std::int64_t list = 0; list < lists.size; ++list) {
             const std::int64_t length = ends[list + 1];
@@ -227,8 +262,8 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
           py::arg("nan"), py::arg("audit"), py::arg("threads"),
           "Counts: above, tied, candidates (and, audited, nan, inf, at_best), and the fault or None.");
     m.def(
-        "check_lists", &check_lists, py::arg("indptr"), py::arg("indices"), py::arg("bound"),
+        "check_lists", &check_lists, py::arg("indptr"), py::arg("indices"), py::arg("bound"), py::arg("threads"),
         "The position of the first index outside of [0, bound), or -1, and whether all lists are sorted and distinct.");
-    m.def("sorted_lists", &sorted_lists, py::arg("indptr"), py::arg("indices"),
+    m.def("sorted_lists", &sorted_lists, py::arg("indptr"), py::arg("indices"), py::arg("bound"), py::arg("threads"),
           "New indptr and indices: every list sorted and without repeats.");
 }

@@ -22,9 +22,6 @@ namespace {
 // More threads than this serve no count, and OpenMP ends the process where the system refuses one.
 constexpr int kMostThreads = 256;
 
-// Less than a millisecond of counting. A look at the clock waits for all reading that is under way.
-constexpr std::int64_t kWorkBetweenLooks = 1 << 20;
-
 std::atomic<bool> forked{false};
 std::atomic<int> busy{0};
 
@@ -90,12 +87,9 @@ void guard_forks() {
 #endif
 }
 
-bool Stop::asked(bool caller, std::int64_t work) {
-    if (flag_.load(std::memory_order_relaxed)) return true;
-    if (!caller || interrupted_ == nullptr) return false;
-    work_ += work;
-    if (work_ < kWorkBetweenLooks) return false;
+bool Stop::look() {
     work_ = 0;
+    if (interrupted_ == nullptr) return false;
     const Clock::time_point now = Clock::now();
     if (now - last_ < std::chrono::milliseconds(50)) return false;
     last_ = now;
@@ -103,6 +97,18 @@ bool Stop::asked(bool caller, std::int64_t work) {
     was_interrupted_ = true;
     ask();
     return true;
+}
+
+void Stop::await(const std::atomic<int>& working) {
+    const Clock::time_point start = Clock::now();
+    while (working.load(std::memory_order_acquire) > 0) {
+        if (Clock::now() - start < std::chrono::milliseconds(1)) {
+            std::this_thread::yield();
+            continue;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (!flag_.load(std::memory_order_relaxed)) look();
+    }
 }
 
 Team::Team(int wanted, std::int64_t pieces) : size_(1), held_(0) {
@@ -121,6 +127,7 @@ Team::~Team() {
 void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), const Work& work) {
     Stop stop(interrupted);
     std::atomic<std::int64_t> next{0};
+    std::atomic<int> working{0};
     std::exception_ptr failure;
     std::mutex mutex;
     const auto run = [&](int worker) {
@@ -138,10 +145,16 @@ void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), 
     };
 #ifdef _OPENMP
     if (team.size() > 1) {
-        // Pieces are handed out one by one from a counter: OpenMP may give fewer threads than were asked for. Its thread 0
-        // is the caller's.
+        // Pieces are handed out one by one from a counter: OpenMP may give fewer threads than were asked for. Its thread 0 is
+        // the caller's, which asks Python until the last piece is done, for at the end of the region it would be deaf.
 #pragma omp parallel num_threads(team.size())
-        run(omp_get_thread_num());
+        {
+            const int worker = omp_get_thread_num();
+            working.fetch_add(1, std::memory_order_relaxed);
+            run(worker);
+            working.fetch_sub(1, std::memory_order_release);
+            if (worker == 0) stop.await(working);
+        }
     } else {
         run(0);
     }

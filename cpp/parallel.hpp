@@ -24,18 +24,28 @@ void guard_forks();
 // Thrown on the calling thread where `interrupted` said yes.
 struct Interrupted {};
 
+// Less than a millisecond of counting. A look at the clock waits for all reading that is under way.
+constexpr std::int64_t kWorkBetweenLooks = 1 << 20;
+
 // Asked between pieces of work: are they to stop?
 class Stop {
   public:
     explicit Stop(bool (*interrupted)()) : interrupted_(interrupted) {}
     // `caller`: asked by the thread that made the call, the only one that may ask Python, and does twenty times a second. `work`: the
     // scores read since it last asked; few of them are not worth a look at the clock.
-    bool asked(bool caller, std::int64_t work);
+    bool asked(bool caller, std::int64_t work) {
+        if (flag_.load(std::memory_order_relaxed)) return true;
+        if (!caller || (work_ += work) < kWorkBetweenLooks) return false;
+        return look();
+    }
+    // Waits, on the calling thread, until nobody is working, and goes on asking Python meanwhile.
+    void await(const std::atomic<int>& working);
     void ask() { flag_.store(true, std::memory_order_relaxed); }
     bool interrupted() const { return was_interrupted_; }
 
   private:
     using Clock = std::chrono::steady_clock;
+    bool look();
     bool (*interrupted_)();
     std::atomic<bool> flag_{false};
     // Of the calling thread alone.

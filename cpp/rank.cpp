@@ -17,13 +17,15 @@ namespace {
 // Less than this is counted by the caller alone: beside a process that holds a core, waking OpenMP's threads costs milliseconds.
 constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
 // A piece of work: small, so that threads end together and a stop is soon heeded; large beside the cost of handing it out.
-constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;
+constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
 // Scores that cannot be read in place are copied, in blocks that stay in the second-level cache.
 constexpr std::int64_t kPackBytes = 65536;
 // Rows whose scores lie closer together than their columns are copied side by side, a cache line of them.
 constexpr std::int64_t kLineBytes = 64;
-// How much of a row is fetched while the row before it is read.
-constexpr std::int64_t kStartBytes = 2048;
+// What of the scores stays in the second-level cache beside other things.
+constexpr std::int64_t kHotBytes = 524288;
+// How much of a filter is fetched while its row is counted.
+constexpr std::int64_t kFilterBytes = 1024;
 // A pass over a tile of columns serves one task of each row: with more tasks, or few rows asked for, rows are read one by one.
 constexpr std::int64_t kMostLayers = 8;
 constexpr std::int64_t kFewestOfTile = 8;
@@ -39,7 +41,8 @@ bool sooner(const Fault& a, const Fault& b) {
 
 // How the work is cut: pieces of `step` groups (upright: of `step` rows of the matrix), each in `segments` stretches of columns.
 struct Plan {
-    bool upright = false;
+    bool upright = false;  // columns are contiguous: a tile of rows at once
+    bool single = false;   // task i alone reads row i, in place
     bool serial = false;
     std::int64_t pieces = 0;
     std::int64_t step = 1;
@@ -54,6 +57,7 @@ template <class T>
 struct Truths {
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
+    T last;                          // the truth of the last task: of a single task, its own
     std::vector<std::size_t> slots;  // of every task, in keys and tallies; none: its truth is a NaN
     std::vector<Key<T>> keys;        // sorted and distinct, without NaN
     std::vector<Tally> tallies;      // of every key
@@ -91,6 +95,7 @@ class Ranker {
 
   private:
     struct Worker {
+        std::vector<T> single;  // truths of tasks that have their rows to themselves
         std::vector<Truths<T>> tile;
         std::vector<std::int64_t> rows;  // of the tile
         std::vector<T> pack;
@@ -135,7 +140,9 @@ class Ranker {
     // nobody else adds to their counts meanwhile.
     void scan_rows(Worker& worker, const Plan& plan, std::int64_t first, std::int64_t last, std::int64_t begin,
                    std::int64_t end, bool whole);
-    void fetch_start(std::int64_t g, std::int64_t begin, std::int64_t end) const;
+    void scan_single(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
+                     bool whole);
+    void fetch_filter(std::int64_t task) const;
     void scan_tile(Worker& worker, const Plan& plan, std::int64_t top, std::int64_t begin, std::int64_t end,
                    bool whole);
     void scan(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end, bool whole);
@@ -199,7 +206,8 @@ Plan Ranker<T>::make_plan() const {
     Plan plan;
     plan.length = own_lists ? candidates_.longest : candidates_of(0);
     plan.upright = reader_.contiguous_columns() && !candidates_ && !counts_.audit();
-    plan.tile = reader_.column_major() && !own_lists ? divide_up(kLineBytes, size) : 1;
+    plan.single = reader_.contiguous_rows() && !candidates_ && !counts_.audit() && tasks_.rows == nullptr;
+    plan.tile = reader_.column_major() && !reader_.contiguous_rows() && !own_lists ? divide_up(kLineBytes, size) : 1;
 
     const std::int64_t average = own_lists ? divide_up(candidates_.entries, candidates_.size) : plan.length;
     const std::int64_t row_bytes = std::max<std::int64_t>(size, average * size);
@@ -209,10 +217,10 @@ Plan Ranker<T>::make_plan() const {
     if (plan.upright) {
         plan.step = static_cast<std::int64_t>(kernels_.max_lanes);
         // Large pieces: the sums of every lane are added where a tile is cut.
-        plan.segments = divide_up(plan.step * row_bytes, 16 * kPieceBytes);
-    } else if (!own_lists && row_bytes * plan.tile >= 4 * kPieceBytes) {
+        plan.segments = divide_up(plan.step * row_bytes, 4 * kPieceBytes);
+    } else if (!own_lists && row_bytes * plan.tile >= 2 * kPieceBytes) {
         plan.step = plan.tile;
-        plan.segments = divide_up(row_bytes * plan.tile, 2 * kPieceBytes);
+        plan.segments = divide_up(row_bytes * plan.tile, kPieceBytes);
     } else {
         plan.step = plan.tile * std::max<std::int64_t>(1, kPieceBytes / (row_bytes * plan.tile));
     }
@@ -248,7 +256,8 @@ void Ranker<T>::gather(Ids ids, Truths<T>& truths) const {
     auto& sorting = truths.sorting;
     sorting.clear();
     for (std::size_t t = 0; t < ids.size(); ++t) {
-        const Key<T> key = Order<T>::key(truth(ids[t]));
+        truths.last = truth(ids[t]);
+        const Key<T> key = Order<T>::key(truths.last);
         truths.slots[t] = truths.none;
         if (!Order<T>::is_nan(key)) sorting.emplace_back(key, t);
     }
@@ -268,8 +277,12 @@ void Ranker<T>::gather(Ids ids, Truths<T>& truths) const {
 template <class T>
 void Ranker<T>::count(const T* scores, std::int64_t n, Truths<T>& truths) const {
     const auto size = static_cast<std::size_t>(n);
-    truths.nan += kernels_.count_several(scores, size, truths.keys.data(), truths.keys.size(), truths.tallies.data(),
-                                         truths.scratch.data());
+    if (truths.slots.size() == 1 && truths.keys.size() == 1) {
+        truths.nan += kernels_.count_one(scores, size, truths.last, truths.tallies.data());
+    } else {
+        truths.nan += kernels_.count_several(scores, size, truths.keys.data(), truths.keys.size(),
+                                             truths.tallies.data(), truths.scratch.data());
+    }
     if (counts_.audit()) kernels_.best(scores, size, rules_.ascending, &truths.best, &truths.at_best);
 }
 
@@ -329,12 +342,6 @@ void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std:
                      bool whole) {
     const auto n = static_cast<std::size_t>(last - first);
     const bool in_place = !candidates_ && reader_.contiguous_rows();
-    if (in_place && n == 1 && alone(group(first))) {
-        const std::int64_t task = group(first)[0];
-        Found found;
-        count(reader_.in_place(row(task), begin), end - begin, truth(task), found);
-        return add(task, found.tally, found.nan, whole);
-    }
     if (worker.tile.size() < n) worker.tile.resize(n);
     worker.rows.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -366,26 +373,54 @@ void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std:
 template <class T>
 void Ranker<T>::scan_rows(Worker& worker, const Plan& plan, std::int64_t first, std::int64_t last, std::int64_t begin,
                           std::int64_t end, bool whole) {
-    for (std::int64_t g = first; g < last && !worker.stopped(plan.tile * (end - begin)); g += plan.tile) {
-        const std::int64_t next = std::min(last, g + plan.tile);
-        if (next < last) fetch_start(next, begin, end);
-        const bool own = candidates_ && !candidates_.shared;
-        scan(worker, g, next, begin, own ? candidates_of(group(g)[0]) : end, whole);
-        // The scores of a filter are read again: at once, while they are in the cache.
-        if (whole && filter_) finish(worker, g, next);
+    const bool own = candidates_ && !candidates_.shared;
+    const bool at_once = whole && filter_;  // the scores of a filter are read again: while they are in the cache
+    if (plan.single) {
+        scan_single(worker, first, last, begin, end, whole);
+    } else {
+        for (std::int64_t g = first; g < last && !worker.stopped(plan.tile * (end - begin)); g += plan.tile) {
+            const std::int64_t next = std::min(last, g + plan.tile);
+            scan(worker, g, next, begin, own ? candidates_of(group(g)[0]) : end, whole);
+            if (at_once) finish(worker, g, next);
+        }
     }
-    if (whole && !filter_) finish(worker, first, last);
+    if (whole && !at_once) finish(worker, first, last);
 }
 
-// The processor looks no farther ahead than the end of a row: it would wait for the next row's first scores, and for its truth,
-// which may lie anywhere in it and without which nothing can be counted.
+// Tasks that have their rows, in place, to themselves: the common case, and the one that runs at the speed of memory. All truths of
+// a piece are read first: one by one, each somewhere ahead in its row, they break the stream that the hardware fetches (an
+// eighth slower).
 template <class T>
-void Ranker<T>::fetch_start(std::int64_t g, std::int64_t begin, std::int64_t end) const {
-    const std::int64_t task = group(g)[0];
-    __builtin_prefetch(reader_.at(row(task), tasks_.targets[task]));
-    if (!reader_.contiguous_rows() || candidates_) return;
-    const auto* start = reinterpret_cast<const char*>(reader_.in_place(row(task), begin));
-    const std::int64_t bytes = std::min((end - begin) * static_cast<std::int64_t>(sizeof(T)), kStartBytes);
+void Ranker<T>::scan_single(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
+                            bool whole) {
+    worker.single.resize(static_cast<std::size_t>(last - first));
+    for (std::int64_t task = first; task < last; ++task) {
+        worker.single[static_cast<std::size_t>(task - first)] = truth(task);
+    }
+    // The scores of a filter are read again, while their rows are in the cache; some rows at a time, for here, too, the stream breaks.
+    const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * static_cast<std::int64_t>(sizeof(T)));
+    const std::int64_t some = whole && filter_ ? std::max<std::int64_t>(1, kHotBytes / row_bytes) : last - first;
+    for (std::int64_t task = first; task < last;) {
+        const std::int64_t next = std::min(last, task + some);
+        for (const std::int64_t start = task; task < next; ++task) {
+            if (worker.stopped(end - begin)) return;
+            if (whole && filter_) fetch_filter(task);
+            Found found;
+            count(reader_.in_place(task, begin), end - begin, worker.single[static_cast<std::size_t>(task - first)],
+                  found);
+            add(task, found.tally, found.nan, whole);
+            if (whole && filter_ && task + 1 == next) finish(worker, start, next);
+        }
+    }
+}
+
+// The first indices of a task's filter, which are needed when its row has been counted.
+template <class T>
+void Ranker<T>::fetch_filter(std::int64_t task) const {
+    const std::int64_t list = filter_.list(task);
+    const std::int64_t size = filter_.wide ? 8 : 4;
+    const auto* start = static_cast<const char*>(filter_.indices) + filter_.indptr[list] * size;
+    const std::int64_t bytes = std::min(filter_.length(list) * size, kFilterBytes);
     for (std::int64_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(start + at);
 }
 
@@ -576,26 +611,42 @@ void Ranker<T>::settle(Worker& worker, std::int64_t task, std::int64_t size) {
     }
 }
 
-// The first column of a fault whose row is known.
+// The first column of a fault whose row is known: the least, over the row's tasks, of a NaN in the task's S. Time in proportion to
+// the row and the lists of its tasks.
 template <class T>
 Fault Ranker<T>::locate(Fault fault) const {
     if (fault.kind != Fault::Kind::nan_score && fault.kind != Fault::Kind::nan_truth) return fault;
-    std::vector<std::int64_t> readers;
+    const auto is_nan = [&](std::int64_t c) { return Order<T>::is_nan(Order<T>::key(reader_.load(fault.row, c))); };
+    std::vector<std::pair<std::int64_t, std::int64_t>> lists;  // of candidates and filter: tasks may share them
+    fault.column = scores_.columns;
     for (std::int64_t task = 0; task < tasks_.size; ++task) {
-        if (row(task) == fault.row) readers.push_back(task);
+        if (row(task) != fault.row) continue;
+        if (is_nan(tasks_.targets[task])) fault.column = std::min(fault.column, tasks_.targets[task]);
+        lists.emplace_back(candidates_ ? candidates_.list(task) : 0, filter_ ? filter_.list(task) : 0);
     }
-    const auto concerns = [&](std::int64_t task, std::int64_t c) {
-        if (c == tasks_.targets[task]) return true;
-        if (fault.kind == Fault::Kind::nan_truth) return false;
-        return !(filter_ && lists(filter_, task, c)) && (!candidates_ || lists(candidates_, task, c));
+    if (fault.kind == Fault::Kind::nan_truth) return fault;
+    std::sort(lists.begin(), lists.end());
+    lists.erase(std::unique(lists.begin(), lists.end()), lists.end());
+    std::vector<std::int64_t> nans;
+    for (std::int64_t c = 0; c < fault.column; ++c) {
+        if (is_nan(c)) nans.push_back(c);
+    }
+    // Walks a sorted list along the sorted NaNs: whether it has the column.
+    struct Walk {
+        const Selection& selection;
+        std::int64_t at, last;
+        Walk(const Selection& s, std::int64_t list)
+            : selection(s), at(s ? s.indptr[list] : 0), last(s ? s.indptr[list + 1] : 0) {}
+        bool has(std::int64_t c) {
+            while (at < last && selection.column(at) < c) ++at;
+            return at < last && selection.column(at) == c;
+        }
     };
-    for (std::int64_t c = 0; c < scores_.columns; ++c) {
-        if (!Order<T>::is_nan(Order<T>::key(reader_.load(fault.row, c)))) continue;
-        for (const std::int64_t task : readers) {
-            if (!concerns(task, c)) continue;
-            fault.task = task;
-            fault.column = c;
-            return fault;
+    for (const auto& [candidates, filter] : lists) {
+        Walk in(candidates_, candidates), out(filter_, filter);
+        for (const std::int64_t c : nans) {
+            if (c >= fault.column) break;
+            if ((!candidates_ || in.has(c)) && !out.has(c)) fault.column = c;
         }
     }
     return fault;

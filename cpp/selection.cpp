@@ -2,34 +2,44 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <functional>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "parallel.hpp"
 
 namespace truerank {
 namespace {
 
-constexpr std::int64_t kSerialBytes = std::int64_t{2} << 20;
+constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
+constexpr std::int64_t kPiece = 1 << 17;  // entries
 
+// All in unsigned arithmetic, whose top bit tells a negative difference: comparisons of 64-bit integers are slow on the plainest
+// processors.
 template <class Index>
-ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound, bool (*interrupted)()) {
+ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound, int threads, bool (*interrupted)()) {
     using Unsigned = std::make_unsigned_t<Index>;
+    constexpr int top_bit = std::numeric_limits<Unsigned>::digits - 1;
     const std::int64_t n = lists.entries;
-    const auto top = static_cast<Unsigned>(std::min<std::int64_t>(bound, std::numeric_limits<Index>::max()));
-    const bool never = bound > static_cast<std::int64_t>(std::numeric_limits<Index>::max());
-    constexpr std::int64_t some = 1 << 17;
+    const auto last = static_cast<Unsigned>(std::min<std::int64_t>(bound - 1, std::numeric_limits<Index>::max()));
     std::atomic<std::int64_t> falls{0};  // places where an index is not larger than the one before
-    std::atomic<bool> outside{false};
-    const Team team(n * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : 0, divide_up(n, some));
-    parallel_for(team, divide_up(n, some), interrupted, [&](std::int64_t piece, int, Stop&) {
-        const std::int64_t begin = piece * some, end = std::min(n, begin + some);
+    std::atomic<bool> outside{bound == 0 && n > 0};
+    const Team team(n * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : threads, divide_up(n, kPiece));
+    parallel_for(team, divide_up(n, kPiece), interrupted, [&](std::int64_t piece, int, Stop&) {
+        const std::int64_t begin = piece * kPiece, end = std::min(n, begin + kPiece);
         Unsigned wrong = 0, fell = 0;
         for (std::int64_t i = begin; i < end; ++i) {
-            wrong |= never ? indices[i] < 0 : static_cast<Unsigned>(indices[i]) >= top;
+            const auto index = static_cast<Unsigned>(indices[i]);
+            wrong |= index | static_cast<Unsigned>(last - index);
         }
-        for (std::int64_t i = std::max<std::int64_t>(begin, 1); i < end; ++i) fell += indices[i] <= indices[i - 1];
-        if (wrong != 0) outside.store(true, std::memory_order_relaxed);
+        for (std::int64_t i = std::max<std::int64_t>(begin, 1); i < end; ++i) {
+            const auto step =
+                static_cast<Unsigned>(static_cast<Unsigned>(indices[i]) - static_cast<Unsigned>(indices[i - 1]));
+            fell += static_cast<Unsigned>(step - 1) >> top_bit;
+        }
+        if (wrong >> top_bit != 0) outside.store(true, std::memory_order_relaxed);
         falls.fetch_add(static_cast<std::int64_t>(fell), std::memory_order_relaxed);
     });
     ListCheck result;
@@ -43,40 +53,67 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
     std::int64_t allowed = 0;
     for (std::int64_t list = 0; list < lists.size; ++list) {
         const std::int64_t start = lists.indptr[list];
-        if (start > 0 && start < n && lists.indptr[list + 1] > start) allowed += indices[start] <= indices[start - 1];
+        if (start > 0 && start < n && lists.length(list) > 0) allowed += indices[start] <= indices[start - 1];
     }
     result.sorted = falls.load() == allowed;
     return result;
 }
 
+// Sorts one list and drops its repeats; returns how many are left. A long one is entered in a bitmap of all columns, which
+// takes time in proportion to its length and can be left at any moment.
 template <class Index>
-void sort(const Selection& lists, Index* indices, std::int64_t* lengths, bool (*interrupted)()) {
+std::int64_t sort_list(Index* first, std::int64_t n, std::int64_t bound, std::vector<std::uint64_t>& seen,
+                       const std::function<bool(std::int64_t)>& stopped) {
+    if (n < kPiece || bound / 128 > n) {
+        if (!std::is_sorted(first, first + n)) std::sort(first, first + n);
+        return std::unique(first, first + n) - first;
+    }
+    seen.assign(static_cast<std::size_t>(bound / 64 + 1), 0);
+    for (std::int64_t i = 0; i < n; ++i) {
+        if (i % kPiece == 0 && stopped(kPiece)) return 0;
+        const std::int64_t index = std::clamp<std::int64_t>(first[i], 0, bound);  // not ours, perhaps, a moment ago
+        seen[static_cast<std::size_t>(index / 64)] |= std::uint64_t{1} << (index % 64);
+    }
+    std::int64_t left = 0;
+    for (std::size_t word = 0; word < seen.size() && left < n; ++word) {
+        for (std::uint64_t bits = seen[word]; bits != 0 && left < n; bits &= bits - 1) {
+            first[left++] = static_cast<Index>(static_cast<std::int64_t>(word) * 64 + std::countr_zero(bits));
+        }
+    }
+    return left;
+}
+
+template <class Index>
+void sort(const Selection& lists, Index* indices, std::int64_t* lengths, std::int64_t bound, int threads,
+          bool (*interrupted)()) {
     constexpr std::int64_t some = 256;  // lists to a piece
-    const Team team(lists.entries * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : 0,
+    const Team team(lists.entries * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : threads,
                     divide_up(lists.size, some));
-    parallel_for(team, divide_up(lists.size, some), interrupted, [&](std::int64_t piece, int, Stop&) {
+    parallel_for(team, divide_up(lists.size, some), interrupted, [&](std::int64_t piece, int worker, Stop& stop) {
+        const auto stopped = [&stop, worker](std::int64_t work) { return stop.asked(worker == 0, work); };
+        std::vector<std::uint64_t> seen;
         for (std::int64_t list = piece * some; list < std::min(lists.size, (piece + 1) * some); ++list) {
-            Index* const first = indices + lists.indptr[list];
-            Index* const last = indices + lists.indptr[list + 1];
-            if (!std::is_sorted(first, last)) std::sort(first, last);
-            lengths[list] = std::unique(first, last) - first;
+            const std::int64_t n = lists.length(list);
+            if (stopped(16 * n)) return;
+            lengths[list] = sort_list(indices + lists.indptr[list], n, bound, seen, stopped);
         }
     });
 }
 
 }  // namespace
 
-void sort_lists(const Selection& lists, void* indices, std::int64_t* lengths, bool (*interrupted)()) {
+void sort_lists(const Selection& lists, void* indices, std::int64_t* lengths, std::int64_t bound, int threads,
+                bool (*interrupted)()) {
     if (lists.wide) {
-        sort(lists, static_cast<std::int64_t*>(indices), lengths, interrupted);
+        sort(lists, static_cast<std::int64_t*>(indices), lengths, bound, threads, interrupted);
     } else {
-        sort(lists, static_cast<std::int32_t*>(indices), lengths, interrupted);
+        sort(lists, static_cast<std::int32_t*>(indices), lengths, bound, threads, interrupted);
     }
 }
 
-ListCheck check_lists(const Selection& lists, std::int64_t bound, bool (*interrupted)()) {
-    return lists.wide ? check(lists, static_cast<const std::int64_t*>(lists.indices), bound, interrupted)
-                      : check(lists, static_cast<const std::int32_t*>(lists.indices), bound, interrupted);
+ListCheck check_lists(const Selection& lists, std::int64_t bound, int threads, bool (*interrupted)()) {
+    return lists.wide ? check(lists, static_cast<const std::int64_t*>(lists.indices), bound, threads, interrupted)
+                      : check(lists, static_cast<const std::int32_t*>(lists.indices), bound, threads, interrupted);
 }
 
 }  // namespace truerank

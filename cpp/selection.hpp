@@ -31,9 +31,10 @@ struct ListCheck {
     std::int64_t first_outside = -1;
     bool sorted = true;
 };
-ListCheck check_lists(const Selection& lists, std::int64_t bound, bool (*interrupted)());
+ListCheck check_lists(const Selection& lists, std::int64_t bound, int threads, bool (*interrupted)());
 
 // Sorts every list of `indices`, which is ours, and moves its distinct indices to its front; lengths[i] says how many they are.
-void sort_lists(const Selection& lists, void* indices, std::int64_t* lengths, bool (*interrupted)());
+void sort_lists(const Selection& lists, void* indices, std::int64_t* lengths, std::int64_t bound, int threads,
+                bool (*interrupted)());
 
 }  // namespace truerank

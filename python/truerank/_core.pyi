@@ -29,8 +29,8 @@ def rank(
     threads: int,
 ) -> tuple[Any, ...]: ...
 def check_lists(
-    indptr: _Int64, indices: npt.NDArray[np.int32] | _Int64, bound: int
+    indptr: _Int64, indices: npt.NDArray[np.int32] | _Int64, bound: int, threads: int
 ) -> tuple[int, bool]: ...
 def sorted_lists(
-    indptr: _Int64, indices: npt.NDArray[np.int32] | _Int64
+    indptr: _Int64, indices: npt.NDArray[np.int32] | _Int64, bound: int, threads: int
 ) -> tuple[_Int64, npt.NDArray[np.int32] | _Int64]: ...

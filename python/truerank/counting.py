@@ -57,9 +57,8 @@ def rank(
     filter : selection, optional
         Columns to leave out, per task: ``(indptr, indices)`` as in a CSR matrix;
         ``(indptr, indices, lists)``, where task i has list ``lists[i]``; a scipy.sparse matrix of
-        shape (tasks, columns), whose stored entries count; a list of index lists; an integer
-        array of shape (tasks, k). Repeats and disorder change nothing. The target is never left
-        out.
+        shape (tasks, columns), whose stored entries count; a list of index lists. Repeats and
+        disorder change nothing. The target is never left out.
     candidates : selection, or array_like of int, optional
         The only columns to let in: a selection likewise, or one index array for all tasks. The
         target must be among them.
@@ -113,8 +112,8 @@ def rank(
     task_rows, task_targets = _tasks(matrix, targets, rows)
     array = matrix.array if matrix.array.ndim == 2 else matrix.array[None, :]
     tasks, columns = len(task_targets), array.shape[1]
-    without = as_selection("filter", filter, tasks, columns)
-    among = as_selection("candidates", candidates, tasks, columns)
+    without = as_selection("filter", filter, tasks, columns, team)
+    among = as_selection("candidates", candidates, tasks, columns, team)
     counted = _core.rank(
         array,
         matrix.dtype,

@@ -47,7 +47,9 @@ def first_outside(values: IntArray, bound: int) -> int:
     return int(np.argmax((values < 0) | (values >= bound)))
 
 
-def as_selection(name: str, value: object, tasks: int, columns: int) -> Selection | None:
+def as_selection(
+    name: str, value: object, tasks: int, columns: int, threads: int
+) -> Selection | None:
     """Check a filter or candidates in any of the accepted forms.
 
     Parameters
@@ -58,6 +60,8 @@ def as_selection(name: str, value: object, tasks: int, columns: int) -> Selectio
         As in `rank`.
     tasks, columns : int
         How many lists there must be, and the bound of their indices.
+    threads : int
+        As many as the core may take; 0 for the default.
 
     Returns
     -------
@@ -88,7 +92,7 @@ def as_selection(name: str, value: object, tasks: int, columns: int) -> Selectio
                 f"for task {wrong}"
             )
     _check_indptr(name, selection, lists)
-    outside, is_sorted = _core.check_lists(selection.indptr, selection.indices, columns)
+    outside, is_sorted = _core.check_lists(selection.indptr, selection.indices, columns, threads)
     if outside >= 0:
         of = int(np.searchsorted(selection.indptr, outside, side="right")) - 1
         got = selection.indices[outside]
@@ -96,7 +100,7 @@ def as_selection(name: str, value: object, tasks: int, columns: int) -> Selectio
         raise ValueError(f"{name}: expected indices from 0 to {columns - 1}, got {got}{where}")
     if is_sorted:
         return selection
-    indptr, indices = _core.sorted_lists(selection.indptr, selection.indices)
+    indptr, indices = _core.sorted_lists(selection.indptr, selection.indices, columns, threads)
     return Selection(indptr, indices, selection.lists, selection.shared)
 
 
@@ -163,28 +167,22 @@ def _parse(name: str, value: Any, tasks: int, columns: int) -> Selection:
         indptr = as_integers(f"{name}: indptr", value[0])
         return Selection(indptr, _indices(f"{name}: indices", value[1]), lists, False)
     if isinstance(value, np.ndarray) or not isinstance(value, Sequence) or isinstance(value, str):
-        return _parse_array(name, np.asarray(value), tasks)
+        return _parse_array(name, np.asarray(value))
     if name == "candidates" and _is_flat(value) and (value or tasks):
         return _shared(name, value)
     return _parse_lists(name, value, tasks)
 
 
-def _parse_array(name: str, array: npt.NDArray[Any], tasks: int) -> Selection:
-    if array.dtype == np.bool_ and array.ndim == 2:
-        raise TypeError(
-            f"{name}: expected indices, got a mask; scipy.sparse.csr_array(mask) has them"
-        )
+def _parse_array(name: str, array: npt.NDArray[Any]) -> Selection:
     if array.ndim == 1 and name == "candidates":
         return _shared(name, array)
-    if array.ndim != 2:
-        raise TypeError(
-            f"{name}: expected (indptr, indices), a sparse matrix or index lists, got "
-            + (f"an array of shape {array.shape}" if array.dtype.kind != "O" else "an object")
-        )
-    if len(array) != tasks:
-        raise ValueError(f"{name}: expected {tasks} lists, one for each task, got {len(array)}")
-    indptr = np.arange(tasks + 1, dtype=np.int64) * array.shape[1]
-    return Selection(indptr, _indices(name, array.reshape(-1)), None, False)
+    hint = ""
+    if array.ndim == 2:  # a mask of zeros and ones looks the same
+        hint = "; csr_from_padded(x) has index lists, scipy.sparse.csr_array(mask) those of a mask"
+    got = f"an array of shape {array.shape}" if array.dtype.kind != "O" else "an object"
+    raise TypeError(
+        f"{name}: expected (indptr, indices), a sparse matrix or index lists, got {got}{hint}"
+    )
 
 
 def _parse_lists(name: str, value: Sequence[Any], tasks: int) -> Selection:
@@ -195,7 +193,8 @@ def _parse_lists(name: str, value: Sequence[Any], tasks: int) -> Selection:
     lists = [as_integers(f"{name}: list {i}", item, copy=False) for i, item in enumerate(value)]
     for i, item in enumerate(lists):
         if item.ndim != 1:
-            raise ValueError(f"{name}: expected a 1-D list {i}, got shape {item.shape}")
+            got = f"an array of shape {item.shape}" if item.ndim else "an integer"
+            raise ValueError(f"{name}: expected a list of indices for task {i}, got {got}")
     indptr = np.zeros(tasks + 1, dtype=np.int64)
     np.cumsum([len(item) for item in lists], out=indptr[1:])
     indices = np.concatenate([np.zeros(0, dtype=np.int64), *lists])

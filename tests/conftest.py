@@ -1,0 +1,66 @@
+"""What every test may use: the shared data, a Python of its own, and how hypothesis runs here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# Sanitizers slow everything down and own most of the memory.
+SANITIZED = any(name in os.environ.get("LD_PRELOAD", "") for name in ("asan", "tsan", "valgrind"))
+
+hypothesis.settings.register_profile(
+    "truerank",
+    deadline=None,
+    derandomize=os.environ.get("CI") == "true",
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("truerank")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real data; its absence skips the test, except in CI, where it fails."""
+    default = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("TRUERANK_DATA", default))
+    if not folder.is_dir():
+        reason = f"no data in {folder}; TRUERANK_DATA names another folder"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sanitized() -> bool:
+    """Whether a sanitizer is loaded, under which time and memory mean nothing."""
+    return SANITIZED
+
+
+Run = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def run_python() -> Run:
+    """Run a script in a fresh interpreter and return its output; it must exit with 0 in time."""
+
+    def run(
+        script: str, *arguments: object, timeout: float = 60, env: dict[str, str] | None = None
+    ) -> str:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", script, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=timeout * (10 if SANITIZED else 1),
+            env={**os.environ, **(env or {})},
+        )
+        assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    return run

@@ -1,0 +1,241 @@
+"""What the counts mean, written down twice, as plainly as it goes.
+
+`count` is the definition: Python sets of columns, Python numbers, one comparison at a time.
+`count_large` says the same with NumPy masks and sorted rows, for problems that the first would take
+minutes over; a test holds it to the first. Neither shares a line with the package.
+
+Selections are given to both as one list of columns for each task.
+"""
+
+from __future__ import annotations
+
+import operator
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Number = int | float
+Lists = Sequence[Sequence[int]]
+
+
+class Counts(NamedTuple):
+    """One int64 entry for each task in every field."""
+
+    above: npt.NDArray[np.int64]
+    tied: npt.NDArray[np.int64]
+    candidates: npt.NDArray[np.int64]
+    nan: npt.NDArray[np.int64]
+    inf: npt.NDArray[np.int64]
+    at_best: npt.NDArray[np.int64]
+
+
+class Refused(ValueError):
+    """There is no answer; the error has to contain one of `names`, and of a NaN the place."""
+
+    def __init__(self, names: Sequence[str], *, nan: tuple[int, int] | None = None) -> None:
+        super().__init__(f"{names} {nan}")
+        self.names = tuple(names)
+        self.nan = nan
+
+
+def is_bfloat16(scores: npt.NDArray[Any], dtype: str | None) -> bool:
+    return dtype == "bfloat16" or scores.dtype.name == "bfloat16"
+
+
+def bfloat16_bits(scores: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
+    """The 16 bits of every score, from bfloat16 or from what stands for it."""
+    if scores.dtype.kind in "iu":
+        scores = scores.astype(scores.dtype.newbyteorder("="))
+    return scores.view(np.uint16)
+
+
+def exact(scores: npt.NDArray[Any], dtype: str | None = None) -> list[list[Number]]:
+    """Every score as a Python number: ints of any size stay ints, and every float fits a double."""
+    table = scores[np.newaxis] if scores.ndim == 1 else scores
+    if is_bfloat16(table, dtype):
+        # A bfloat16 is the upper half of the float32 of the same value.
+        bits = bfloat16_bits(table).tolist()
+        return [[struct.unpack("<f", struct.pack("<I", b << 16))[0] for b in row] for row in bits]
+    return table.tolist()
+
+
+def tasks_of(
+    scores: npt.NDArray[Any], targets: int | Sequence[int], rows: Sequence[int] | None
+) -> tuple[list[int], list[int]]:
+    """The target and the row of every task."""
+    if isinstance(targets, int):
+        everything = 1 if scores.ndim == 1 else len(scores)
+        tasks = everything if rows is None else len(rows)
+        targets = [targets] * tasks
+    if rows is None:
+        rows = [0] * len(targets) if scores.ndim == 1 else range(len(targets))
+    return list(targets), list(rows)
+
+
+def check_range(name: str, values: Sequence[int], end: int) -> None:
+    if any(value < 0 or value >= end for value in values):
+        raise Refused([name])
+
+
+def count(
+    scores: npt.NDArray[Any],
+    targets: int | Sequence[int],
+    *,
+    rows: Sequence[int] | None = None,
+    filter: Lists | None = None,
+    candidates: Lists | None = None,
+    order: str = "descending",
+    nan: str = "raise",
+    dtype: str | None = None,
+) -> Counts:
+    """The definition."""
+    table = exact(scores, dtype)
+    columns = scores.shape[-1]
+    targets, rows = tasks_of(scores, targets, rows)
+    tasks = range(len(targets))
+
+    check_range("targets", targets, columns)
+    check_range("rows", rows, len(table))
+    for i in tasks:
+        check_range("filter", filter[i] if filter is not None else [], columns)
+    for i in tasks:
+        check_range("candidates", candidates[i] if candidates is not None else [], columns)
+
+    unfiltered: list[set[int]] = []
+    members: list[set[int]] = []  # S of every task
+    for i in tasks:
+        chosen = set(candidates[i]) if candidates is not None else set(range(columns))
+        if targets[i] not in chosen:
+            raise Refused(["targets", "candidates"])
+        left_out = set(filter[i]) if filter is not None else set()
+        unfiltered.append(chosen)
+        members.append((chosen - left_out) | {targets[i]})
+
+    def is_nan(row: int, column: int) -> bool:
+        return table[row][column] != table[row][column]
+
+    refused = set()
+    for i in tasks:
+        for column in members[i]:
+            matters = nan == "raise" or (nan == "omit" and column == targets[i])
+            if matters and is_nan(rows[i], column):
+                refused.add((rows[i], column))
+    if refused:
+        raise Refused(["scores"], nan=min(refused))
+
+    better = {"descending": operator.gt, "ascending": operator.lt}[order]
+    best_of = {"descending": max, "ascending": min}[order]
+    result: list[tuple[int, int, int, int, int, int]] = []
+    for i in tasks:
+        score = table[rows[i]]
+        truth = score[targets[i]]
+        s = [score[column] for column in members[i]]
+        numbers = [b for b in s if b == b]
+        size = len(numbers) if nan == "omit" else len(s)
+        if truth != truth:  # only under "worst"
+            above, tied = size - 1, 1
+        else:
+            above = sum(1 for b in numbers if better(b, truth))
+            tied = sum(1 for b in numbers if b == truth)
+        infinite = sum(1 for b in numbers if b in (float("inf"), float("-inf")))
+        whole = [score[column] for column in unfiltered[i]]
+        whole = [b for b in whole if b == b]
+        at_best = sum(1 for b in numbers if b == best_of(whole)) if whole else 0
+        result.append((above, tied, size, len(s) - len(numbers), infinite, at_best))
+    return Counts(*np.array(result, np.int64).reshape(-1, 6).T)
+
+
+def widen(row: npt.NDArray[Any], dtype: str | None = None) -> npt.NDArray[Any]:
+    """One row in a type that NumPy compares exactly: float64 for floats, integers as they are."""
+    if is_bfloat16(row, dtype):
+        row = (bfloat16_bits(row).astype(np.uint32) << 16).view(np.float32)
+    if row.dtype.kind in "iu":
+        return row.astype(row.dtype.newbyteorder("="))
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        return row.astype(np.float64)
+
+
+def describe(
+    chosen: npt.NDArray[np.bool_],
+    bad: npt.NDArray[np.bool_],
+    infinite: npt.NDArray[np.bool_],
+    unfiltered: npt.NDArray[Any],
+    s: npt.NDArray[Any],
+    order: str,
+) -> tuple[int, int, int, int, int]:
+    """Size of S, its first NaN, its number of NaN and infinities, and of members at the best."""
+    nans = chosen & bad
+    at_best = 0
+    if len(unfiltered):
+        best = unfiltered.min() if order == "ascending" else unfiltered.max()
+        at_best = int((s == best).sum())
+    infinities = int((chosen & infinite).sum())
+    return int(chosen.sum()), int(nans.argmax()), int(nans.sum()), infinities, at_best
+
+
+def count_large(
+    scores: npt.NDArray[Any],
+    targets: int | Sequence[int],
+    *,
+    rows: Sequence[int] | None = None,
+    filter: Lists | None = None,
+    candidates: Lists | None = None,
+    order: str = "descending",
+    nan: str = "raise",
+    dtype: str | None = None,
+) -> Counts:
+    """The same for larger problems whose indices are in range; NaN as in the definition."""
+    table = scores[np.newaxis] if scores.ndim == 1 else scores
+    columns = table.shape[1]
+    targets, rows = tasks_of(scores, targets, rows)
+    result = np.zeros((6, len(targets)), np.int64)
+    refused: list[tuple[int, int]] = []
+    by_row: dict[int, list[int]] = {}
+    for i, r in enumerate(rows):
+        by_row.setdefault(int(r), []).append(i)
+
+    for r, members in by_row.items():
+        row = widen(table[r], dtype)
+        everyone = np.ones(columns, bool)
+        bad = np.isnan(row) if row.dtype.kind == "f" else ~everyone
+        infinite = np.isinf(row) if row.dtype.kind == "f" else ~everyone
+        ranked = np.sort(row[~bad])
+        # What tasks without selections share: members of S that are NaN, infinite, at the best.
+        shared = describe(everyone, bad, infinite, ranked, ranked, order)
+        for i in members:
+            truth = row[targets[i]]
+            chosen, s, described = everyone, ranked, shared
+            if filter is not None or candidates is not None:
+                if candidates is not None:
+                    chosen = ~everyone
+                    chosen[np.asarray(candidates[i], np.int64)] = True
+                unfiltered = row[chosen & ~bad]
+                if filter is not None:
+                    chosen = chosen.copy()
+                    chosen[np.asarray(filter[i], np.int64)] = False
+                    chosen[targets[i]] = True
+                s = row[chosen & ~bad]
+                described = describe(chosen, bad, infinite, unfiltered, s, order)
+            members_of_s, first_nan, nans, infs, at_best = described
+            size = members_of_s - (nans if nan == "omit" else 0)
+            if nan == "raise" and nans:
+                refused.append((r, first_nan))
+            if nan == "omit" and truth != truth:
+                refused.append((r, int(targets[i])))
+            if truth != truth:
+                above, tied = size - 1, 1
+            elif s is ranked:
+                left = int(np.searchsorted(s, truth, "left"))
+                right = int(np.searchsorted(s, truth, "right"))
+                above = left if order == "ascending" else len(s) - right
+                tied = right - left
+            else:
+                above = int((s < truth if order == "ascending" else s > truth).sum())
+                tied = int((s == truth).sum())
+            result[:, i] = above, tied, size, nans, infs, at_best
+    if refused:
+        raise Refused(["scores"], nan=min(refused))
+    return Counts(*result)

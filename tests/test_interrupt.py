@@ -1,0 +1,219 @@
+"""Ctrl-C and other signals: soon heard, whatever a count is at, and nothing is broken by them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import truerank as tr
+
+Run = Callable[..., str]
+
+posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes and signals")
+
+INTERRUPT = """
+import os, signal, threading, time
+import numpy as np
+import truerank as tr
+
+sent = []
+def fire(delay):
+    time.sleep(delay)
+    sent.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+def interrupt(work, threads, delay=0.4):
+    # Seconds from the signal to the exception.
+    args, keywords = work()
+    thread = threading.Thread(target=fire, args=(delay,))
+    thread.start()
+    try:
+        tr.rank(*args, threads=threads, **keywords)
+    except KeyboardInterrupt:
+        seconds = time.perf_counter() - sent[-1]
+    else:
+        os._exit(3)  # it has ended by itself
+    thread.join()
+    return seconds
+def small():
+    ranks = tr.rank(np.array([[1.0, 3.0, 2.0, 1.0]]), 0)
+    assert (ranks.above.tolist(), ranks.tied.tolist()) == ([2], [2])
+    big = np.zeros((12, 1_000_000), np.float32)
+    assert tr.rank(big, 0).tied.tolist() == [1_000_000] * 12
+
+# Every one takes seconds to count, and none of the score matrices takes memory to speak of: rows
+# overlap, or are the same.
+line = np.arange(3_000_000, dtype=np.float32)
+row = line[:1_000_000]
+def overlapping(height, width, row_stride, column_stride):
+    strides = row_stride, column_stride
+    return np.lib.stride_tricks.as_strided(line, (height, width), strides, writeable=False)
+def rows():
+    return (overlapping(1_500_000, 1_000_000, 4, 4), 0), {}
+def same_row():
+    return (np.broadcast_to(row, (200_000, 1_000_000)), 0), {}
+def audit():
+    return (overlapping(1_500_000, 1_000_000, 4, 4), 0), {"audit": True}
+def one_row():
+    return (np.broadcast_to(np.float32(1), (1, 10**12)), [0]), {}
+def fortran():
+    return (overlapping(1_500_000, 700_000, 4, 8), 0), {}
+def fortran_tasks():
+    tasks = np.repeat(np.arange(1_000_000), 4)
+    return (overlapping(1_500_000, 700_000, 4, 8), tasks % 999), {"rows": tasks}
+def same_column():
+    return (np.broadcast_to(row[:, np.newaxis], (1_000_000, 300_000)), 0), {}
+def many_tasks():
+    tasks = np.arange(2_000_000)
+    return (overlapping(1_500_000, 1_000_000, 4, 4), tasks % 1000), {"rows": tasks // 100}
+def one_row_many_tasks():
+    tasks = np.arange(30_000)
+    return (np.broadcast_to(np.int8(1), (1, 10**11)), tasks), {"rows": 0 * tasks}
+def filters():
+    lists = np.array([0, 1_000_000]), np.arange(1_000_000), np.zeros(400_000, int)
+    return (np.broadcast_to(row, (400_000, 1_000_000)), 0), {"filter": lists}
+def candidates():
+    chosen = np.arange(0, 1_000_000, 2)
+    return (np.broadcast_to(row, (200_000, 1_000_000)), 0), {"candidates": chosen}
+def disordered_list():
+    # One list of a filter, out of order: not the count is long, but what comes before it.
+    indices = np.random.default_rng(0).integers(0, 2**30, 30_000_000, np.int32)
+    scores = np.broadcast_to(np.float32(1), (1, 2**30))
+    return (scores, [0]), {"filter": (np.array([0, len(indices)]), indices)}
+def one_long_piece():
+    # One task that is soon done, and many that share a row and a longer list of candidates: where
+    # the thread that alone hears the signal counts the first, it has no work left when it comes.
+    n, k = 40_000_000, 1_000_000
+    scores = np.arange(n, dtype=np.int32) * 7919
+    lists = np.array([0] + [1] * k)
+    indices = np.concatenate([np.arange(n // 5), np.arange(n)]).astype(np.int32)
+    selection = np.array([0, n // 5, len(indices)]), indices, lists
+    targets = np.append(0, np.arange(k) * (n // k))
+    return (np.broadcast_to(scores, (2, n)), targets), {"rows": lists, "candidates": selection}
+"""
+
+LONG = (
+    "rows",
+    "same_row",
+    "audit",
+    "one_row",
+    "fortran",
+    "fortran_tasks",
+    "same_column",
+    "many_tasks",
+    "one_row_many_tasks",
+    "filters",
+    "candidates",
+    "disordered_list",
+)
+
+
+@posix
+@pytest.mark.parametrize("work", LONG)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_interrupt(run_python: Run, sanitized: bool, work: str, threads: int) -> None:
+    if sanitized:
+        pytest.skip("a sanitizer slows the checks down")
+    script = f"print(interrupt({work}, {threads}))\nsmall()\n"
+    delay = float(run_python(INTERRUPT + script, timeout=60))
+    assert delay < 1.5  # the goal is 0.5 on a machine with nothing else to do
+
+
+@posix
+def test_interrupt_with_an_idle_caller(run_python: Run, sanitized: bool) -> None:
+    if sanitized:
+        pytest.skip("a sanitizer slows the checks down")
+    # Who counts which piece is a matter of luck: three times.
+    script = """
+problem = one_long_piece()
+print(max(interrupt(lambda: problem, 2, 1.0) for _ in range(3)))
+small()
+"""
+    assert float(run_python(INTERRUPT + script, timeout=60)) < 1.5
+
+
+@posix
+def test_interrupt_twice_and_count_on(run_python: Run) -> None:
+    script = "for _ in range(3):\n    interrupt(rows, None, 0.1)\n    small()\n"
+    run_python(INTERRUPT + script, timeout=30)
+
+
+@posix
+def test_any_exception_of_a_signal_handler_surfaces(run_python: Run) -> None:
+    script = """
+class Enough(Exception): pass
+def handler(number, frame):
+    raise Enough
+signal.signal(signal.SIGALRM, handler)
+args, keywords = rows()
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    tr.rank(*args, **keywords)
+except Enough:
+    small()
+else:
+    raise SystemExit("not interrupted")
+"""
+    run_python(INTERRUPT + script, timeout=30)
+
+
+@posix
+def test_a_handler_that_returns_does_not_stop_the_count(run_python: Run) -> None:
+    script = """
+calls = []
+signal.signal(signal.SIGALRM, lambda *_: calls.append(1))
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+while len(calls) < 5:
+    ranks = tr.rank(np.broadcast_to(row, (3000, 1_000_000)), 1)
+    assert ranks.above.tolist() == [999_998] * 3000
+    assert ranks.tied.tolist() == [1] * 3000
+signal.setitimer(signal.ITIMER_REAL, 0)
+"""
+    run_python(INTERRUPT + script, timeout=60)
+
+
+@posix
+def test_interrupt_while_other_threads_count(run_python: Run, sanitized: bool) -> None:
+    script = """
+wrong = []
+stop = False
+def count():
+    big = np.zeros((12, 1_000_000), np.float32)
+    while not stop:
+        if tr.rank(big, 0).tied.tolist() != [1_000_000] * 12:
+            wrong.append(1)
+other = threading.Thread(target=count)
+other.start()
+print(interrupt(rows, None))
+time.sleep(0.1)
+stop = True
+other.join()
+assert not wrong
+small()
+"""
+    delay = float(run_python(INTERRUPT + script, timeout=30))
+    assert sanitized or delay < 1.5
+
+
+def test_the_place_of_a_nan_is_found_in_time(sanitized: bool) -> None:
+    """Many tasks on a row whose NaN are all filtered but one: an error is no reason to hang."""
+    n, k = 400_000, 2_000
+    scores = np.full((1, n), np.nan, np.float32)
+    scores[0, :10] = 1
+    filtered = np.arange(10, n - 1)
+    lists = np.array([0, len(filtered)]), filtered, np.zeros(k, int)
+    tasks = np.arange(k)
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match=rf"row 0\b.*column {n - 1}\b"):
+        tr.rank(scores, tasks % 10, rows=0 * tasks, filter=lists)
+    assert sanitized or time.perf_counter() - start < 5
+
+
+def test_signals_are_left_as_they_were() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    tr.rank(np.zeros((12, 1_000_000), np.float32), 0)
+    assert signal.getsignal(signal.SIGINT) is before

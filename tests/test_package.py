@@ -1,0 +1,69 @@
+"""The package as it is installed: one version, its types, and an import as light as numpy's."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import metadata, resources
+
+import pytest
+
+import truerank
+from truerank import _core
+
+pytestmark = pytest.mark.smoke
+
+HEAVY = {"click", "matplotlib", "ml_dtypes", "pandas", "rich", "scipy", "torch"}
+
+
+def declared(body: list[ast.stmt]) -> set[str]:
+    """The names that statements of a stub declare."""
+    names = set()
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names.add(name)
+    return names
+
+
+def public(names: set[str]) -> set[str]:
+    return {name for name in names if not name.startswith("_") or name == "__version__"}
+
+
+def stub() -> ast.Module:
+    return ast.parse((resources.files("truerank") / "_core.pyi").read_text(encoding="utf-8"))
+
+
+def test_version_is_one() -> None:
+    assert truerank.__version__ == metadata.version("truerank") == _core.__version__
+
+
+def test_types_are_shipped() -> None:
+    assert (resources.files("truerank") / "py.typed").is_file()
+
+
+def test_stub_mirrors_core() -> None:
+    assert public(declared(stub().body)) == public(set(dir(_core)))
+
+
+def test_stub_mirrors_the_classes_of_core() -> None:
+    for statement in stub().body:
+        if isinstance(statement, ast.ClassDef) and not statement.name.startswith("_"):
+            members = set(vars(getattr(_core, statement.name)))
+            assert public(declared(statement.body)) == public(members), statement.name
+
+
+def test_public_names_exist() -> None:
+    assert len(set(truerank.__all__)) == len(truerank.__all__)
+    assert [name for name in truerank.__all__ if not hasattr(truerank, name)] == []
+
+
+def test_import_is_light() -> None:
+    script = "import sys, truerank; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert HEAVY & set(done.stdout.split()) == set()
