@@ -86,12 +86,25 @@ struct Lanes {
             counts -= (Counts)mask;
         }
     }
+    // Neighbours are added into counters of twice the width until these have 64 bits: a few instructions, for while they run the
+    // reading of what follows has to wait.
     static TRUERANK_INLINE std::int64_t sum(const Counts& counts) {
-        Counter lane[size];
-        std::memcpy(lane, &counts, Bytes);
-        std::int64_t total = 0;
-        for (std::size_t i = 0; i < size; ++i) total += static_cast<std::int64_t>(lane[i]);
-        return total;
+        using Wide = typename Simd<std::uint64_t, Bytes>::type;
+        Wide wide = (Wide)counts;
+        if constexpr (sizeof(T) < 2) {
+            const Wide low = Wide{} + 0x00ff00ff00ff00ffULL;
+            wide = (wide & low) + ((wide >> 8) & low);
+        }
+        if constexpr (sizeof(T) < 4) {
+            const Wide low = Wide{} + 0x0000ffff0000ffffULL;
+            wide = (wide & low) + ((wide >> 16) & low);
+        }
+        if constexpr (sizeof(T) < 8) wide = (wide & 0xffffffffULL) + (wide >> 32);
+        std::uint64_t lane[Bytes / 8];
+        std::memcpy(lane, &wide, Bytes);
+        std::uint64_t total = 0;
+        for (const std::uint64_t part : lane) total += part;
+        return static_cast<std::int64_t>(total);
     }
 
     static TRUERANK_INLINE Masks iota() {
@@ -144,7 +157,7 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
             L::add(tied, (part == spread) & valid);
             if constexpr (has_nan<T>) L::add(nan, L::scores_nan(part) & valid);
         };
-        if (i == 0 && n >= 4 * step) {
+        if (i == 0 && n >= 32 * step) {
             // Up to the first whole line: a vector that lies across two lines costs two reads, all along the row.
             i = (kLine - reinterpret_cast<std::uintptr_t>(scores) % kLine) % kLine / sizeof(T);
             for (std::size_t u = 0; u < i; u += L::size) take_some(scores + u, L::first(i - u));

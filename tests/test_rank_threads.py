@@ -98,3 +98,18 @@ def test_the_first_nan_is_named_for_any_thread_count(name: str) -> None:
         for threads in (1, 2, 4):
             with pytest.raises(ValueError, match=rf"row {expected[0]}\b.*column {expected[1]}\b"):
                 tr.rank(scores, targets, threads=threads)
+
+
+def test_a_daemon_thread_in_a_count_does_not_end_the_process(run_python: Run) -> None:
+    """The interpreter shuts down while a thread is inside `rank`, and means to come back."""
+    script = """
+import threading, time
+import numpy as np, truerank as tr
+row = np.arange(100_000, dtype=np.float32)
+scores = np.broadcast_to(row, (50_000, 100_000))
+for _ in range(3):
+    threading.Thread(target=tr.rank, args=(scores, 0), daemon=True).start()
+time.sleep(0.2)
+print("the main thread ends")
+"""
+    assert run_python(script).strip() == "the main thread ends"
