@@ -142,6 +142,7 @@ class Ranker {
                    std::int64_t end, bool whole);
     void scan_single(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
                      bool whole);
+    void fetch_truths(std::int64_t g) const;
     void fetch_filter(std::int64_t task) const;
     void scan_tile(Worker& worker, const Plan& plan, std::int64_t top, std::int64_t begin, std::int64_t end,
                    bool whole);
@@ -380,6 +381,7 @@ void Ranker<T>::scan_rows(Worker& worker, const Plan& plan, std::int64_t first, 
     } else {
         for (std::int64_t g = first; g < last && !worker.stopped(plan.tile * (end - begin)); g += plan.tile) {
             const std::int64_t next = std::min(last, g + plan.tile);
+            if (next < last) fetch_truths(next);
             scan(worker, g, next, begin, own ? candidates_of(group(g)[0]) : end, whole);
             if (at_once) finish(worker, g, next);
         }
@@ -411,6 +413,15 @@ void Ranker<T>::scan_single(Worker& worker, std::int64_t first, std::int64_t las
             add(task, found.tally, found.nan, whole);
             if (whole && filter_ && task + 1 == next) finish(worker, start, next);
         }
+    }
+}
+
+// The truths of a group, which lie anywhere in its row: they come in while the group before it is counted.
+template <class T>
+void Ranker<T>::fetch_truths(std::int64_t g) const {
+    const Ids ids = group(g);
+    for (const std::int64_t task : ids.first(std::min<std::size_t>(ids.size(), 64))) {
+        __builtin_prefetch(reader_.at(row(task), tasks_.targets[task]));
     }
 }
 
