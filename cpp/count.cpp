@@ -15,8 +15,8 @@ constexpr std::size_t kBlock = sizeof(T) == 1 ? 4032 : 16384 / sizeof(T);
 constexpr std::size_t kLine = 64;
 // So many truths, their counters and a vector of keys fit the sixteen registers of SSE and AVX2.
 constexpr std::size_t kFew = 5;
-// How far ahead of the reading a line is fetched. The hardware does most of this itself: farther was slower on Zen 4, by up to a
-// fifth, with large pages and with small ones.
+// How far ahead of the reading a line is fetched. The hardware does most of this itself: farther was slower on Zen 4,
+// by up to a fifth, with large pages and with small ones.
 constexpr std::size_t kAheadBytes = 256;
 // A column-major tile is this wide, so that its counters stay in the first-level cache.
 constexpr std::size_t kTileBytes = 4096;
@@ -25,8 +25,8 @@ TRUERANK_INLINE void fetch(const void* start, std::size_t bytes) {
     __builtin_prefetch(static_cast<const char*>(start) + bytes);
 }
 
-// Vectors of `Bytes` bytes of scores, of their keys, of counters as wide as a score, and of masks (-1 or 0) as comparisons
-// give them.
+// Vectors of `Bytes` bytes of scores, of their keys, of counters as wide as a score, and of masks (-1 or 0) as
+// comparisons give them.
 template <class T, int Bytes>
 struct Lanes {
     using Counter = typename Integers<sizeof(T)>::Unsigned;
@@ -77,8 +77,8 @@ struct Lanes {
         }
     }
 
-    // counts += 1 where the mask is set. AVX-512 has masked additions, which the condition asks for; elsewhere a mask is a
-    // vector of -1, and subtracting it is the shorter way.
+    // counts += 1 where the mask is set. AVX-512 has masked additions, which the condition asks for; elsewhere a mask
+    // is a vector of -1, and subtracting it is the shorter way.
     static TRUERANK_INLINE void add(Counts& counts, Masks mask) {
         if constexpr (Bytes == 64) {
             counts = mask ? counts + (Counts{} + Counter{1}) : counts;
@@ -86,8 +86,8 @@ struct Lanes {
             counts -= (Counts)mask;
         }
     }
-    // Neighbours are added into counters of twice the width until these have 64 bits: a few instructions, for while they run the
-    // reading of what follows has to wait.
+    // Neighbours are added into counters of twice the width until these have 64 bits: a few instructions, for while
+    // they run the reading of what follows has to wait.
     static TRUERANK_INLINE std::int64_t sum(const Counts& counts) {
         using Wide = typename Simd<std::uint64_t, Bytes>::type;
         Wide wide = (Wide)counts;
@@ -118,8 +118,8 @@ struct Lanes {
     static TRUERANK_INLINE Masks first(std::size_t n) {
         return iota() < (Masks{} + static_cast<Key<T>>(std::min(n, size)));
     }
-    // Where the last n % size scores are read from, as one vector, and which lanes of it they are: the last full vector once more,
-    // less what was read; of fewer scores than a vector has, a copy.
+    // Where the last n % size scores are read from, as one vector, and which lanes of it they are: the last full vector
+    // once more, less what was read; of fewer scores than a vector has, a copy.
     static TRUERANK_INLINE const T* tail(const T* scores, std::size_t n, std::size_t rest, T (&copy)[size],
                                          Masks& valid) {
         if (n >= size) {
@@ -183,8 +183,8 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
     return nans;
 }
 
-// The keys of n scores, padded with the lowest key, which is above and tied with nothing but itself, to whole cache lines; returns
-// the number of NaN.
+// The keys of n scores, padded with the lowest key, which is above and tied with nothing but itself, to whole cache
+// lines; returns the number of NaN.
 template <class T, int Bytes>
 TRUERANK_INLINE std::int64_t keys_of(const T* scores, std::size_t n, Key<T>* keys) {
     using L = Lanes<T, Bytes>;
@@ -205,8 +205,8 @@ TRUERANK_INLINE std::int64_t keys_of(const T* scores, std::size_t n, Key<T>* key
     return nans;
 }
 
-// K truths against a block of keys (whole cache lines). Meanwhile `ahead`, the next block, comes in, `lines` lines for every
-// eight that are read, so that memory works while this computes.
+// K truths against a block of keys (whole cache lines). Meanwhile `ahead`, the next block, comes in, `lines` lines for
+// every eight that are read, so that memory works while this computes.
 template <class T, int Bytes, int K>
 TRUERANK_INLINE void count_few(const Key<T>* keys, std::size_t n, const Key<T>* truths, Tally* tallies, const T* ahead,
                                std::size_t lines) {
@@ -253,9 +253,9 @@ TRUERANK_INLINE void count_few(std::size_t k, const Key<T>* keys, std::size_t n,
     }
 }
 
-// Many sorted truths: each key is searched among them and entered in a histogram, below[p] for keys with just p truths below
-// them and equal[p] for those of them that equal truths[p]. Eight searches run side by side, since one waits for its own loads;
-// all have the same number of steps.
+// Many sorted truths: each key is searched among them and entered in a histogram, below[p] for keys with just p truths
+// below them and equal[p] for those of them that equal truths[p]. Eight searches run side by side, since one waits for
+// its own loads; all have the same number of steps.
 template <class T>
 TRUERANK_INLINE void search(const Key<T>* keys, std::size_t n, const Key<T>* truths, std::size_t k, std::int64_t* below,
                             std::int64_t* equal) {
@@ -316,7 +316,8 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
     return nan;
 }
 
-// Keys less the lowest number's, as unsigned integers: in ascending order the NaNs, which wrap round to the top, are never least.
+// Keys less the lowest number's, as unsigned integers: in ascending order the NaNs, which wrap round to the top, are
+// never least.
 template <class T, int Bytes>
 TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {
     using Counter = typename Order<T>::Bits;

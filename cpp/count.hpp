@@ -1,6 +1,7 @@
 // The counting kernels: blocks of scores against the true scores ("truths") of their tasks.
 //
-// They know no Python, no strides and no rules: contiguous, aligned scores in native byte order go in, integers come out.
+// They know no Python, no strides and no rules: contiguous, aligned scores in native byte order go in, integers come
+// out.
 #pragma once
 
 #include <bit>
@@ -47,9 +48,9 @@ inline constexpr bool is_float16 = std::is_same_v<T, Half> || std::is_same_v<T, 
 template <class T>
 inline constexpr bool has_nan = is_float16<T> || std::is_floating_point_v<T>;
 
-// The key of a score: a signed integer as wide as the score and in the same order. Sign and magnitude of a float become two's
-// complement, in which both zeros are one number, and a shift wraps the positive NaNs round to the bottom: every NaN has a
-// key below that of -inf, so that it is never above anything.
+// The key of a score: a signed integer as wide as the score and in the same order. Sign and magnitude of a float become
+// two's complement, in which both zeros are one number, and a shift wraps the positive NaNs round to the bottom: every
+// NaN has a key below that of -inf, so that it is never above anything.
 template <class T>
 using Key = typename Integers<sizeof(T)>::Signed;
 
@@ -105,24 +106,26 @@ struct Kernels {
     // Adds to `tally` what the truth, not a NaN, finds among scores[0..n); returns how many of them are NaN.
     std::int64_t (*count_one)(const T* scores, std::size_t n, T truth, Tally* tally);
 
-    // The same for k truths, given by their keys, sorted and distinct. `scratch` has room for scratch_size<T>(k) integers.
+    // The same for k truths, given by their keys, sorted and distinct. `scratch` has room for scratch_size<T>(k)
+    // integers.
     std::int64_t (*count_several)(const T* scores, std::size_t n, const Key<T>* truths, std::size_t k, Tally* tallies,
                                   std::int64_t* scratch);
 
-    // Raises (or, ascending, lowers) `best`, a key, to that of the best score, and keeps count of the scores that equal it. Start
-    // from Order<T>::bottom() (or top()) and 0. A NaN is never best.
+    // Raises (or, ascending, lowers) `best`, a key, to that of the best score, and keeps count of the scores that equal
+    // it. Start from Order<T>::bottom() (or top()) and 0. A NaN is never best.
     void (*best)(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count);
 
-    // `columns` columns, `stride` bytes apart, of `lanes` scores each: lane i is a row with the truth truths[i]. Adds to
-    // above[i], tied[i] and, unless it is null, nan[i]. `lanes` is a multiple of lane_multiple and at most max_lanes.
+    // `columns` columns, `stride` bytes apart, of `lanes` scores each: lane i is a row with the truth truths[i]. Adds
+    // to above[i], tied[i] and, unless it is null, nan[i]. `lanes` is a multiple of lane_multiple and at most
+    // max_lanes.
     void (*count_columns)(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,
                           const T* truths, std::int64_t* above, std::int64_t* tied, std::int64_t* nan);
     std::size_t lane_multiple;
     std::size_t max_lanes;
 };
 
-// From so many truths on, searching each score among them is cheaper than comparing it with each: the wider the score, the
-// fewer comparisons an instruction makes.
+// From so many truths on, searching each score among them is cheaper than comparing it with each: the wider the score,
+// the fewer comparisons an instruction makes.
 template <class T>
 inline constexpr std::size_t search_from = 512 / sizeof(T);
 

@@ -1,5 +1,5 @@
-// The Python face of the kernels: the only file that knows Python. Arguments come checked from the package's own Python layer;
-// what memory safety rests on is checked here once more.
+// The Python face of the kernels: the only file that knows Python. Arguments come checked from the package's own Python
+// layer; what memory safety rests on is checked here once more.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -47,9 +47,9 @@ bool is_finalizing() {
 #endif
 }
 
-// Runs work without the GIL; an interruption leaves as the exception that Python's signal handler has set. A daemon thread
-// that comes back while the interpreter shuts down stays here for ever, as newer Pythons have it themselves: older ones end the
-// thread where it asks for the GIL, and with it the process, since C++ destructors are in the way.
+// Runs work without the GIL; an interruption leaves as the exception that Python's signal handler has set. A daemon
+// thread that comes back while the interpreter shuts down stays here for ever, as newer Pythons have it themselves:
+// older ones end the thread where it asks for the GIL, and with it the process, since C++ destructors are in the way.
 template <class Work>
 void without_gil(const Work& work) {
     PyThreadState* const state = PyEval_SaveThread();

@@ -145,8 +145,9 @@ void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), 
     };
 #ifdef _OPENMP
     if (team.size() > 1) {
-        // Pieces are handed out one by one from a counter: OpenMP may give fewer threads than were asked for. Its thread 0 is
-        // the caller's, which asks Python until the last piece is done, for at the end of the region it would be deaf.
+        // Pieces are handed out one by one from a counter: OpenMP may give fewer threads than were asked for. Its
+        // thread 0 is the caller's, which asks Python until the last piece is done, for at the end of the region it
+        // would be deaf.
 #pragma omp parallel num_threads(team.size())
         {
             const int worker = omp_get_thread_num();

@@ -13,12 +13,12 @@ constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b 
 
 bool has_openmp();
 
-// Threads for one call that has the machine to itself: what OpenMP would take (OMP_NUM_THREADS), but no more than the processor
-// affinity and the control group allow.
+// Threads for one call that has the machine to itself: what OpenMP would take (OMP_NUM_THREADS), but no more than the
+// processor affinity and the control group allow.
 int default_threads();
 
-// Called once, when the extension is loaded: OpenMP's threads do not survive a fork, and a child that waits for them waits
-// for ever, so that children count serially.
+// Called once, when the extension is loaded: OpenMP's threads do not survive a fork, and a child that waits for them
+// waits for ever, so that children count serially.
 void guard_forks();
 
 // Thrown on the calling thread where `interrupted` said yes.
@@ -31,8 +31,8 @@ constexpr std::int64_t kWorkBetweenLooks = 1 << 20;
 class Stop {
   public:
     explicit Stop(bool (*interrupted)()) : interrupted_(interrupted) {}
-    // `caller`: asked by the thread that made the call, the only one that may ask Python, and does twenty times a second. `work`: the
-    // scores read since it last asked; few of them are not worth a look at the clock.
+    // `caller`: asked by the thread that made the call, the only one that may ask Python, and does twenty times a
+    // second. `work`: the scores read since it last asked; few of them are not worth a look at the clock.
     bool asked(bool caller, std::int64_t work) {
         if (flag_.load(std::memory_order_relaxed)) return true;
         if (!caller || (work_ += work) < kWorkBetweenLooks) return false;
@@ -54,8 +54,8 @@ class Stop {
     Clock::time_point last_ = Clock::now();
 };
 
-// The threads of one call: `wanted`, or, where that is 0, the default less what other calls hold at the moment, so that calls
-// from several Python threads share the processors. Never more than there are pieces of work.
+// The threads of one call: `wanted`, or, where that is 0, the default less what other calls hold at the moment, so that
+// calls from several Python threads share the processors. Never more than there are pieces of work.
 class Team {
   public:
     Team(int wanted, std::int64_t pieces);
@@ -69,8 +69,8 @@ class Team {
     int held_;
 };
 
-// Calls work(piece, worker, stop) for every piece in [0, pieces), in any order, on the team's threads; worker < team.size(). The first
-// exception of a piece stops the rest and is thrown here, as is Interrupted.
+// Calls work(piece, worker, stop) for every piece in [0, pieces), in any order, on the team's threads; worker <
+// team.size(). The first exception of a piece stops the rest and is thrown here, as is Interrupted.
 using Work = std::function<void(std::int64_t piece, int worker, Stop& stop)>;
 void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), const Work& work);
 

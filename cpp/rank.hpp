@@ -23,7 +23,8 @@ enum class DType : int {
     uint64,
 };
 
-// A matrix of scores in memory that is not ours: any strides (in bytes, negative and 0 too), any alignment, either byte order.
+// A matrix of scores in memory that is not ours: any strides (in bytes, negative and 0 too), any alignment, either byte
+// order.
 struct Scores {
     const char* data;
     std::int64_t rows;
@@ -59,8 +60,8 @@ struct Counts {
     bool audit() const { return nan != nullptr; }
 };
 
-// What made the counts void: the first task whose target is not among its candidates, or the first row and column of a NaN
-// that the rule does not allow.
+// What made the counts void: the first task whose target is not among its candidates, or the first row and column of a
+// NaN that the rule does not allow.
 struct Fault {
     enum class Kind : int { none, not_a_candidate, nan_score, nan_truth };
     Kind kind = Kind::none;
@@ -69,9 +70,9 @@ struct Fault {
     std::int64_t column = -1;
 };
 
-// Fills the counts. `threads`: 0 for as many as are free. `interrupted` is asked now and then on the calling thread; Interrupted is
-// thrown where it says yes. The caller vouches for rows, targets, lists and indptr; the indices of selections are
-// checked here once more, since another thread could have written to them.
+// Fills the counts. `threads`: 0 for as many as are free. `interrupted` is asked now and then on the calling thread;
+// Interrupted is thrown where it says yes. The caller vouches for rows, targets, lists and indptr; the indices of
+// selections are checked here once more, since another thread could have written to them.
 Fault rank(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
            const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts);
 

@@ -16,8 +16,8 @@ namespace {
 constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
 constexpr std::int64_t kPiece = 1 << 17;  // entries
 
-// All in unsigned arithmetic, whose top bit tells a negative difference: comparisons of 64-bit integers are slow on the plainest
-// processors.
+// All in unsigned arithmetic, whose top bit tells a negative difference: comparisons of 64-bit integers are slow on the
+// plainest processors.
 template <class Index>
 ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound, int threads, bool (*interrupted)()) {
     using Unsigned = std::make_unsigned_t<Index>;
@@ -59,8 +59,8 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
     return result;
 }
 
-// Sorts one list and drops its repeats; returns how many are left. A long one is entered in a bitmap of all columns, which
-// takes time in proportion to its length and can be left at any moment.
+// Sorts one list and drops its repeats; returns how many are left. A long one is entered in a bitmap of all columns,
+// which takes time in proportion to its length and can be left at any moment.
 template <class Index>
 std::int64_t sort_list(Index* first, std::int64_t n, std::int64_t bound, std::vector<std::uint64_t>& seen,
                        const std::function<bool(std::int64_t)>& stopped) {

@@ -5,8 +5,8 @@
 
 namespace truerank {
 
-// A list of columns for every task, each sorted and without repeats: task i has list of[i], or list i where `of` is null, or list 0
-// where there is but one for all (shared). No selection: indptr is null.
+// A list of columns for every task, each sorted and without repeats: task i has list of[i], or list i where `of` is
+// null, or list 0 where there is but one for all (shared). No selection: indptr is null.
 struct Selection {
     const std::int64_t* indptr = nullptr;
     const void* indices = nullptr;
@@ -33,7 +33,8 @@ struct ListCheck {
 };
 ListCheck check_lists(const Selection& lists, std::int64_t bound, int threads, bool (*interrupted)());
 
-// Sorts every list of `indices`, which is ours, and moves its distinct indices to its front; lengths[i] says how many they are.
+// Sorts every list of `indices`, which is ours, and moves its distinct indices to its front; lengths[i] says how many
+// they are.
 void sort_lists(const Selection& lists, void* indices, std::int64_t* lengths, std::int64_t bound, int threads,
                 bool (*interrupted)());
 

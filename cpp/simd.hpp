@@ -1,8 +1,9 @@
 // Instruction sets: one table, one choice at start.
 //
-// A kernel is written once, as an always-inline body over vectors of a given width (GCC's and clang's vector extensions, no intrinsics).
-// TRUERANK_FOR_EACH_ISA makes a thin wrapper of it for every row of the table; the wrapper's target attribute is what
-// lets the compiler use the wider registers there and nowhere else. A new instruction set is one row.
+// A kernel is written once, as an always-inline body over vectors of a given width (GCC's and clang's vector
+// extensions, no intrinsics). TRUERANK_FOR_EACH_ISA makes a thin wrapper of it for every row of the table; the
+// wrapper's target attribute is what lets the compiler use the wider registers there and nowhere else. A new
+// instruction set is one row.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,8 @@
 #define TRUERANK_INLINE inline __attribute__((always_inline))
 
 // X(name, bytes in a vector, row whose comparisons with several truths are used, function attribute). AVX-512 compares
-// into mask registers, at one or two a cycle: plenty for a pass at the speed of memory, but where a score meets many truths
-// AVX2's comparisons are up to twice as fast (measured on Zen 4; on a par elsewhere).
+// into mask registers, at one or two a cycle: plenty for a pass at the speed of memory, but where a score meets many
+// truths AVX2's comparisons are up to twice as fast (measured on Zen 4; on a par elsewhere).
 #if defined(__x86_64__) || defined(_M_X64)
 #define TRUERANK_AVX2 "avx2,bmi,bmi2,fma,popcnt"
 #define TRUERANK_AVX512 "avx512f,avx512bw,avx512cd,avx512dq,avx512vl," TRUERANK_AVX2

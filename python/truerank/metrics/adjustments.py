@@ -78,7 +78,7 @@ def expected(metric: Metric, sample: Sample, k: int = 0) -> FloatArray:
 
 
 def _quotient(above: float, below: float) -> float:
-    return above / below if below else math.nan
+    return above / below + 0.0 if below else math.nan  # 0.0: no minus zero
 
 
 def _none(metric: Metric, sample: Sample, k: int = 0) -> float:
