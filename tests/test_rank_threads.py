@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import truerank as tr
 from oracle import count_large
 from problems import Array, as_dtype, check, csr, index_lists
+
+Run = Callable[..., str]
 
 SHAPES = {
     "tall": (240_000, 25, "float32"),
