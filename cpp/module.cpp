@@ -32,12 +32,11 @@ bool interrupted() {
     return PyErr_CheckSignals() != 0;
 }
 
+// Set when the module is loaded.
+unsigned long main_thread = 0;
+
 // What to ask whether a count is to stop: only the main thread runs Python's signal handlers.
-bool (*asks())() {
-    static const unsigned long main_thread =
-        py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
-    return PyThread_get_thread_ident() == main_thread ? interrupted : nullptr;
-}
+bool (*asks())() { return PyThread_get_thread_ident() == main_thread ? interrupted : nullptr; }
 
 bool is_finalizing() {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -249,6 +248,7 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
                                joined(truerank::usable_isas()) + "), got '" + wanted + "'");
     }
     truerank::guard_forks();
+    main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
 
     m.doc() = "The compiled core of truerank. Its functions are the package's own: they may change at any time.";
     m.attr("__version__") = TRUERANK_VERSION;
