@@ -36,7 +36,8 @@ bool interrupted() {
 unsigned long main_thread = 0;
 
 // What to ask whether a count is to stop: only the main thread runs Python's signal handlers.
-bool (*asks())() { return PyThread_get_thread_ident() == main_thread ? interrupted : nullptr; }
+bool on_main_thread() { return PyThread_get_thread_ident() == main_thread; }
+bool (*asks())() { return on_main_thread() ? interrupted : nullptr; }
 
 bool is_finalizing() {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -58,7 +59,7 @@ void without_gil(const Work& work) {
     } catch (...) {
         failure = std::current_exception();
     }
-    while (is_finalizing()) std::this_thread::sleep_for(std::chrono::hours(1));
+    while (!on_main_thread() && is_finalizing()) std::this_thread::sleep_for(std::chrono::hours(1));
     PyEval_RestoreThread(state);
     if (!failure) return;
     try {
