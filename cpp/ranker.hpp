@@ -147,7 +147,9 @@ class Ranker {
     void remove(Worker& worker, Ids ids, std::int64_t list);
     void subtract(std::int64_t task, Tally tally, std::int64_t nans, bool kept, bool nan);
     void settle(Worker& worker, std::int64_t task, std::int64_t size);
-    std::int64_t column(const Selection& selection, std::int64_t position) const;
+    template <class Use>
+    void with_columns(const Selection& selection, std::int64_t start, const Use& use) const;
+    void intersect(Worker& worker, std::int64_t task) const;
     bool lists(const Selection& selection, std::int64_t task, std::int64_t column) const;
     Fault locate(Fault fault) const;
 

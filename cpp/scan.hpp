@@ -128,7 +128,8 @@ void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std:
         for (std::size_t i = 0; i < n; ++i) count(reader_.in_place(worker.rows[i], begin), end - begin, worker.tile[i]);
     } else if (candidates_) {
         const std::int64_t start = candidates_.indptr[candidates_.list(group(first)[0])] + begin;
-        pack(worker, worker.rows, end - begin, [&](std::int64_t j) { return column(candidates_, start + j); }, use);
+        with_columns(candidates_, start,
+                     [&](const auto& columns) { pack(worker, worker.rows, end - begin, columns, use); });
     } else {
         pack(worker, worker.rows, end - begin, [&](std::int64_t j) { return begin + j; }, use);
     }

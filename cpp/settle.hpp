@@ -5,12 +5,20 @@
 
 namespace truerank {
 
-// An index of a selection, read once more with care: the array is the caller's, whose other threads could have written
-// to it.
+// Gives `use` the columns that a selection has from a position on, as a function of 0, 1, ... An index is read once
+// more with care: the array is the caller's, whose other threads could have written to it.
 template <class T>
-std::int64_t Ranker<T>::column(const Selection& selection, std::int64_t position) const {
-    const std::int64_t index = selection.column(position);
-    return static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(scores_.columns) ? index : 0;
+template <class Use>
+void Ranker<T>::with_columns(const Selection& selection, std::int64_t start, const Use& use) const {
+    const auto bound = static_cast<std::uint64_t>(scores_.columns);
+    const auto within = [bound](std::int64_t index) { return static_cast<std::uint64_t>(index) < bound ? index : 0; };
+    if (selection.wide) {
+        const auto* indices = static_cast<const std::int64_t*>(selection.indices) + start;
+        use([indices, within](std::int64_t j) { return within(indices[j]); });
+    } else {
+        const auto* indices = static_cast<const std::int32_t*>(selection.indices) + start;
+        use([indices, within](std::int64_t j) { return within(indices[j]); });
+    }
 }
 
 template <class T>
@@ -51,44 +59,38 @@ void Ranker<T>::finish(Worker& worker, std::int64_t first, std::int64_t last) {
 // targets.
 template <class T>
 void Ranker<T>::remove(Worker& worker, Ids ids, std::int64_t list) {
-    const std::int64_t start = filter_.indptr[list];
-    std::int64_t n = filter_.length(list);
     const std::int64_t size = candidates_of(ids[0]);
+    std::int64_t start = filter_.indptr[list];
+    std::int64_t n = filter_.length(list);
+    Selection common;  // of filter and candidates
     if (candidates_) {
-        // The shorter of the two lists is searched in the longer.
-        const std::int64_t other = candidates_.indptr[candidates_.list(ids[0])];
-        const bool shorter = n <= size;
-        const Selection& walked = shorter ? filter_ : candidates_;
-        worker.columns.clear();
-        for (std::int64_t j = 0; j < (shorter ? n : size); ++j) {
-            const std::int64_t index = column(walked, (shorter ? start : other) + j);
-            if (lists(shorter ? candidates_ : filter_, ids[0], index)) worker.columns.push_back(index);
-        }
+        intersect(worker, ids[0]);
+        common.indices = worker.columns.data();
+        start = 0;
         n = static_cast<std::int64_t>(worker.columns.size());
     }
     if (n == 0) {
         for (const std::int64_t task : ids) settle(worker, task, size);
         return;
     }
-    const auto removed = [&](std::int64_t j) {
-        return candidates_ ? worker.columns[static_cast<std::size_t>(j)] : column(filter_, start + j);
-    };
     const std::int64_t one_row[] = {row(ids[0])};
+    const auto pack_removed = [&](const auto& use) {
+        with_columns(candidates_ ? common : filter_, start,
+                     [&](const auto& columns) { pack(worker, one_row, n, columns, use); });
+    };
     // Of a target that is filtered and yet a candidate, its own contribution stays.
     if (alone(ids)) {
         const T own = truth(ids[0]);
         const bool kept = lists(filter_, ids[0], tasks_.targets[ids[0]]);
         const bool nan = Order<T>::is_nan(Order<T>::key(own));
         Found found;
-        pack(worker, one_row, n, removed,
-             [&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, own, found); });
+        pack_removed([&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, own, found); });
         subtract(ids[0], found.tally, found.nan, kept, nan);
         return settle(worker, ids[0], size - n + kept);
     }
     Truths<T>& found = worker.filtered;
     gather(ids, found);
-    pack(worker, one_row, n, removed,
-         [&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, found); });
+    pack_removed([&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, found); });
     for (std::size_t t = 0; t < ids.size(); ++t) {
         const std::int64_t task = ids[t];
         const bool kept = lists(filter_, task, tasks_.targets[task]);
@@ -103,6 +105,22 @@ void Ranker<T>::remove(Worker& worker, Ids ids, std::int64_t list) {
         }
         settle(worker, task, size - n + kept);
     }
+}
+
+// The columns that both the filter and the candidates of a task have: the shorter list is searched in the longer.
+template <class T>
+void Ranker<T>::intersect(Worker& worker, std::int64_t task) const {
+    const std::int64_t filter = filter_.list(task), candidates = candidates_.list(task);
+    const bool shorter = filter_.length(filter) <= candidates_.length(candidates);
+    const Selection& walked = shorter ? filter_ : candidates_;
+    const Selection& searched = shorter ? candidates_ : filter_;
+    const std::int64_t list = shorter ? filter : candidates;
+    worker.columns.clear();
+    with_columns(walked, walked.indptr[list], [&](const auto& columns) {
+        for (std::int64_t j = 0; j < walked.length(list); ++j) {
+            if (lists(searched, task, columns(j))) worker.columns.push_back(columns(j));
+        }
+    });
 }
 
 template <class T>
