@@ -72,10 +72,11 @@ bool has_openmp() {
 
 int default_threads() {
 #ifdef _OPENMP
-    return std::clamp(std::min({omp_get_max_threads(), affinity_limit(), group_limit()}), 1, kMostThreads);
+    const int most = omp_get_max_threads();
 #else
-    return 1;
+    const int most = 1;
 #endif
+    return std::clamp(std::min({most, affinity_limit(), group_limit()}), 1, kMostThreads);
 }
 
 void guard_forks() {
@@ -124,10 +125,9 @@ Team::~Team() {
     if (held_ > 0) busy.fetch_sub(held_, std::memory_order_relaxed);
 }
 
-void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), const Work& work) {
+void parallel_for([[maybe_unused]] const Team& team, std::int64_t pieces, bool (*interrupted)(), const Work& work) {
     Stop stop(interrupted);
     std::atomic<std::int64_t> next{0};
-    std::atomic<int> working{0};
     std::exception_ptr failure;
     std::mutex mutex;
     const auto run = [&](int worker) {
@@ -148,6 +148,7 @@ void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), 
         // Pieces are handed out one by one from a counter: OpenMP may give fewer threads than were asked for. Its
         // thread 0 is the caller's, which asks Python until the last piece is done, for at the end of the region it
         // would be deaf.
+        std::atomic<int> working{0};
 #pragma omp parallel num_threads(team.size())
         {
             const int worker = omp_get_thread_num();
