@@ -48,7 +48,7 @@ Plan Ranker<T>::make_plan() const {
     Plan plan;
     plan.length = own_lists ? candidates_.longest : candidates_of(0);
     plan.upright = reader_.contiguous_columns() && !candidates_ && !counts_.audit();
-    plan.single = reader_.contiguous_rows() && !candidates_ && !counts_.audit() && tasks_.rows == nullptr;
+    plan.single = reader_.contiguous_rows() && !candidates_ && !counts_.audit() && groups() == tasks_.size;
     plan.tile = reader_.column_major() && !reader_.contiguous_rows() && !own_lists ? divide_up(kLineBytes, size) : 1;
 
     const std::int64_t average = own_lists ? divide_up(candidates_.entries, candidates_.size) : plan.length;

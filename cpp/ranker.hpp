@@ -32,7 +32,7 @@ inline bool sooner(const Fault& a, const Fault& b) {
 // columns.
 struct Plan {
     bool upright = false;  // columns are contiguous: a tile of rows at once
-    bool single = false;   // task i alone reads row i, in place
+    bool single = false;   // every task has its row, read in place, to itself
     bool serial = false;
     std::int64_t pieces = 0;
     std::int64_t step = 1;

@@ -168,24 +168,24 @@ template <class T>
 void Ranker<T>::scan_single(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
                             bool whole) {
     worker.single.resize(static_cast<std::size_t>(last - first));
-    for (std::int64_t task = first; task < last; ++task) {
-        worker.single[static_cast<std::size_t>(task - first)] = truth(task);
-    }
+    for (std::int64_t g = first; g < last; ++g) worker.single[static_cast<std::size_t>(g - first)] = truth(group(g)[0]);
     // The scores of a filter are read again, while their rows are in the cache; some rows at a time, for here, too, the
     // stream breaks.
+    const bool at_once = whole && filter_;
     const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * static_cast<std::int64_t>(sizeof(T)));
-    const std::int64_t some = whole && filter_ ? std::max<std::int64_t>(1, kHotBytes / row_bytes) : last - first;
-    for (std::int64_t task = first; task < last;) {
-        const std::int64_t next = std::min(last, task + some);
-        for (const std::int64_t start = task; task < next; ++task) {
+    const std::int64_t some = at_once ? std::max<std::int64_t>(1, kHotBytes / row_bytes) : last - first;
+    for (std::int64_t start = first; start < last; start += some) {
+        const std::int64_t next = std::min(last, start + some);
+        for (std::int64_t g = start; g < next; ++g) {
             if (worker.stopped(end - begin)) return;
-            if (whole && filter_) fetch_filter(task);
+            const std::int64_t task = group(g)[0];
+            if (at_once) fetch_filter(task);
             Found found;
-            count(reader_.in_place(task, begin), end - begin, worker.single[static_cast<std::size_t>(task - first)],
+            count(reader_.in_place(row(task), begin), end - begin, worker.single[static_cast<std::size_t>(g - first)],
                   found);
             add(task, found.tally, found.nan, whole);
-            if (whole && filter_ && task + 1 == next) finish(worker, start, next);
         }
+        if (at_once) finish(worker, start, next);
     }
 }
 
