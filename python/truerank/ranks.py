@@ -79,7 +79,8 @@ class Ranks:
     array([1. , 4.5])
     """  # noqa: E501
 
-    __slots__ = (*COUNTS, "weights", *LABELS, "audit", "protocol", "__weakref__")
+    # _memo holds what reports derive from the ranks and would compute again
+    __slots__ = (*COUNTS, "weights", *LABELS, "audit", "protocol", "_memo", "__weakref__")
 
     above: IntArray
     tied: IntArray
@@ -91,6 +92,7 @@ class Ranks:
     targets: Labels | None
     audit: Audit | None
     protocol: Protocol
+    _memo: dict[Any, Any]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -449,6 +451,7 @@ def _fill(
     _set(ranks, "targets", targets)
     _set(ranks, "audit", audit)
     _set(ranks, "protocol", protocol)
+    _set(ranks, "_memo", {})
     return ranks
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from .adjustments import ADJUSTMENTS
-from .base import METRICS, Metric, Sample
-from .keys import Key, UnknownKeyError, parse
-from .kinds import KINDS
+import math
+from collections.abc import Callable
+
+from .adjustments import ADJUSTMENTS, chance, moments
+from .base import METRICS, Metric, Sample, value
+from .keys import NO_ADJUSTMENT, Key, UnknownKeyError, parse
+from .kinds import KINDS, sample_of
 
 __all__ = [
     "ADJUSTMENTS",
@@ -15,12 +18,18 @@ __all__ = [
     "Metric",
     "Sample",
     "UnknownKeyError",
+    "adjusted",
+    "chance",
     "compute",
+    "moments",
     "parse",
+    "sample_of",
 ]
 
 
-def compute(key: Key, sample: Sample) -> float:
+def compute(
+    key: Key, sample: Sample, chance_moments: Callable[[], tuple[float, float]] | None = None
+) -> float:
     """Compute what a key asks of the ranks of its side and kind.
 
     Parameters
@@ -28,6 +37,9 @@ def compute(key: Key, sample: Sample) -> float:
     key : Key
         Its side and kind have been applied already: the sample holds those ranks.
     sample : Sample
+    chance_moments : callable, optional
+        Gives mean and variance of the metric under chance, where somebody keeps them; called only
+        for an adjusted key.
 
     Returns
     -------
@@ -40,7 +52,22 @@ def compute(key: Key, sample: Sample) -> float:
     >>> compute(parse("hits@3"), Sample(np.array([1.0, 4.0]), np.array([9, 9])))
     0.5
     """
-    adjust = ADJUSTMENTS[key.adjustment]
-    if adjust is None:  # parse refuses such keys
-        raise UnknownKeyError(f"{str(key)!r}: not available in this version")
-    return adjust(METRICS[key.metric], sample, key.k)
+    measured = value(METRICS[key.metric], sample, key.parameter)
+    if key.adjustment == NO_ADJUSTMENT:
+        return measured
+    if chance_moments is None:
+        return adjusted(key, measured, *moments(key, sample.candidates, sample.weights))
+    return adjusted(key, measured, *chance_moments())
+
+
+def adjusted(key: Key, value: float, mean: float, variance: float) -> float:
+    """Adjust a value as a key asks, from mean and variance under chance.
+
+    Examples
+    --------
+    >>> adjusted(parse("amri"), 1.5, 2.0, 1 / 3)
+    0.5
+    """
+    if math.isnan(value):
+        return math.nan
+    return ADJUSTMENTS[key.adjustment](value, mean, variance, METRICS[key.metric].optimum)

@@ -1,94 +1,157 @@
-"""Metrics adjusted for chance, and the chance model: each rank uniform on 1..N, tasks independent.
-
-Adjustments are about a metric that is a mean of f(r), so its expectation is the mean of E f(r) over
-the tasks, under the same weights. Both sums run over the tasks' differences, which keeps a scorer
-that ties everything at exactly 0 and a perfect one at exactly 1.
-"""
+"""Metrics adjusted for chance: each rank uniform on 1..N, tasks independent."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .base import Metric, Sample, mean, value
+from .base import METRICS
+from .chance_model import compress
+from .keys import Key, UnknownKeyError, parse
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
+    import numpy.typing as npt
 
-Adjustment = Callable[[Metric, Sample, int], float]
-
-# E f(r) per task from its candidates N and the cutoff k: mean rank (N + 1) / 2
-EXPECTATIONS: dict[str, Callable[[IntArray, int], FloatArray]] = {
-    "mr": lambda candidates, k: (candidates.astype(float) + 1) / 2,
-}
+# of value, expectation and variance under chance, and optimum
+Adjustment = Callable[[float, float, float, float], float]
 
 
-def ratio(metric: Metric, sample: Sample, k: int = 0) -> float:
-    """Compute value / expectation; for the mean rank 2 sum w r / sum w (N + 1), known as AMR.
+def none(value: float, expectation: float, variance: float, optimum: float) -> float:
+    """Give the value itself."""
+    return value
+
+
+def ratio(value: float, expectation: float, variance: float, optimum: float) -> float:
+    """Compute value / expectation: 1 is chance. For the mean rank 2 sum w r / sum w (N + 1), AMR.
 
     Notes
     -----
     Berrendorf et al., "On the Ambiguity of Rank-Based Evaluation of Entity Alignment or Link
-    Prediction Methods" (2020). 1 is chance. nan where there are no tasks.
+    Prediction Methods" (2020). nan where there are no tasks.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from truerank.metrics import METRICS
-    >>> ratio(METRICS["mr"], Sample(np.array([1.0, 2.0]), np.array([3, 3])))
+    >>> ratio(1.5, 2.0, 0.1, 1.0)
     0.75
     """
-    return _quotient(value(metric, sample, k), mean(expected(metric, sample, k), sample.weights))
+    return _quotient(value, expectation)
 
 
-def index(metric: Metric, sample: Sample, k: int = 0) -> float:
+def index(value: float, expectation: float, variance: float, optimum: float) -> float:
     """Compute (value - expectation) / (optimum - expectation): 1 is perfect, 0 is chance.
 
     For the mean rank 1 - 2 sum w (r - 1) / sum w (N - 1), known as AMRI.
 
     Notes
     -----
-    Berrendorf et al. (2020), whose equation 8 loses the "1 -" in one printing. nan where there are
-    no tasks, and where no task has a second candidate (chance is then perfect).
+    Berrendorf et al. (2020), whose equation 8 loses the "1 -" in one printing; for the other
+    metrics Hoyt et al., "A Unified Framework for Rank-based Evaluation Metrics" (2022). nan where
+    there are no tasks, and where chance is perfect: no task has a second candidate, or k of hits@k
+    reaches all of them.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from truerank.metrics import METRICS
-    >>> index(METRICS["mr"], Sample(np.array([1.0, 2.0]), np.array([3, 3])))
+    >>> index(1.5, 2.0, 0.1, 1.0)
     0.5
     """
-    chance = expected(metric, sample, k)
-    gained = metric.transform(sample.ranks, k) - chance
-    return _quotient(mean(gained, sample.weights), mean(metric.optimum - chance, sample.weights))
+    return _quotient(value - expectation, optimum - expectation)
 
 
-def expected(metric: Metric, sample: Sample, k: int = 0) -> FloatArray:
-    """Give E f(r) of every task under chance; float64, shape (n,).
+def z(value: float, expectation: float, variance: float, optimum: float) -> float:
+    """Compute (value - expectation) / sqrt(variance): standard deviations from chance.
+
+    The sign is the formula's: below 0 is better where less is better.
+
+    Notes
+    -----
+    Hoyt et al. (2022). nan where there are no tasks, and where chance leaves nothing open
+    (variance 0): no task has a second candidate, or k of hits@k reaches all of them. One task has
+    a z like any other number of them.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from truerank.metrics import METRICS
-    >>> expected(METRICS["mr"], Sample(np.array([1.0, 2.0]), np.array([3, 9])))
-    array([2., 5.])
+    >>> z(1.5, 2.0, 0.0625, 1.0)
+    -2.0
     """
-    return EXPECTATIONS[metric.name](sample.candidates, k)
+    return _quotient(value - expectation, math.sqrt(variance) if variance >= 0 else math.nan)
 
 
 def _quotient(above: float, below: float) -> float:
     return above / below + 0.0 if below else math.nan  # 0.0: no minus zero
 
 
-def _none(metric: Metric, sample: Sample, k: int = 0) -> float:
-    return value(metric, sample, k)
+ADJUSTMENTS: dict[str, Adjustment] = {"none": none, "ratio": ratio, "index": index, "z": z}
 
 
-# None: in the grammar, but not in this version
-ADJUSTMENTS: dict[str, Adjustment | None] = {
-    "none": _none,
-    "ratio": ratio,
-    "index": index,
-    "z": None,
-}
+def chance(
+    metric: str,
+    candidates: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike],
+    weights: npt.ArrayLike | None = None,
+) -> tuple[float, float]:
+    """Give mean and variance of a metric under chance: each rank uniform on 1..N, independent.
+
+    Exact up to rounding, without simulation. With normalised weights w of the tasks
+
+    - mr: sum w (N + 1) / 2 and sum w^2 (N^2 - 1) / 12;
+    - mrr: sum w H_N / N and sum w^2 (H_N^(2) / N - (H_N / N)^2), harmonic numbers of order 1, 2;
+    - hits@k: sum w p and sum w^2 p (1 - p), p = min(k / N, 1);
+    - gmr, igmr: products over the tasks of the moments of r^w and r^-w;
+    - imr, hmr, power_mean:p: an integral of the Laplace transform, since E(1 / X) is not 1 / E(X);
+    - median, imedian: from the order statistics.
+
+    These are the values to adjust with: the literature prints the variance of the mean rank with
+    1/n for 1/n^2, and a continuous stand-in for H_N / N.
+
+    Parameters
+    ----------
+    metric : str
+        As in a key, without side, kind and adjustment: "mrr", "hits@10", "power_mean:2".
+    candidates : array_like of int, shape (n,), or a pair (values, multiplicities)
+        The number of candidates of every task, the true one included, each >= 1; or the distinct
+        numbers and how many tasks have each. A tuple of two arrays is such a pair; two tasks go
+        in a list or an array.
+    weights : array_like of float, shape of candidates or values, optional
+        The weights of the tasks: finite, >= 0, not all 0. Only their ratios matter.
+
+    Returns
+    -------
+    mean, variance : float
+        (nan, nan) for no tasks. Where every N is 1 exactly (1, 0); for hits@k with k >= N, too.
+
+    Raises
+    ------
+    KeyError
+        For an unknown metric, one that has no chance model (std, variance, mad, count; the median
+        with unequal weights), and for a key with side, kind or adjustment.
+    TypeError, ValueError
+        For candidates and weights that are none.
+
+    Notes
+    -----
+    The cost grows with the number of distinct N, not with that of tasks. Ties do not enter: the
+    model is of untied ranks.
+
+    Examples
+    --------
+    >>> chance("mr", [3, 3])
+    (2.0, 0.3333333333333333)
+    >>> chance("hits@1", ([10, 20], [100, 100]))
+    (0.075, 0.00034375)
+    """
+    key = parse(metric)
+    if key != Key(key.metric, key.parameter):
+        raise UnknownKeyError(
+            f"{metric!r}: expected metric[@k][:p] alone, without side, kind and adjustment"
+        )
+    return moments(key, candidates, weights)
+
+
+def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, float]:
+    """Give mean and variance under chance of the metric of a key; as `chance` does."""
+    model = METRICS[key.metric].chance
+    if model is None:
+        raise UnknownKeyError(f"{str(key)!r}: {key.metric} has no chance model")
+    # beyond 2**63 lies no rank, and a cutoff may have any number of digits
+    parameter = min(key.parameter, 2**63) if METRICS[key.metric].parameter == "@" else key.parameter
+    return model(compress(candidates, weights), parameter)

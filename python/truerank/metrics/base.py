@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
+from . import averages, chance_model, ties
+from .averages import arithmetic, weighted_mean
+from .ties import Parameter, Transform
 
 if TYPE_CHECKING:
     from ..arrays import FloatArray, IntArray
+    from .chance_model import Tasks
+
+__all__ = [
+    "METRICS",
+    "Metric",
+    "Parameter",
+    "Sample",
+    "Transform",
+    "arithmetic",
+    "transformed",
+    "value",
+    "weighted_mean",
+]
 
 
 class Sample(NamedTuple):
@@ -19,14 +33,18 @@ class Sample(NamedTuple):
     Attributes
     ----------
     ranks : ndarray of float64, shape (n,)
+        Of the kind "expected" the first position of each tie.
     candidates : ndarray of int64, shape (n,)
     weights : ndarray of float64, shape (n,), or None
         Finite and >= 0; only their ratios matter.
+    tied : ndarray of int64, shape (n,), or None
+        Of the kind "expected" the number of positions of each tie; None: the ranks are points.
     """
 
     ranks: FloatArray
     candidates: IntArray
     weights: FloatArray | None = None
+    tied: IntArray | None = None
 
 
 class Metric(NamedTuple):
@@ -35,38 +53,45 @@ class Metric(NamedTuple):
     Attributes
     ----------
     name : str
-    transform : callable
-        f, over an array of ranks and the cutoff k (0 where the metric has none).
+    transform : Transform
+        f, over ranks and over ties.
     mean : callable
-        The mean of values under weights (None: equal ones).
+        The mean of f over a sample with its weights.
     inverse : callable
         g, over the mean.
-    increasing : bool
-        Whether higher is better.
+    increasing : bool or None
+        Whether higher is better; None where neither is.
+    chance : callable or None
+        Mean and variance of the metric under the chance model; None: it has none.
+    single : callable or None
+        Of a metric that is itself a mean of f(r): mean and variance of f(r) under chance by the
+        number of candidates, arrays of the shape of the sizes. They add up over tasks.
     optimum : float
         The value where every rank is 1.
-    cutoff : bool
-        Whether the name takes an `@k`.
+    parameter : str
+        The mark of the parameter that the name takes: "@" of a cutoff, ":" of a power, "" none.
     """
 
     name: str
-    transform: Callable[[FloatArray, int], FloatArray]
-    mean: Callable[[FloatArray, FloatArray | None], float]
+    transform: Transform
+    mean: Callable[[Transform, Sample, Parameter], float]
     inverse: Callable[[float], float]
-    increasing: bool
+    increasing: bool | None
+    chance: Callable[[Tasks, Parameter], tuple[float, float]] | None = None
+    single: Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]] | None = None
     optimum: float = 1.0
-    cutoff: bool = False
+    parameter: str = ""
 
 
-def value(metric: Metric, sample: Sample, k: int = 0) -> float:
+def value(metric: Metric, sample: Sample, parameter: Parameter = 0) -> float:
     """Compute a metric; nan where there are no tasks, or none with a weight above 0.
 
     Parameters
     ----------
     metric : Metric
     sample : Sample
-    k : int
-        The cutoff, for a metric that has one.
+    parameter : float
+        The cutoff k or the power p, for a metric that has one.
 
     Returns
     -------
@@ -74,89 +99,23 @@ def value(metric: Metric, sample: Sample, k: int = 0) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> value(METRICS["mrr"], Sample(np.array([1.0, 4.0]), np.array([9, 9])))
     0.625
     """
-    return metric.inverse(metric.mean(metric.transform(sample.ranks, k), sample.weights))
+    return metric.inverse(metric.mean(metric.transform, sample, parameter))
 
 
-def scaled(weights: FloatArray) -> FloatArray:
-    """Weights times a power of two that makes their sums safe: no ratio changes.
-
-    Examples
-    --------
-    >>> scaled(np.array([3e300, 6e300])).sum() < 3
-    np.True_
-    """
-    _, exponent = np.frexp(weights.max(initial=0.0))
-    safe: FloatArray = np.ldexp(weights, -exponent)
-    return safe
-
-
-def mean(values: FloatArray, weights: FloatArray | None = None) -> float:
-    """The arithmetic mean, sum(w v) / sum(w); nan for no values or no weight above 0.
+def transformed(metric: Metric, sample: Sample, parameter: Parameter = 0) -> FloatArray:
+    """Give f(r) of every task, or its mean over the task's tie; float64, shape (n,).
 
     Examples
     --------
-    >>> mean(np.array([1.0, 4.0]), np.array([2.0, 1.0]))
-    2.0
+    >>> import numpy as np
+    >>> transformed(METRICS["mrr"], Sample(np.array([1.0, 4.0]), np.array([9, 9])))
+    array([1.  , 0.25])
     """
-    if weights is None:
-        return float(values.mean()) if values.size else math.nan
-    weights = scaled(weights)
-    total = float(weights.sum())
-    return float((weights * values).sum()) / total if total else math.nan
-
-
-def median(values: FloatArray, weights: FloatArray | None = None) -> float:
-    """The median: for an even number of values the mean of the two middle ones, as in NumPy.
-
-    With weights: the smallest value at which the cumulative weight reaches half the total; where it
-    is exactly half, the mean of that value and the next one. Values of weight 0 do not count. Equal
-    weights give the plain median. Sums of weights are compared exactly.
-
-    Examples
-    --------
-    >>> median(np.array([1.0, 2.0, 9.0]), np.array([1.0, 1.0, 2.0]))
-    5.5
-    """
-    if weights is None:
-        return float(np.median(values)) if values.size else math.nan
-    values, weights = values[weights > 0], scaled(weights[weights > 0])
-    if not values.size:
-        return math.nan
-    order = np.argsort(values, kind="stable")
-    values, weights = values[order], weights[order]
-    n, cumulative = len(values), np.cumsum(weights)
-    half = cumulative[-1] / 2
-    slack = n * np.finfo(np.float64).eps * half * 2  # more than the sums can be wrong by
-    first, last = np.searchsorted(cumulative, [half - slack, half + slack]).tolist()
-    if first == last:
-        return float(values[first])
-    signed = np.concatenate([weights, -weights])
-
-    def balance(i: int) -> float:
-        """The weight up to i minus the weight after i; its sign is exact."""
-        return math.fsum(signed[np.r_[0 : i + 1, n + i + 1 : 2 * n]].tolist())
-
-    i = bisect_left(range(n), True, first, min(last, n - 1), key=lambda i: balance(i) >= 0)
-    return float(values[i : i + 2].mean() if balance(i) == 0 else values[i])
-
-
-def _identity(ranks: FloatArray, k: int) -> FloatArray:
-    return ranks
-
-
-def _reciprocal(ranks: FloatArray, k: int) -> FloatArray:
-    return 1.0 / ranks
-
-
-def _log(ranks: FloatArray, k: int) -> FloatArray:
-    return np.log(ranks)
-
-
-def _hit(ranks: FloatArray, k: int) -> FloatArray:
-    return (ranks <= min(k, 2**63)).astype(np.float64)  # beyond 2**63 lies no rank
+    return averages.transformed(metric.transform, sample, parameter)
 
 
 def _same(x: float) -> float:
@@ -167,22 +126,38 @@ def _inverse(x: float) -> float:
     return 1.0 / x
 
 
+def _exp(x: float) -> float:
+    return math.exp(x)
+
+
 def _exp_minus(x: float) -> float:
     return math.exp(-x)
 
 
+def _root(x: float) -> float:
+    return math.sqrt(x)
+
+
+_I, _R, _L, _H, _P = ties.IDENTITY, ties.RECIPROCAL, ties.LOG, ties.HIT, ties.POWER
+_mean, _median, _c = arithmetic, averages.median, chance_model
+
 METRICS: dict[str, Metric] = {
     row.name: row
     for row in (
-        #      name       f            mean    g           higher is better
-        Metric("mr", _identity, mean, _same, increasing=False),
-        Metric("mrr", _reciprocal, mean, _same, increasing=True),
-        Metric("hits", _hit, mean, _same, increasing=True, cutoff=True),
-        Metric("hmr", _reciprocal, mean, _inverse, increasing=False),
-        Metric("imr", _identity, mean, _inverse, increasing=True),
-        Metric("gmr", _log, mean, math.exp, increasing=False),
-        Metric("igmr", _log, mean, _exp_minus, increasing=True),
-        Metric("median", _identity, median, _same, increasing=False),
-        Metric("imedian", _identity, median, _inverse, increasing=True),
+        #      name       f   mean     g        higher is better, chance: of all, of one task
+        Metric("mr", _I, _mean, _same, False, _c.mean_rank, _c.rank_moments),
+        Metric("mrr", _R, _mean, _same, True, _c.reciprocal_rank, _c.reciprocal_moments),
+        Metric("hits", _H, _mean, _same, True, _c.hits, _c.hit_moments, parameter="@"),
+        Metric("hmr", _R, _mean, _inverse, False, _c.harmonic),
+        Metric("imr", _I, _mean, _inverse, True, _c.inverse_mean),
+        Metric("gmr", _L, _mean, _exp, False, _c.geometric),
+        Metric("igmr", _L, _mean, _exp_minus, True, _c.inverse_geometric),
+        Metric("median", _I, _median, _same, False, _c.median),
+        Metric("imedian", _I, _median, _inverse, True, _c.inverse_median),
+        Metric("power_mean", _P, averages.power, _same, False, _c.power_mean, parameter=":"),
+        Metric("std", _I, averages.variance, _root, None, optimum=0.0),
+        Metric("variance", _I, averages.variance, _same, None, optimum=0.0),
+        Metric("mad", _I, averages.deviation, _same, None, optimum=0.0),
+        Metric("count", _I, averages.count, _same, None),
     )
 }

@@ -5,16 +5,17 @@ Semantic versioning covers the keys: one that is read in a version means the sam
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
 
-from .adjustments import ADJUSTMENTS, EXPECTATIONS
-from .base import METRICS
+from .base import METRICS, Parameter
 from .kinds import DEFAULT_KIND, KINDS
 
 ALL_SIDES = "both"
 OWN_SIDE = "relation"  # predicted relations have few candidates: never pooled with entities
 NO_ADJUSTMENT = "none"
+ADJUSTED = ("ratio", "index", "z")
 
 # The literature's names: (adjustment, metric).
 ALIASES = {
@@ -27,12 +28,9 @@ ALIASES = {
     "zh": ("z", "hits"),
 }
 
-# Words of the grammar that later versions fill; no side may have such a name either.
-PLANNED_METRICS = ("power_mean", "std", "variance", "mad", "count")
-PLANNED_KINDS = ("expected",)
 MACRO = "macro"
 
-_SHAPE = "[side.][kind.][adjustment.]metric[@k]"
+_SHAPE = "[macro.][side.][kind.][adjustment.]metric[@k][:p]"
 
 
 class UnknownKeyError(KeyError):
@@ -48,9 +46,11 @@ class Key(NamedTuple):
     Attributes
     ----------
     metric : str
-    k : int
-        The cutoff; 0 for a metric without.
+    parameter : int or float
+        The cutoff k of hits@k, the power p of power_mean:p; 0 for a metric without.
     adjustment, kind, side : str
+    macro : bool
+        Whether it is the mean over groups of the value within each.
 
     Examples
     --------
@@ -59,22 +59,26 @@ class Key(NamedTuple):
     """
 
     metric: str
-    k: int = 0
+    parameter: Parameter = 0
     adjustment: str = NO_ADJUSTMENT
     kind: str = DEFAULT_KIND
     side: str = ALL_SIDES
+    macro: bool = False
 
     def __str__(self) -> str:
         words = [
             word
             for word, default in (
+                (MACRO if self.macro else "", ""),
                 (self.side, ALL_SIDES),
                 (self.kind, DEFAULT_KIND),
                 (self.adjustment, NO_ADJUSTMENT),
             )
             if word != default
         ]
-        return ".".join([*words, f"{self.metric}@{self.k}" if self.k else self.metric])
+        mark = METRICS[self.metric].parameter
+        written = str(self.parameter).removesuffix(".0")
+        return ".".join([*words, f"{self.metric}{mark}{written}" if mark else self.metric])
 
 
 def parse(key: str) -> Key:
@@ -83,8 +87,8 @@ def parse(key: str) -> Key:
     Parameters
     ----------
     key : str
-        As "mrr", "hits@10", "tail.optimistic.index.mr", "amri". Any word may stand for a side:
-        which sides there are is the report's business.
+        As "mrr", "hits@10", "tail.optimistic.index.mr", "amri", "power_mean:2", "macro.mrr". Any
+        word may stand for a side: which sides there are is the report's business.
 
     Returns
     -------
@@ -93,38 +97,38 @@ def parse(key: str) -> Key:
     Raises
     ------
     KeyError
-        If there is no such key, or not in this version; with the nearest names.
+        If there is no such key, with the nearest names; for an adjustment of a metric that has no
+        chance model; for a macro average of z.
 
     Examples
     --------
     >>> parse("tail.hits@10")
-    Key(metric='hits', k=10, adjustment='none', kind='realistic', side='tail')
+    Key(metric='hits', parameter=10, adjustment='none', kind='realistic', side='tail', macro=False)
     """
     if not isinstance(key, str):
         raise UnknownKeyError(f"key: expected a str, got {type(key).__name__}")
-    before_p, colon, _ = key.partition(":")
+    before_p, colon, power = key.partition(":")
     *words, last = before_p.split(".")
-    adjustment, metric, k = _metric(key, last)
-    if colon:
-        _fail(key, f"{metric} takes no ':' parameter")
-    if words and words[-1] in ADJUSTMENTS:
+    adjustment, metric, parameter = _metric(key, last, colon + power)
+    if words and words[-1] in (*ADJUSTED, NO_ADJUSTMENT):
         if adjustment != NO_ADJUSTMENT:
             _fail(key, f"{last} is an adjusted metric already")
         adjustment = words.pop()
-    kind = DEFAULT_KIND
-    if words and words[-1] in (*KINDS, *PLANNED_KINDS):
-        kind = words.pop()
-        if kind not in KINDS:
-            _fail(key, f"the kind {kind!r} is not available in this version")
-    if words and words[0] == MACRO:
-        _fail(key, "macro averages are not available in this version")
+    kind = words.pop() if words and words[-1] in KINDS else DEFAULT_KIND
+    macro = bool(words) and words[0] == MACRO
+    words = words[macro:]
     side = words.pop() if words else ALL_SIDES
     if words or not side or side in RESERVED:
         _fail(key, f"expected the form {_SHAPE}")
-    if not _available(adjustment, metric):
-        name = "hits@k" if metric == "hits" else metric
-        _fail(key, f"the adjustment {adjustment!r} of {name} is not available in this version")
-    return Key(metric, k, adjustment, kind, side)
+    if adjustment != NO_ADJUSTMENT and METRICS[metric].chance is None:
+        _fail(key, f"{metric} has no chance model, so no adjustment {adjustment!r}")
+    if macro and adjustment == "z":
+        _fail(
+            key,
+            "z grows with the number of tasks, so a mean of it over groups of unlike sizes says "
+            "nothing; ask for 'macro.index' or for z over all tasks",
+        )
+    return Key(metric, parameter, adjustment, kind, side, macro)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -141,27 +145,31 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
 
 
-def _metric(key: str, word: str) -> tuple[str, str, int]:
-    """Adjustment, metric and cutoff of a key's last word."""
+def _metric(key: str, word: str, power: str) -> tuple[str, str, Parameter]:
+    """Adjustment, metric and parameter of a key's last word and its ":p"."""
     name, at, cutoff = word.partition("@")
     adjustment, metric = ALIASES.get(name, (NO_ADJUSTMENT, name))
-    if metric in PLANNED_METRICS:
-        _fail(key, f"{metric} is not available in this version")
     if metric not in METRICS:
         _fail(key, f"no metric {word!r}; {nearest(word, NAMES)}")
-    if not METRICS[metric].cutoff:
-        if at:
-            _fail(key, f"{name} takes no '@k'")
-        return adjustment, metric, 0
-    if not (cutoff.isascii() and cutoff.isdecimal() and len(cutoff) < 1000 and int(cutoff)):
-        _fail(key, f"expected {name}@k with an integer k >= 1, got {word!r}")
-    return adjustment, metric, int(cutoff)
+    mark = METRICS[metric].parameter
+    for given, wanted, what in ((at, "@", "'@k'"), (power, ":", "':' parameter")):
+        if given and mark != wanted:
+            _fail(key, f"{name} takes no {what}")
+    if mark == "@":
+        if not (cutoff.isascii() and cutoff.isdecimal() and len(cutoff) < 1000 and int(cutoff)):
+            _fail(key, f"expected {name}@k with an integer k >= 1, got {word!r}")
+        return adjustment, metric, int(cutoff)
+    return adjustment, metric, _power(key, power[1:]) if mark == ":" else 0
 
 
-def _available(adjustment: str, metric: str) -> bool:
-    """Whether this version has the adjustment and the chance model that it needs."""
-    known = adjustment == NO_ADJUSTMENT or metric in EXPECTATIONS
-    return known and ADJUSTMENTS[adjustment] is not None
+def _power(key: str, text: str) -> float:
+    try:
+        p = float(text)
+    except ValueError:
+        p = math.nan
+    if math.isnan(p):
+        _fail(key, f"expected power_mean:p with a real number, inf or -inf, got {text!r}")
+    return p + 0.0  # no minus zero
 
 
 def _fail(key: str, why: str) -> NoReturn:
@@ -169,17 +177,11 @@ def _fail(key: str, why: str) -> NoReturn:
 
 
 def _shown(name: str, metric: str) -> str:
-    return f"{name}@k" if METRICS[metric].cutoff else name
+    return name + {"@": "@k", ":": ":p", "": ""}[METRICS[metric].parameter]
 
 
 NAMES = tuple(
     [_shown(name, name) for name in METRICS]
-    + [
-        _shown(alias, metric)
-        for alias, (adjustment, metric) in ALIASES.items()
-        if _available(adjustment, metric)
-    ]
+    + [_shown(alias, metric) for alias, (_, metric) in ALIASES.items()]
 )
-RESERVED = frozenset(
-    {MACRO, *KINDS, *PLANNED_KINDS, *ADJUSTMENTS, *METRICS, *ALIASES, *PLANNED_METRICS}
-)
+RESERVED = frozenset({MACRO, *KINDS, *ADJUSTED, NO_ADJUSTMENT, *METRICS, *ALIASES})

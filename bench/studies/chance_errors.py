@@ -1,0 +1,109 @@
+"""The chance model's errors against exact values, and its times.
+
+    python bench/studies/chance_errors.py REFERENCE_VALUES [OUTPUT_FOLDER]
+
+REFERENCE_VALUES is a JSON list of records: `metric`, `k`, `candidates` (a list, or value to
+multiplicity), `weights`, and `mean` and `variance` as decimal strings of 25 digits. Prints a
+Markdown table, and writes it to OUTPUT_FOLDER/chance_errors.md where one is given.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import truerank as tr
+
+METRICS = ("mr", "mrr", "hits", "imr", "hmr", "gmr", "igmr", "median", "imedian")
+POWERS = ("power_mean:-10", "power_mean:-2", "power_mean:0.5", "power_mean:2", "power_mean:10")
+TASKS, DISTINCT, LARGEST = 20_000, 5_000, 15_000
+ROUNDS = 5
+
+
+def error(found: float, text: str) -> float:
+    """The relative error, absolute where the exact value is 0."""
+    exact = Fraction(text)
+    return float(abs(Fraction(found) - exact) / (exact or 1))
+
+
+def worst_errors(records: list[dict[str, Any]]) -> tuple[float, float]:
+    """The largest errors of mean and variance over all records."""
+    worst = [0.0, 0.0]
+    for record in records:
+        metric = record["metric"] if record["k"] is None else f"{record['metric']}@{record['k']}"
+        candidates = record["candidates"]
+        if isinstance(candidates, dict):
+            candidates = ([int(n) for n in candidates], list(candidates.values()))
+        found = tr.chance(metric, candidates, record["weights"])
+        errors = map(error, found, (record["mean"], record["variance"]))
+        worst = [max(pair) for pair in zip(worst, errors, strict=True)]
+    return worst[0], worst[1]
+
+
+def best_time(call: Callable[[], object]) -> float:
+    """Seconds of the fastest of some runs."""
+    seconds = math.inf
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        call()
+        seconds = min(seconds, time.perf_counter() - start)
+    return seconds
+
+
+def timings(metric: str) -> str:
+    """Milliseconds with equal weights, and with a weight of its own for every task."""
+    generator = np.random.default_rng(3)
+    sizes = generator.choice(LARGEST, DISTINCT, replace=False) + 1
+    candidates = np.concatenate([sizes, generator.choice(sizes, TASKS - DISTINCT)])
+    weights = generator.random(TASKS) + 0.1
+    name = "hits@10" if metric == "hits" else metric
+    equal = f"{1e3 * best_time(lambda: tr.chance(name, candidates)):.3g} ms"
+    if "median" in metric:
+        return f"{equal} | "
+    return f"{equal} | {1e3 * best_time(lambda: tr.chance(name, candidates, weights)):.3g} ms"
+
+
+def table(records: list[dict[str, Any]]) -> list[str]:
+    """The lines of the table."""
+    lines = [
+        "| metric | records | worst error of mean | of variance | time | with 20,000 weights |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for metric in METRICS:
+        mine = [record for record in records if record["metric"] == metric]
+        mean, variance = worst_errors(mine)
+        lines.append(
+            f"| {metric} | {len(mine)} | {mean:.0e} | {variance:.0e} | {timings(metric)} |"
+        )
+    lines += [f"| {metric} | | | | {timings(metric)} |" for metric in POWERS]
+    return [
+        *lines,
+        "",
+        f"Times: {TASKS:,} tasks with {DISTINCT:,} distinct numbers of candidates up to "
+        f"{LARGEST:,}; the best of {ROUNDS} runs.",
+    ]
+
+
+def main(arguments: list[str]) -> None:
+    """Print the table, and write it where a folder is given."""
+    if not 1 <= len(arguments) <= 2:
+        sys.exit(__doc__)
+    records = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
+    text = "\n".join(table(records)) + "\n"
+    print(text, end="")
+    if len(arguments) == 2:
+        folder = Path(arguments[1])
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "chance_errors.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,45 @@
+"""The chance model: mean and variance of every metric where all ranks are equally likely.
+
+The rank of a task with N candidates is uniform on 1..N, tasks are independent, and N and the
+weight may differ from task to task. Every model takes tasks (`compress` makes them) and the
+metric's parameter, and gives two floats: (nan, nan) without tasks, exactly (1, 0) where every task
+has a single candidate. float64, deterministic, no simulation; the cost grows with the number of
+distinct pairs of N and weight, not with tasks.
+"""
+
+from __future__ import annotations
+
+from .extremes import greatest, least
+from .means import (
+    hit_moments,
+    hits,
+    mean_rank,
+    rank_moments,
+    reciprocal_moments,
+    reciprocal_rank,
+)
+from .medians import inverse_median, median
+from .powers import power_mean
+from .products import geometric, inverse_geometric
+from .reciprocal import harmonic, inverse_mean
+from .tasks import Tasks, compress
+
+__all__ = [
+    "Tasks",
+    "compress",
+    "geometric",
+    "greatest",
+    "harmonic",
+    "hit_moments",
+    "hits",
+    "inverse_geometric",
+    "inverse_mean",
+    "inverse_median",
+    "least",
+    "mean_rank",
+    "median",
+    "power_mean",
+    "rank_moments",
+    "reciprocal_moments",
+    "reciprocal_rank",
+]

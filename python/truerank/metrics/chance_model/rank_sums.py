@@ -1,0 +1,239 @@
+"""The law of the sum of the ranks, each uniform on 1..N: its tails to nearly all digits.
+
+Few tasks: by inclusion and exclusion in integers. Many: by inversion along a line through the
+saddle point, as for the Poisson-binomial law.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .saddlepoints import lugannani_rice
+from .tasks import Tasks
+
+if TYPE_CHECKING:
+    from ...arrays import FloatArray
+    from .poisson_binomial import ComplexArray
+
+_TERMS = 4096  # of inclusion and exclusion
+_POWER = 64  # tasks at most, then
+_WORK = 1 << 23  # frequencies times sizes
+_CELLS = 1 << 16  # of them at once
+_PERIOD = 18.0  # in standard deviations
+_CLEAR = 10.0  # above the mean
+_DECAY = 41.0  # e-folds until the characteristic function counts as 0
+_NEAR = -60.0  # log probability above which the wrapped tail of the other side counts
+
+
+class Tail(NamedTuple):
+    """A probability of a tail.
+
+    Attributes
+    ----------
+    log : float
+        Its natural logarithm.
+    method : str
+        "exact", or "saddlepoint".
+    error : float
+        How far the probability may be off, relatively.
+    """
+
+    log: float
+    method: str
+    error: float
+
+
+def sum_at_most(tasks: Tasks, total: int) -> Tail:
+    """P(sum of the ranks <= total), whatever their weights.
+
+    Examples
+    --------
+    >>> from truerank.metrics.chance_model import compress
+    >>> math.exp(sum_at_most(compress([3, 4, 5]), 10).log).__round__(12)  # 56 of 60
+    0.933333333333
+    """
+    return _tail(tasks, total - tasks.count)
+
+
+def sum_at_least(tasks: Tasks, total: int) -> Tail:
+    """P(sum of the ranks >= total).
+
+    Examples
+    --------
+    >>> from truerank.metrics.chance_model import compress
+    >>> math.exp(sum_at_least(compress([3, 4, 5]), 10).log).__round__(12)  # 10 of 60
+    0.166666666667
+    """
+    return _tail(tasks, _largest(tasks) + tasks.count - total)
+
+
+def _largest(tasks: Tasks) -> int:
+    """The sum of N - 1 over the tasks, in integers of any size."""
+    pairs = zip(tasks.sizes.tolist(), tasks.multiplicities.tolist(), strict=True)
+    return sum((size - 1) * count for size, count in pairs)
+
+
+def _tail(tasks: Tasks, slack: int) -> Tail:
+    """P(V <= slack), V the sum of independent numbers uniform on 0..N-1."""
+    largest = _largest(tasks)
+    if slack < 0:
+        return Tail(-math.inf, "exact", 0.0)
+    if slack >= largest:
+        return Tail(0.0, "exact", 0.0)
+    if tasks.count <= _POWER and math.prod((tasks.multiplicities + 1).tolist()) <= _TERMS:
+        return Tail(_excluded(tasks, slack), "exact", 1e-14)
+    law = _Spread(tasks)
+    if 2 * slack + 1 <= largest:
+        return law.tail(slack)
+    other = law.tail(largest - slack - 1)
+    part = math.exp(other.log)
+    return Tail(math.log1p(-part), other.method, other.error * part / (1 - part))
+
+
+def _excluded(tasks: Tasks, slack: int) -> float:
+    """Log of the probability: the sum over sets A of (-1)^|A| C(slack - sum of N in A + n, n)."""
+    signed = {0: 1}
+    for size, count in zip(tasks.sizes.tolist(), tasks.multiplicities.tolist(), strict=True):
+        following: dict[int, int] = {}
+        for shift, factor in signed.items():
+            for k in range(min(count, (slack - shift) // size) + 1):
+                at = shift + k * size
+                following[at] = following.get(at, 0) + factor * (-1) ** k * math.comb(count, k)
+        signed = following
+    n = tasks.count
+    ways = sum(factor * math.comb(slack - shift + n, n) for shift, factor in signed.items())
+    pairs = zip(tasks.sizes.tolist(), tasks.multiplicities.tolist(), strict=True)
+    total = math.prod(size**count for size, count in pairs)
+    if 2 * ways > total:
+        return math.log1p(-((total - ways) / total))
+    return math.log(ways / total) if ways / total > 1e-300 else math.log(ways) - math.log(total)
+
+
+class _Spread:
+    """The generating function of V on lines exp(-w): E exp(-w V), w = s + i t."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self.sizes = tasks.sizes.astype(np.float64)
+        self.counts = tasks.multiplicities.astype(np.float64)
+        self.largest = float(_largest(tasks))
+
+    def moments(self, s: float) -> tuple[float, float]:
+        """Mean and variance of V under the weight exp(-s V)."""
+        size, a = self.sizes, self.sizes * s
+        large = np.clip(a, 0.1, 700.0)
+        near = (size - 1) / 2 - s * (size**2 - 1) / 12
+        near_variance = (size - 1) * (size + 1) / 12 * (1 - s**2 * (size**2 + 1) / 20)
+        one = max(s, 0.1 / float(size[-1]))
+        mean = 1 / np.expm1(one) - size / np.expm1(large)
+        variance = (np.sinh(one / 2) ** -2 - (size / np.sinh(large / 2)) ** 2) / 4
+        mean, variance = np.where(a < 0.1, near, mean), np.where(a < 0.1, near_variance, variance)
+        return float((self.counts * mean).sum()), float((self.counts * variance).sum())
+
+    def saddle(self, centre: float, precision: float = 0.01) -> tuple[float, float]:
+        """The s >= 0 of which the mean is the centre, to some standard deviations; and one of them.
+
+        Newton's method on log(1 + 1 / mean), which is s itself for a geometric law.
+        """
+        n = float(self.counts.sum())
+        s, low, high = 0.0, 0.0, math.inf
+        mean, variance = self.moments(s)
+        for _ in range(200):
+            off = mean - centre
+            if abs(off) <= precision * math.sqrt(variance):
+                break
+            low, high = (s, high) if off > 0 else (low, s)
+            away = math.log1p(n / centre) - math.log1p(n / mean)
+            moved = s + away * mean * (1 + mean / n) / variance
+            if not low < moved < high:
+                moved = (low + high) / 2 if high < math.inf else 2 * s
+            s = moved
+            mean, variance = self.moments(s)
+        return s, math.sqrt(variance)
+
+    def log(self, s: float) -> float:
+        """Log of E exp(-s V)."""
+        size, a = self.sizes, self.sizes * s
+        near = _log_sinhc(a / 2) - _log_sinhc(np.array([s / 2])) - s * (size - 1) / 2
+        one = -math.expm1(-max(s, 1 / float(size[-1])))
+        far = np.log(-np.expm1(-np.maximum(a, 1.0)) / (size * one))
+        return float((self.counts * np.where(a < 1, near, far)).sum())
+
+    def tail(self, slack: int) -> Tail:
+        """P(V <= slack), for a slack below the mean."""
+        centre = slack + 0.5
+        s, sigma = self.saddle(centre)
+        exponent = self.log(s) + s * centre
+        whole = 2 * math.ceil((self.largest + 1) / 2)
+        mean, variance = self.moments(0.0)
+        # what lies one period above has no weight, or all the probability, which is then taken off
+        clear = min(mean + _CLEAR * math.sqrt(variance), self.largest) - slack
+        end = self.end(s, sigma)
+        period = max(_PERIOD * sigma, min(_DECAY / max(s, 1e-300), clear))
+        if end >= math.pi:
+            period = max(math.ceil(period / 2) * 2.0, 64.0)
+        period = min(period, float(whole))
+        count = math.ceil(min(end, math.pi) * period / (2 * math.pi))
+        if count * len(self.sizes) > _WORK:
+            return self.approximate(centre)
+        total, step = 0.0, max(1, _CELLS // len(self.sizes))
+        for first in range(0, count, step):
+            k = np.arange(first, min(first + step, count))
+            w = np.asarray(s + 1j * (k + 0.5) * (2 * math.pi / period), dtype=np.complex128)
+            total += float((np.exp(self.ratio(w, s, centre)) / np.sinh(w / 2)).real.sum())
+        value = total / period
+        if period >= clear and exponent > _NEAR:
+            back = math.exp(-min(s * period, 700.0))
+            value += math.exp(-exponent) * back / (1 + back)
+        error = 1e-14 + 4e-16 * (float(self.counts.max()) + abs(exponent)) * 10
+        return Tail(min(0.0, exponent + math.log(value)), "exact", error)
+
+    def ratio(self, w: ComplexArray, s: float, centre: float) -> ComplexArray:
+        """Log of exp(w centre) E exp(-w V) over the same at s."""
+        each = np.expm1(-np.multiply.outer(w, self.sizes))
+        each /= np.expm1(-w)[:, None] * self.sizes
+        found: ComplexArray = np.log(each) @ self.counts - self.log(s) + (w - s) * centre
+        return found
+
+    def end(self, s: float, sigma: float) -> float:
+        """The frequency after which the function is 0 to all digits; pi or more: none."""
+        theta = np.geomspace(min(1 / sigma, 1.0), math.pi, 80)
+        grown = np.minimum(self.sizes * s, 700.0)
+        wide = np.log1p(np.exp(-grown)) - np.log(np.maximum(-np.expm1(-grown), 1e-300))
+        narrow = 1.0 if s == 0 else -math.expm1(-s)
+        if s == 0:
+            wide = np.log(2 / self.sizes)
+        fall = 0.5 * np.log(
+            (0.0 if s == 0 else 1.0) + 4 * math.exp(-s) * np.sin(theta / 2) ** 2 / narrow**2
+        )
+        logs = np.minimum(wide - fall[:, None], 0.0) @ self.counts
+        enough = np.flatnonzero(logs < -_DECAY)
+        return float(theta[enough[0]]) if len(enough) else math.inf
+
+    def approximate(self, centre: float) -> Tail:
+        """The saddle point approximation for lattices."""
+        s, _ = self.saddle(centre, 1e-9)
+        exponent, variance = self.log(s) + s * centre, self.moments(s)[1]
+        third, fourth = self.higher(s)
+        log, error = lugannani_rice(exponent, s, variance, third, fourth, lattice=True)
+        return Tail(log, "saddlepoint", error)
+
+    def higher(self, s: float) -> tuple[float, float]:
+        """Third and fourth cumulants of -V under the weight exp(-s V), by differences."""
+        step = 0.01 / math.sqrt(self.moments(s)[1])
+        below, here, above = (self.moments(s + k * step)[1] for k in (-1, 0, 1))
+        return (above - below) / (2 * step), (above - 2 * here + below) / step**2
+
+
+def _log_sinhc(x: FloatArray) -> FloatArray:
+    """log(sinh(x) / x) for x >= 0, to all digits near 0 too."""
+    square = np.minimum(x, 1.0) ** 2
+    series = np.ones_like(x)
+    for k in range(10, 1, -1):
+        series = 1 + series * square / (2 * k * (2 * k + 1))
+    large = np.maximum(x, 1.0)
+    far = large + np.log1p(-np.exp(-2 * large)) - np.log(2 * large)
+    found: FloatArray = np.where(x < 1, np.log1p(series * square / 6), far)
+    return found

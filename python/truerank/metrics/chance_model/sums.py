@@ -1,0 +1,227 @@
+"""Sums over the ranks 1..N, for many N at once: harmonic numbers, and any smooth function.
+
+A sum over consecutive integers is one over few nodes: a Gauss rule of the discrete uniform weight,
+whose nodes are the eigenvalues of a small symmetric matrix.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ...arrays import FloatArray, IntArray
+
+POINTS = 12  # nodes of a block: exact for polynomials of degree 23
+HEAD = 16  # ranks below it are nodes of their own
+BLOCK = 1 << 18  # numbers held at once, times a few
+
+_EXACT = 64  # harmonic numbers up to here come from a table
+# H_N - log N - gamma - 1/(2N) in powers of N^-2, and H_N^(2) likewise (Euler-Maclaurin)
+_HARMONIC = (-1 / 12, 1 / 120, -1 / 252, 1 / 240)
+_SQUARES = (-1 / 6, 1 / 30, -1 / 42, 1 / 30)
+_GAMMA = 0.57721566490153286061
+
+
+def harmonic(sizes: IntArray) -> FloatArray:
+    """H_N = sum of 1/r over r = 1..N; float64, of the shape of sizes.
+
+    Examples
+    --------
+    >>> harmonic(np.array([1, 2, 4]))
+    array([1.        , 1.5       , 2.08333333])
+    """
+    n = sizes.astype(np.float64)
+    series = np.log(n) + _GAMMA + 0.5 / n + polynomial(_HARMONIC, n**-2) / n**2
+    return np.where(sizes <= _EXACT, _table(1)[np.minimum(sizes, _EXACT)], series)
+
+
+def harmonic_squares(sizes: IntArray) -> FloatArray:
+    """H_N^(2) = sum of 1/r^2 over r = 1..N; float64, of the shape of sizes.
+
+    Examples
+    --------
+    >>> harmonic_squares(np.array([1, 2]))
+    array([1.  , 1.25])
+    """
+    n = sizes.astype(np.float64)
+    series = math.pi**2 / 6 - 1 / n + 0.5 / n**2 + polynomial(_SQUARES, n**-2) / n**3
+    return np.where(sizes <= _EXACT, _table(2)[np.minimum(sizes, _EXACT)], series)
+
+
+@functools.cache
+def _table(power: int) -> FloatArray:
+    return np.concatenate([[0.0], np.cumsum(np.arange(1.0, _EXACT + 1) ** -power)])
+
+
+def polynomial(coefficients: tuple[float, ...], x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Horner's rule; coefficients from the constant one up.
+
+    Examples
+    --------
+    >>> polynomial((1.0, 0.0, 2.0), np.array([3.0]))
+    array([19.])
+    """
+    total = np.full_like(x, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        total *= x
+        total += c
+    return total
+
+
+def gauss(starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights for sums over `length` consecutive integers from `start`.
+
+    Parameters
+    ----------
+    starts, lengths : ndarray of float64, shape (b,)
+        The first integer of each block, and how many there are, >= 1.
+
+    Returns
+    -------
+    nodes, weights : ndarray of float64, shape (b, 12)
+        Weights are >= 0 and sum to the length; exact for polynomials of degree 23, and the integers
+        themselves where there are up to 12.
+
+    Notes
+    -----
+    The Jacobi matrix of the discrete Chebyshev polynomials (Golub and Welsch 1969; Gautschi,
+    "Orthogonal Polynomials", 2004, table 1.2): on points -1..1 times length / 2 its squared
+    off-diagonals are k^2 (1 - (k / length)^2) / (4 k^2 - 1). Nodes are symmetric, so that the
+    even rows of its square suffice, half as large; their eigenvalues are squares of the nodes.
+
+    Examples
+    --------
+    >>> nodes, weights = gauss(np.array([1.0]), np.array([1000.0]))
+    >>> round(float((weights * nodes**2).sum()), 3), sum(r**2 for r in range(1, 1001))
+    (333833500.0, 333833500)
+    """
+    k = np.arange(1.0, POINTS)
+    # 0 beyond the last integer: the matrix falls apart, and the rest has no weight
+    inside = np.maximum(1 - (k / lengths[:, None]) ** 2, 0.0)
+    beta = np.concatenate([np.zeros((len(lengths), 1)), k**2 * inside / (4 * k**2 - 1)], axis=1)
+    half = POINTS // 2
+    matrix = np.zeros((len(lengths), half, half))
+    i = np.arange(half)
+    matrix[:, i, i] = beta[:, 0::2] + beta[:, 1::2]
+    matrix[:, i[1:], i[:-1]] = np.sqrt(beta[:, 1:-1:2] * beta[:, 2::2])
+    squares, vectors = np.linalg.eigh(matrix)  # reads the lower triangle
+    away = np.sqrt(np.maximum(squares, 0.0)) * (lengths[:, None] / 2)
+    weights = vectors[:, 0, :] ** 2 * (lengths[:, None] / 2)
+    middle = (starts + (lengths - 1) / 2)[:, None]
+    return np.concatenate([middle - away, middle + away], 1), np.concatenate([weights] * 2, 1)
+
+
+class Rule(NamedTuple):
+    """Nodes for sums over the ranks 1..N of many N: whole blocks that they share, and own ends.
+
+    Attributes
+    ----------
+    nodes, weights : ndarray of float64, shape (s,)
+        The shared nodes, ascending from block to block.
+    used : ndarray of int64, shape (d,)
+        How many of the shared nodes the sum up to N takes.
+    own_nodes, own_weights : ndarray of float64, shape (d, 12)
+        The last block of each N; of weight 0 where nothing is left.
+    """
+
+    nodes: FloatArray
+    weights: FloatArray
+    used: IntArray
+    own_nodes: FloatArray
+    own_weights: FloatArray
+
+
+def rule(sizes: IntArray, ratio: float = 2.0) -> Rule:
+    """Make the nodes for sums over the ranks 1..N.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64, shape (d,)
+        N >= 1, up to 2**62.
+    ratio : float
+        A block ends where the rank has grown by this factor. With 2 the error for a function whose
+        only singularity is at rank 0 is about 5.8**-24 = 5e-19.
+
+    Returns
+    -------
+    Rule
+
+    Examples
+    --------
+    >>> made = rule(np.array([9, 40_943]))
+    >>> made.nodes.shape, made.used
+    ((147,), array([  9, 147]))
+    """
+    edges = np.array(_edges(int(sizes.max(initial=1)), ratio), dtype=np.int64)
+    # a block counts as whole where it ends at or before N
+    whole = np.searchsorted(edges, sizes + 1, side="right") - 1
+    starts = edges[whole]
+    lengths = sizes + 1 - starts
+    head = np.arange(1.0, HEAD)
+    widths = np.diff(edges[HEAD - 1 :])
+    nodes, weights = gauss(edges[HEAD - 1 : -1].astype(np.float64), widths.astype(np.float64))
+    blocks = np.maximum(whole - (HEAD - 1), 0)
+    left = np.maximum(lengths, 1).astype(np.float64)
+    own_nodes, own_weights = gauss(np.maximum(starts, 1).astype(np.float64), left)
+    empty = lengths == 0
+    own_nodes[empty] = 1.0
+    own_weights[empty] = 0.0
+    return Rule(
+        np.concatenate([head, nodes.ravel()]),
+        np.concatenate([np.ones(HEAD - 1), weights.ravel()]),
+        np.where(whole < HEAD - 1, whole, HEAD - 1 + POINTS * blocks),
+        own_nodes,
+        own_weights,
+    )
+
+
+def _edges(top: int, ratio: float) -> list[int]:
+    """First ranks of the blocks: 1, 2, ..., 16, then growing, up to the last one <= top + 1."""
+    edges = list(range(1, HEAD + 1))
+    while True:
+        following = max(math.ceil(edges[-1] * ratio), edges[-1] + 1)
+        if following > top + 1:
+            return edges
+        edges.append(following)
+
+
+def chunks(sizes: IntArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+    """Give the nodes of sums over the ranks 1..N, some N at a time, so that memory stays flat.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64, shape (d,)
+
+    Yields
+    ------
+    part : slice
+        Which of the sizes.
+    nodes, weights : ndarray of float64, shape (part, m)
+        The sum of f over 1..N is that of weights * f(nodes); a weight may be 0.
+
+    Examples
+    --------
+    >>> [((weights / nodes).sum(axis=1)) for _, nodes, weights in chunks(np.array([2, 4]))]
+    [array([1.5       , 2.08333333])]
+    """
+    widest = HEAD + POINTS * len(_edges(int(sizes.max(initial=1)), 2.0))
+    step = max(1, BLOCK // widest)
+    for first in range(0, len(sizes), step):
+        part = slice(first, first + step)
+        made = rule(sizes[part])
+        most = int(made.used.max())
+        shared = np.broadcast_to(made.nodes[:most], (len(made.used), most))
+        inside = np.arange(most) < made.used[:, None]
+        weights = np.where(inside, made.weights[:most], 0.0)
+        yield (
+            part,
+            np.concatenate([shared, made.own_nodes], axis=1),
+            np.concatenate([weights, made.own_weights], axis=1),
+        )
