@@ -1,22 +1,21 @@
-"""Reports: sides, summaries, and their text."""
+"""Reports: sides, weights, chance, summaries."""
 
 from __future__ import annotations
 
-import csv
 import inspect
-import io
-import json
 import math
 import pickle
 from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 import truerank as tr
-from example_ranks import any_ranks, everything
-from truerank import Protocol, Ranks, Report, concatenate, report
+import truerank.repeats
+from example_ranks import everything
+from truerank import Protocol, Ranks, Report, concatenate, report, reporting
+from truerank.metrics import KINDS, METRICS, Key, chance, parse, sample_of
+from truerank.metrics.base import value
 
 
 @pytest.fixture
@@ -123,8 +122,12 @@ def test_random_sides_agree_with_the_whole() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
+    with pytest.raises(TypeError, match="ranks: expected Ranks, or a list of Reports, got list"):
         report([1, 2])
+    with pytest.raises(TypeError, match="ranks: expected Ranks, or a list of Reports, got str"):
+        report("ranks.npz")
+    with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
+        Report([1, 2])
     with pytest.raises(TypeError, match="seed: expected an integer >= 0, got NoneType"):
         report(everything(), seed=None)
     with pytest.raises(ValueError, match="seed: expected an integer >= 0, got -1"):
@@ -134,7 +137,14 @@ def test_wrong_arguments() -> None:
 def test_a_mapping(sided: Ranks) -> None:
     measured = report(sided)
     assert isinstance(measured, Mapping)
-    assert len(measured) == len(list(measured)) == len(dict(measured)) == 3 * 3 * 11
+    assert len(measured) == len(list(measured)) == len(dict(measured)) == 3 * 3 * 14
+    assert list(measured)[:11] == [
+        f"optimistic.{name}"
+        for name in (
+            *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
+            *("hmr", "gmr", "median", "amr", "amri"),
+        )
+    ]
     assert next(iter(measured)) == "optimistic.mr"
     assert "mrr" in list(measured)
     assert "tail.optimistic.hits@77" in measured
@@ -147,6 +157,26 @@ def test_a_mapping(sided: Ranks) -> None:
     assert measured != report(sided[1:])
     assert measured != dict(measured)
     assert pickle.loads(pickle.dumps(measured)) == measured
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("metric", ["power_mean:0.5", "power_mean:-inf", "std", "variance", "mad"])
+def test_every_metric_of_every_kind(sided: Ranks, kind: str, metric: str) -> None:
+    measured = report(sided)
+    for side, part in (("head", sided[:3]), ("tail", sided[3:])):
+        expected = value(METRICS[parse(metric).metric], sample_of(part, kind), parse(metric)[1])
+        if kind == "random":  # drawn for the whole, so another draw than that of the part
+            assert math.isfinite(measured[f"{side}.{kind}.{metric}"])
+        else:
+            assert measured[f"{side}.{kind}.{metric}"] == expected
+    assert measured[f"{kind}.count"] == 5
+
+
+def test_macro_needs_groups(sided: Ranks) -> None:
+    with pytest.raises(KeyError, match=r"'macro\.mrr': this report has no groups; .*by="):
+        report(sided)["macro.mrr"]
+    assert report(sided).groups == {}
+    assert report(sided).by is None
 
 
 def test_summary(sided: Ranks) -> None:
@@ -178,122 +208,103 @@ def test_summary_of_an_audit() -> None:
     assert "3 NaN, 3 infinite; 4 at the best score" in report(everything()).to_markdown()
 
 
-# -- text ------------------------------------------------------------------------------------------
+# -- weights, chance, intervals --------------------------------------------------------------------
 
 
-def test_repr(sided: Ranks) -> None:
-    assert repr(report(sided)) == (
-        f"Report(5 tasks, 1 tied, mrr {report(sided)['mrr']:.4g}, hits@10 1, "
-        f"amri {report(sided)['amri']:.4g})"
-    )
+def test_weights_of_the_report(sided: Ranks) -> None:
+    weights = [1, 2, 3, 4, 5]
+    measured = report(sided, weights=weights)
+    assert measured.ranks is sided
+    assert measured.weights.tolist() == weights
+    assert measured.weighting == "weighted"
+    assert dict(measured) == dict(report(sided.with_weights(weights)))
+    assert report(sided.with_weights(weights)).weighting == "weighted"
+    assert (report(sided).weights, report(sided).weighting) == (None, "")
+    assert measured != report(sided)
+    assert measured == report(sided, weights=np.array(weights))
 
 
-def test_dict(sided: Ranks) -> None:
-    measured = report(sided)
-    assert measured.to_dict(["tail.amri", "hits@2"]) == {
-        "tail.amri": measured["tail.index.mr"],
-        "hits@2": measured["hits@2"],
-    }
-    flat = measured.to_dict()
-    assert list(flat) == list(measured)
-    assert flat["tail.pessimistic.amri"] == measured["tail.pessimistic.index.mr"]
-    with pytest.raises(KeyError, match="no metric 'mmr'"):
-        measured.to_dict(["mmr"])
-    with pytest.raises(TypeError, match="metrics: expected several keys, got the str 'mrr'"):
-        measured.to_dict("mrr")
+def test_ready_weights(sided: Ranks) -> None:
+    ranks = sided.with_labels(queries=[7, 7, 8, 7, 9], group=["a", "b", "b", "b", "b"])
+    measured = report(ranks, weights="query")
+    assert measured.weights.tolist() == [0.5, 0.5, 1, 1, 1]  # query 7 of a side is its own
+    assert measured.weighting == "each query counts once"
+    assert report(ranks, weights="group").weighting == "each relation counts once"
+    assert report(ranks[:0], weights="queries").weighting == "each query counts once"
+    assert measured["optimistic.mr"] == (0.5 * 1 + 0.5 * 4 + 6 + 2 + 1) / 4
+    assert report(ranks, weights="relation").weights.tolist() == [1, 0.5, 0.5, 0.5, 0.5]
+    assert report(ranks, weights="query").weights is measured.weights  # made once
+    with pytest.raises(ValueError, match="weights: these ranks have no labels 'targets'"):
+        report(ranks, weights="target")
+    with pytest.raises(ValueError, match="one of query, relation, target, got 'querry'"):
+        report(ranks, weights="querry")
+    with pytest.raises(ValueError, match="weights: expected 5 numbers, one for each task"):
+        report(ranks, weights=[1, 2])
+    with pytest.raises(ValueError, match="weights: expected at least one above 0"):
+        report(ranks, weights=[0] * 5)
 
 
-def test_json(sided: Ranks) -> None:
-    measured = report(sided, seed=7)
-    content = json.loads(measured.to_json())
-    assert content["kind"] == "truerank.report"
-    assert content["format"] == 1
-    assert content["metrics"] == measured.to_dict()
-    assert content["protocol"]["filter"] == ["train", "valid"]
-    assert content["fingerprint"] == sided.protocol.fingerprint
-    assert content["summary"]["sides"] == {"head": 3, "tail": 2}
-    assert content["seed"] == 7
-    assert "\n" not in measured.to_json(["mrr"], indent=None)
-
-
-def test_nan_is_null_in_json() -> None:
-    content = json.loads(report(Ranks([], [], 5)).to_json(), parse_constant=pytest.fail)
-    assert content["metrics"]["mrr"] is None
-    assert content["summary"]["spread"]["mrr"] is None
-
-
-def test_csv(sided: Ranks) -> None:
-    measured = report(sided)
-    rows = list(csv.DictReader(io.StringIO(measured.to_csv())))
-    assert len(rows) == 3 * 11
-    for row in rows:
-        assert int(row["tasks"]) == measured.tasks(row["side"])
-        for kind in ("optimistic", "realistic", "pessimistic"):
-            assert float(row[kind]) == measured[f"{row['side']}.{kind}.{row['metric']}"]
-    text = measured.to_csv(["index.mr"], sides=["tail"], kinds=["random"])
-    assert text == f"side,tasks,metric,random\ntail,2,index.mr,{measured['tail.random.amri']!r}\n"
-
-
-def test_markdown(sided: Ranks) -> None:
-    assert report(sided).to_markdown(["mr", "hits@2"], sides=["both", "tail"]) == (
-        "5 tasks (head 3 + tail 2), 9 to 12 candidates; split test, filtered by train + valid, all "
-        "candidates, nan raise (fingerprint 9ecc1e72cdf27f17).\n"
-        "1 of 5 tasks tie (20 %): 4 candidates at most, 4 on average. Optimistic minus "
-        "pessimistic: mr -0.6, mrr 0.06, hits@1 0, hits@10 0.\n"
-        "\n"
-        "| both (5 tasks) | optimistic | realistic | pessimistic |\n"
-        "| :--- | ---: | ---: | ---: |\n"
-        "| mr | 2.8 | 3.1 | 3.4 |\n"
-        "| hits@2 | 0.6 | 0.4 | 0.4 |\n"
-        "\n"
-        "| tail (2 tasks) | optimistic | realistic | pessimistic |\n"
-        "| :--- | ---: | ---: | ---: |\n"
-        "| mr | 1.5 | 2.25 | 3 |\n"
-        "| hits@2 | 1 | 0.5 | 0.5 |\n"
-    )
-
-
-def test_markdown_says_what_matters(sided: Ranks) -> None:
-    plain = Ranks([3], [1], 5)
-    assert "No task ties: all kinds of rank agree." in report(plain).to_markdown()
-    assert "1 task, 5 candidates;" in report(plain).to_markdown()
-    assert "weighted" in report(plain.with_weights([2])).to_markdown()
-    assert report(sided)._repr_markdown_() == report(sided).to_markdown()
-    assert "| mr | nan |" in report(plain[:0]).to_markdown(["mr"], kinds=["realistic"])
-    assert "0 tasks;" in report(plain[:0]).to_markdown()
-    odd = report(Ranks([3], [1], 5, side="a|b", protocol=Protocol(filter="x|y")))
-    assert "| a\\|b (1 task) |" in odd.to_markdown()
-    assert "| mr | 1.33 |" in report(Ranks([0, 0, 1], [1, 1, 1], 5)).to_markdown(
-        ["mr"], kinds=["realistic"], digits=3
-    )
-
-
-@pytest.mark.parametrize("render", ["to_csv", "to_markdown"])
-def test_wrong_axes(sided: Ranks, render: str) -> None:
-    draw = getattr(report(sided), render)
-    with pytest.raises(ValueError, match=r"metrics: expected \[adjustment.\]metric\[@k\]"):
-        draw(["tail.mrr"])
-    with pytest.raises(ValueError, match=r"metrics: expected \[adjustment.\]metric\[@k\]"):
-        draw(["optimistic.mrr"])
-    with pytest.raises(KeyError, match="no metric 'mmr'"):
-        draw(["mmr"])
+def test_chance_is_that_of_the_side_and_its_weights(sided: Ranks) -> None:
+    weights = np.array([1.0, 2, 3, 4, 5])
+    measured = report(sided, weights=weights)
+    tail, tail_weights = sided.candidates[3:], weights[3:]
+    for metric in ("mr", "mrr", "hits@4", "gmr", "imr"):
+        mean, variance = measured.chance(f"tail.{metric}")
+        assert (mean, variance) == chance(metric, tail, tail_weights)
+        assert measured[f"tail.optimistic.ratio.{metric}"] == pytest.approx(
+            measured[f"tail.optimistic.{metric}"] / mean
+        )
+        assert measured[f"tail.z.{metric}"] == pytest.approx(
+            (measured[f"tail.{metric}"] - mean) / math.sqrt(variance)
+        )
+    with pytest.raises(KeyError, match=r"macro\.mr.*no chance model of its own"):
+        measured.chance("macro.mr")
     with pytest.raises(KeyError, match="no side 'left'"):
-        draw(sides=["left"])
-    with pytest.raises(KeyError, match="no such kind of rank; did you mean optimistic"):
-        draw(kinds=["optimist"])
-    with pytest.raises(TypeError, match="sides: expected several keys"):
-        draw(sides="tail")
+        measured.chance("left.mr")
 
 
-@given(any_ranks())
-def test_any_ranks_can_be_told(ranks: Ranks) -> None:
-    measured = report(ranks)
-    assert isinstance(repr(measured), str)
-    assert len(measured.to_markdown().split("\n")) > 10
-    json.loads(measured.to_json(), parse_constant=pytest.fail)
-    rows = list(csv.reader(io.StringIO(measured.to_csv())))
-    assert {len(row) for row in rows} == {6}
-    assert len(rows) == 1 + 11 * len(measured.sides)
+def test_chance_is_computed_once_for_all_kinds_and_reports(
+    sided: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def moments(key: Key, *arguments: object) -> tuple[float, float]:
+        asked.append(key.metric)
+        return 1.0, 1.0
+
+    monkeypatch.setattr(reporting, "moments", moments)
+    for kind in ("optimistic", "realistic", "pessimistic", "expected", "random"):
+        for adjustment in ("ratio", "index", "z"):
+            report(sided, seed=3)[f"{kind}.{adjustment}.mr"]
+    assert asked == ["mr"]
+    report(sided)["tail.amri"], report(sided)["amrr"], report(sided)["tail.amr"]
+    assert asked == ["mr", "mr", "mrr"]
+    report(sided, weights=[1, 1, 1, 1, 2])["amr"]
+    assert asked == ["mr", "mr", "mrr", "mr"]
+
+
+def test_interval_is_that_of_the_ranks_in_force(sided: Ranks) -> None:
+    intervals = pytest.importorskip("truerank.intervals")
+    weights = [1, 2, 3, 4, 5]
+    measured = report(sided, weights=weights, seed=4)
+    for key in ("mrr", "tail.random.hits@3"):
+        given = measured.interval(key, level=0.9, method="normal", seed=2)
+        weighed = sided.with_weights(weights)
+        assert given == intervals.interval(
+            weighed, key, level=0.9, method="normal", seed=2, draw_seed=4
+        )
+        assert given.value == measured[key]
+    with pytest.raises(KeyError, match="no side 'left'"):
+        measured.interval("left.mrr")
+
+
+def test_the_report_of_reports_is_their_repeats(sided: Ranks) -> None:
+    runs = [report(sided), report(sided[1:])]
+    assert report(runs) == tr.repeats.Repeats(runs)
+    with pytest.raises(TypeError, match="Reports have their seed, groups and weights already"):
+        report(runs, weights="query")
+    with pytest.raises(TypeError, match="Reports have their seed"):
+        report(runs, seed=1)
 
 
 # -- evaluate --------------------------------------------------------------------------------------

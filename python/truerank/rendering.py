@@ -1,92 +1,199 @@
-"""Reports as text: JSON, CSV and Markdown."""
+"""Reports as text: what is told before the tables, the tables themselves, and CSV."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING
+
+from .axes import Axes, written
+from .grids import (
+    Grid,
+    html_paragraphs,
+    html_table,
+    latex,
+    latex_comment,
+    markdown,
+    markdown_cell,
+    number,
+)
+from .metrics import parse
+from .metrics.keys import MACRO
 
 if TYPE_CHECKING:
-    from .reporting import Report
+    from .printed import Printed
     from .summary import Summary
 
-JSON_KIND = "truerank.report"
-JSON_FORMAT = 1
+GROUPS_SHOWN = 20  # rows of a printed table; CSV, JSON and pandas hold all
+
+Record = tuple[object, ...]
 
 
-def json_text(report: Report, metrics: Iterable[str] | None, indent: int | None) -> str:
-    """A JSON object with values, summary and protocol; nan is null."""
-    import dataclasses
-    import json
-
-    protocol = report.ranks.protocol
-    content = {
-        "kind": JSON_KIND,
-        "format": JSON_FORMAT,
-        "metrics": report.to_dict(metrics),
-        "summary": report.summary._asdict(),
-        "protocol": dataclasses.asdict(protocol),
-        "fingerprint": protocol.fingerprint,
-        "seed": report.seed,
-    }
-    return json.dumps(_without_nan(content), indent=indent, allow_nan=False)
+# -- text ------------------------------------------------------------------------------------------
 
 
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def markdown_text(report: Printed, axes: Axes, few: Axes | None, digits: int) -> str:
+    """Lines on tasks, protocol and ties, then the tables."""
+    tables = [f"\n{markdown(grid)}\n" for grid in grids(report, axes, few, digits)]
+    return "".join([*(f"{markdown_cell(line)}\n" for line in told(report)), *tables])
 
 
-def csv_text(report: Report, sides: list[str], kinds: list[str], metrics: list[str]) -> str:
-    """Rows of side, tasks, metric and the values by kind, in all their digits."""
+def latex_text(report: Printed, axes: Axes, few: Axes | None, digits: int) -> str:
+    """The same lines as comments, then the tables."""
+    tables = [f"{latex(grid)}\n" for grid in grids(report, axes, few, digits)]
+    return latex_comment(told(report)) + "\n".join(tables)
+
+
+def html_text(report: Printed, axes: Axes, few: Axes | None, digits: int) -> str:
+    """The same lines as paragraphs, then the tables."""
+    tables = [f"{html_table(grid)}\n" for grid in grids(report, axes, few, digits)]
+    return html_paragraphs(told(report)) + "".join(tables)
+
+
+def csv_text(columns: list[str], records: Iterator[Record]) -> str:
+    """Rows under a heading; numbers in all their digits.
+
+    Examples
+    --------
+    >>> csv_text(["metric", "value"], iter([("mr", 4.5)]))
+    'metric,value\\nmr,4.5\\n'
+    """
     import csv
     import io
 
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["side", "tasks", "metric", *kinds])
-    for side in sides:
-        table = _table(report, side, kinds, metrics)
-        for metric, values in zip(metrics, table, strict=True):
-            writer.writerow([side, report.tasks(side), metric, *map(repr, values)])
+    writer.writerow(columns)
+    for record in records:
+        writer.writerow([repr(cell) if isinstance(cell, float) else cell for cell in record])
     return stream.getvalue()
 
 
-def markdown_text(
-    report: Report, sides: list[str], kinds: list[str], metrics: list[str], digits: int
-) -> str:
-    """Lines on tasks, protocol and ties, then one table for each side."""
-    lines = [_told(report), *_ties_told(report.summary)]
-    for side in sides:
-        first = f"{_cell(side)} ({_number(report.tasks(side), 'task')})"
-        lines += ["", _row([first, *kinds]), _row([":---", *["---:"] * len(kinds)])]
-        table = _table(report, side, kinds, metrics)
-        for metric, values in zip(metrics, table, strict=True):
-            lines.append(_row([metric, *(f"{value:.{digits}g}" for value in values)]))
-    return "\n".join([*lines, ""])
+# -- tables ----------------------------------------------------------------------------------------
 
 
-def _table(
-    report: Report, side: str, kinds: list[str], metrics: list[str]
-) -> list[tuple[float, ...]]:
-    """A row of values by kind for every metric, computed kind by kind: each is ranked once."""
-    columns = [[report[f"{side}.{kind}.{metric}"] for metric in metrics] for kind in kinds]
-    return list(zip(*columns, strict=True)) if kinds else [() for _ in metrics]
+def grids(report: Printed, axes: Axes, few: Axes | None, digits: int) -> Iterator[Grid]:
+    """One table for each side, metrics by kind; then one of the groups, where there are any."""
+    for side in axes.sides:
+        heading = f"{side} ({counted(report.tasks(side), 'task')})"
+        rows = [
+            [metric, *(number(value, digits) for value in values)]
+            for metric, values in by_metric(report, side, axes)
+        ]
+        yield Grid([heading, *axes.kinds], rows)
+    if few is not None and report.by is not None:
+        yield group_grid(report, few, digits)
 
 
-def _told(report: Report) -> str:
-    summary, protocol = report.summary, report.ranks.protocol
+def group_grid(report: Printed, axes: Axes, digits: int) -> Grid:
+    """The averages and the largest groups of one side and kind, with their numbers of tasks."""
+    (side,), (kind,), metrics = axes
+    tasks = report.group_tasks(side)
+    keys = [written(side, kind, metric) for metric in metrics]
+    held = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
+    shown = held[:GROUPS_SHOWN]
+    columns = [report.group_cells(key) for key in keys]
+    total = report.tasks(side)
+    micro = [number(report.cell(key), digits) for key in keys]
+    macro = [
+        macro_cell(report, key, values, digits) for key, values in zip(keys, columns, strict=True)
+    ]
+    rows = [["micro", f"{total:,}", *micro], [MACRO, f"{total:,}", *macro]]
+    for label in shown:
+        values = (number(column[label], digits) for column in columns)
+        rows.append([label_text(label), f"{tasks[label]:,}", *values])
+    if len(held) > len(shown):
+        rest = sum(tasks[label] for label in held[len(shown) :])
+        rows.append([f"{len(held) - len(shown):,} more", f"{rest:,}", *[""] * len(keys)])
+    prefix = "" if side == report.sides[0] else f"{side}, "
+    heading = f"{prefix}by {report.by} ({counted(len(held), 'group')})"
+    return Grid([heading, "tasks", *metrics], rows)
+
+
+def macro_cell(report: Printed, key: str, values: dict[Hashable, float], digits: int) -> str:
+    """The macro average of a key, and how many groups it leaves out; empty of z, which has none."""
+    if parse(key).adjustment == "z":
+        return ""
+    left_out = sum(map(math.isnan, values.values()))
+    mean = number(report.cell(f"{MACRO}.{key}"), digits)
+    return f"{mean} ({left_out:,} left out)" if left_out else mean
+
+
+# -- records ---------------------------------------------------------------------------------------
+
+
+def record_columns(report: Printed, axes: Axes) -> list[str]:
+    """The heading of `records`."""
+    groups = [] if report.by is None else ["average", "group"]
+    return [*groups, "side", "tasks", "metric", *axes.kinds]
+
+
+def records(report: Printed, axes: Axes) -> Iterator[Record]:
+    """Side, tasks, metric and the values by kind; with groups, the averages and each group, too.
+
+    Those begin with "micro", "macro" or "group", and the group's label (empty for an average). A
+    group is left out for a side of which it has no tasks, a metric whose macro average is refused
+    for that.
+    """
+    if report.by is None:
+        yield from _averages(report, axes)
+        return
+    yield from (("micro", "", *record) for record in _averages(report, axes))
+    means = axes._replace(metrics=[m for m in axes.metrics if parse(m).adjustment != "z"])
+    yield from ((MACRO, "", *record) for record in _averages(report, means, f"{MACRO}."))
+    for side in axes.sides:
+        tasks = report.group_tasks(side)
+        table = [
+            (metric, [report.group_cells(written(side, kind, metric)) for kind in axes.kinds])
+            for metric in axes.metrics
+        ]
+        for label, n in tasks.items():
+            if n:
+                shown = label_text(label)
+                for metric, columns in table:
+                    yield ("group", shown, side, n, metric, *(c[label] for c in columns))
+
+
+def _averages(report: Printed, axes: Axes, prefix: str = "") -> Iterator[Record]:
+    for side in axes.sides:
+        for metric, values in by_metric(report, side, axes, prefix):
+            yield (side, report.tasks(side), metric, *values)
+
+
+def by_metric(
+    report: Printed, side: str, axes: Axes, prefix: str = ""
+) -> Iterator[tuple[str, list[float]]]:
+    """The values by kind of every metric, computed kind by kind: each is ranked once."""
+    columns = [
+        [report.cell(prefix + written(side, kind, metric)) for metric in axes.metrics]
+        for kind in axes.kinds
+    ]
+    return ((metric, [c[i] for c in columns]) for i, metric in enumerate(axes.metrics))
+
+
+# -- lines -----------------------------------------------------------------------------------------
+
+
+def told(report: Printed) -> list[str]:
+    """What belongs before the numbers: tasks, protocol, ties."""
+    return [*_tasks_told(report), *_ties_told(report.summary)]
+
+
+def _tasks_told(report: Printed) -> list[str]:
+    summary, protocol = report.summary, report.protocol
     low, high = summary.candidates_min, summary.candidates_max
-    sides = " + ".join(f"{_cell(side)} {n:,}" for side, n in summary.sides.items())
-    words = [_number(summary.tasks, "task") + (f" ({sides})" if sides else "")]
+    sides = " + ".join(f"{side} {n:,}" for side, n in summary.sides.items())
+    words = [counted(summary.tasks, "task") + (f" ({sides})" if sides else "")]
     if summary.tasks:
         words.append(
-            _number(low, "candidate") if low == high else f"{low:,} to {high:,} candidates"
+            counted(low, "candidate") if low == high else f"{low:,} to {high:,} candidates"
         )
-    if report.ranks.weights is not None:
-        words.append("weighted")
-    return f"{', '.join(words)}; {_cell(str(protocol))} (fingerprint {protocol.fingerprint})."
+    words += [report.weighting] if report.weighting else []
+    lines = [f"{', '.join(words)}; {protocol} (fingerprint {protocol.fingerprint})."]
+    if report.by is not None:
+        groups = counted(len(report.group_tasks(report.sides[0])), "group")
+        lines.append(f"By {report.by}: {groups}; in macro averages {report.macro_weighting}.")
+    return lines
 
 
 def _ties_told(summary: Summary) -> list[str]:
@@ -94,7 +201,7 @@ def _ties_told(summary: Summary) -> list[str]:
     if summary.tied_tasks:
         spread = ", ".join(f"{name} {value:.3g}" for name, value in summary.spread.items())
         lines.append(
-            f"{summary.tied_tasks:,} of {_number(summary.tasks, 'task')} tie "
+            f"{summary.tied_tasks:,} of {counted(summary.tasks, 'task')} tie "
             f"({100 * summary.tied_share:.3g} %): {summary.largest_tie:,} candidates at most, "
             f"{summary.mean_tie:.3g} on average. Optimistic minus pessimistic: {spread}."
         )
@@ -108,14 +215,23 @@ def _ties_told(summary: Summary) -> list[str]:
     return lines
 
 
-def _number(n: int, thing: str) -> str:
+def counted(n: int, thing: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "task"), counted(2000, "task")
+    ('1 task', '2,000 tasks')
+    """
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def label_text(label: Hashable) -> str:
+    """The label of a group as text; a query of a side as "side query".
 
-
-def _cell(text: str) -> str:
-    """Text that a Markdown table takes as it is."""
-    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").split())
+    Examples
+    --------
+    >>> label_text(("tail", 7))
+    'tail 7'
+    """
+    return " ".join(map(str, label)) if isinstance(label, tuple) else str(label)

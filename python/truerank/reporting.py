@@ -1,43 +1,69 @@
-"""Reports: every metric of some ranks by its key, and how it is printed."""
+"""Reports: every metric of some ranks by its key, pooled, by side, by group, and over groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from .metrics import ADJUSTMENTS, KINDS, Key, Sample, UnknownKeyError, compute, parse
-from .metrics.keys import ALL_SIDES, OWN_SIDE, RESERVED, nearest
+from .assessed import Assessed
+from .axes import DEFAULT_KINDS, DEFAULT_METRICS, written
+from .grouping import WEIGHTS, group_codes, task_weights_by
+from .groupwise import Grouping, take
+from .macro import average_of
+from .metrics import Key, Sample, compute, moments, parse, sample_of
+from .metrics.keys import ALL_SIDES
 from .metrics.kinds import DEFAULT_KIND
 from .ranks import Ranks
+from .sides import sides_of
 from .summary import Summary, summarise
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from .arrays import FloatArray
+    from .labels import LabelsLike
+    from .macro import MacroWeights
+    from .protocol import Protocol
+    from .repeats import Repeats
 
-DEFAULT_METRICS = (
-    *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
-    *("hmr", "gmr", "median", "amr", "amri"),
-)
-DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
+    Weights = str | Sequence[float] | FloatArray
+
+__all__ = ["DEFAULT_KINDS", "DEFAULT_METRICS", "Report", "report"]
+
+_IDENTITY = ("_seed", "_ranks", "_tasks", "_grouping", "_average")  # what makes reports equal
+_SHOWN = ("mrr", "hits@10", "amri")
 
 
-class Report(Mapping[str, float]):
+class Report(Assessed):
     """The metrics of ranks, computed when they are asked for.
 
-    `report[key]` reads any key `[side.][kind.][adjustment.]metric[@k]`. As a mapping it runs over
-    the default keys: the usual metrics of every side that has tasks and of the three kinds that do
-    not depend on a seed.
+    `report[key]` reads any key `[macro.][side.][kind.][adjustment.]metric[@k][:p]`. As a mapping it
+    runs over the default keys: the usual metrics of every side that has tasks and of the three
+    kinds that do not depend on a seed; with `by`, their means over groups, too.
 
     Without a side, and under "both", all tasks are pooled; those of the side "relation" are read
     only under its own name, for they rank few candidates. A metric of no tasks is nan.
+
+    With `by`, `report.groups[label]` is the Report of the tasks of a group, adjusted within its own
+    candidate counts, and "macro.X" is the mean of X over the groups. A group without tasks of the
+    side, or whose X is nan, is left out of it; `macro_left_out` counts those.
 
     Parameters
     ----------
     ranks : Ranks
     seed : int
-        For the kind "random". All tasks are drawn at once, so that the sides agree with the whole.
+        For the kind "random". All tasks are drawn at once, so that sides and groups agree with the
+        whole.
+    by : str or labels, optional
+        The group of each task: the name of a label ("relation", "side", "query", "target"), or
+        labels in any form, one for each task.
+    weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
+        Instead of the weights of the ranks; finite, >= 0, not all 0, only their ratios matter. By
+        name: every query, relation or answer of a side counts once.
+    macro_weights : "count", mapping of label to float, or array_like of float, optional
+        What each group counts in "macro.X": once if not given, its number of tasks of the side, or
+        so much (an array in the order of `groups`).
 
     Attributes
     ----------
@@ -45,32 +71,54 @@ class Report(Mapping[str, float]):
     seed : int
     sides : tuple of str
         "both" and the named sides, as far as they have tasks ("both" alone where there are none).
+    groups : mapping of label to Report
+        Empty without `by`.
 
     Raises
     ------
     TypeError
         If `ranks` is something else, or its sides are ids instead of names.
     ValueError
-        If a side has a name that a key cannot tell from its other words.
+        If a side has a name that a key cannot tell from its other words, and for labels or weights
+        that do not fit the tasks.
 
     Examples
     --------
-    >>> measured = Report(Ranks([0, 3], [1, 2], 10, side=["head", "tail"]))
-    >>> measured["mrr"], measured["tail.optimistic.hits@4"]
-    (0.6111111111111112, 1.0)
+    >>> measured = Report(Ranks([0, 3], [1, 2], 10, side=["head", "tail"]), by="side")
+    >>> measured["mrr"], measured["tail.optimistic.hits@4"], measured["macro.mrr"]
+    (0.6111111111111112, 1.0, 0.6111111111111112)
+    >>> measured.groups["tail"]["mr"]
+    4.5
     """
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, ranks: Ranks, *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        ranks: Ranks,
+        *,
+        seed: int = 0,
+        by: LabelsLike | None = None,
+        weights: Weights | None = None,
+        macro_weights: MacroWeights | None = None,
+    ) -> None:
         if not isinstance(ranks, Ranks):
             raise TypeError(f"ranks: expected Ranks, got {type(ranks).__name__}")
-        self._ranks = ranks
-        self._seed = _checked_seed(seed)
-        self._counts = _count_sides(ranks)
+        self._ranks, self._seed = ranks, _checked_seed(seed)
+        self._tasks = _weighed(ranks, weights)
+        self._weights_name = weights if isinstance(weights, str) else None
+        self._sides = sides_of(ranks)
         self._values: dict[Key, float] = {}
         self._last: tuple[str, str, Sample] | None = None
         self._summary: Summary | None = None
+        self._draw: Callable[[str], Sample] = partial(sample_of, self._tasks, seed=self._seed)
+        grouping = None
+        if by is not None:
+            codes, labels = group_codes(ranks, by)
+            grouping = Grouping(self._tasks, codes, labels, self._sides, self._draw)
+        names = None if grouping is None else grouping.names
+        word = by if isinstance(by, str) else "label"
+        self._set_groups(grouping, word, average_of(macro_weights, names))
 
     @property
     def ranks(self) -> Ranks:
@@ -83,6 +131,30 @@ class Report(Mapping[str, float]):
         return self._seed
 
     @property
+    def protocol(self) -> Protocol:
+        """How the ranks were counted."""
+        return self._ranks.protocol
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """The weights in force: float64, shape (n,), read-only; None where all tasks count once.
+
+        Examples
+        --------
+        >>> report(Ranks([0, 3], [1, 1], 10, queries=[7, 7]), weights="query").weights
+        array([0.5, 0.5])
+        """
+        return self._tasks.weights
+
+    @property
+    def weighting(self) -> str:
+        """What the tasks count, in words; empty where all of them count once."""
+        if self._weights_name is not None:
+            (thing,) = (k for k, v in WEIGHTS.items() if self._weights_name in (k, v))
+            return f"each {thing} counts once"
+        return "" if self.weights is None else "weighted"
+
+    @property
     def sides(self) -> tuple[str, ...]:
         """The sides that have tasks, "both" (all of them pooled) first.
 
@@ -91,7 +163,7 @@ class Report(Mapping[str, float]):
         >>> report(Ranks([0], [1], 10, side="tail")).sides
         ('both', 'tail')
         """
-        return tuple(side for side, n in self._counts.items() if n) or (ALL_SIDES,)
+        return self._sides.present
 
     def tasks(self, side: str = ALL_SIDES) -> int:
         """How many tasks a side has.
@@ -101,8 +173,18 @@ class Report(Mapping[str, float]):
         >>> report(Ranks([0, 3], [1, 1], 10, side=["head", "tail"])).tasks("tail")
         1
         """
-        self._check_side(side, side)
-        return self._counts[side]
+        self._sides.check(side, side)
+        return self._sides.counts[side]
+
+    def side_counts(self) -> dict[str, int]:
+        """How many tasks each side has that a key may name, those without any included.
+
+        Examples
+        --------
+        >>> report(Ranks([0], [1], 10, side="tail")).side_counts()
+        {'both': 1, 'tail': 1}
+        """
+        return dict(self._sides.counts)
 
     @property
     def summary(self) -> Summary:
@@ -117,233 +199,163 @@ class Report(Mapping[str, float]):
             self._summary = summarise(self)
         return self._summary
 
+    @staticmethod
+    def from_json(text: str) -> Report:
+        """Read what `to_json` wrote: a Report without `.ranks`, which knows the stored keys alone.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        Report
+            Equal to the one that was written, as far as it is stored.
+
+        Raises
+        ------
+        ValueError
+            If the text is damaged or something else.
+
+        Examples
+        --------
+        >>> Report.from_json(report(Ranks([0, 3], [1, 1], 10)).to_json())["mrr"]
+        0.625
+        """
+        from .recalled import read_json
+
+        return read_json(text)
+
+    # -- a mapping ---------------------------------------------------------------------------------
+
     def __getitem__(self, key: str) -> float:
         """The value of a key, as a float; KeyError for an unknown one, with the nearest names."""
         parsed = parse(key)
         if parsed not in self._values:
-            self._check_side(parsed.side, key)
-            self._values[parsed] = compute(parsed, self._sample(parsed.side, parsed.kind))
+            if parsed.macro:
+                self._given_groups(key)
+            self._sides.check(parsed.side, key)
+            self._values[parsed] = self._macro(parsed) if parsed.macro else self._micro(parsed)
         return self._values[parsed]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_expand(self.sides, DEFAULT_KINDS, DEFAULT_METRICS))
+        axes = self.default_axes()
+        yield from axes.names()
+        if self._grouping is not None:
+            yield from axes._replace(kinds=[DEFAULT_KIND]).macro_names()
 
     def __len__(self) -> int:
-        return len(self.sides) * len(DEFAULT_KINDS) * len(DEFAULT_METRICS)
+        return sum(1 for _ in self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Report):
             return NotImplemented
-        return self._seed == other._seed and self._ranks == other._ranks
+        return all(getattr(self, name) == getattr(other, name) for name in _IDENTITY)
 
     def __repr__(self) -> str:
         side = self.sides[0]
+        values = (f"{name} {self[written(side, DEFAULT_KIND, name)]:.4g}" for name in _SHOWN)
         prefix = "" if side == ALL_SIDES else f"{side}."
-        shown = [f"{name} {self[prefix + name]:.4g}" for name in ("mrr", "hits@10", "amri")]
-        tied = f"{self.summary.tied_tasks:,} tied"
-        return f"Report({len(self._ranks):,} tasks, {tied}, {prefix}{', '.join(shown)})"
+        facts = [f"{len(self._ranks):,} tasks", f"{self.summary.tied_tasks:,} tied"]
+        facts += [] if self._grouping is None else [f"{len(self._groups):,} groups"]
+        return f"Report({', '.join(facts)}, {prefix}{', '.join(values)})"
 
-    def to_dict(self, metrics: Iterable[str] | None = None) -> dict[str, float]:
-        """Give the values by key, flat, as loggers want them.
+    def _micro(self, key: Key) -> float:
+        return compute(key, self._sample(key.side, key.kind), partial(self._moments, key))
 
-        Parameters
-        ----------
-        metrics : iterable of str, optional
-            The keys, which stay as they are written; the default keys if not given.
+    def _of_group(self, place: int) -> Report:
+        grouping = self._given_groups("groups")
+        made = Report(grouping.ranks(place), seed=self._seed)
+        made._draw = partial(grouping.sample, place)  # of ranks that were drawn as a whole
+        # the same keys for every group, whichever sides it has tasks of
+        counts = {side: int(grouping.counts(side)[place]) for side in self._sides.counts}
+        made._sides = made._sides._replace(counts=counts)
+        return made
 
-        Raises
-        ------
-        KeyError
-            For an unknown key.
-
-        Examples
-        --------
-        >>> report(Ranks([0, 3], [1, 1], 10)).to_dict(["mrr", "optimistic.hits@1"])
-        {'mrr': 0.625, 'optimistic.hits@1': 0.5}
-        """
-        return {key: self[key] for key in _keys(self if metrics is None else metrics)}
-
-    def to_json(self, metrics: Iterable[str] | None = None, *, indent: int | None = 2) -> str:
-        """Give values, summary and protocol as a JSON object; nan becomes null.
-
-        Parameters
-        ----------
-        metrics : iterable of str, optional
-            The keys; the default keys if not given.
-        indent : int, optional
-            Spaces for each level; None for one line.
-
-        Raises
-        ------
-        KeyError
-            For an unknown key.
-
-        Examples
-        --------
-        >>> import json
-        >>> json.loads(report(Ranks([0], [1], 10)).to_json(["mrr"]))["metrics"]
-        {'mrr': 1.0}
-        """
-        from .rendering import json_text
-
-        return json_text(self, metrics, indent)
-
-    def to_csv(
-        self,
-        metrics: Iterable[str] | None = None,
-        *,
-        sides: Iterable[str] | None = None,
-        kinds: Iterable[str] | None = None,
-    ) -> str:
-        """Give a table with a header: side, tasks, metric, and one column for each kind of rank.
-
-        Numbers have all their digits. The parameters are those of `to_markdown`.
-
-        Examples
-        --------
-        >>> print(report(Ranks([0], [1], 10)).to_csv(["mrr"], kinds=["realistic"]), end="")
-        side,tasks,metric,realistic
-        both,1,mrr,1.0
-        """
-        from .rendering import csv_text
-
-        return csv_text(self, *self._axes(metrics, sides, kinds))
-
-    def to_markdown(
-        self,
-        metrics: Iterable[str] | None = None,
-        *,
-        sides: Iterable[str] | None = None,
-        kinds: Iterable[str] | None = None,
-        digits: int = 6,
-    ) -> str:
-        """Give a Markdown table for each side, after lines that tell tasks, protocol and ties.
-
-        Parameters
-        ----------
-        metrics : iterable of str, optional
-            The rows: `[adjustment.]metric[@k]`, without side and kind.
-        sides : iterable of str, optional
-            The tables; all that have tasks if not given.
-        kinds : iterable of str, optional
-            The columns; optimistic, realistic and pessimistic if not given.
-        digits : int
-            Significant digits.
-
-        Raises
-        ------
-        KeyError
-            For an unknown metric, side or kind.
-        ValueError
-            For a metric that names a side or kind of its own.
-
-        Examples
-        --------
-        >>> print(report(Ranks([0, 3], [1, 2], 10)).to_markdown(["mr", "mrr"]))
-        2 tasks, 10 candidates; unfiltered, all candidates, nan raise (fingerprint a641f68e38144777).
-        1 of 2 tasks tie (50 %): 2 candidates at most, 2 on average. Optimistic minus pessimistic: mr -0.5, mrr 0.025, hits@1 0, hits@10 0.
-        <BLANKLINE>
-        | both (2 tasks) | optimistic | realistic | pessimistic |
-        | :--- | ---: | ---: | ---: |
-        | mr | 2.5 | 2.75 | 3 |
-        | mrr | 0.625 | 0.611111 | 0.6 |
-        <BLANKLINE>
-        """  # noqa: E501
-        from .rendering import markdown_text
-
-        return markdown_text(self, *self._axes(metrics, sides, kinds), digits)
-
-    def _repr_markdown_(self) -> str:
-        return self.to_markdown()
-
-    def _axes(
-        self,
-        metrics: Iterable[str] | None,
-        sides: Iterable[str] | None,
-        kinds: Iterable[str] | None,
-    ) -> tuple[list[str], list[str], list[str]]:
-        """The sides, kinds and metrics of a table, checked."""
-        rows = _keys(DEFAULT_METRICS if metrics is None else metrics)
-        tables = _keys(self.sides if sides is None else sides, "sides")
-        columns = _keys(DEFAULT_KINDS if kinds is None else kinds, "kinds")
-        for row in rows:
-            parsed = parse(row)
-            if (parsed.side, parsed.kind) != (ALL_SIDES, DEFAULT_KIND):
-                raise ValueError(
-                    f"metrics: expected [adjustment.]metric[@k] as a row of a table, got {row!r}"
-                )
-        for side in tables:
-            self._check_side(side, side)
-        for kind in columns:
-            if kind not in KINDS:
-                raise UnknownKeyError(f"{kind!r}: no such kind of rank; {nearest(kind, KINDS)}")
-        return tables, columns, rows
-
-    def _check_side(self, side: str, key: str) -> None:
-        if side in self._counts:
-            return
-        if side == ALL_SIDES:
-            raise UnknownKeyError(
-                f"{key!r}: all tasks are of the side {OWN_SIDE!r}, which is read only under "
-                f"its own name, as in '{OWN_SIDE}.mrr'"
-            )
-        words = (*self._counts, *KINDS, *ADJUSTMENTS)
-        raise UnknownKeyError(
-            f"{key!r}: no side {side!r} in these ranks, which have {', '.join(self._counts)}; "
-            f"{nearest(side, words)}"
-        )
+    def _moments(self, key: Key) -> tuple[float, float]:
+        """Mean and variance under chance: once for all kinds and all reports of these ranks."""
+        memo, place = self._tasks._memo, ("chance", key.side, key.metric, key.parameter)
+        if place not in memo:
+            sample = self._sample(key.side, key.kind)
+            about = Key(key.metric, key.parameter)
+            memo.setdefault(place, moments(about, sample.candidates, sample.weights))
+        found: tuple[float, float] = memo[place]
+        return found
 
     def _sample(self, side: str, kind: str) -> Sample:
         """The ranks of one side and kind; the last are kept, since keys come in that order."""
         last = self._last
         if last is None or last[:2] != (side, kind):
-            ranks = self._ranks
-            values = KINDS[kind](ranks, self._seed).astype(np.float64, copy=False)
-            sample = Sample(values, ranks.candidates, ranks.weights)
-            mask = self._mask(side)
-            if mask is not None:
-                weights = None if ranks.weights is None else ranks.weights[mask]
-                sample = Sample(values[mask], ranks.candidates[mask], weights)
+            sample = take(self._draw(kind), self._sides.mask(side))
             last = self._last = side, kind, sample
         return last[2]
 
-    def _mask(self, side: str) -> npt.NDArray[np.bool_] | None:
-        """Which tasks belong to a side; None: all."""
-        labels = self._ranks.side
-        if labels is None or labels.vocabulary is None:
-            return None
-        words = labels.vocabulary
-        if side != ALL_SIDES:
-            return np.equal(labels.codes, words.index(side))
-        return np.not_equal(labels.codes, words.index(OWN_SIDE)) if OWN_SIDE in words else None
 
-
-def report(ranks: Ranks, *, seed: int = 0) -> Report:
+@overload
+def report(
+    ranks: Ranks,
+    *,
+    seed: int = ...,
+    by: LabelsLike | None = ...,
+    weights: Weights | None = ...,
+    macro_weights: MacroWeights | None = ...,
+) -> Report: ...
+@overload
+def report(ranks: Sequence[Report]) -> Repeats: ...
+def report(
+    ranks: Ranks | Sequence[Report],
+    *,
+    seed: int = 0,
+    by: LabelsLike | None = None,
+    weights: Weights | None = None,
+    macro_weights: MacroWeights | None = None,
+) -> Report | Repeats:
     """Give the metrics of ranks: `report(ranks)["mrr"]`.
 
     Parameters
     ----------
-    ranks : Ranks
+    ranks : Ranks, or sequence of Reports
+        Reports of repeats (folds, seeds) give their means and standard deviations; the other
+        parameters are those of each of them then.
     seed : int
         For the kind "random".
+    by : str or labels, optional
+        The group of each task: the name of a label ("relation", "side", "query", "target"), or
+        labels in any form, one for each task. See `Report`.
+    weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
+        Instead of the weights of the ranks. By name: every query, relation or answer of a side
+        counts once.
+    macro_weights : "count", mapping of label to float, or array_like of float, optional
+        What each group counts in "macro.X"; once if not given.
 
     Returns
     -------
-    Report
+    Report or Repeats
 
     Raises
     ------
     TypeError
         If `ranks` is something else, its sides are ids instead of names, or the seed is no int.
     ValueError
-        If a side has a name that a key cannot tell from its other words, or the seed is negative.
+        If a side has a name that a key cannot tell from its other words, the seed is negative, and
+        for labels or weights that do not fit the tasks; for Reports of unlike protocols.
 
     Examples
     --------
     >>> report(Ranks([0, 3], [1, 1], 10))["hits@1"]
     0.5
+    >>> report([report(Ranks([0], [1], 10)), report(Ranks([3], [1], 10))])["mr"]
+    2.5
     """
-    return Report(ranks, seed=seed)
+    if isinstance(ranks, Ranks):
+        return Report(ranks, seed=seed, by=by, weights=weights, macro_weights=macro_weights)
+    if not isinstance(ranks, (list, tuple)) or not all(isinstance(r, Report) for r in ranks):
+        raise TypeError(f"ranks: expected Ranks, or a list of Reports, got {type(ranks).__name__}")
+    if seed or any(option is not None for option in (by, weights, macro_weights)):
+        raise TypeError("ranks: Reports have their seed, groups and weights already")
+    from .repeats import Repeats
+
+    return Repeats(ranks)
 
 
 def _checked_seed(seed: object) -> int:
@@ -354,31 +366,14 @@ def _checked_seed(seed: object) -> int:
     return int(seed)
 
 
-def _count_sides(ranks: Ranks) -> dict[str, int]:
-    """The number of tasks by side, "both" first; without it where no task may be pooled."""
-    if ranks.side is None or (ranks.side.vocabulary is None and not len(ranks)):
-        return {ALL_SIDES: len(ranks)}
-    counts = {name: n for name, n in ranks.side.counts().items() if isinstance(name, str)}
-    if len(counts) < len(ranks.side.vocabulary or " "):
-        raise TypeError("ranks: expected names of sides, as 'head' and 'tail', got integer ids")
-    for name in counts:
-        if not name or "." in name or ":" in name or name == ALL_SIDES or name in RESERVED:
-            raise ValueError(
-                f"ranks: a key cannot tell the side {name!r} from its other words; name it "
-                "otherwise with ranks.with_labels(side=...)"
-            )
-    pooled = len(ranks) - counts.get(OWN_SIDE, 0)
-    return counts if len(ranks) and not pooled else {ALL_SIDES: pooled, **counts}
-
-
-def _keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
-    if isinstance(keys, str):
-        raise TypeError(f"{name}: expected several keys, got the str {keys!r}")
-    return list(keys)
-
-
-def _expand(sides: Sequence[str], kinds: Sequence[str], metrics: Sequence[str]) -> Iterator[str]:
-    for side in sides:
-        for kind in kinds:
-            words = [w for w in (side, kind) if w not in (ALL_SIDES, DEFAULT_KIND)]
-            yield from (".".join([*words, metric]) for metric in metrics)
+def _weighed(ranks: Ranks, weights: Weights | None) -> Ranks:
+    """The ranks with the weights in force; ready ones are made once."""
+    if weights is None:
+        return ranks
+    if not isinstance(weights, str):
+        return ranks.with_weights(weights)
+    place = "weighed", weights
+    if place not in ranks._memo:
+        ranks._memo.setdefault(place, ranks.with_weights(task_weights_by(ranks, weights)))
+    found: Ranks = ranks._memo[place]
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from .axes import written
 from .metrics.keys import ALL_SIDES
 
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ SPREAD_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 
 
 class Summary(NamedTuple):
-    """Facts about the ranks of a report that belong beside its metrics; weights do not enter.
+    """Facts about the ranks of a report that belong beside its metrics.
+
+    Weights enter into the spread alone.
 
     Attributes
     ----------
@@ -67,7 +70,7 @@ def summarise(report: Report) -> Summary:
     """
     ranks, n = report.ranks, len(report.ranks)
     ties = ranks.tied[ranks.tied > 1]
-    prefix = "" if report.sides[0] == ALL_SIDES else f"{report.sides[0]}."
+    whole = report.sides[0]
     audit = None
     if ranks.audit is not None:
         audit = {
@@ -85,7 +88,8 @@ def summarise(report: Report) -> Summary:
         largest_tie=int(ties.max(initial=1)),
         mean_tie=float(ties.mean()) if len(ties) else math.nan,
         spread={
-            name: report[f"{prefix}optimistic.{name}"] - report[f"{prefix}pessimistic.{name}"]
+            name: report[written(whole, "optimistic", name)]
+            - report[written(whole, "pessimistic", name)]
             for name in SPREAD_METRICS
         },
         audit=audit,

@@ -1,0 +1,124 @@
+"""The axes of a report's tables: sides, kinds of rank and metrics, and the keys that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from .metrics import KINDS, UnknownKeyError, parse
+from .metrics.keys import ADJUSTED, ALL_SIDES, MACRO, nearest
+from .metrics.kinds import DEFAULT_KIND
+
+DEFAULT_METRICS = (
+    *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
+    *("hmr", "gmr", "median", "amr", "amri", "amrr", "ah@10", "zmrr"),
+)
+DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
+
+# Of a table that has a row for each group or model instead.
+FEW_METRICS = ("mr", "mrr", "hits@1", "hits@10", "amri", "amrr")
+
+
+class Axes(NamedTuple):
+    """Which sides, kinds and metrics a table has.
+
+    Attributes
+    ----------
+    sides, kinds : sequence of str
+    metrics : sequence of str
+        `[adjustment.]metric[@k][:p]` each.
+    """
+
+    sides: Sequence[str]
+    kinds: Sequence[str]
+    metrics: Sequence[str]
+
+    def names(self) -> Iterator[str]:
+        """The keys, without defaults.
+
+        Examples
+        --------
+        >>> list(Axes(["both", "tail"], ["realistic"], ["mrr"]).names())
+        ['mrr', 'tail.mrr']
+        """
+        for side in self.sides:
+            for kind in self.kinds:
+                yield from (written(side, kind, metric) for metric in self.metrics)
+
+    def macro_names(self) -> Iterator[str]:
+        """The keys of macro averages, which z has none of.
+
+        Examples
+        --------
+        >>> list(Axes(["both"], ["realistic"], ["mrr", "zmrr"]).macro_names())
+        ['macro.mrr']
+        """
+        means = [metric for metric in self.metrics if parse(metric).adjustment != "z"]
+        return (f"{MACRO}.{key}" for key in self._replace(metrics=means).names())
+
+
+def written(side: str, kind: str, metric: str) -> str:
+    """A key without defaults.
+
+    Examples
+    --------
+    >>> written("tail", "realistic", "amri")
+    'tail.amri'
+    """
+    words = [word for word in (side, kind) if word not in (ALL_SIDES, DEFAULT_KIND)]
+    return ".".join([*words, metric])
+
+
+def metric_of(key: str) -> str:
+    """The [adjustment.]metric[@k][:p] of a key, as it is written there.
+
+    Examples
+    --------
+    >>> metric_of("tail.expected.index.power_mean:0.5")
+    'index.power_mean:0.5'
+    """
+    before, colon, power = key.partition(":")
+    words = before.split(".")
+    adjusted = len(words) > 1 and words[-2] in ADJUSTED
+    return ".".join(words[-2:] if adjusted else words[-1:]) + colon + power
+
+
+def several(keys: Iterable[str], name: str = "metrics") -> list[str]:
+    """A list of keys, which a lone str is not.
+
+    Examples
+    --------
+    >>> several(("mr", "mrr"))
+    ['mr', 'mrr']
+    """
+    if isinstance(keys, str):
+        raise TypeError(f"{name}: expected several keys, got the str {keys!r}")
+    return list(keys)
+
+
+def checked(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Check the metrics and kinds that somebody asked a table for.
+
+    Raises
+    ------
+    KeyError
+        For an unknown metric or kind.
+    ValueError
+        For a metric that names a side or kind of its own, or is a macro average.
+
+    Examples
+    --------
+    >>> checked(["amri"], ["optimistic"])
+    (['amri'], ['optimistic'])
+    """
+    rows, columns = several(metrics), several(kinds, "kinds")
+    for row in rows:
+        parsed = parse(row)
+        if (parsed.side, parsed.kind, parsed.macro) != (ALL_SIDES, DEFAULT_KIND, False):
+            raise ValueError(
+                f"metrics: expected [adjustment.]metric[@k] as a row of a table, got {row!r}"
+            )
+    for kind in columns:
+        if kind not in KINDS:
+            raise UnknownKeyError(f"{kind!r}: no such kind of rank; {nearest(kind, KINDS)}")
+    return rows, columns

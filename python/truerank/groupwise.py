@@ -1,0 +1,239 @@
+"""Metrics of many groups of tasks at once: sorted by group, then summed group by group."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .metrics import METRICS, Key, Sample, adjusted, moments
+from .metrics.base import arithmetic, transformed, value
+from .metrics.keys import NO_ADJUSTMENT
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .arrays import FloatArray, IntArray
+    from .metrics import Metric
+    from .ranks import Ranks
+    from .sides import Sides
+
+
+class Grouping:
+    """Tasks sorted by their group.
+
+    Parameters
+    ----------
+    tasks : Ranks
+        n tasks, with the weights in force.
+    codes : ndarray of int64, shape (n,)
+        The group of each task: 0 .. g - 1, each of which occurs.
+    names : list
+        The g labels.
+    sides : Sides
+        Of the tasks.
+    draw : callable
+        Gives the sample of all tasks, in their own order, for a kind of rank.
+
+    Attributes
+    ----------
+    codes, names
+        As given.
+    tasks : Ranks
+        Sorted by group; within a group they keep their order.
+    bounds : list of int
+        Group i has the tasks bounds[i] to bounds[i + 1].
+    """
+
+    def __init__(
+        self,
+        tasks: Ranks,
+        codes: IntArray,
+        names: list[Hashable],
+        sides: Sides,
+        draw: Callable[[str], Sample],
+    ) -> None:
+        self.codes, self.names = codes, names
+        self._order = np.argsort(codes, kind="stable")
+        self.tasks = tasks[self._order]
+        self.bounds: list[int] = [0, *np.cumsum(np.bincount(codes, minlength=len(names))).tolist()]
+        self._sides, self._draw = sides, draw
+        self._samples: dict[str, Sample] = {}
+        self._places: dict[str, tuple[IntArray | None, IntArray, IntArray]] = {}
+        self._moments: dict[Key, tuple[FloatArray, FloatArray]] = {}
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Grouping):
+            return NotImplemented
+        return self.names == other.names and np.array_equal(self.codes, other.codes)
+
+    def ranks(self, group: int) -> Ranks:
+        """The tasks of one group."""
+        return self.tasks[self.bounds[group] : self.bounds[group + 1]]
+
+    def sample(self, group: int, kind: str) -> Sample:
+        """The sample of one group."""
+        return cut(self._sorted(kind), self.bounds[group], self.bounds[group + 1])
+
+    def counts(self, side: str) -> IntArray:
+        """The number of tasks of a side by group; int64, shape (g,)."""
+        _, starts, present = self._place(side)
+        counts = np.zeros(len(self.names), dtype=np.int64)
+        counts[present] = np.diff(np.append(starts, self._sides.counts[side]))
+        return counts
+
+    def values(self, key: Key) -> FloatArray:
+        """The value of a key by group; nan where a group has none; float64, shape (g,)."""
+        index, starts, present = self._place(key.side)
+        sample = take(self._sorted(key.kind), index)
+        found = values_within(METRICS[key.metric], sample, starts, key.parameter)
+        if key.adjustment != NO_ADJUSTMENT:
+            about = Key(key.metric, key.parameter, side=key.side)
+            if about not in self._moments:
+                self._moments[about] = moments_within(about, sample, starts)
+            rows = zip(found.tolist(), *map(np.ndarray.tolist, self._moments[about]), strict=True)
+            found = np.array([adjusted(key, *row) for row in rows], dtype=np.float64)
+        values = np.full(len(self.names), np.nan)
+        values[present] = found
+        return values
+
+    def _sorted(self, kind: str) -> Sample:
+        if kind not in self._samples:
+            self._samples[kind] = take(self._draw(kind), self._order)
+        return self._samples[kind]
+
+    def _place(self, side: str) -> tuple[IntArray | None, IntArray, IntArray]:
+        """Which of the sorted tasks are of a side (None: all), where groups start, which groups."""
+        if side not in self._places:
+            mask, codes, index = self._sides.mask(side), self.codes[self._order], None
+            if mask is not None:
+                index = np.flatnonzero(mask[self._order])
+                codes = codes[index]
+            starts = np.flatnonzero(np.diff(codes, prepend=-1))
+            self._places[side] = index, starts, codes[starts]
+        return self._places[side]
+
+
+def take(sample: Sample, index: npt.NDArray[Any] | None) -> Sample:
+    """Some tasks of a sample, by positions or a mask; None: all of them."""
+    if index is None:
+        return sample
+    return Sample(*(None if part is None else part[index] for part in sample))  # type: ignore[arg-type]
+
+
+def cut(sample: Sample, start: int, stop: int) -> Sample:
+    """A run of the tasks of a sample, without a copy."""
+    return Sample(*(None if part is None else part[start:stop] for part in sample))  # type: ignore[arg-type]
+
+
+def values_within(
+    metric: Metric, sample: Sample, starts: IntArray, parameter: float = 0
+) -> FloatArray:
+    """Compute a metric of every group.
+
+    Parameters
+    ----------
+    metric : Metric
+    sample : Sample
+        The tasks sorted by group.
+    starts : ndarray of int64, shape (g,)
+        Where each group begins: increasing, the first at 0; no group is empty.
+    parameter : float
+        The cutoff k or the power p, for a metric that has one.
+
+    Returns
+    -------
+    ndarray of float64, shape (g,)
+        nan for a group without a weight above 0.
+
+    Examples
+    --------
+    >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 9]))
+    >>> values_within(METRICS["mrr"], sample, np.array([0, 2]))
+    array([0.625, 0.5  ])
+    """
+    if metric.mean is arithmetic:
+        means = means_within(transformed(metric, sample, parameter), sample.weights, starts)
+        return np.array([metric.inverse(mean) for mean in means.tolist()], dtype=np.float64)
+    parts = _parts(sample, starts)
+    return np.array([value(metric, part, parameter) for part in parts], dtype=np.float64)
+
+
+def means_within(values: FloatArray, weights: FloatArray | None, starts: IntArray) -> FloatArray:
+    """The arithmetic mean of every group, sum(w v) / sum(w); nan for no weight above 0.
+
+    Examples
+    --------
+    >>> means_within(np.array([1.0, 4.0, 2.0]), np.array([2.0, 1.0, 0.0]), np.array([0, 2]))
+    array([ 2., nan])
+    """
+    shares, totals = _shares(weights, starts, len(values))
+    sums = _sums(values if shares is None else shares * values, starts)
+    means: FloatArray = np.full(len(starts), np.nan)
+    return np.divide(sums, totals, out=means, where=totals > 0)
+
+
+def moments_within(key: Key, sample: Sample, starts: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of a metric under chance, of every group.
+
+    Where the metric is a mean, it is sums of what each number of candidates gives; else the chance
+    model is asked once for all groups with the same candidates and weights.
+
+    Examples
+    --------
+    >>> from truerank.metrics import parse
+    >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 5]))
+    >>> moments_within(parse("mr"), sample, np.array([0, 2]))[0]
+    array([5., 3.])
+    """
+    single = METRICS[key.metric].single
+    if single is not None:
+        sizes, inverse = np.unique(sample.candidates, return_inverse=True)
+        each = np.stack(single(sizes, key.parameter), axis=1)[inverse]
+        shares, totals = _shares(sample.weights, starts, len(sample.candidates))
+        squares = each[:, 1] if shares is None else each[:, 1] * np.square(shares)
+        spread, nothing = _sums(squares, starts), np.full(len(starts), np.nan)
+        return (
+            means_within(each[:, 0], sample.weights, starts),
+            np.divide(spread, totals * totals, out=nothing, where=totals > 0),
+        )
+    known: dict[tuple[bytes, ...], tuple[float, float]] = {}
+    found = []
+    for part in _parts(sample, starts):
+        weights = part.weights
+        same = part.candidates.tobytes(), b"" if weights is None else weights.tobytes()
+        if same not in known:
+            known[same] = moments(key, part.candidates, weights)
+        found.append(known[same])
+    mean, variance = np.array(found, dtype=np.float64).reshape(-1, 2).T
+    return mean, variance
+
+
+def _parts(sample: Sample, starts: IntArray) -> Iterator[Sample]:
+    bounds = itertools.pairwise([*starts.tolist(), len(sample.ranks)])
+    return (cut(sample, start, stop) for start, stop in bounds)
+
+
+def _shares(
+    weights: FloatArray | None, starts: IntArray, n: int
+) -> tuple[FloatArray | None, FloatArray]:
+    """Weights times a power of two for each group that makes its sums safe, and these sums."""
+    sizes = np.diff(np.append(starts, n))
+    if weights is None:
+        return None, sizes.astype(np.float64)
+    if not len(starts):
+        return weights, np.zeros(0)
+    _, exponents = np.frexp(np.maximum.reduceat(weights, starts))
+    shares: FloatArray = np.ldexp(weights, -np.repeat(exponents, sizes))
+    return shares, _sums(shares, starts)
+
+
+def _sums(values: FloatArray, starts: IntArray) -> FloatArray:
+    if not len(starts):
+        return np.zeros(0)
+    sums: FloatArray = np.add.reduceat(values, starts)
+    return sums

@@ -1,0 +1,125 @@
+"""Macro averages: the mean over groups, each of which counts once or as it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .arrays import read_only
+from .metrics.base import weighted_mean
+
+if TYPE_CHECKING:
+    from .arrays import FloatArray, IntArray
+
+    MacroWeights = str | Mapping[Hashable, float] | Sequence[float] | FloatArray
+
+COUNT = "count"
+
+
+class Average:
+    """A mean over groups.
+
+    Parameters
+    ----------
+    weights : ndarray of float64, shape (g,), "count", or None
+        What each group counts; by its number of tasks, or once.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, weights: FloatArray | str | None = None) -> None:
+        self._weights = weights
+
+    def of(self, values: FloatArray, counts: IntArray) -> float:
+        """The mean of the values that are not nan; nan where there are none of any weight.
+
+        Parameters
+        ----------
+        values : ndarray of float64, shape (g,)
+        counts : ndarray of int64, shape (g,)
+            The number of tasks of each group.
+
+        Examples
+        --------
+        >>> Average("count").of(np.array([1.0, 4.0, np.nan]), np.array([2, 1, 7]))
+        2.0
+        """
+        held = ~np.isnan(values)
+        given = counts.astype(np.float64) if isinstance(self._weights, str) else self._weights
+        return weighted_mean(values[held], None if given is None else given[held])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Average):
+            return NotImplemented
+        return np.array_equal(self._weights, other._weights)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        if self._weights is None:
+            return "each group counts once"
+        how = "by its tasks" if isinstance(self._weights, str) else "as given"
+        return f"each group counts {how}"
+
+
+def average_of(weights: MacroWeights | None, names: Sequence[Hashable] | None) -> Average:
+    """Read `macro_weights`.
+
+    Parameters
+    ----------
+    weights : "count", mapping of label to number, array_like of float, shape (g,), or None
+        A mapping may hold labels that no group has.
+    names : sequence
+        The g labels; None where there are no groups.
+
+    Raises
+    ------
+    ValueError
+        For weights without groups, another str or shape, labels without a weight, and for weights
+        that are negative, not finite, or all 0.
+    TypeError
+        For anything but numbers.
+
+    Examples
+    --------
+    >>> str(average_of({"a": 1, "b": 2}, ["a", "b"]))
+    'each group counts as given'
+    """
+    if weights is None:
+        return Average()
+    if names is None:
+        raise ValueError("macro_weights: expected by=, whose groups they weigh, too")
+    if isinstance(weights, str):
+        if weights != COUNT:
+            raise ValueError(
+                f"macro_weights: expected {COUNT!r}, a mapping of labels or numbers, "
+                f"got {weights!r}"
+            )
+        return Average(COUNT)
+    if isinstance(weights, Mapping):
+        missing = [repr(name) for name in names if name not in weights]
+        if missing:
+            shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+            raise ValueError(f"macro_weights: expected a weight for each group, none for {shown}")
+        weights = [weights[name] for name in names]
+    return Average(_checked(weights, len(names)))
+
+
+def _checked(weights: Any, length: int) -> FloatArray:
+    array = np.asarray(weights)
+    if array.dtype.kind not in "iuf" and array.size:
+        raise TypeError(f"macro_weights: expected real numbers, got dtype {array.dtype}")
+    if array.shape != (length,):
+        raise ValueError(
+            f"macro_weights: expected {length} numbers, one for each group, got shape {array.shape}"
+        )
+    array = array.astype(np.float64)
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise ValueError(
+            f"macro_weights: expected finite numbers >= 0, got {array[i]} at position {i}"
+        )
+    if length and not array.any():
+        raise ValueError("macro_weights: expected at least one above 0, got only 0")
+    return read_only(array)

@@ -1,0 +1,224 @@
+"""Reports read back from JSON: the stored values, without the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from .axes import Axes, metric_of
+from .metrics import KINDS, Key, UnknownKeyError, parse
+from .metrics.keys import nearest
+from .rendering import counted
+from .reporting import Report
+from .sides import Sides
+from .stored import Stored, StoredGroups, as_json, read, stored_of
+
+if TYPE_CHECKING:
+    from .protocol import Protocol
+    from .ranks import Ranks
+    from .summary import Summary
+    from .validity import Finding
+
+
+class RecalledReport(Report):
+    """A Report that knows what was stored of it: no ranks, and no other key.
+
+    It equals a Report of ranks that says the same about all that was stored.
+    """
+
+    __hash__ = None
+
+    def __init__(self, stored: Stored) -> None:
+        self._stored = stored
+        self._by_key = {parse(key): value for key, value in stored.metrics.items()}
+        self._sides = Sides(stored.sides)
+
+    def __getitem__(self, key: str) -> float:
+        """The value of a stored key; KeyError for any other."""
+        value: float = _held(self._by_key, key)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored.metrics)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Report):
+            return NotImplemented
+        groups = self._stored.groups
+        try:
+            same = stored_of(other, self, () if groups is None else groups.metrics)
+        except (KeyError, AttributeError):  # it has no such value
+            return False
+        return as_json(self._stored) == as_json(same)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RecalledReport, (self._stored,)
+
+    def __repr__(self) -> str:
+        shown = [f"{key} {value:.4g}" for key, value in list(self._stored.metrics.items())[:3]]
+        more = ["..."] if len(self) > len(shown) else []
+        tasks = counted(self._sides.total, "task")
+        return f"Report({tasks}, read from JSON: {', '.join(shown + more)})"
+
+    # -- what was stored ---------------------------------------------------------------------------
+
+    @property
+    def protocol(self) -> Protocol:
+        """How the ranks were counted."""
+        return self._stored.protocol
+
+    @property
+    def summary(self) -> Summary:
+        """How many tasks there are, how many of them tie, and how far that matters."""
+        return _lost("summary") if self._stored.summary is None else self._stored.summary
+
+    @property
+    def seed(self) -> int:
+        """The seed of the kind "random"."""
+        return self._stored.seed
+
+    @property
+    def weighting(self) -> str:
+        """What the tasks count, in words; empty where all of them count once."""
+        return self._stored.weighting
+
+    def audit(self) -> list[Finding]:
+        """What made the numbers suspect when they were stored."""
+        return list(self._stored.findings)
+
+    # -- groups ------------------------------------------------------------------------------------
+
+    @property
+    def by(self) -> str | None:
+        """What the groups are, in a word; None where there are none."""
+        return None if self._stored.groups is None else self._stored.groups.by
+
+    @property
+    def macro_weighting(self) -> str:
+        """What the groups count in macro averages, in words."""
+        return self._given().macro
+
+    @property
+    def groups(self) -> Mapping[Hashable, Report]:
+        """The Report of each group by its label, as far as it was stored."""
+        groups = self._stored.groups
+        if groups is None:
+            return {}
+        return {label: self._recalled(groups, i) for i, label in enumerate(groups.labels)}
+
+    def group_tasks(self, side: str = "both") -> dict[Hashable, int]:
+        """How many tasks of a side each group has."""
+        groups = self._given()
+        self._sides.check(side, side)
+        return dict(zip(groups.labels, groups.tasks[side], strict=True))
+
+    def group_values(self, key: str) -> dict[Hashable, float]:
+        """The stored values of a key by group; KeyError for a key that was not stored."""
+        groups = self._given()
+        columns = {parse(name): column for name, column in groups.metrics.items()}
+        return dict(zip(groups.labels, _held(columns, key), strict=True))
+
+    def _given(self) -> StoredGroups:
+        if self._stored.groups is None:
+            raise UnknownKeyError("this report has no groups; it was stored without")
+        return self._stored.groups
+
+    def _recalled(self, groups: StoredGroups, i: int) -> Report:
+        return RecalledReport(
+            self._stored._replace(
+                metrics={key: column[i] for key, column in groups.metrics.items()},
+                sides={side: counts[i] for side, counts in groups.tasks.items()},
+                summary=None,
+                findings=[],
+                groups=None,
+            )
+        )
+
+    # -- tables ------------------------------------------------------------------------------------
+
+    def default_axes(self) -> Axes:
+        """The sides, kinds and metrics among the stored keys."""
+        keys = {key: parse(key) for key in self}
+        sides = {key.side for key in keys.values()}
+        kinds = {key.kind for key in keys.values() if not key.macro}
+        return Axes(
+            [side for side in self._sides.counts if side in sides],
+            [kind for kind in KINDS if kind in kinds],
+            list(dict.fromkeys(map(metric_of, keys))),
+        )
+
+    def tie_kinds(self) -> tuple[str, ...]:
+        """None but the stored ones."""
+        return ()
+
+    def cell(self, key: str) -> float:
+        """The stored value; nan where there is none."""
+        return self._by_key.get(parse(key), float("nan"))
+
+    def group_cells(self, key: str) -> dict[Hashable, float]:
+        """The stored values by group; nan where there are none."""
+        if key in self._given().metrics:
+            return self.group_values(key)
+        return dict.fromkeys(self._given().labels, float("nan"))
+
+    def _axes(
+        self,
+        metrics: Iterable[str] | None,
+        sides: Iterable[str] | None,
+        kinds: Iterable[str] | None,
+    ) -> Axes:
+        axes = super()._axes(metrics, sides, kinds)
+        for metric in axes.metrics:
+            keys = axes._replace(metrics=[metric]).names()
+            if axes.sides and axes.kinds and not any(parse(key) in self._by_key for key in keys):
+                _held(self._by_key, metric)
+        return axes
+
+    # -- what went with the ranks ------------------------------------------------------------------
+
+    @property
+    def ranks(self) -> Ranks:
+        """An AttributeError: JSON does not hold them."""
+        _lost("ranks")
+
+    @property
+    def weights(self) -> Any:
+        """An AttributeError, too."""
+        _lost("weights")
+
+    def chance(self, key: str) -> NoReturn:
+        """An AttributeError, too."""
+        _lost("chance model")
+
+    def interval(self, key: str, **options: Any) -> NoReturn:
+        """An AttributeError, too."""
+        _lost("interval")
+
+
+def read_json(text: str) -> Report:
+    """Read what `Report.to_json` wrote.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> read_json(tr.report(tr.Ranks([0], [1], 10)).to_json(["mr"]))
+    Report(1 task, read from JSON: mr 1)
+    """
+    return RecalledReport(read(text))
+
+
+def _held(values: Mapping[Key, Any], key: str) -> Any:
+    parsed = parse(key)
+    if parsed not in values:
+        known = [str(other) for other in values]
+        raise UnknownKeyError(
+            f"{key!r}: not among the {len(known)} keys of this report, which was read from JSON; "
+            f"{nearest(key, known)}"
+        )
+    return values[parsed]
+
+
+def _lost(what: str) -> NoReturn:
+    raise AttributeError(
+        f"this report was read from JSON, which holds no {what}; ranks.save(path) keeps the ranks"
+    )

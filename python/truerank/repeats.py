@@ -1,0 +1,237 @@
+"""Repeats of one measurement, folds or seeds: the mean over them and how far they spread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
+from typing import TYPE_CHECKING, Any, overload
+
+from .axes import FEW_METRICS, several
+from .grids import (
+    Grid,
+    html_paragraphs,
+    html_table,
+    latex,
+    latex_comment,
+    markdown,
+    markdown_cell,
+    number,
+)
+from .rendering import counted, csv_text
+from .reporting import Report
+
+if TYPE_CHECKING:
+    from .protocol import Protocol
+
+
+class Repeats(Mapping[str, float]):
+    """Several Reports of one thing: `repeats[key]` is the mean over them.
+
+    As a mapping it runs over the keys that all of them have. A value that is nan in one of them
+    makes mean and standard deviation nan.
+
+    Parameters
+    ----------
+    reports : sequence of Report
+        At least one.
+    allow_unlike : bool
+        Whether their protocols may differ.
+
+    Attributes
+    ----------
+    reports : tuple of Report
+    runs : int
+        How many there are.
+
+    Raises
+    ------
+    TypeError
+        For anything but Reports.
+    ValueError
+        For none, and for Reports of unlike protocols (it lists the differences).
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> folds = [tr.report(tr.Ranks([above], [1], 10)) for above in (0, 1, 3)]
+    >>> repeats = Repeats(folds)
+    >>> repeats["mr"], repeats.std("mr"), repeats.values("mr")
+    (2.3333333333333335, 1.5275252316519468, (1.0, 2.0, 4.0))
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, reports: Sequence[Report], *, allow_unlike: bool = False) -> None:
+        self.reports = tuple(_checked(reports))
+        if not allow_unlike:
+            for i, other in enumerate(self.reports):
+                differences = self.protocol.differences(other.protocol)
+                if differences:
+                    raise ValueError(
+                        f"reports: 0 and {i} were counted under unlike protocols: "
+                        f"{'; '.join(differences)}"
+                    )
+
+    @property
+    def runs(self) -> int:
+        """How many Reports there are."""
+        return len(self.reports)
+
+    @property
+    def protocol(self) -> Protocol:
+        """How the ranks of the first one were counted."""
+        return self.reports[0].protocol
+
+    def __getitem__(self, key: str) -> float:
+        """The mean over the runs; KeyError where one of them does not have the key."""
+        return math.fsum(self.values(key)) / self.runs
+
+    def std(self, key: str) -> float:
+        """The sample standard deviation over the runs (ddof 1); nan of one run.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> Repeats([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)]).std("mr")
+        1.4142135623730951
+        """
+        values, mean = self.values(key), self[key]
+        if self.runs < 2:
+            return math.nan
+        return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (self.runs - 1))
+
+    @overload
+    def values(self) -> ValuesView[float]: ...
+    @overload
+    def values(self, key: str) -> tuple[float, ...]: ...
+    def values(self, key: str | None = None) -> ValuesView[float] | tuple[float, ...]:
+        """The values of a key, one for each run; without a key the means, as of any mapping."""
+        if key is None:
+            return super().values()
+        return tuple(report[key] for report in self.reports)
+
+    def __iter__(self) -> Iterator[str]:
+        first, *others = self.reports
+        held = [set(other) for other in others]
+        return (key for key in first if all(key in keys for keys in held))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __eq__(self, other: object) -> bool:
+        return self.reports == other.reports if isinstance(other, Repeats) else NotImplemented
+
+    def __repr__(self) -> str:
+        held = [name for name in ("mrr", "hits@10", "amri") if name in self]
+        shown = [spread(self[name], self.std(name), 4) for name in held]
+        words = (f"{name} {text}" for name, text in zip(held, shown, strict=True))
+        return f"Repeats({', '.join([f'{self.runs:,} runs', *words])})"
+
+    # -- forms -------------------------------------------------------------------------------------
+
+    def to_dict(self, metrics: Iterable[str] | None = None) -> dict[str, float]:
+        """Give the means by key.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> Repeats([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)]).to_dict(["mr"])
+        {'mr': 2.0}
+        """
+        return {key: self[key] for key in several(self if metrics is None else metrics)}
+
+    def to_csv(self, metrics: Iterable[str] | None = None) -> str:
+        """Give metric, mean, std and the value of each run, in all their digits.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> runs = Repeats([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)])
+        >>> print(runs.to_csv(["mr"]), end="")
+        metric,mean,std,run 1,run 2
+        mr,2.0,1.4142135623730951,1.0,3.0
+        """
+        columns = ["metric", "mean", "std", *(f"run {i + 1}" for i in range(self.runs))]
+        keys = several(self if metrics is None else metrics)
+        return csv_text(
+            columns, ((key, self[key], self.std(key), *self.values(key)) for key in keys)
+        )
+
+    def to_markdown(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
+        """Give a Markdown table of mean and standard deviation, after a line on what was repeated.
+
+        Parameters
+        ----------
+        metrics : iterable of str, optional
+            The keys; a few usual ones if not given.
+        digits : int
+            Significant digits.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> runs = Repeats([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)])
+        >>> print(runs.to_markdown(["mr"]))
+        2 runs; unfiltered, all candidates, nan raise (fingerprint a641f68e38144777).
+        <BLANKLINE>
+        | metric | mean | std |
+        | :--- | ---: | ---: |
+        | mr | 2 | 1.414 |
+        <BLANKLINE>
+        """
+        return f"{markdown_cell(self._told())}\n\n{markdown(self._grid(metrics, digits))}\n"
+
+    def to_latex(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
+        """Give the table of `to_markdown` as a LaTeX tabular with the rules of booktabs."""
+        return f"{latex_comment([self._told()])}{latex(self._grid(metrics, digits))}\n"
+
+    def _repr_html_(self) -> str:
+        """The same as HTML, for notebooks."""
+        return html_paragraphs([self._told()]) + html_table(self._grid(None, 4)) + "\n"
+
+    def _told(self) -> str:
+        protocol = self.protocol
+        return f"{counted(self.runs, 'run')}; {protocol} (fingerprint {protocol.fingerprint})."
+
+    def _grid(self, metrics: Iterable[str] | None, digits: int) -> Grid:
+        keys = common(FEW_METRICS, [self]) if metrics is None else several(metrics)
+        rows = [[key, number(self[key], digits), number(self.std(key), digits)] for key in keys]
+        return Grid(["metric", "mean", "std"], rows)
+
+
+def common(keys: Iterable[str], held: Iterable[Mapping[str, float]]) -> list[str]:
+    """Those of some keys that all mappings have; where there are none, all that they share.
+
+    Examples
+    --------
+    >>> common(["mr", "mrr"], [{"mrr": 0.5, "hits@7": 1.0}, {"mrr": 0.25}])
+    ['mrr']
+    """
+    held = list(held)
+    shared = [key for key in keys if all(key in values for values in held)]
+    return shared or [key for key in held[0] if all(key in values for values in held)]
+
+
+def spread(mean: float, std: float, digits: int) -> str:
+    """A mean with its standard deviation, where there is one.
+
+    Examples
+    --------
+    >>> spread(0.43847712, 0.0012345, 4)
+    '0.4385 \u00b1 0.0012'
+    """
+    return number(mean, digits) + ("" if math.isnan(std) else f" \u00b1 {number(std, 2)}")
+
+
+def _checked(reports: Any) -> Iterator[Report]:
+    if isinstance(reports, (str, bytes, Mapping)) or not isinstance(reports, Iterable):
+        raise TypeError(f"reports: expected several Reports, got {type(reports).__name__}")
+    i = -1
+    for i, report in enumerate(reports):
+        if not isinstance(report, Report):
+            raise TypeError(
+                f"reports: expected Reports, got {type(report).__name__} at position {i}"
+            )
+        yield report
+    if i < 0:
+        raise ValueError("reports: expected at least one, got none")

@@ -1,0 +1,321 @@
+"""What is kept of a report as JSON: written, and read with every part checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+
+from .axes import several
+from .metrics import UnknownKeyError, parse
+from .metrics.kinds import DEFAULT_KIND
+from .protocol import Protocol
+from .summary import Summary
+from .validity import Finding
+
+if TYPE_CHECKING:
+    from .printed import Printed
+
+JSON_KIND = "truerank.report"
+JSON_FORMAT = 1
+
+T = TypeVar("T")
+
+
+class StoredGroups(NamedTuple):
+    """Groups: their labels, and by side and by key a list with an entry for each of them."""
+
+    by: str
+    macro: str
+    labels: list[Hashable]
+    tasks: dict[str, list[int]]
+    metrics: dict[str, list[float]]
+
+
+class Stored(NamedTuple):
+    """The parts of a report; the summary is None for that of a group."""
+
+    metrics: dict[str, float]
+    summary: Summary | None
+    protocol: Protocol
+    seed: int
+    weighting: str
+    sides: dict[str, int]
+    findings: list[Finding]
+    groups: StoredGroups | None
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def json_text(report: Printed, metrics: Iterable[str] | None, indent: int | None) -> str:
+    """A JSON object with values, summary, protocol, findings and groups; nan is null."""
+    keys = several(report if metrics is None else metrics)
+    of_groups = [key for key in keys if not parse(key).macro]
+    if metrics is None:  # with thousands of groups one kind is enough
+        of_groups = [key for key in of_groups if parse(key).kind == DEFAULT_KIND]
+    return json.dumps(as_json(stored_of(report, keys, of_groups)), indent=indent, allow_nan=False)
+
+
+def stored_of(report: Printed, keys: Iterable[str], of_groups: Iterable[str]) -> Stored:
+    """Gather the parts of a report, with the values of these keys.
+
+    Raises
+    ------
+    KeyError
+        For a key that the report does not have.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> stored_of(tr.report(tr.Ranks([0], [1], 10)), ["mr"], []).metrics
+    {'mr': 1.0}
+    """
+    groups = None
+    if report.by is not None:
+        tasks = {side: report.group_tasks(side) for side in report.side_counts()}
+        groups = StoredGroups(
+            report.by,
+            report.macro_weighting,
+            list(next(iter(tasks.values()))),
+            {side: list(counts.values()) for side, counts in tasks.items()},
+            {key: list(report.group_values(key).values()) for key in of_groups},
+        )
+    return Stored(
+        {key: report[key] for key in keys},
+        report.summary,
+        report.protocol,
+        report.seed,
+        report.weighting,
+        report.side_counts(),
+        report.audit(),
+        groups,
+    )
+
+
+def as_json(stored: Stored) -> dict[str, Any]:
+    """The JSON object of the parts: nan is null, an infinity the word "inf" or "-inf".
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> as_json(stored_of(tr.report(tr.Ranks([], [], 10)), ["mr"], []))["metrics"]
+    {'mr': None}
+    """
+    summary, groups = stored.summary, stored.groups
+    content: dict[str, Any] = plain(
+        {
+            "kind": JSON_KIND,
+            "format": JSON_FORMAT,
+            **stored._asdict(),
+            "summary": None if summary is None else summary._asdict(),
+            "protocol": dataclasses.asdict(stored.protocol),
+            "fingerprint": stored.protocol.fingerprint,
+            "findings": [finding._asdict() for finding in stored.findings],
+            "groups": None if groups is None else groups._asdict(),
+        }
+    )
+    return content
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold: nan is null, an infinity the word "inf" or "-inf"."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def read(text: str) -> Stored:
+    """Read what `json_text` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the text is damaged or something else.
+    TypeError
+        If it is no str.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> read(tr.report(tr.Ranks([0], [1], 10)).to_json(["mr"])).metrics
+    {'mr': 1.0}
+    """
+    if not isinstance(text, (str, bytes)):
+        raise TypeError(f"text: expected a str, got {type(text).__name__}")
+    try:
+        content = json.loads(text, parse_constant=_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"text: expected the JSON of a report, got {error}") from None
+    if not isinstance(content, dict) or content.get("kind") != JSON_KIND:
+        raise ValueError(f"text: expected the JSON of a report, of the kind {JSON_KIND!r}")
+    if content.get("format") != JSON_FORMAT:
+        raise ValueError(
+            f"text: expected format {JSON_FORMAT} of a report, got {content.get('format')!r}; a "
+            "later version of truerank may read it"
+        )
+    stored = Stored(*(_part(content, name, reader) for name, reader in _PARTS.items()))
+    if content.get("fingerprint") != stored.protocol.fingerprint:
+        _wrong("fingerprint", "that of the protocol", content.get("fingerprint"))
+    groups = stored.groups
+    if groups is not None:
+        if groups.tasks.keys() != stored.sides.keys():
+            _wrong("groups.tasks", f"the sides {', '.join(stored.sides)}", list(groups.tasks))
+        lengths = {name: len(column) for name, column in groups.tasks.items()}
+        lengths |= {name: len(column) for name, column in groups.metrics.items()}
+        for name, length in lengths.items():
+            if length != len(groups.labels):
+                _wrong(name, f"{len(groups.labels)} entries, one for each group", length)
+    return stored
+
+
+def _part(content: dict[str, Any], name: str, reader: Callable[[str, Any], T]) -> T:
+    if name not in content:
+        raise ValueError(f"text: {name} is missing")
+    return reader(name, content[name])
+
+
+def _wrong(name: str, expected: str, got: object) -> NoReturn:
+    raise ValueError(f"text: {name}: expected {expected}, got {got!r}")
+
+
+def _constant(word: str) -> NoReturn:
+    raise ValueError(f"the number {word}, which JSON does not have")
+
+
+def _number(name: str, value: Any) -> float:
+    if value is None:
+        return math.nan
+    if value in ("inf", "-inf"):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        _wrong(name, "a number or null", value)
+    try:
+        return float(value)
+    except OverflowError:
+        _wrong(name, "a number of float64", "a greater one")
+
+
+def _count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        _wrong(name, "an integer >= 0", value)
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        _wrong(name, "a string", value)
+    return value
+
+
+def _label(name: str, value: Any) -> Hashable:
+    if isinstance(value, list):
+        return tuple(_label(name, item) for item in value)
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        _wrong(name, "a name or an id", value)
+    return value
+
+
+def _dict(reader: Callable[[str, Any], T]) -> Callable[[str, Any], dict[str, T]]:
+    def read(name: str, value: Any) -> dict[str, T]:
+        if not isinstance(value, dict):
+            _wrong(name, "an object", value)
+        return {key: reader(f"{name}.{key}", item) for key, item in value.items()}
+
+    return read
+
+
+def _list(reader: Callable[[str, Any], T]) -> Callable[[str, Any], list[T]]:
+    def read(name: str, value: Any) -> list[T]:
+        if not isinstance(value, list):
+            _wrong(name, "an array", value)
+        return [reader(name, item) for item in value]
+
+    return read
+
+
+def _optional(reader: Callable[[str, Any], T]) -> Callable[[str, Any], T | None]:
+    return lambda name, value: None if value is None else reader(name, value)
+
+
+def _fields(made: Callable[..., T], **readers: Callable[[str, Any], Any]) -> Callable[..., T]:
+    """A reader of an object with these fields."""
+
+    def read(name: str, value: Any) -> T:
+        if not isinstance(value, dict) or value.keys() != readers.keys():
+            _wrong(name, f"an object of {', '.join(readers)}", value)
+        return made(**{key: reader(f"{name}.{key}", value[key]) for key, reader in readers.items()})
+
+    return read
+
+
+def _protocol(name: str, value: Any) -> Protocol:
+    try:
+        return Protocol(**value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"text: {name}: {error}") from None
+
+
+def _keyed(reader: Callable[[str, Any], T]) -> Callable[[str, Any], dict[str, T]]:
+    """A reader of an object whose names are keys of a report."""
+    read_all = _dict(reader)
+
+    def read(name: str, value: Any) -> dict[str, T]:
+        values = read_all(name, value)
+        for key in values:
+            try:
+                parse(key)
+            except UnknownKeyError as error:
+                raise ValueError(f"text: {name}: {error}") from None
+        return values
+
+    return read
+
+
+def _sides(name: str, value: Any) -> dict[str, int]:
+    return _COUNTS(name, value) or _wrong(name, "at least one side", value)
+
+
+_NUMBERS, _COUNTS = _keyed(_number), _dict(_count)
+_PARTS: dict[str, Callable[[str, Any], Any]] = {
+    "metrics": _NUMBERS,
+    "summary": _fields(
+        Summary,
+        tasks=_count,
+        sides=_COUNTS,
+        candidates_min=_count,
+        candidates_max=_count,
+        tied_tasks=_count,
+        tied_share=_number,
+        largest_tie=_count,
+        mean_tie=_number,
+        spread=_NUMBERS,
+        audit=_optional(_fields(dict, nan=_count, inf=_count, at_best=_count)),
+    ),
+    "protocol": _protocol,
+    "seed": _count,
+    "weighting": _text,
+    "sides": _sides,
+    "findings": _list(
+        _fields(Finding, name=_text, value=_number, threshold=_number, message=_text)
+    ),
+    "groups": _optional(
+        _fields(
+            StoredGroups,
+            by=_text,
+            macro=_text,
+            labels=_list(_label),
+            tasks=_dict(_list(_count)),
+            metrics=_keyed(_list(_number)),
+        )
+    ),
+}

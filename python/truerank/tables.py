@@ -1,0 +1,364 @@
+"""Several models in one table, the best of each column known, with what must be said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from .axes import FEW_METRICS, several
+from .frames import frame
+from .grids import Grid, html_paragraphs, html_table, latex, latex_comment, markdown, number
+from .grids import markdown_cell as cell
+from .metrics import METRICS, parse
+from .rendering import counted, csv_text
+from .repeats import Repeats, common, spread
+from .reporting import Report
+from .stored import plain
+
+Runs = Report | Repeats | Sequence[Report]  # of one model
+
+TEST = "test"
+JSON_KIND = "truerank.table"
+JSON_FORMAT = 1
+
+
+class Table(Mapping[str, Repeats]):
+    """Models by name, each of them one Report or several: `table[name][key]` is the mean.
+
+    Made by `table`. In print the best of a column is bold: all models whose mean is printed as the
+    best one is. Higher is better for the indices; ratio and z are better where their metric is.
+
+    Attributes
+    ----------
+    metrics : tuple of str
+        The columns, keys of reports.
+    notes : tuple of str
+        What must be said beside the numbers: unlike protocols, numbers of a test split that are
+        compared, a protocol without a split, unlike tasks or weights, ties that move a number.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> models = {"A": tr.report(tr.Ranks([0], [1], 10)), "B": tr.report(tr.Ranks([3], [1], 10))}
+    >>> table(models, ["mr", "amri"]).best("mr")
+    ['A']
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self, rows: Mapping[str, Repeats], metrics: Sequence[str], notes: Sequence[str]
+    ) -> None:
+        self._rows = dict(rows)
+        self.metrics = tuple(metrics)
+        self.notes = tuple(notes)
+
+    def __getitem__(self, name: str) -> Repeats:
+        """The reports of a model."""
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"Table({counted(len(self), 'model')}: {', '.join(self)}; {', '.join(self.metrics)})"
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a model has several runs, so that there are standard deviations."""
+        return any(row.runs > 1 for row in self._rows.values())
+
+    def best(self, key: str) -> list[str]:
+        """The models with the best mean of a key, all of them where several have it.
+
+        Parameters
+        ----------
+        key : str
+            Any that the reports have.
+
+        Returns
+        -------
+        list of str
+            Empty where neither more nor less is better (std, variance, mad, count), and where all
+            are nan.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key.
+        """
+        values = {name: row[key] for name, row in self._rows.items() if row[key] == row[key]}
+        upward = increasing(key)
+        if upward is None or not values:
+            return []
+        top = (max if upward else min)(values.values())
+        return [name for name, value in values.items() if value == top]
+
+    # -- forms -------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Give the values by model and key, with those of "key std" and "runs" where one has several.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> table({"A": tr.report(tr.Ranks([0], [1], 10))}, ["mr"]).to_dict()
+        {'A': {'mr': 1.0}}
+        """  # noqa: E501
+        return {
+            name: dict(zip(self._columns()[1:], record[1:], strict=True))
+            for name, record in zip(self, self._records(), strict=True)
+        }
+
+    def to_csv(self) -> str:
+        """Give a row for each model, numbers in all their digits.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> print(table({"A": tr.report(tr.Ranks([0], [1], 10))}, ["mr"]).to_csv(), end="")
+        model,mr
+        A,1.0
+        """
+        return csv_text(self._columns(), self._records())
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Give models, protocols and notes as a JSON object; nan becomes null."""
+        import json
+
+        content = {
+            "kind": JSON_KIND,
+            "format": JSON_FORMAT,
+            "metrics": self.metrics,
+            "models": self.to_dict(),
+            "fingerprints": {name: row.protocol.fingerprint for name, row in self.items()},
+            "notes": self.notes,
+        }
+        return json.dumps(plain(content), indent=indent, allow_nan=False)
+
+    def to_pandas(self) -> Any:
+        """Give a pandas DataFrame with a row for each model and the columns of `to_csv`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        columns = self._columns()
+        return frame(columns, self._records(), columns[1:]).set_index(columns[0])
+
+    def to_markdown(self, *, digits: int = 4) -> str:
+        """Give a Markdown table, a row for each model, with the notes below.
+
+        Parameters
+        ----------
+        digits : int
+            Significant digits.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> protocol = tr.Protocol(split="valid")
+        >>> models = {
+        ...     name: tr.report(tr.Ranks([above], [1], 10, protocol=protocol))
+        ...     for name, above in {"TransE": 3, "RotatE": 0}.items()
+        ... }
+        >>> print(table(models, ["mr", "amri"]).to_markdown())
+        | model | mr | amri |
+        | :--- | ---: | ---: |
+        | TransE | 4 | 0.3333 |
+        | RotatE | **1** | **1** |
+        <BLANKLINE>
+        """
+        notes = "".join(f"\n{cell(note)}\n" for note in self.notes)
+        return f"{markdown(self._grid(digits))}\n{notes}"
+
+    def to_latex(self, *, digits: int = 4) -> str:
+        """Give a LaTeX tabular with the rules of booktabs, the notes before it as comments.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> one = tr.report(tr.Ranks([0], [1], 10, protocol=tr.Protocol(split="valid")))
+        >>> print(table({"A_1": one}, ["mr"]).to_latex(), end="")
+        \\begin{tabular}{lr}
+        \\toprule
+        model & mr \\\\
+        \\midrule
+        A\\_1 & 1 \\\\
+        \\bottomrule
+        \\end{tabular}
+        """
+        return f"{latex_comment(self.notes)}{latex(self._grid(digits))}\n"
+
+    def _repr_html_(self) -> str:
+        """The table and the notes as HTML, for notebooks."""
+        return f"{html_table(self._grid(4))}\n{html_paragraphs(self.notes)}"
+
+    def _columns(self) -> list[str]:
+        if not self.repeated:
+            return ["model", *self.metrics]
+        return ["model", "runs", *(word for key in self.metrics for word in (key, f"{key} std"))]
+
+    def _records(self) -> Iterator[tuple[Any, ...]]:
+        for name, row in self._rows.items():
+            if self.repeated:
+                values = (value for key in self.metrics for value in (row[key], row.std(key)))
+                yield (name, row.runs, *values)
+            else:
+                yield (name, *(row[key] for key in self.metrics))
+
+    def _grid(self, digits: int) -> Grid:
+        """Cells, and which of them are printed as the best one of their column is."""
+        rows = [
+            [name, *(spread(row[key], row.std(key), digits) for key in self.metrics)]
+            for name, row in self._rows.items()
+        ]
+        best = set()
+        for j, key in enumerate(self.metrics, 1):
+            leaders = self.best(key) if len(self) > 1 else []
+            shown = {number(self[name][key], digits) for name in leaders}
+            means = (number(row[key], digits) for row in self._rows.values())
+            best |= {(i, j) for i, mean in enumerate(means) if mean in shown}
+        return Grid(["model", *self.metrics], rows, frozenset(best))
+
+
+def table(
+    reports: Mapping[str, Runs] | Runs,
+    metrics: Iterable[str] | None = None,
+    *,
+    allow_unlike: bool = False,
+) -> Table:
+    """Put several models into one table: `table({"TransE": r1, "RotatE": [fold1, fold2]})`.
+
+    Parameters
+    ----------
+    reports : mapping of name to Report or to several Reports
+        Several Reports of one model (folds, seeds) give their mean and sample standard deviation.
+        Without a name they are one model.
+    metrics : iterable of str, optional
+        The columns: keys of reports, with side and kind if need be. A few usual ones if not given.
+    allow_unlike : bool
+        Whether protocols may differ in their comparable fields; a note says how, then.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    ValueError
+        For no reports, and for unlike protocols (it lists the differences).
+    TypeError
+        For anything but Reports, and a name that is no str.
+    KeyError
+        For a key that a report does not have.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> folds = [tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)]
+    >>> table({"A": folds}, ["mr"]).to_dict()
+    {'A': {'runs': 2, 'mr': 2.0, 'mr std': 1.4142135623730951}}
+    """
+    if isinstance(reports, (Report, Repeats)) or not isinstance(reports, Mapping):
+        runs = _runs("", reports, allow_unlike)
+        rows = {counted(runs.runs, "run"): runs}
+    else:
+        rows = {name: _runs(name, value, allow_unlike) for name, value in reports.items()}
+    if not rows:
+        raise ValueError("reports: expected names and Reports, at least one, got none")
+    unlike = _unlike(rows)
+    if unlike and not allow_unlike:
+        raise ValueError(
+            f"reports: {'; '.join(unlike)}. Numbers of unlike protocols say nothing about the "
+            "models; allow_unlike=True puts them side by side all the same"
+        )
+    keys = common(FEW_METRICS, rows.values()) if metrics is None else several(metrics)
+    for row in rows.values():
+        row.to_dict(keys)  # a KeyError for one that there is not
+    return Table(rows, keys, [*unlike, *(note for find in NOTES for note in find(rows))])
+
+
+def increasing(key: str) -> bool | None:
+    """Whether more is better, of a key; None where neither is.
+
+    Examples
+    --------
+    >>> increasing("mr"), increasing("amri"), increasing("ratio.mrr"), increasing("std")
+    (False, True, True, None)
+    """
+    parsed = parse(key)
+    better = METRICS[parsed.metric].increasing
+    return True if parsed.adjustment == "index" and better is not None else better
+
+
+def _runs(name: object, value: object, allow_unlike: bool) -> Repeats:
+    if not isinstance(name, str):
+        raise TypeError(f"reports: expected names, got {type(name).__name__} {name!r}")
+    if isinstance(value, Repeats):
+        return value
+    try:
+        runs: Any = [value] if isinstance(value, Report) else value
+        return Repeats(runs, allow_unlike=allow_unlike)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} (of {name!r})" if name else str(error)) from None
+
+
+# -- notes -----------------------------------------------------------------------------------------
+
+Rows = Mapping[str, Repeats]
+
+
+def _unlike(rows: Rows) -> list[str]:
+    """Models that were not ranked as the first one was."""
+    (first, model), *others = rows.items()
+    differing = [(n, r, model.protocol.differences(r.protocol)) for n, r in others]
+    notes = [
+        f"{name} was ranked under another protocol than {first}: {', '.join(differences)}"
+        for name, _, differences in differing
+        if differences
+    ]
+    return notes
+
+
+def _test_split(rows: Rows) -> Iterator[str]:
+    if len(rows) > 1 and any(row.protocol.split == TEST for row in rows.values()):
+        yield (
+            f"These are numbers of the {TEST} split: to choose between models by them uses that "
+            "split up. Choose by another one, and report this one once."
+        )
+
+
+def _no_split(rows: Rows) -> Iterator[str]:
+    names = [name for name, row in rows.items() if row.protocol.split is None]
+    if names:
+        yield f"No split is named in the protocol of {', '.join(names)}."
+
+
+def _unlike_tasks(rows: Rows) -> Iterator[str]:
+    counts = {
+        name: sorted({r.tasks(r.sides[0]) for r in row.reports}) for name, row in rows.items()
+    }
+    if len({tuple(numbers) for numbers in counts.values()}) > 1:
+        told = (f"{name} {' or '.join(f'{n:,}' for n in ns)}" for name, ns in counts.items())
+        yield f"The numbers of tasks differ: {', '.join(told)}."
+
+
+def _unlike_weights(rows: Rows) -> Iterator[str]:
+    words = {name: row.reports[0].weighting or "equal weights" for name, row in rows.items()}
+    if len(set(words.values())) > 1:
+        yield f"The weights differ: {', '.join(f'{n}: {word}' for n, word in words.items())}."
+
+
+def _ties(rows: Rows) -> Iterator[str]:
+    for name, row in rows.items():
+        found = [f for report in row.reports for f in report.audit() if f.name == "ties"]
+        if found:
+            yield f"{name}: {max(found, key=lambda finding: finding.value).message}."
+
+
+NOTES = (_test_split, _no_split, _unlike_tasks, _unlike_weights, _ties)

@@ -1,0 +1,291 @@
+"""What makes a number suspect: one check for each row of a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .axes import written
+from .grids import number
+from .metrics.kinds import DEFAULT_KIND
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .assessed import Assessed
+    from .counts import Audit
+    from .ranks import Ranks
+
+TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
+CUTOFFS = (1, 3, 5, 10)
+FEW_AT_BEST = 2  # candidates at the best score that are an ordinary tie, however few there are
+
+
+class Finding(NamedTuple):
+    """Something that makes a number suspect.
+
+    Attributes
+    ----------
+    name : str
+        The check: "ties", "kinds", "constant", "nan", "inf", "saturated", "filtered", "sampled",
+        "chance hits", "few candidates", "weights", "split", "unaudited".
+    value : float
+        What was measured.
+    threshold : float
+        What it would have had to stay at or below ("weights": at or above).
+    message : str
+        One sentence.
+    """
+
+    name: str
+    value: float
+    threshold: float
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.message}"
+
+
+class Check(NamedTuple):
+    """One row: how to find something, and from where on it counts.
+
+    Attributes
+    ----------
+    name : str
+    threshold : float
+    find : callable
+        Gives values and messages of a report and the threshold.
+    """
+
+    name: str
+    threshold: float
+    find: Callable[[Assessed, float], Iterable[tuple[float, str]]]
+
+
+def findings(report: Assessed) -> list[Finding]:
+    """List what makes the numbers of a report suspect; an empty list: nothing.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> audit = ([0], [0], [1])
+    >>> ranks = tr.Ranks([3], [1], 100, audit=audit, protocol=tr.Protocol(sampled=True, split="test"))
+    >>> for finding in findings(tr.report(ranks)):
+    ...     print(finding)
+    sampled: the candidates were sampled: ranks are better than among all candidates, and unlike samples cannot be compared
+    """  # noqa: E501
+    return [
+        Finding(check.name, float(value), check.threshold, message)
+        for check in CHECKS
+        for value, message in check.find(report, check.threshold)
+    ]
+
+
+# -- ties ------------------------------------------------------------------------------------------
+
+
+def _moved(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
+    """Ties that move a metric: realistic against its expected and its optimistic value."""
+    yield from _apart(
+        report,
+        threshold,
+        [("realistic", "expected"), ("realistic", "optimistic")],
+        "ties move {metric} by {value} %: {a} {first:.4g}, {b} {second:.4g}",
+    )
+
+
+def _parted(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
+    """The kinds of rank that part furthest."""
+    yield from _apart(
+        report,
+        threshold,
+        [("pessimistic", "optimistic")],
+        "{metric} is {first:.4g} with pessimistic ranks and {second:.4g} with optimistic ones "
+        "({value} %): say which is reported",
+    )
+
+
+def _apart(
+    report: Assessed, threshold: float, pairs: list[tuple[str, str]], message: str
+) -> Iterator[tuple[float, str]]:
+    """The metric and the pair of kinds that are furthest apart, relative to the first kind."""
+    if not report.summary.tied_tasks:
+        return
+    worst = 0.0, ""
+    for metric in TIE_METRICS:
+        for a, b in pairs:
+            first, second = (report[written(report.sides[0], kind, metric)] for kind in (a, b))
+            gap = _relative(first, second)
+            if gap > max(worst[0], threshold):
+                words = {"metric": metric, "a": a, "b": b, "first": first, "second": second}
+                worst = gap, message.format(value=number(100 * gap, 3), **words)
+    if worst[1]:
+        yield worst
+
+
+def _relative(first: float, second: float) -> float:
+    if first == second:
+        return 0.0
+    return abs(second - first) / abs(first) if first else math.inf
+
+
+# -- tasks -----------------------------------------------------------------------------------------
+
+
+def _share(
+    found: Callable[[Ranks], npt.NDArray[np.bool_]], message: str
+) -> Callable[[Assessed, float], Iterator[tuple[float, str]]]:
+    """A check for tasks: their share, above the threshold."""
+
+    def find(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
+        ranks = report.ranks
+        n, total = int(np.count_nonzero(found(ranks))), len(ranks)
+        if n > threshold * total:
+            tasks = f"{n:,} of {total:,} tasks ({100 * n / total:.2g} %)"
+            yield n / total, message.format(tasks=tasks)
+
+    return find
+
+
+def _constant(ranks: Ranks) -> npt.NDArray[np.bool_]:
+    mask: npt.NDArray[np.bool_] = (ranks.tied == ranks.candidates) & (ranks.candidates > 1)
+    return mask
+
+
+def _alone(ranks: Ranks) -> npt.NDArray[np.bool_]:
+    return np.equal(ranks.candidates, 1)
+
+
+# -- the audit -------------------------------------------------------------------------------------
+
+
+def _counted(field: str, message: str) -> Callable[[Assessed, float], Iterator[tuple[float, str]]]:
+    """A check for candidates that a count with audit=True saw."""
+
+    def find(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
+        audit: Audit | None = report.ranks.audit
+        counts = getattr(audit, field, None)
+        if counts is not None and (total := int(counts.sum())) > threshold:
+            tasks = int(np.count_nonzero(counts))
+            yield total, message.format(total=f"{total:,}", tasks=f"{tasks:,}")
+
+    return find
+
+
+def _saturated(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
+    ranks = report.ranks
+    if ranks.audit is None:
+        return
+    best = ranks.audit.at_best
+    shares = np.where(best > FEW_AT_BEST, best / ranks.candidates, 0.0)
+    tasks = int(np.count_nonzero(shares > threshold))
+    if tasks:
+        worst = float(shares.max())
+        yield (
+            worst,
+            f"scores saturate: in {tasks:,} of {len(ranks):,} tasks more than "
+            f"{100 * threshold:g} % of the candidates have the best score, at most "
+            f"{100 * worst:.2g} %",
+        )
+
+
+def _unaudited(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
+    if report.ranks.audit is None and len(report.ranks):
+        yield (
+            math.nan,
+            "NaN, infinite and saturated scores were not counted; rank(..., audit=True) counts "
+            "them in the same pass",
+        )
+
+
+# -- candidates ------------------------------------------------------------------------------------
+
+
+def _sampled(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
+    if report.protocol.sampled:
+        yield (
+            1.0,
+            "the candidates were sampled: ranks are better than among all candidates, and unlike "
+            "samples cannot be compared",
+        )
+
+
+def _chance_hits(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
+    """The smallest k at which chance alone hits too often."""
+    for k in CUTOFFS:
+        hit, _ = report.chance(written(report.sides[0], DEFAULT_KIND, f"hits@{k}"))
+        if hit > threshold:
+            yield (
+                hit,
+                f"hits@{k} is {hit:.2g} by chance alone: with so few candidates read "
+                f"ah@{k} instead",
+            )
+            return
+
+
+def _few_candidates(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
+    """The smallest k that reaches all candidates of too many tasks."""
+    candidates = report.ranks.candidates
+    for k in CUTOFFS[1:]:
+        n = int(np.count_nonzero((candidates <= k) & (candidates > 1)))
+        if n > threshold * len(candidates):
+            share = n / len(candidates)
+            yield (
+                share,
+                f"{n:,} of {len(candidates):,} tasks ({100 * share:.2g} %) have at most {k} "
+                f"candidates, which hits@{k} counts as hits whatever their scores",
+            )
+            return
+
+
+# -- the rest --------------------------------------------------------------------------------------
+
+
+def _weights(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
+    """Kish's effective number of tasks, (sum w)^2 / sum w^2."""
+    weights = report.weights
+    if weights is None or not weights.any():
+        return
+    shares = weights / weights.max()
+    effective = float(shares.sum() ** 2 / np.square(shares).sum())
+    if effective < threshold * len(weights):
+        yield (
+            effective / len(weights),
+            f"the weights leave {effective:,.3g} effective tasks of {len(weights):,}",
+        )
+
+
+def _split(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
+    if report.protocol.split is None:
+        yield (
+            math.nan,
+            'the protocol names no evaluated split; ranks.with_protocol(split="test") does',
+        )
+
+
+CHECKS = (
+    # more than 1 % between the realistic value and the expected or the optimistic one
+    Check("ties", 0.01, _moved),
+    # more than 5 % between the pessimistic and the optimistic value
+    Check("kinds", 0.05, _parted),
+    # any task whose candidates have one score, all of them
+    Check("constant", 0.0, _share(_constant, "all candidates have one score in {tasks}")),
+    Check("nan", 0.0, _counted("nan", "{total} candidates of {tasks} tasks have the score NaN")),
+    Check("inf", 0.0, _counted("inf", "{total} candidates of {tasks} tasks have infinite scores")),
+    # any task with more than two candidates, and more than 1 % of them, at its best score
+    Check("saturated", 0.01, _saturated),
+    # any task that nothing but the true candidate is left of
+    Check("filtered", 0.0, _share(_alone, "only the true candidate is left in {tasks}: rank 1")),
+    Check("sampled", 0.0, _sampled),
+    # hits@k, k of 1, 3, 5, 10, that chance brings above 0.25
+    Check("chance hits", 0.25, _chance_hits),
+    # more than 1 % of the tasks with 2 to k candidates, k of 3, 5, 10
+    Check("few candidates", 0.01, _few_candidates),
+    # fewer effective tasks than a tenth
+    Check("weights", 0.1, _weights),
+    Check("split", 0.0, _split),
+    Check("unaudited", 0.0, _unaudited),
+)

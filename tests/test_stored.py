@@ -1,0 +1,206 @@
+"""Reports as JSON, and read back."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from example_ranks import any_ranks, everything
+from truerank import Protocol, Ranks, Report, report
+
+
+@pytest.fixture
+def sided() -> Ranks:
+    """Three head tasks, two tail tasks, one of which ties."""
+    return Ranks(
+        [0, 3, 5, 1, 0],
+        [1, 1, 1, 4, 1],
+        [9, 9, 9, 12, 12],
+        side=["head", "head", "head", "tail", "tail"],
+        group=["likes", "likes", "knows", "likes", "a|b & <c>"],
+        protocol=Protocol(filter=("train", "valid"), split="test"),
+    )
+
+
+@pytest.fixture
+def grouped(sided: Ranks) -> Report:
+    return report(sided, by="relation")
+
+
+def same(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
+def test_json_and_back(sided: Ranks, grouped: Report) -> None:
+    for measured in (report(sided, seed=3), grouped, report(everything()), report(sided[:0])):
+        text = measured.to_json()
+        back = Report.from_json(text)
+        assert isinstance(back, Report)
+        assert back == measured
+        assert measured == back
+        assert back.to_json() == text
+        assert Report.from_json(back.to_json()) == back
+        assert list(back) == list(measured)
+        assert all(same(back[key], measured[key]) for key in measured)
+        assert (back.seed, back.protocol) == (measured.seed, measured.protocol)
+        assert str(back.summary) == str(measured.summary)
+        assert str(back.audit()) == str(measured.audit())
+        assert [back.tasks(side) for side in back.sides] == list(map(measured.tasks, back.sides))
+        assert (back.by, back.weighting) == (measured.by, measured.weighting)
+        assert back.to_csv(kinds=["realistic"]) == measured.to_csv(kinds=["realistic"])
+        assert pickle.loads(pickle.dumps(back)) == back
+        assert copy.deepcopy(back) == back
+        assert "read from JSON" in repr(back)
+
+
+def test_groups_from_json(grouped: Report) -> None:
+    back = Report.from_json(grouped.to_json())
+    assert back.group_tasks("tail") == grouped.group_tasks("tail")
+    assert back.group_values("tail.mr").keys() == grouped.group_values("tail.mr").keys()
+    assert str(back.group_values("index.mr")) == str(grouped.group_values("amri"))
+    assert back.macro_left_out("tail.mr") == grouped.macro_left_out("macro.tail.mr") == 1
+    assert back.macro_weighting == grouped.macro_weighting
+    assert back.groups["knows"]["hits@5"] == grouped.groups["knows"]["hits@5"]
+    assert back.groups["knows"].tasks("head") == 1
+    assert r"a\|b & <c>" in back.to_markdown(kinds=["realistic"])
+    with pytest.raises(AttributeError, match="holds no summary"):
+        _ = back.groups["knows"].summary
+    with pytest.raises(KeyError, match="no groups"):
+        Report.from_json(report(grouped.ranks).to_json()).group_values("mr")
+    assert Report.from_json(report(grouped.ranks).to_json()).groups == {}
+
+
+def test_labels_of_queries_from_json(sided: Ranks) -> None:
+    measured = report(sided.with_labels(queries=[1, 1, 2, 1, 1]), by="query")
+    back = Report.from_json(measured.to_json())
+    assert list(back.groups) == list(measured.groups) == [("head", 1), ("head", 2), ("tail", 1)]
+    assert back == measured
+
+
+def test_a_read_report_knows_what_was_stored(sided: Ranks) -> None:
+    measured = report(sided)
+    back = Report.from_json(measured.to_json(["amri", "tail.hits@2", "optimistic.mrr"]))
+    assert back["index.mr"] == back["both.realistic.amri"] == measured["amri"]
+    assert list(back) == ["amri", "tail.hits@2", "optimistic.mrr"]
+    with pytest.raises(KeyError, match="not among the 3 keys of this report, which was read from"):
+        back["hits@2"]
+    with pytest.raises(KeyError, match="no metric 'mmr'"):
+        back["mmr"]
+    for ask in (lambda: back.ranks, lambda: back.weights, lambda: back.chance("mr")):
+        with pytest.raises(AttributeError, match=r"read from JSON.*ranks\.save\(path\)"):
+            ask()
+    with pytest.raises(AttributeError, match="holds no interval"):
+        back.interval("mrr", level=0.9)
+    assert not hasattr(back, "ranks")
+    assert back.default_axes() == (
+        ["both", "tail"],
+        ["optimistic", "realistic"],
+        ["amri", "hits@2", "mrr"],
+    )
+    assert "| hits@2 | nan | 0.5 |" in back.to_markdown()
+    with pytest.raises(KeyError, match="'hits@7': not among"):
+        back.to_markdown(["hits@7"])
+    assert back != report(sided[1:])
+    assert back != Report.from_json(measured.to_json(["amri"]))
+    assert back != "amri"
+    assert report(sided[:3]) != back  # has no such side
+    with pytest.raises(KeyError, match="no side 'left'"):
+        back.tasks("left")
+
+
+def test_infinities_survive(sided: Ranks) -> None:
+    back = Report.from_json(report(sided).to_json())
+    findings = {finding.name: finding.value for finding in back.audit()}
+    assert math.isnan(findings["unaudited"])
+    ties = report(Ranks([0], [10], 10))
+    assert Report.from_json(ties.to_json()).audit()[0].value == math.inf == ties.audit()[0].value
+
+
+@given(any_ranks(), st.booleans())
+def test_any_report_survives(ranks: Ranks, by: bool) -> None:
+    measured = report(ranks, by=np.arange(len(ranks)) % 3 if by else None)
+    back = Report.from_json(measured.to_json())
+    assert back == measured
+    assert all(same(back[key], measured[key]) for key in measured)
+
+
+DAMAGE = {
+    "": "expected the JSON of a report",
+    "[]": "of the kind 'truerank.report'",
+    '{"kind": "else"}': "of the kind 'truerank.report'",
+    '{"kind": "truerank.report", "format": 99}': "expected format 1 of a report, got 99",
+    '{"kind": "truerank.report", "format": 1}': "metrics is missing",
+    '{"metrics": NaN}': "the number NaN, which JSON does not have",
+    "[" * 100_000: "expected the JSON of a report",
+}
+
+
+@pytest.mark.parametrize("text", DAMAGE, ids=lambda text: text[:20])
+def test_foreign_json(text: str) -> None:
+    with pytest.raises(ValueError, match=DAMAGE[text]):
+        Report.from_json(text)
+    with pytest.raises(TypeError, match="text: expected a str, got int"):
+        Report.from_json(3)
+
+
+WRONG = {
+    "metrics": [3, {"mr": "3"}, {"mr": True}, {"mr": 10**400}, {"mmr": 1.0}, {"mr": [1]}],
+    "summary": [None, {}, {"tasks": 1}],
+    "protocol": [None, {"split": 3}, {"unknown": 1}, {"nan": "never"}],
+    "seed": [None, -1, 1.5, True],
+    "sides": [None, {"both": -1}, {"both": "5"}],
+    "findings": [None, {}, [{}], [3]],
+    "groups": [3, {}, {"by": "x"}],
+    "weighting": [None, 3],
+    "fingerprint": [None, "0"],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_damaged_json(grouped: Report, name: str) -> None:
+    content = json.loads(grouped.to_json(["mr", "macro.mr"]))
+    for wrong in WRONG[name]:
+        with pytest.raises(ValueError, match=f"text: {name}"):
+            Report.from_json(json.dumps({**content, name: wrong}))
+    without = {key: value for key, value in content.items() if key != name}
+    with pytest.raises(ValueError, match=f"text: {name}"):
+        Report.from_json(json.dumps(without))
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        *((["labels"], ["a"]), (["labels"], [1.5, 2, 3]), (["tasks", "tail"], [1, 2])),
+        *((["tasks"], {"both": [3, 1, 1]}), (["metrics", "mr"], [1.0]), (["metrics"], {"m": []})),
+    ],
+)
+def test_damaged_groups(grouped: Report, place: list[str], wrong: Any) -> None:
+    content = json.loads(grouped.to_json(["mr"]))
+    *path, last = place
+    inner = content["groups"]
+    for word in path:
+        inner = inner[word]
+    inner[last] = wrong
+    with pytest.raises(ValueError, match=r"^text: "):
+        Report.from_json(json.dumps(content))
+
+
+@given(st.data())
+def test_cut_and_changed_json(data: st.DataObject) -> None:
+    text = report(everything(), by="relation").to_json(["mr", "macro.mr"], indent=None)
+    place = data.draw(st.integers(0, len(text) - 1))
+    letter = data.draw(st.sampled_from('0x"{}[],:-'))
+    for damaged in (text[:place], text[:place] + letter + text[place + 1 :]):
+        try:
+            read = Report.from_json(damaged)
+        except ValueError:
+            continue
+        assert isinstance(read.to_markdown(), str)
