@@ -1,4 +1,4 @@
-"""The command line: `truerank evaluate | demo | info`.
+"""The command line: `truerank evaluate | compare | adjust | demo | info`.
 
 Standard output carries the result alone; an error is one line on standard error. Exit codes:
 0 fine, 1 data that cannot be evaluated, 2 a wrong command line, 130 Ctrl-C, 141 a closed pipe.
@@ -6,191 +6,37 @@ Standard output carries the result alone; an error is one line on standard error
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
-import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 import numpy as np
-from numpy.typing import NDArray
-from rich.console import Console
 
 from . import Ranks, Report, __version__, _core, load, rank, report
-from .display import draw_demo, draw_report, draw_values
-
-BAD_DATA, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # the last two as shells name SIGINT and SIGPIPE
-WIDE = 1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
-
-File = click.Path(path_type=Path)
-
-
-class Commands(click.Group):
-    """A group that ends with our exit codes and says what is wrong in one line."""
-
-    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Run a command and exit."""
-        kwargs["standalone_mode"] = False
-        try:
-            code = super().main(*args, **kwargs)
-        except click.UsageError as error:
-            program = error.ctx.command_path if error.ctx else "truerank"
-            message = error.format_message().rstrip(".")
-            code = complain(f"{message} (see {program} --help)", error.exit_code)
-        except click.ClickException as error:
-            code = complain(error.format_message(), error.exit_code)
-        except click.Abort:
-            code = INTERRUPTED
-        sys.exit(code if isinstance(code, int) else 0)
-
-
-def complain(message: str, code: int) -> int:
-    """Write one line to standard error and give back the code to exit with."""
-    sys.stderr.write(f"Error: {' '.join(message.split())}\n")
-    return code
-
-
-@contextmanager
-def reading_data() -> Iterator[None]:
-    """Turn what bad data raises into an error for the user; bugs elsewhere keep their traceback."""
-    try:
-        yield
-    except KeyError as error:  # its str() is a repr
-        raise click.ClickException(str(error.args[0] if error.args else error)) from error
-    except OSError as error:
-        name = f"{error.filename}: " if error.filename else ""
-        raise click.ClickException(f"{name}{error.strerror or error}") from error
-    except (ValueError, TypeError, MemoryError) as error:
-        raise click.ClickException(str(error) or type(error).__name__) from error
-
-
-def emit(text: str) -> None:
-    """Write to standard output, and leave quietly where its reader went away."""
-    encoding = sys.stdout.encoding or "utf-8"  # a side may have any name
-    try:
-        sys.stdout.write(text.rstrip("\n").encode(encoding, "backslashreplace").decode(encoding))
-        sys.stdout.write("\n")
-        sys.stdout.flush()
-    except OSError as error:
-        # Python flushes once more as it ends and would complain then
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise click.exceptions.Exit(CLOSED_PIPE) from None
-        raise click.ClickException(f"standard output: {error.strerror}") from error
-
-
-def drawn(draw: Callable[..., None], *values: Any) -> str:
-    """What a function draws on a rich console: with style on a terminal, plain elsewhere."""
-    console = Console(width=WIDE, highlight=False, emoji=False, markup=False)
-    with console.capture() as captured:
-        draw(*values, console)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
+from .cli_adjust import adjust_value
+from .cli_compare import compare_files
+from .cli_files import READERS, is_archive, read_array, read_labels, read_targets
+from .cli_frame import (
+    BAD_DATA,
+    Commands,
+    File,
+    by_option,
+    drawn,
+    emit,
+    in_style,
+    named_or_file,
+    read_by,
+    reading_data,
+    seed_option,
+    style_option,
+)
+from .cli_sheets import TOLD, WHOLE, chosen_sheet, found_lines
+from .display import draw_demo, draw_report
+from .grouping import WEIGHTS
 
 Keys = list[str]
-
-# How to print the default metrics of a report, and chosen ones.
-FORMATS: dict[str, tuple[Callable[[Report], str], Callable[[Report, Keys], str]]] = {
-    "table": (
-        lambda measured: drawn(draw_report, measured),
-        lambda measured, keys: drawn(draw_values, measured.to_dict(keys)),
-    ),
-    "json": (Report.to_json, Report.to_json),
-    "markdown": (
-        Report.to_markdown,
-        lambda measured, keys: listed(
-            "| {} | {} |", [("key", "value"), (":---", "---:"), *measured.to_dict(keys).items()]
-        ),
-    ),
-    "csv": (
-        Report.to_csv,
-        lambda measured, keys: listed("{},{}", [("key", "value"), *measured.to_dict(keys).items()]),
-    ),
-}
-
-
-def listed(line: str, pairs: Iterable[tuple[str, object]]) -> str:
-    """One line for each pair."""
-    return "\n".join(line.format(*pair) for pair in pairs)
-
-
-def is_archive(path: Path) -> bool:
-    """Whether a file is a zip archive, as every .npz is."""
-    with path.open("rb") as file:
-        return file.read(4) == b"PK\x03\x04"
-
-
-def read_array(argument: str, path: Path) -> NDArray[Any]:
-    """A .npy file as a read-only memory map; pickles are refused."""
-    with path.open("rb") as file:
-        if file.read(6) != b"\x93NUMPY":
-            raise ValueError(f"{argument}: expected a .npy file, got {path}")
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{argument}: cannot read {path}: {error}") from error
-    return array
-
-
-@dataclass(frozen=True)
-class SavedMatrix:
-    """What `rank` looks at in a matrix of scipy.sparse."""
-
-    shape: tuple[int, ...]
-    indptr: NDArray[Any]
-    indices: NDArray[Any]
-
-    def tocsr(self) -> SavedMatrix:
-        """It is one."""
-        return self
-
-
-def read_selection(argument: str, path: Path) -> SavedMatrix | tuple[NDArray[Any], ...]:
-    """(indptr, indices) or (indptr, indices, lists), or what scipy.sparse.save_npz wrote."""
-    if not is_archive(path):
-        raise ValueError(f"{argument}: expected an .npz with indptr and indices, got {path}")
-    try:
-        # opened here: numpy leaves the file open where it is damaged
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            members = archive.files
-            wanted = ("indptr", "indices", "lists", "format", "shape")
-            arrays = {name: archive[name] for name in wanted if name in members}
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{argument}: cannot read {path}: {error}") from error
-    if "format" in arrays and (layout := arrays["format"].astype(str).item()) != "csr":
-        raise ValueError(f"{argument}: expected a scipy.sparse matrix in csr format, got {layout}")
-    if not {"indptr", "indices"} <= arrays.keys():
-        names = ", ".join(members) or "nothing"
-        raise ValueError(f"{argument}: expected members indptr and indices, got {names}")
-    if {"format", "shape"} <= arrays.keys():
-        shape = tuple(arrays["shape"].tolist())
-        return SavedMatrix(shape, arrays["indptr"], arrays["indices"])
-    return tuple(arrays[name] for name in wanted[:3] if name in arrays)
-
-
-def read_candidates(
-    argument: str, path: Path
-) -> NDArray[Any] | SavedMatrix | tuple[NDArray[Any], ...]:
-    """One index array for all tasks from a .npy, or a selection from an .npz."""
-    return read_selection(argument, path) if is_archive(path) else read_array(argument, path)
-
-
-def read_targets(argument: str, text: str) -> int | NDArray[Any]:
-    """One column for all tasks, written out, or a .npy file of columns."""
-    return int(text) if text.isdecimal() else read_array(argument, Path(text))
-
-
-READERS: dict[str, Callable[[str, Any], Any]] = {
-    "filter": read_selection,
-    "rows": read_array,
-    "candidates": read_candidates,
-}
 
 
 def split_keys(_context: click.Context, _option: click.Parameter, text: str | None) -> Keys:
@@ -278,16 +124,33 @@ def commands(context: click.Context) -> None:
     "--metrics",
     metavar="KEY,...",
     callback=split_keys,
-    help="Report only these, such as mrr,optimistic.hits@10,tail.amri.",
+    help="Report only these, such as mrr,optimistic.hits@10,tail.amri,macro.mrr.",
 )
-@click.option("--save", type=File, help="Keep the ranks in an .npz file, for any later metric.")
+@by_option
 @click.option(
-    "--format", "style", type=click.Choice(list(FORMATS)), default="table", show_default=True
+    "--weights",
+    metavar="LABEL|FILE",
+    callback=named_or_file(tuple(WEIGHTS)),
+    help="What each task counts: query, relation or target (each counts once), or .npy.",
 )
+@click.option(
+    "--interval",
+    is_flag=True,
+    help="95 % bootstrap intervals of --metrics, over tasks, or over the groups of --by.",
+)
+@seed_option
+@click.option("--audit", is_flag=True, help="Count NaN and saturated scores; say what is suspect.")
+@click.option("--save", type=File, help="Keep the ranks in an .npz file, for any later metric.")
+@style_option
 def evaluate(
     scores: Path,
     targets: str | None,
     metrics: Keys,
+    by: str | None,
+    weights: str | None,
+    interval: bool,
+    seed: int,
+    audit: bool,
     save: Path | None,
     style: str,
     **options: Any,
@@ -297,28 +160,52 @@ def evaluate(
     SCORES is a .npy file with one row for each task (see --rows), opened as a memory map, or the
     .npz of ranks that --save wrote, which takes no TARGETS. TARGETS is a .npy file with the column
     of each true candidate, or a number: one column for all.
+
+    \b
+    truerank evaluate scores.npy targets.npy --filter filter.npz --save ranks.npz
+    truerank evaluate ranks.npz --metrics mrr,amri,macro.mrr --by relation --interval
     """
+    if interval and not metrics:
+        raise click.UsageError("--interval needs --metrics, whose intervals it gives")
     with reading_data():
         saved = is_archive(scores)
         if save is not None and not save.parent.is_dir():  # a count may take long
             raise FileNotFoundError(f"--save: no folder {save.parent}")
+        groups = read_by(by)
+        masses = None if weights is None else read_labels("--weights", weights, WEIGHTS)
     if not saved:
-        check_keys(report(Ranks([0], [1], [2])), metrics)
+        check_keys(report(Ranks([0], [1], [2]), by=None if by is None else [0]), metrics)
     given = {name: value for name, value in options.items() if value is not None}
     if saved:
         ranks = reopen(scores, targets, given)
     elif targets is None:
         raise click.UsageError("Missing argument 'TARGETS'.")
     else:
-        ranks = count(scores, targets, given, save)
+        ranks = count(scores, targets, {**given, "audit": audit}, save)
     with reading_data():
-        measured = report(ranks)
+        measured = report(ranks, seed=seed, by=groups, weights=masses)
     check_keys(measured, metrics)
     if save is not None:
         with reading_data():
             ranks.save(save)
-    whole, chosen = FORMATS[style]
-    emit(chosen(measured, metrics) if metrics else whole(measured))
+    if metrics:
+        with reading_data():
+            keys = metrics if interval else []
+            bounds = {key: measured.interval(key, by=groups, seed=seed) for key in keys}
+        text = in_style(chosen_sheet(measured, metrics, bounds), style)
+    else:
+        text = drawn(draw_report, measured) if style == "table" else WHOLE[style](measured)
+    if audit:
+        lines = found_lines(measured.audit())
+        if style in TOLD:
+            text = f"{text.rstrip()}\n\n{TOLD[style](lines)}"
+        elif style == "csv":
+            sys.stderr.write("".join(f"{line}\n" for line in lines))
+    emit(text)
+
+
+commands.add_command(compare_files)
+commands.add_command(adjust_value)
 
 
 @commands.command()

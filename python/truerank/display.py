@@ -1,16 +1,22 @@
-"""What the command line draws: the tables of a report and of the demonstration."""
+"""What the command line draws on a terminal: lines and tables, and the demonstration."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from .demo import KINDS, METRICS, Demo
-from .reporting import DEFAULT_KINDS, DEFAULT_METRICS, Report
+from .grids import Grid
+from .rendering import grids, told
+from .reporting import Report
+
+if TYPE_CHECKING:
+    from .cli_sheets import Sheet
 
 
 def grid(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -43,7 +49,7 @@ def grid(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]
 
 
 def draw_report(report: Report, console: Console) -> None:
-    """Print the default metrics by kind of rank, one table for each side.
+    """Print the default metrics by kind of rank, one table for each side, then the groups.
 
     Parameters
     ----------
@@ -57,37 +63,60 @@ def draw_report(report: Report, console: Console) -> None:
     >>> import truerank as tr
     >>> draw_report(tr.report(tr.Ranks([0, 3], [1, 1], [9, 9])), Console())  # doctest: +SKIP
     """
-    # what comes before its tables: tasks, protocol, ties
-    console.print(report.to_markdown(sides=[]), end="")
-    for side in report.sides:
-        console.print()
-        # by kind, which ranks the tasks of a side once
-        columns = [[report[f"{side}.{k}.{m}"] for m in DEFAULT_METRICS] for k in DEFAULT_KINDS]
-        rows = [
-            [metric, *(f"{value:.6f}" for value in values)]
-            for metric, *values in zip(DEFAULT_METRICS, *columns, strict=True)
-        ]
-        console.print(grid(console, [side, *DEFAULT_KINDS], rows))
+    draw_grids(told(report), grids(report, *report._printed(None, None, None), 6), console)
 
 
-def draw_values(values: Mapping[str, float], console: Console) -> None:
-    """Print the values of some keys.
+def draw_sheet(sheet: Sheet, console: Console) -> None:
+    """Print what a command found: lines, then tables with six digits after the point.
 
     Parameters
     ----------
-    values
-        Value by key.
+    sheet
+        What was found.
     console
-        Where they go.
+        Where it goes.
 
     Examples
     --------
-    >>> draw_values({"mr": 4.5}, Console(width=40))
+    >>> import truerank as tr
+    >>> from truerank.cli_sheets import chosen_sheet
+    >>> found = chosen_sheet(tr.report(tr.Ranks([0, 7], [1, 1], 10)), ["mr"], {})
+    >>> draw_sheet(found, Console(width=40))
     key     value
     mr   4.500000
     """
-    rows = [[key, f"{value:.6f}"] for key, value in values.items()]
-    console.print(grid(console, ["key", "value"], rows))
+    draw_grids(sheet.told, sheet.grids("{:.6f}".format), console)
+
+
+def draw_grids(lines: Sequence[str], tables: Iterable[Grid], console: Console) -> None:
+    """Print lines, and tables with an empty line before each but the first thing.
+
+    Parameters
+    ----------
+    lines
+        What comes first.
+    tables
+        What follows.
+    console
+        Where it goes.
+
+    Examples
+    --------
+    >>> from truerank.grids import Grid
+    >>> draw_grids(["two tasks"], [Grid(["metric", "value"], [["mr", "4.5"]])], Console(width=40))
+    two tasks
+    <BLANKLINE>
+    metric  value
+    mr        4.5
+    """
+    for line in lines:
+        console.print(line)
+    begun = bool(lines)
+    for table in tables:
+        if begun:
+            console.print()
+        console.print(grid(console, table.columns, table.rows))
+        begun = True
 
 
 def draw_demo(demo: Demo, console: Console) -> None:

@@ -1,0 +1,62 @@
+"""The four published models of Kinships, ranked again: filtered, head and tail of each test triple.
+
+What the studies that need real ranks share; it is imported, not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import truerank as tr
+
+Array = NDArray[Any]
+
+MODELS = ("complex", "rotate", "transe", "tucker")
+SIDES = {"head": (2, 0), "tail": (0, 2)}  # the column that is given, the one that is asked for
+
+SCORES: dict[str, Callable[[Array, Array], Array]] = {
+    "dot": lambda queries, entities: queries @ entities.T,
+    "l1": lambda queries, entities: -np.stack([np.abs(q - entities).sum(1) for q in queries]),
+    "l2": lambda queries, entities: (
+        -np.stack([np.sqrt(((q - entities) ** 2).sum(1)) for q in queries])
+    ),
+}
+
+
+def rank_model(folder: Path, model: str) -> tr.Ranks:
+    """Rank head and tail of every test triple, all other known answers left out.
+
+    Parameters
+    ----------
+    folder
+        Holds triples.npz and the arrays of each model.
+    model
+        One of MODELS.
+
+    Returns
+    -------
+    Ranks
+        With sides, relations (as groups) and the split in their protocol.
+    """
+    with np.load(folder / "triples.npz") as triples, np.load(folder / f"{model}.npz") as arrays:
+        test = triples["test"].astype(np.int64)
+        known = np.concatenate([triples[split] for split in ("train", "valid", "test")])
+        score = SCORES[str(arrays["similarity"])]
+        parts = []
+        for side, (given, asked) in SIDES.items():
+            answers: dict[tuple[int, int], list[int]] = {}
+            for triple in known.tolist():
+                answers.setdefault((triple[given], triple[1]), []).append(triple[asked])
+            ranks = tr.rank(
+                score(arrays[f"queries_{side}"], arrays["entities"]),
+                test[:, asked],
+                filter=[answers[query] for query in map(tuple, test[:, [given, 1]].tolist())],
+            )
+            parts.append(ranks.with_labels(side=side, group=test[:, 1]))
+    together = tr.concatenate(parts)
+    return together.with_protocol(filter=("train", "valid", "test"), split="test")

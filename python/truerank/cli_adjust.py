@@ -1,0 +1,73 @@
+"""`truerank adjust`: a published number, without its model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from .cli_files import read_targets
+from .cli_frame import emit, in_style, reading_data, style_option
+from .cli_sheets import adjusted_sheet
+from .published import SIDES, SPLITS, adjust, candidate_counts, data_set
+
+
+@click.command("adjust")
+@click.argument("metric")
+@click.argument("value", type=float)
+@click.option("--candidates", metavar="N|FILE", help="Of every task; or .npy, one for each task.")
+@click.option("--tasks", type=click.IntRange(min=1), help="Head and tail of a triple are two.")
+@click.option("--dataset", metavar="NAME", help="In place of both: wn18rr, fb15k237, ...")
+@click.option("--split", type=click.Choice(SPLITS), help="Of the data set: test, if not given.")
+@click.option("--side", type=click.Choice(SIDES), help="What was predicted: both, if not given.")
+@click.option("--filtered", is_flag=True, help="Known answers are no candidates.")
+@style_option
+def adjust_value(
+    metric: str,
+    value: float,
+    candidates: str | None,
+    dataset: str | None,
+    style: str,
+    **options: Any,
+) -> None:
+    """Adjust a published number for chance, without its model.
+
+    METRIC is mr, mrr, hits@10 or another one; VALUE the published number, no percentage.
+
+    \b
+    truerank adjust mr 7000 --candidates 40943 --tasks 6268
+    truerank adjust mrr 0.46 --dataset wn18rr --filtered --format json
+    """
+    given = {name: option for name, option in options.items() if option}
+    counts: Any = candidates
+    if candidates is not None:
+        with reading_data():
+            counts = read_targets("--candidates", candidates)
+    try:
+        found = adjust(metric, value, candidates=counts, dataset=dataset, **given)
+    except (KeyError, TypeError, ValueError) as error:  # all of it stands on the command line
+        raise click.UsageError(str(error.args[0])) from error
+    about = {} if dataset is None else told_of(dataset, **given)
+    emit(in_style(adjusted_sheet(found, about), style))
+
+
+def told_of(
+    dataset: str, split: str = "test", side: str = "both", filtered: bool = False
+) -> dict[str, Any]:
+    """What belongs beside a number that a data set filled the candidates in for."""
+    facts = data_set(dataset)
+    values, multiplicities = candidate_counts(dataset, split=split, side=side, filtered=filtered)
+    low, high = int(values.min()), int(values.max())
+    mean = float(np.average(values, weights=multiplicities))
+    spread = f"{low:,}" if low == high else f"{low:,} to {high:,} ({mean:,.2f} on average)"
+    sides = "head and tail" if side == "both" else side
+    how = "filtered" if filtered else "unfiltered"
+    return {
+        "told": f"{facts['name']}, {split}, {sides}, {how}: {spread} candidates.",
+        "note": facts.get("note"),
+        "dataset": facts["name"],
+        "split": split,
+        "side": side,
+        "filtered": filtered,
+    }

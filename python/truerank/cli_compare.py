@@ -1,0 +1,93 @@
+"""`truerank compare`: saved ranks of several models, pair by pair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from . import load
+from .cli_frame import (
+    File,
+    by_option,
+    emit,
+    in_style,
+    read_by,
+    reading_data,
+    seed_option,
+    style_option,
+)
+from .cli_sheets import comparison_sheet
+from .comparison import METHODS, compare
+from .metrics import parse
+
+
+@click.command("compare")
+@click.argument("ranks", type=File, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
+@click.option("--metric", default="mrr", show_default=True, help="Any key, such as tail.hits@10.")
+@click.option(
+    "--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, help="Of p."
+)
+@by_option
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Of the interval of the difference.",
+)
+@click.option(
+    "--resamples", type=click.IntRange(min=1), default=10_000, show_default=True, help="Drawn."
+)
+@seed_option
+@click.option("--allow-unlike", is_flag=True, help="Compare in spite of unlike protocols or ids.")
+@style_option
+def compare_files(
+    ranks: tuple[Path, ...],
+    metric: str,
+    method: str,
+    by: str | None,
+    level: float,
+    resamples: int,
+    seed: int,
+    allow_unlike: bool,
+    style: str,
+) -> None:
+    """Compare models over the same tasks: difference, interval, p-value, wins and losses.
+
+    Each file holds the ranks of one model, which `truerank evaluate --save` wrote. With more than
+    two models all pairs are compared, and p-values corrected by Holm's rule as well.
+
+    \b
+    truerank compare transe.npz rotate.npz --metric mrr
+    truerank compare a.npz b.npz c.npz --metric hits@10 --by query --format markdown
+    """
+    if len(ranks) < 2:
+        raise click.UsageError("expected the saved ranks of at least two models")
+    try:
+        key = parse(metric)
+    except KeyError as error:
+        raise click.BadParameter(str(error.args[0]), param_hint="'--metric'") from error
+    with reading_data():
+        names = model_names(ranks)
+        models = {name: load(path) for name, path in zip(names, ranks, strict=True)}
+        pairs = compare(
+            models,
+            metric=key,
+            method=method,
+            by=read_by(by),
+            level=level,
+            resamples=resamples,
+            seed=seed,
+            allow_unlike=allow_unlike,
+        )
+    emit(in_style(comparison_sheet(pairs), style))
+
+
+def model_names(paths: tuple[Path, ...]) -> list[str]:
+    """File names without their ending; whole paths where two would be the same."""
+    stems = [path.stem for path in paths]
+    names = stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
+    if len(set(names)) < len(names):
+        raise ValueError("expected unlike files, got one of them twice")
+    return names

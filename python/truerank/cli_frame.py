@@ -1,0 +1,126 @@
+"""The frame of the command line: exit codes, errors of one line, output, shared options."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+from rich.console import Console
+
+from .cli_files import read_labels
+from .cli_sheets import FORMATS, Sheet
+from .display import draw_sheet
+from .grouping import NAMED
+
+BAD_DATA, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # the last two as shells name SIGINT and SIGPIPE
+WIDE = 1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
+
+File = click.Path(path_type=Path)
+
+
+class Commands(click.Group):
+    """A group that ends with our exit codes and says what is wrong in one line."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run a command and exit."""
+        kwargs["standalone_mode"] = False
+        try:
+            code = super().main(*args, **kwargs)
+        except click.UsageError as error:
+            program = error.ctx.command_path if error.ctx else "truerank"
+            message = error.format_message().rstrip(".")
+            code = complain(f"{message} (see {program} --help)", error.exit_code)
+        except click.ClickException as error:
+            code = complain(error.format_message(), error.exit_code)
+        except click.Abort:
+            code = INTERRUPTED
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def complain(message: str, code: int) -> int:
+    """Write one line to standard error and give back the code to exit with."""
+    sys.stderr.write(f"Error: {' '.join(message.split())}\n")
+    return code
+
+
+@contextmanager
+def reading_data() -> Iterator[None]:
+    """Turn what bad data raises into an error for the user; bugs elsewhere keep their traceback."""
+    try:
+        yield
+    except KeyError as error:  # its str() is a repr
+        raise click.ClickException(str(error.args[0] if error.args else error)) from error
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        raise click.ClickException(f"{name}{error.strerror or error}") from error
+    except (ValueError, TypeError, MemoryError) as error:
+        raise click.ClickException(str(error) or type(error).__name__) from error
+
+
+def emit(text: str) -> None:
+    """Write to standard output, and leave quietly where its reader went away."""
+    encoding = sys.stdout.encoding or "utf-8"  # a side may have any name
+    try:
+        sys.stdout.write(text.rstrip("\n").encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+    except OSError as error:
+        # Python flushes once more as it ends and would complain then
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise click.exceptions.Exit(CLOSED_PIPE) from None
+        raise click.ClickException(f"standard output: {error.strerror}") from error
+
+
+def drawn(draw: Callable[..., None], *values: Any) -> str:
+    """What a function draws on a rich console: with style on a terminal, plain elsewhere."""
+    console = Console(width=WIDE, highlight=False, emoji=False, markup=False)
+    with console.capture() as captured:
+        draw(*values, console)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def in_style(sheet: Sheet, style: str) -> str:
+    """A sheet in a format."""
+    return drawn(draw_sheet, sheet) if style == "table" else FORMATS[style](sheet)
+
+
+# -- options ---------------------------------------------------------------------------------------
+
+STYLES = ("table", *FORMATS)
+style_option = click.option(
+    "--format", "style", type=click.Choice(STYLES), default="table", show_default=True
+)
+
+
+def named_or_file(names: tuple[str, ...]) -> Callable[..., str | None]:
+    """A check that a text is one of some names, or may be a file."""
+
+    def check(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+        if text is not None and text not in names and Path(text).suffix != ".npy":
+            raise click.BadParameter(f"expected {', '.join(names)} or a .npy file, got {text!r}")
+        return text
+
+    return check
+
+
+by_option = click.option(
+    "--by",
+    metavar="LABEL|FILE",
+    callback=named_or_file(tuple(NAMED)),
+    help="Groups of tasks: a label that the ranks carry (side, relation, query, target), or .npy "
+    "of a label for each task.",
+)
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all that is drawn."
+)
+
+
+def read_by(by: str | None) -> Any:
+    """Labels as `report` and `compare` take them."""
+    return None if by is None else read_labels("--by", by, NAMED)

@@ -1,0 +1,222 @@
+"""What the command line prints, in every format: lines, tables, CSV and JSON from one sheet."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .grids import Grid, html_paragraphs, html_table, latex, latex_comment, markdown, number
+from .rendering import csv_text, label_text
+
+if TYPE_CHECKING:
+    from .comparison import Comparison
+    from .intervals import Interval
+    from .published import Adjusted
+    from .reporting import Report
+    from .validity import Finding
+
+Write = Callable[[float], str]
+PAIRING_NOTE = "paired by position only"  # the line above the table says so
+GROUPS_SHOWN = 20  # rows of a printed table; CSV and JSON hold all
+
+
+class Sheet(NamedTuple):
+    """A result before it has a format.
+
+    Attributes
+    ----------
+    told : sequence of str
+        Lines that come before the tables.
+    grids : callable
+        Gives the tables, with numbers written as it is told to.
+    columns, records : sequences
+        The heading and the rows of the CSV.
+    content : object
+        What the JSON holds; nan becomes null.
+    """
+
+    told: Sequence[str]
+    grids: Callable[[Write], list[Grid]]
+    columns: Sequence[str]
+    records: Sequence[Sequence[object]]
+    content: Any
+
+
+# -- formats ---------------------------------------------------------------------------------------
+
+
+def as_markdown(sheet: Sheet) -> str:
+    """Lines and pipe tables, numbers in all their digits."""
+    parts = ["\n".join(sheet.told), *map(markdown, sheet.grids(repr))]
+    return "\n\n".join(filter(None, parts))
+
+
+def as_latex(sheet: Sheet) -> str:
+    """Comments and tabulars of the package booktabs."""
+    tables = map(latex, sheet.grids(lambda value: number(value, 4)))
+    return latex_comment(sheet.told) + "\n\n".join(tables)
+
+
+def as_html(sheet: Sheet) -> str:
+    """Paragraphs and tables."""
+    tables = map(html_table, sheet.grids(lambda value: number(value, 6)))
+    return html_paragraphs(sheet.told) + "\n".join(tables)
+
+
+def as_csv(sheet: Sheet) -> str:
+    """One table with a heading, numbers in all their digits."""
+    return csv_text(list(sheet.columns), map(tuple, sheet.records))
+
+
+def as_json(sheet: Sheet) -> str:
+    """JSON in several lines."""
+    return json.dumps(plain(sheet.content), indent=2, allow_nan=False)
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold: nan and infinities become null, tuples lists."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+FORMATS: dict[str, Callable[[Sheet], str]] = {
+    "json": as_json,
+    "markdown": as_markdown,
+    "csv": as_csv,
+    "latex": as_latex,
+    "html": as_html,
+}
+
+
+# -- sheets ----------------------------------------------------------------------------------------
+
+
+def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
+    """A published number, adjusted; `about` says of which data set, if of one."""
+    told = [line for name in ("told", "note") if (line := about.pop(name, None))]
+    deviation = math.sqrt(found.variance)
+
+    def grids(write: Write) -> list[Grid]:
+        rows = {
+            "published": found.value,
+            "expected by chance": found.expectation,
+            "standard deviation": deviation,
+            "ratio (1 is chance)": found.ratio,
+            "index (0 is chance, 1 perfect)": found.index,
+            "z (in standard deviations)": found.z,
+            "normal probability": found.probability,
+        }
+        heading = [found.metric, f"{found.tasks:,} tasks"]
+        return [Grid(heading, [[name, write(value)] for name, value in rows.items()])]
+
+    fields = {**about, **found._asdict()}
+    return Sheet(told, grids, list(fields), [list(fields.values())], fields)
+
+
+def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
+    """Compared models, a line for each pair."""
+    first, several = pairs[0], len(pairs) > 1
+    tasks = first.wins + first.ties + first.losses
+    units = "" if first.units == tasks else f" in {first.units:,} groups"
+    told = [
+        f"{first.metric}, {first.method}: {tasks:,} tasks{units}, paired by {first.pairing}; "
+        f"{first.resamples:,} resamples, seed {first.seed}.",
+        *dict.fromkeys(note for pair in pairs for note in pair.notes if note != PAIRING_NOTE),
+    ]
+
+    def grids(write: Write) -> list[Grid]:
+        bounds = f"{100 * first.level:g} % interval"
+        holm = ["p (Holm)"] if several else []
+        columns = ["a - b", "a", "b", "difference", bounds, "p", *holm, "wins / ties / losses"]
+        rows = []
+        for pair in pairs:
+            values = map(write, (pair.value_a, pair.value_b, pair.difference))
+            corrected = [] if pair.p_holm is None or not several else [f"{pair.p_holm:.3g}"]
+            rows.append(
+                [
+                    f"{pair.name_a} - {pair.name_b}",
+                    *values,
+                    f"{write(pair.low)} to {write(pair.high)}",
+                    f"{pair.p_value:.3g}",
+                    *corrected,
+                    f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
+                ]
+            )
+        return [Grid(columns, rows)]
+
+    fields = [pair.to_dict() for pair in pairs]
+    columns = [name for name in fields[0] if name != "notes"]
+    records = [[row[name] for name in columns] for row in fields]
+    return Sheet(told, grids, columns, records, {"comparisons": fields})
+
+
+def chosen_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, Interval]) -> Sheet:
+    """Chosen keys, each with its interval if there are any, and by group if there are groups."""
+    values: dict[str, float] = measured.to_dict(keys)
+    bounds = ["low", "high"] if intervals else []
+
+    def line(key: str) -> list[float]:
+        found = [(one.low, one.high) for one in [intervals.get(key)] if one is not None]
+        return [values[key], *(bound for pair in found for bound in pair)]
+
+    within = [key for key in keys if measured.by is not None and not key.startswith("macro.")]
+    by_group = {key: measured.group_values(key) for key in within}
+    tasks = measured.group_tasks(measured.sides[0]) if within else {}
+    labels = sorted(tasks, key=lambda label: -tasks[label])
+
+    def grids(write: Write) -> list[Grid]:
+        rows = [[key, *map(write, line(key))] for key in keys]
+        tables = [Grid(["key", "value", *bounds], rows)]
+        if within:
+            shown = labels[:GROUPS_SHOWN]
+            rows = [
+                [label_text(g), f"{tasks[g]:,}", *(write(by_group[key][g]) for key in within)]
+                for g in shown
+            ]
+            if len(labels) > len(shown):
+                rest = sum(tasks[label] for label in labels[len(shown) :])
+                more = f"{len(labels) - len(shown):,} more"
+                rows.append([more, f"{rest:,}", *[""] * len(within)])
+            tables.append(Grid([f"by {measured.by}", "tasks", *within], rows))
+        return tables
+
+    group = ["group"] if within else []
+    columns = [*group, "key", "value", *bounds]
+    records: list[list[object]] = [[*[""] * len(group), key, *line(key)] for key in keys]
+    blank = [""] * len(bounds)
+    records += [
+        [label_text(label), key, by_group[key][label], *blank] for label in labels for key in within
+    ]
+    stored = json.loads(measured.to_json(keys))
+    if intervals:
+        stored["intervals"] = {key: found._asdict() for key, found in intervals.items()}
+    return Sheet([], grids, columns, records, stored)
+
+
+# -- the whole report ------------------------------------------------------------------------------
+
+WHOLE: dict[str, Callable[[Report], str]] = {
+    "json": lambda measured: measured.to_json(),
+    "markdown": lambda measured: measured.to_markdown(),
+    "csv": lambda measured: measured.to_csv(),
+    "latex": lambda measured: measured.to_latex(),
+    "html": lambda measured: measured._repr_html_(),
+}
+
+# How findings are told; JSON holds them anyway, a CSV cannot.
+TOLD: dict[str, Callable[[Iterable[str]], str]] = {
+    "table": lambda lines: "\n".join(lines),
+    "markdown": lambda lines: "\n".join(f"- {line}" for line in lines),
+    "latex": latex_comment,
+    "html": html_paragraphs,
+}
+
+
+def found_lines(findings: Sequence[Finding]) -> list[str]:
+    """The findings, one to a line, or that there are none."""
+    return [*map(str, findings)] or ["Nothing was found that makes these numbers suspect."]
