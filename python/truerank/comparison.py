@@ -1,0 +1,513 @@
+"""Two models over the same tasks: the difference of a metric, its interval and its p-value."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import numpy as np
+
+from .functionals import of_swaps
+from .grouping import group_codes
+from .intervals import checked_count, checked_level
+from .metrics import METRICS, Key, parse
+from .metrics.base import arithmetic, transformed
+from .pairing import BY_POSITION, alike, paired_by
+from .ranks import Ranks
+from .resampling import draws, exhaustible, flips, normal_share, percentile_bounds, rounding
+from .units import Units, mean_over, units_of
+
+if TYPE_CHECKING:
+    from .arrays import FloatArray
+    from .functionals import Functional
+    from .labels import LabelsLike
+
+METHODS = ("permutation", "bootstrap", "wilcoxon")
+
+
+class Comparison(NamedTuple):
+    """The difference of a metric between two models, a minus b.
+
+    Attributes
+    ----------
+    metric : str
+        The key.
+    value_a, value_b, difference : float
+    low, high : float
+        The percentile bootstrap interval of the difference, under every method.
+    level : float
+    p_value : float
+        Two-sided.
+    wins, ties, losses : int
+        Tasks in which a is better than b, as good, worse.
+    method : str
+    units : int
+        The tasks or groups that were swapped or resampled.
+    resamples, seed : int
+    pairing : str
+        How the tasks were matched: "query and target ids", "query ids", "target ids", "position".
+    notes : tuple of str
+        What to know before believing it.
+    name_a, name_b : str
+    p_holm : float or None
+        The p-value among several comparisons, by Holm's step-down rule.
+    """
+
+    metric: str
+    value_a: float
+    value_b: float
+    difference: float
+    low: float
+    high: float
+    level: float
+    p_value: float
+    wins: int
+    ties: int
+    losses: int
+    method: str
+    units: int
+    resamples: int
+    seed: int
+    pairing: str
+    notes: tuple[str, ...] = ()
+    name_a: str = "a"
+    name_b: str = "b"
+    p_holm: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields by name.
+
+        Examples
+        --------
+        >>> ranks = Ranks([0, 3], [1, 1], 10)
+        >>> compare(ranks, ranks).to_dict()["difference"]
+        0.0
+        """
+        return {**self._asdict(), "notes": list(self.notes)}
+
+    def __str__(self) -> str:
+        shown = f"{self.difference:+.6g} [{self.low:+.6g}, {self.high:+.6g}]"
+        p = f"p {self.p_value:.3g}"
+        if self.p_holm is not None:
+            p += f" (Holm {self.p_holm:.3g})"
+        lines = [
+            f"{self.metric}: {self.name_a} {self.value_a:.6g}, {self.name_b} {self.value_b:.6g}; "
+            f"difference {shown} ({100 * self.level:g} %), {p} ({self.method}, {self.units:,} "
+            f"units); {self.wins:,} wins, {self.ties:,} ties, {self.losses:,} losses",
+            *self.notes,
+        ]
+        return "\n".join(lines)
+
+
+class Comparisons(Sequence[Comparison]):
+    """All pairs of several models; p-values are adjusted by Holm's rule too.
+
+    Examples
+    --------
+    >>> a, b = Ranks([0, 1, 0], [1, 1, 1], 10), Ranks([3, 1, 2], [1, 1, 1], 10)
+    >>> [pair.p_value for pair in compare({"a": a, "b": b})]
+    [0.5]
+    """
+
+    def __init__(self, pairs: Sequence[Comparison]) -> None:
+        self._pairs = tuple(pairs)
+
+    @overload
+    def __getitem__(self, index: int) -> Comparison: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Comparison]: ...
+
+    def __getitem__(self, index: int | slice) -> Comparison | Sequence[Comparison]:
+        return self._pairs[index]
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __repr__(self) -> str:
+        return f"Comparisons({len(self)} pairs of {self._pairs[0].metric})"
+
+    def __str__(self) -> str:
+        return self.to_markdown()
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """The comparisons by "a against b"."""
+        return {f"{pair.name_a} against {pair.name_b}": pair.to_dict() for pair in self._pairs}
+
+    def to_markdown(self, *, digits: int = 4) -> str:
+        """A Markdown table, one line for each pair, and the notes below.
+
+        Parameters
+        ----------
+        digits : int
+            Significant digits.
+        """
+        first = self._pairs[0]
+        bounds = f"{100 * first.level:g} % interval"
+        header = ["a", "b", f"{first.metric} of a", "of b", "difference", bounds]
+        header += ["p", "p (Holm)", "wins / ties / losses"]
+        lines = [_row(header), _row([":---", ":---", *["---:"] * 7])]
+        for pair in self._pairs:
+            values = (pair.value_a, pair.value_b, pair.difference)
+            holm = math.nan if pair.p_holm is None else pair.p_holm
+            lines.append(
+                _row(
+                    [
+                        pair.name_a.replace("|", "\\|"),
+                        pair.name_b.replace("|", "\\|"),
+                        *(f"{value:.{digits}g}" for value in values),
+                        f"{pair.low:.{digits}g} to {pair.high:.{digits}g}",
+                        f"{pair.p_value:.3g}",
+                        f"{holm:.3g}",
+                        f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
+                    ]
+                )
+            )
+        notes = dict.fromkeys(note for pair in self._pairs for note in pair.notes)
+        lines += ["", f"{first.method}, {first.units:,} units, {first.resamples:,} resamples."]
+        return "\n".join([*lines, *(f"- {note}" for note in notes)]) + "\n"
+
+
+@overload
+def compare(
+    a: Ranks,
+    b: Ranks,
+    *,
+    metric: str | Key = "mrr",
+    method: str = "permutation",
+    by: LabelsLike | None = None,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    draw_seed: int = 0,
+    allow_unlike: bool = False,
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    a: Mapping[str, Ranks],
+    b: None = None,
+    *,
+    metric: str | Key = "mrr",
+    method: str = "permutation",
+    by: LabelsLike | None = None,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    draw_seed: int = 0,
+    allow_unlike: bool = False,
+) -> Comparisons: ...
+
+
+def compare(
+    a: Ranks | Mapping[str, Ranks],
+    b: Ranks | None = None,
+    *,
+    metric: str | Key = "mrr",
+    method: str = "permutation",
+    by: LabelsLike | None = None,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    draw_seed: int = 0,
+    allow_unlike: bool = False,
+) -> Comparison | Comparisons:
+    """Compare a metric of two models over the same tasks, pair by pair.
+
+    Parameters
+    ----------
+    a : Ranks, or mapping of str to Ranks
+        A mapping compares all pairs of its Ranks, with Holm's correction of the p-values.
+    b : Ranks
+        Of the same tasks in the same order. Not given with a mapping.
+    metric : str or Key
+        Any key of a report: side, kind, adjustment; `macro.X` with `by`. Tasks count by the weights
+        of the Ranks, which must agree.
+    method : {"permutation", "bootstrap", "wilcoxon"}
+        What the p-value, two-sided, is of:
+
+        - "permutation": the difference, were the models' ranks swapped at random in each unit; all
+          2**units ways where these are no more than `resamples`, else (1 + those at least as far)
+          / (1 + resamples). Any metric is computed again from the swapped ranks.
+        - "bootstrap": twice the smaller share of resampled differences on one side of 0 (0
+          included, (1 + number) / (1 + resamples)), which the interval agrees with.
+        - "wilcoxon": the signed-rank test on the units' differences of f(r) (1/r for mrr, log r for
+          gmr, r where the metric is no mean, so for the median), units without a difference left
+          out, by the normal approximation with correction for ties. It asks another question than
+          the metric: whether differences lie about 0, whatever their size.
+    by : str or labels, optional
+        The units are whole groups of tasks, as in `interval`: "query", "relation", labels of a.
+    level : float
+        Of the interval: percentiles of the bootstrapped difference, under every method.
+    resamples, seed : int
+        As in `interval`.
+    draw_seed : int
+        Of the kind "random".
+    allow_unlike : bool
+        Compare ranks of unlike protocols, candidates and ids all the same, by position; a note says
+        what differs. The numbers of tasks and the weights must agree in any case.
+
+    Returns
+    -------
+    Comparison or Comparisons
+
+    Raises
+    ------
+    ValueError
+        If the numbers of tasks, weights, candidates, comparable fields of the protocols, or (where
+        both have them) sides, query or target ids differ: all differences are listed. For an
+        unknown method; for "wilcoxon" with unequal weights, where it has no meaning, unless `by`
+        is given.
+    KeyError
+        For an unknown key.
+    TypeError
+        For anything but Ranks.
+
+    Notes
+    -----
+    Under the null hypothesis of the permutation test the two models are exchangeable in each unit.
+    For an adjusted key a resample's own tasks are what chance is computed from, as in `interval`.
+
+    E. W. Noreen: Computer-Intensive Methods for Testing Hypotheses (1989). S. Holm: A Simple
+    Sequentially Rejective Multiple Test Procedure. Scandinavian Journal of Statistics 6 (1979).
+
+    Examples
+    --------
+    >>> a = Ranks([0, 1, 0, 2, 0, 0], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
+    >>> b = Ranks([3, 1, 2, 4, 1, 2], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
+    >>> found = compare(a, b, metric="mr")
+    >>> round(found.difference, 4), found.p_value, found.wins, found.ties, found.losses
+    (-1.6667, 0.0625, 5, 1, 0)
+    """
+    if method not in METHODS:
+        raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
+    options = _Options(
+        metric if isinstance(metric, Key) else parse(metric),
+        method,
+        by,
+        checked_level(level),
+        checked_count("resamples", resamples, 1),
+        checked_count("seed", seed),
+        checked_count("draw_seed", draw_seed),
+        allow_unlike,
+    )
+    if not isinstance(a, Mapping):
+        return _compared(a, b, options, ("a", "b"))
+    if b is not None:
+        raise TypeError("b: expected nothing beside a mapping of Ranks")
+    if len(a) < 2:
+        raise ValueError(f"a: expected at least two Ranks to compare, got {len(a)}")
+    pairs = [
+        _compared(a[first], a[second], options, (first, second))
+        for first, second in itertools.combinations(a, 2)
+    ]
+    corrected = holm([pair.p_value for pair in pairs])
+    return Comparisons([pair._replace(p_holm=p) for pair, p in zip(pairs, corrected, strict=True)])
+
+
+class _Options(NamedTuple):
+    key: Key
+    method: str
+    by: LabelsLike | None
+    level: float
+    resamples: int
+    seed: int
+    draw_seed: int
+    allow_unlike: bool
+
+
+def _compared(a: Any, b: Any, options: _Options, names: tuple[str, str]) -> Comparison:
+    for name, ranks in zip(names, (a, b), strict=True):
+        if not isinstance(ranks, Ranks):
+            raise TypeError(f"{name}: expected Ranks, got {type(ranks).__name__}")
+    a, notes = alike(a, b, options.allow_unlike)
+    pairing = paired_by(a, b)
+    if pairing == BY_POSITION:
+        notes = (*notes, "paired by position only")
+    by = None if options.by is None else group_codes(a, options.by)[0]
+    b = b.with_labels(side=a.side).with_weights(a.weights)
+    one, two = (units_of(x, options.key, by=by, draw_seed=options.draw_seed) for x in (a, b))
+    value_a, value_b = one.value(), two.value()
+    low, high, p, units = math.nan, math.nan, math.nan, one.number
+    if one.number:
+        low, high, p, units = _tested(one, two, value_a - value_b, options)
+    wins, ties, losses = _tally(one, two)
+    return Comparison(
+        metric=str(options.key),
+        value_a=value_a,
+        value_b=value_b,
+        difference=value_a - value_b,
+        low=low,
+        high=high,
+        level=options.level,
+        p_value=p,
+        wins=wins,
+        ties=ties,
+        losses=losses,
+        method=options.method,
+        units=units,
+        resamples=options.resamples,
+        seed=options.seed,
+        pairing=pairing,
+        notes=notes,
+        name_a=names[0],
+        name_b=names[1],
+    )
+
+
+def _tested(
+    one: Units, two: Units, difference: float, options: _Options
+) -> tuple[float, float, float, int]:
+    """The bounds of the difference, the p-value, and the number of units."""
+    if one.key.macro:
+        within = np.stack([one.within(), two.within()])
+        within = within[:, ~np.isnan(within).any(axis=0)]
+        first, second = map(mean_over, within)
+    else:
+        first, second = one.functional(), two.functional()
+    units = first.units
+    if math.isnan(difference) or not units:
+        return math.nan, math.nan, math.nan, units
+    slack = rounding(difference) + rounding(float(first.of_counts(np.ones((1, units), int))[0]))
+    resampled = np.concatenate(
+        [
+            first.of_counts(counts) - second.of_counts(counts)
+            for counts in draws(units, options.resamples, options.seed)
+        ]
+    )
+    low, high = (math.nan, math.nan)
+    if units > 1:
+        low, high = percentile_bounds(resampled, options.level)
+    if options.method == "bootstrap":
+        p = _share_beyond_zero(resampled, slack) if units > 1 else math.nan
+    elif options.method == "wilcoxon":
+        p = signed_rank(*_differences(one, two))
+    else:
+        both = mean_over(within.ravel()) if one.key.macro else one.functional_with(two)
+        p = _permuted(both, units, slack, options)
+    return low, high, p, units
+
+
+def _permuted(both: Functional, units: int, slack: float, options: _Options) -> float:
+    """The share of swaps that part the models at least as far as they are."""
+    first, second = of_swaps(both, np.zeros((1, units), dtype=np.int8))
+    apart = abs(float(first[0] - second[0])) - slack
+    beyond = ways = 0
+    for swaps in flips(units, options.resamples, options.seed):
+        first, second = of_swaps(both, swaps)
+        beyond += int(np.count_nonzero(~(np.abs(first - second) < apart)))
+        ways += len(swaps)
+    if exhaustible(units, options.resamples):  # the way things are is one of them
+        return beyond / ways
+    return (1 + beyond) / (1 + ways)
+
+
+def _share_beyond_zero(resampled: FloatArray, slack: float) -> float:
+    held = resampled[~np.isnan(resampled)]
+    smaller = min(int((held <= slack).sum()), int((held >= -slack).sum()))
+    return min(1.0, 2 * (1 + smaller) / (1 + len(held)))
+
+
+def signed_rank(differences: FloatArray, slack: float = 0.0) -> float:
+    """Wilcoxon's signed-rank test: the two-sided p-value by the normal approximation.
+
+    Differences of 0 are left out, equal ones share their mean rank, and the variance is corrected
+    for them: n (n + 1) (2 n + 1) / 24 - sum (t^3 - t) / 48 over groups of t equal ones. 1 where all
+    differences are 0.
+
+    Parameters
+    ----------
+    differences : ndarray of float64, shape (n,)
+    slack : float
+        How far rounding may part what is equal.
+
+    Notes
+    -----
+    F. Wilcoxon: Individual Comparisons by Ranking Methods. Biometrics Bulletin 1 (1945).
+
+    Examples
+    --------
+    >>> round(signed_rank(np.array([1.0, 2.0, 3.0, -4.0, 5.0])), 4)
+    0.3452
+    """
+    held = differences[np.abs(differences) > slack]
+    n = len(held)
+    if not n:
+        return 1.0
+    held = held[np.argsort(np.abs(held), kind="stable")]
+    starts = np.flatnonzero(np.diff(np.abs(held), prepend=-math.inf) > slack)
+    sizes = np.diff(starts, append=n)
+    ranks = np.repeat(starts + (sizes + 1) / 2, sizes)
+    t = sizes.astype(np.float64)
+    variance = n * (n + 1) * (2 * n + 1) / 24 - float((t**3 - t).sum()) / 48
+    z = (float(ranks[held > 0].sum()) - n * (n + 1) / 4) / math.sqrt(variance)
+    return min(1.0, 2 * normal_share(-abs(z)))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down correction: the i-th smallest of m times m - i + 1, ascending, at most 1.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    known = [i for i, p in enumerate(p_values) if not math.isnan(p)]
+    corrected = [math.nan] * len(p_values)
+    largest = 0.0
+    for step, i in enumerate(sorted(known, key=p_values.__getitem__)):
+        largest = corrected[i] = max(largest, min(1.0, (len(known) - step) * p_values[i]))
+    return corrected
+
+
+def _differences(one: Units, two: Units) -> tuple[FloatArray, float]:
+    """The difference of f(r) in each unit, and how far rounding may part equal ones.
+
+    In a group it is the weighted mean over the tasks.
+    """
+    if one.key.macro:
+        first, second = one.within(), two.within()
+        held = ~np.isnan(first + second)
+        first, second = first[held], second[held]
+        apart = first - second
+    else:
+        first, second = _per_task(one), _per_task(two)
+        weights = one.sample.weights
+        if weights is None or (weights == weights[0]).all():
+            weights = np.ones(len(first))
+        elif one.number == len(first):
+            raise ValueError(
+                "method: wilcoxon has no meaning with unequal weights of tasks; take 'permutation'"
+            )
+        columns = (weights * (first - second), weights)
+        sums = [np.bincount(one.unit, weights=x, minlength=one.number) for x in columns]
+        apart = sums[0] / sums[1]
+    scale = float(np.abs(first).max(initial=0.0) + np.abs(second).max(initial=0.0))
+    return apart, 8 * float(np.finfo(np.float64).eps) * scale
+
+
+def _per_task(units: Units) -> FloatArray:
+    """f(r) of each task where the metric is a mean of it; the (mean) rank where it is not."""
+    metric, parameter = METRICS[units.key.metric], units.key.parameter
+    if metric.mean is not arithmetic:
+        metric, parameter = METRICS["mr"], 0
+    return transformed(metric, units.sample, parameter)
+
+
+def _tally(one: Units, two: Units) -> tuple[int, int, int]:
+    """Tasks in which a is better, as good, worse: by f(r), which is best at rank 1."""
+    metric, parameter = METRICS[one.key.metric], one.key.parameter
+    if metric.mean is not arithmetic:
+        metric, parameter = METRICS["mr"], 0
+    top, far = metric.transform.of(np.array([1.0, 2.0**63]), parameter).tolist()
+    first, second = _per_task(one), _per_task(two)
+    gained = first - second if top > far else second - first
+    wins, losses = int((gained > 0).sum()), int((gained < 0).sum())
+    return wins, len(gained) - wins - losses, losses
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

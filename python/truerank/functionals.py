@@ -1,0 +1,366 @@
+"""A metric as a function of how often each unit (a task, a group of tasks) occurs.
+
+That is what resampling needs: the metric of thousands of resamples at once, of all units but one,
+and how much each unit moves it. Means of f(r) become sums of columns, medians order statistics of
+the distinct ranks; whatever is neither is computed resample by resample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from .metrics.averages import MAD_SCALE
+from .resampling import normal_quantile
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .arrays import FloatArray, IntArray
+
+    Numbers = npt.NDArray[Any]
+    Outer = Callable[[float], float]
+
+STEP = 1e-30  # of derivatives along the imaginary axis, which cancel nothing however small it is
+EXACT = 2.0**52  # integers up to which sums of float64 are exact
+
+
+class Functional(Protocol):
+    """A metric of units with multiplicities; without a value it is nan, never a warning."""
+
+    units: int
+
+    def of_counts(self, counts: Numbers) -> FloatArray:
+        """Its value for each row of counts, shape (m, units); shape (m,)."""
+
+    def leave_one_out(self) -> FloatArray | None:
+        """Its value without each unit in turn, shape (units,); None: not known."""
+
+    def normal_bounds(self, level: float) -> tuple[float, float] | None:
+        """Bounds by the delta method; None where it has none."""
+
+
+class Sums:
+    """inner(sums of columns over tasks), then outer, a function of one number.
+
+    The derivative of `inner` is taken with a complex step, to all digits; that of `outer` from
+    differences about the value, to nine or so.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray, each of shape (n,)
+        One number for each task.
+    unit : ndarray of int64, shape (n,)
+        The unit of each task, 0 .. units - 1.
+    units : int
+    inner : callable
+        Of as many arrays as there are columns; arithmetic that works on complex numbers too.
+    outer : callable, optional
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[FloatArray],
+        unit: IntArray,
+        units: int,
+        inner: Callable[..., Numbers],
+        outer: Outer | None = None,
+    ) -> None:
+        self.units = units
+        self._inner, self._outer = inner, outer
+        self._halves: tuple[FloatArray, FloatArray, FloatArray] | None = None
+        self._columns: FloatArray = np.stack(
+            [np.bincount(unit, weights=column, minlength=units) for column in columns], axis=1
+        )
+
+    def of_counts(self, counts: Numbers) -> FloatArray:
+        """Its value for each row of counts."""
+        return self._of_sums(counts.astype(np.float64) @ self._columns)
+
+    def leave_one_out(self) -> FloatArray:
+        """Its value without each unit in turn."""
+        before: FloatArray = np.zeros(self._columns.shape)
+        after: FloatArray = np.zeros(self._columns.shape)
+        np.cumsum(self._columns[:-1], axis=0, out=before[1:])
+        np.cumsum(self._columns[:0:-1], axis=0, out=after[-2::-1])
+        return self._of_sums(before + after)  # nothing is subtracted, so nothing cancels
+
+    def influence(self) -> FloatArray:
+        """The derivative of the value by each unit's multiplicity, shape (units,)."""
+        total = self._columns.sum(axis=0)
+        with np.errstate(all="ignore"):
+            middle = float(self._inner(*total))
+            moved = self._inner(*(total + 1j * STEP * self._columns).T)
+            slope: FloatArray = np.broadcast_to(np.imag(moved) / STEP, self.units)
+        return slope * _slope(self._outer, middle) if slope.any() else slope
+
+    def normal_bounds(self, level: float) -> tuple[float, float]:
+        """The value -+ the normal quantile times the root of the sum of squared influences."""
+        middle = float(self.of_counts(np.ones((1, self.units)))[0])
+        reach = normal_quantile((1 + level) / 2) * standard_error(self.influence())
+        return middle - reach, middle + reach
+
+    def of_swaps(self, swaps: Numbers) -> tuple[FloatArray, FloatArray]:
+        """The values of the first and the second half of the units, some pairs of them swapped.
+
+        Parameters
+        ----------
+        swaps : ndarray of 0 and 1, shape (m, units / 2)
+            1 swaps unit i with unit i + units / 2.
+        """
+        if self._halves is None:  # many chunks of swaps come, of the same halves
+            first, second = self._columns[: self.units // 2], self._columns[self.units // 2 :]
+            apart: FloatArray = np.subtract(second, first)
+            self._halves = first.sum(axis=0), second.sum(axis=0), apart
+        one, two, apart = self._halves
+        moved = swaps.astype(np.float64) @ apart
+        return self._of_sums(one + moved), self._of_sums(two - moved)
+
+    def _of_sums(self, sums: FloatArray) -> FloatArray:
+        with np.errstate(all="ignore"):
+            return applied(self._outer, np.asarray(self._inner(*sums.T), dtype=np.float64))
+
+
+class Atoms:
+    """Medians of weighted values, and of their distances from the median.
+
+    The median is the smallest value at which the cumulative weight reaches half; where it is
+    exactly half, the mean of that value and the next.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (a,)
+    weights : ndarray of float64, shape (a,)
+        Above 0. Integers are added exactly; of other weights, those rows of counts in which
+        rounding could decide are given to `exactly`.
+    unit : ndarray of int64, shape (a,)
+    units : int
+    exactly : callable
+        From one row of counts to the value before `outer`.
+    outer : callable, optional
+    deviation : bool
+        The median absolute deviation (times 1.4826) in place of the median.
+    """
+
+    def __init__(
+        self,
+        values: FloatArray,
+        weights: FloatArray,
+        unit: IntArray,
+        units: int,
+        exactly: Callable[[Numbers], float],
+        outer: Outer | None = None,
+        deviation: bool = False,
+    ) -> None:
+        self.units = units
+        order = np.argsort(values, kind="stable")
+        self._values, starts = np.unique(values[order], return_index=True)
+        self._starts, self._unit, self._weights = starts, unit[order], weights[order]
+        self._equal = bool((weights == 1).all())
+        self._identity = len(unit) == units and bool((self._unit == np.arange(units)).all())
+        self._whole = bool((weights == np.floor(weights)).all()) and weights.sum() < EXACT / 1024
+        self._exactly, self._outer, self._deviation = exactly, outer, deviation
+        self._orders: dict[float, tuple[IntArray, FloatArray]] = {}
+
+    def of_counts(self, counts: Numbers) -> FloatArray:
+        """Its value for each row of counts."""
+        held = counts if self._identity else counts.take(self._unit, axis=1)
+        kind = np.int64 if self._equal else np.float64
+        held = held if self._equal else held * self._weights
+        mass = np.add.reduceat(held, self._starts, axis=1, dtype=kind).astype(np.float64)
+        found, doubtful = self._medians(self._values, mass)
+        if self._deviation:
+            middles, found = found, np.full(len(found), math.nan)
+            for middle in np.unique(middles[~np.isnan(middles)]).tolist():
+                (rows,) = np.nonzero(middles == middle)
+                order, distances = self._about(middle)
+                found[rows], unsure = self._medians(distances, mass[np.ix_(rows, order)])
+                doubtful[rows] |= unsure
+            found *= MAD_SCALE
+        for row in np.flatnonzero(doubtful).tolist():
+            found[row] = self._exactly(counts[row])
+        return applied(self._outer, found)
+
+    def leave_one_out(self) -> FloatArray:
+        """Its value without each unit in turn."""
+        code = np.repeat(
+            np.arange(len(self._values)), np.diff(self._starts, append=len(self._unit))
+        )
+        found = _without_each(self._values, code, self._weights, self._unit, self.units)
+        if self._deviation:
+            middles, found = found, np.full(self.units, math.nan)
+            for middle in np.unique(middles[~np.isnan(middles)]).tolist():
+                distances, again = np.unique(np.abs(self._values - middle), return_inverse=True)
+                without = _without_each(
+                    distances, again[code], self._weights, self._unit, self.units
+                )
+                found[middles == middle] = without[middles == middle]
+            found *= MAD_SCALE
+        return applied(self._outer, found)
+
+    def normal_bounds(self, level: float) -> tuple[float, float] | None:
+        """The quantiles at 1/2 -+ the error of the share of weight up to the median (Woodruff).
+
+        R. S. Woodruff: Confidence Intervals for Medians and Other Position Measures. Journal of
+        the American Statistical Association 47 (1952).
+        """
+        if self._deviation:
+            return None
+        mass = np.add.reduceat(self._weights, self._starts)
+        middle = float(self._medians(self._values, mass[None])[0][0])
+        if math.isnan(middle):
+            return math.nan, math.nan
+        cumulative = np.cumsum(mass) / mass.sum()
+        below = np.repeat(self._values, np.diff(self._starts, append=len(self._unit))) <= middle
+        share = (below - np.average(below, weights=self._weights)) * self._weights / mass.sum()
+        moved: FloatArray = np.bincount(self._unit, weights=share, minlength=self.units)  # type: ignore[assignment]
+        error = standard_error(moved)
+        reach = normal_quantile((1 + level) / 2) * error
+        places = np.searchsorted(cumulative, [0.5 - reach, 0.5 + reach])
+        ends = self._values[np.minimum(places, len(self._values) - 1)]
+        low, high = sorted(applied(self._outer, ends).tolist())
+        return low, high
+
+    def _about(self, middle: float) -> tuple[IntArray, FloatArray]:
+        """The order of the values by their distance from a median, and the distances."""
+        if middle not in self._orders:
+            distances = np.abs(self._values - middle)
+            order = np.argsort(distances, kind="stable")
+            self._orders[middle] = order, distances[order]
+        return self._orders[middle]
+
+    def _medians(
+        self, values: FloatArray, mass: FloatArray
+    ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """The median of ascending values under each row of weights, and which are doubtful."""
+        cumulative = np.cumsum(mass, axis=1)
+        half = cumulative[:, -1:] / 2
+        first = (cumulative < half).sum(axis=1)
+        after = np.minimum((cumulative <= half).sum(axis=1), len(values) - 1)
+        found = (values[first] + values[after]) / 2
+        found[half[:, 0] == 0] = math.nan
+        if self._whole:
+            return found, np.zeros(len(mass), dtype=np.bool_)
+        slack = 8 * len(self._unit) * np.finfo(np.float64).eps * half
+        doubtful: npt.NDArray[np.bool_] = np.any(np.abs(cumulative - half) <= slack, axis=1)
+        return found, doubtful
+
+
+class Plain:
+    """Any metric at all, one resample after another.
+
+    Parameters
+    ----------
+    compute : callable
+        From one row of counts, how often each unit occurs, to the value.
+    units : int
+    outer : callable, optional
+    """
+
+    def __init__(
+        self, compute: Callable[[Numbers], float], units: int, outer: Outer | None = None
+    ) -> None:
+        self.units, self._compute, self._outer = units, compute, outer
+
+    def of_counts(self, counts: Numbers) -> FloatArray:
+        """Its value for each row of counts."""
+        found = np.array([self._compute(row) for row in counts], dtype=np.float64)
+        return applied(self._outer, found)
+
+    def leave_one_out(self) -> None:
+        """Nothing closed is known."""
+
+    def normal_bounds(self, level: float) -> None:
+        """The delta method is not for it."""
+
+
+def of_swaps(both: Functional, swaps: Numbers) -> tuple[FloatArray, FloatArray]:
+    """The values of two halves of the units, some pairs of them swapped; see `Sums.of_swaps`."""
+    if isinstance(both, Sums):
+        return both.of_swaps(swaps)
+    kept = 1 - swaps
+    return both.of_counts(np.hstack([kept, swaps])), both.of_counts(np.hstack([swaps, kept]))
+
+
+def standard_error(influence: FloatArray) -> float:
+    """The root of u / (u - 1) times the sum of squares about the mean; nan for one unit or none.
+
+    Examples
+    --------
+    >>> standard_error(np.array([1.0, -1.0]))
+    2.0
+    """
+    units = len(influence)
+    if units < 2:
+        return math.nan
+    centred = influence - influence.mean()
+    return math.sqrt(float((centred * centred).sum()) * units / (units - 1))
+
+
+def applied(outer: Outer | None, values: FloatArray) -> FloatArray:
+    """Apply a function of one number to all that are finite; what has no value becomes nan."""
+    finite = np.isfinite(values)
+    if outer is None:
+        return np.where(finite, values, math.nan)
+    result = np.full(len(values), math.nan)
+    result[finite] = [_attempt(outer, x) for x in values[finite].tolist()]
+    return result
+
+
+def _attempt(outer: Outer, x: float) -> float:
+    try:
+        y = outer(x)
+    except (ArithmeticError, ValueError):  # 1 / 0, log 0, exp of too much
+        return math.nan
+    return y if math.isfinite(y) else math.nan
+
+
+def _slope(outer: Outer | None, x: float) -> float:
+    """The derivative of a smooth function of one number."""
+    if outer is None:
+        return 1.0
+    step = 1e-5 * (abs(x) or 1.0)
+    ends = [_attempt(outer, x + i * step) for i in (-2, -1, 1, 2)]
+    return (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
+
+
+def _without_each(
+    values: FloatArray, code: IntArray, weights: FloatArray, unit: IntArray, units: int
+) -> FloatArray:
+    """The weighted median of `values[code]` without each unit in turn.
+
+    A bisection over the values, for all units at once: the weight up to a value without a unit is
+    that of all less the unit's own, which its sorted atoms tell. Half is told within rounding.
+    """
+    d = len(values)
+    cumulative = np.cumsum(np.bincount(code, weights=weights, minlength=d))
+    keys = unit * d + code
+    order = np.argsort(keys, kind="stable")
+    keys, own = keys[order], np.concatenate([[0.0], np.cumsum(weights[order])])
+    begin = np.searchsorted(keys, np.arange(units) * d)
+    every = np.arange(units)
+
+    def up_to(x: IntArray, who: IntArray) -> FloatArray:
+        """The weight up to value x without unit `who`."""
+        mine = own[np.searchsorted(keys, who * d + x, side="right")] - own[begin[who]]
+        left: FloatArray = cumulative[x] - mine
+        return left
+
+    total = up_to(np.full(units, d - 1), every)
+    slack = 8 * len(weights) * np.finfo(np.float64).eps * cumulative[-1]
+
+    def first(threshold: FloatArray) -> IntArray:
+        """The first value up to which the weight reaches the threshold."""
+        low, high = np.zeros(units, dtype=np.int64), np.full(units, d - 1)
+        while (low < high).any():
+            x = (low + high) // 2
+            reached = up_to(x, every) >= threshold
+            high = np.where(reached & (low < high), x, high)
+            low = np.where(~reached & (low < high), x + 1, low)
+        return low
+
+    found: FloatArray = (values[first(total / 2 - slack)] + values[first(total / 2 + slack)]) / 2
+    return np.where(total > slack, found, math.nan)

@@ -1,0 +1,95 @@
+"""Whether two Ranks are of the same tasks, and by what that is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .labels import Labels
+    from .ranks import Ranks
+
+BY_IDS = {"queries": "query", "targets": "target"}
+BY_POSITION = "position"
+
+
+def alike(a: Ranks, b: Ranks, allow_unlike: bool = False) -> tuple[Ranks, tuple[str, ...]]:
+    """Give a, with b's sides where it has none, and what differs where that is allowed.
+
+    Raises
+    ------
+    ValueError
+        Listing all differences that are not allowed.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> alike(Ranks([0], [1], 10), Ranks([0], [1], 9), allow_unlike=True)[1]
+    ('unlike candidates: 1 of 1 tasks differ, the first at position 0 (10 against 9)',)
+    """
+    fatal = _fatal(a, b)
+    unlike = [] if len(a) != len(b) else _unlike(a, b)
+    unlike = [f"protocol: {x}" for x in a.protocol.differences(b.protocol)] + unlike
+    if fatal or (unlike and not allow_unlike):
+        advice = "" if fatal else "; allow_unlike=True compares them all the same"
+        raise ValueError(f"cannot compare: {'; '.join([*fatal, *unlike])}{advice}")
+    side = a.side if a.side is not None else b.side
+    return a.with_labels(side=side), tuple(f"unlike {x}" for x in unlike)
+
+
+def _fatal(a: Ranks, b: Ranks) -> list[str]:
+    """Differences that leave nothing to compare."""
+    if len(a) != len(b):
+        return [f"tasks: {len(a):,} against {len(b):,}"]
+    shares = []
+    for ranks in (a, b):
+        weights = np.ones(len(ranks)) if ranks.weights is None else ranks.weights
+        shares.append(weights / weights.max(initial=0.0) if weights.any() else weights)
+    if not np.allclose(shares[0], shares[1], rtol=1e-12, atol=0):
+        return ["weights: they differ; give both the same with ranks.with_weights(...)"]
+    return []
+
+
+def _unlike(a: Ranks, b: Ranks) -> list[str]:
+    """Differences of the tasks themselves."""
+    found = []
+    if (a.candidates != b.candidates).any():
+        found.append(_where("candidates", a.candidates, b.candidates))
+    for name in ("side", *BY_IDS):
+        one: Labels | None = getattr(a, name)
+        two: Labels | None = getattr(b, name)
+        if one is None or two is None or one == two:
+            continue
+        if (one.vocabulary is None) != (two.vocabulary is None):
+            found.append(f"{name}: names against integer ids")
+        else:
+            found.append(_where(name, one.values, two.values))
+    return found
+
+
+def _where(name: str, one: Any, two: Any) -> str:
+    (places,) = np.nonzero(one != two)
+    i = int(places[0])
+    return (
+        f"{name}: {len(places):,} of {len(one):,} tasks differ, the first at position {i} "
+        f"({one[i]} against {two[i]})"
+    )
+
+
+def paired_by(a: Ranks, b: Ranks) -> str:
+    """Say by what the tasks are known to be the same.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> ranks = Ranks([0], [1], 10, queries=[7])
+    >>> paired_by(ranks, ranks)
+    'query ids'
+    """
+    known = [word for name, word in BY_IDS.items() if _agree(getattr(a, name), getattr(b, name))]
+    return f"{' and '.join(known)} ids" if known else BY_POSITION
+
+
+def _agree(one: Labels | None, two: Labels | None) -> bool:
+    return one is not None and two is not None and one == two

@@ -1,0 +1,315 @@
+"""How likely chance is to do at least as well: p-values of a metric against random ranking."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .metrics import METRICS, Key, Sample, UnknownKeyError, moments, parse, sample_of
+from .metrics.base import transformed, value
+from .metrics.chance_model import compress
+from .sides import sides_of
+
+if TYPE_CHECKING:
+    from .arrays import FloatArray
+    from .metrics.chance_model import Tasks
+    from .metrics.chance_model.rank_sums import Tail
+    from .ranks import Ranks
+
+__all__ = ["PValue", "pvalue"]
+
+_OUTCOMES = 1 << 16  # that are enumerated
+_FINE = 1e-4  # error of a saddle point from which on an inversion is tried
+_EQUAL = 1e-12  # relative difference of values that count as equal
+
+
+class PValue(NamedTuple):
+    """The probability under chance of a value at least as good.
+
+    Attributes
+    ----------
+    p : float
+        From 0 to 1; 0 where it is too small for a float. nan where there are no tasks.
+    log10_p : float
+        Its decimal logarithm, finite wherever p is above 0, however small.
+    method : str
+        "exact" (up to rounding), "inversion" (numerical, of the characteristic function),
+        "saddlepoint", "normal", or "none" where there are no tasks.
+    z : float
+        (value - expectation) / standard deviation under chance, its sign as in the formula; nan
+        where that is not defined.
+    error : float
+        How far p may be off, relatively: rounding where exact, an estimate from the next term and
+        the largest steps of the law for a saddle point, nan for a normal approximation.
+
+    Examples
+    --------
+    >>> float(PValue(0.25, -0.602, "exact", 1.0, 0.0))
+    0.25
+    """
+
+    p: float
+    log10_p: float
+    method: str
+    z: float
+    error: float
+
+    def __float__(self) -> float:
+        return self.p
+
+
+def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
+    """Compute the probability that chance does at least as well.
+
+    Chance: each rank uniform on 1..N, tasks independent. Small p: the metric's value is better than
+    random ranking explains. It says nothing about how much better; nor is it a comparison of two
+    models.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        With their candidates and weights.
+    metric : str
+        A key `[side.][kind.]metric[@k][:p]`. An adjusted metric has the p-value of the metric
+        itself, of which it is a monotone function.
+    seed : int
+        For the kind "random".
+
+    Returns
+    -------
+    PValue
+        p is nan where there are no tasks, and exactly 1 where every N is 1.
+
+    Raises
+    ------
+    KeyError
+        For an unknown key or side, for a macro average, for metrics that are neither better nor
+        worse (std, variance, mad, count), and for the median where weights differ.
+    TypeError
+        If `ranks` is something else.
+
+    Notes
+    -----
+    Exact, far out in the tail too, for
+
+    - hits@k: a Poisson-binomial law, inverted along a line through the saddle point;
+    - mr, imr: the law of the sum of the ranks, in integers or by inversion;
+    - median, imedian, and power means of order inf and -inf;
+    - one task, and up to 65,536 outcomes in all, which are counted.
+
+    Otherwise, for mrr and hmr, gmr and igmr, the other power means, and mr and hits@k with unequal
+    weights: the saddle point approximation of Lugannani and Rice (1980) to the law of the mean of
+    f(r), far out in the tail too; where its error is above 1e-4, and the characteristic function
+    dies away soon enough, that is inverted to about 1e-8. The error of a saddle point is an
+    estimate. Where nothing is finite, the normal approximation of z.
+
+    The model has no ties. Ties make the law of the realistic and the expected kind narrower than
+    the model's: their p is then too large for a good value, on the safe side. The value of the kind
+    "expected" is taken as observed, and a fractional number of hits is rounded up.
+
+    Queries with several answers are not independent, as the model takes tasks to be.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> found = pvalue(tr.Ranks([0, 0, 3], [1, 1, 1], [3, 4, 5]), "hits@1")
+    >>> round(found.p, 12), found.method  # two of three first places
+    (0.166666666667, 'exact')
+    >>> round(pvalue(tr.Ranks([0] * 2000, [1] * 2000, 10_000), "mr").log10_p)
+    -8000
+    """
+    from .ranks import Ranks
+
+    if not isinstance(ranks, Ranks):
+        raise TypeError(f"ranks: expected Ranks, got {type(ranks).__name__}")
+    key = parse(metric)
+    if key.macro:
+        raise UnknownKeyError(f"{metric!r}: a mean over groups has no p-value")
+    if METRICS[key.metric].increasing is None:
+        raise UnknownKeyError(f"{metric!r}: {key.metric} is neither better nor worse than chance")
+    sides = sides_of(ranks)
+    sides.check(key.side, metric)
+    sample, mask = sample_of(ranks, key.kind, seed), sides.mask(key.side)
+    if mask is not None:
+        sample = Sample(*(None if part is None else part[mask] for part in sample))  # type: ignore[arg-type]
+    return of_sample(key, sample)
+
+
+def of_sample(key: Key, sample: Sample) -> PValue:
+    """The p-value of a metric of a sample, the kind and side of the key left aside.
+
+    Examples
+    --------
+    >>> of_sample(parse("mr"), Sample(np.array([1.0, 2.0]), np.array([3, 3]))).p.__round__(12)
+    0.333333333333
+    """
+    tasks = compress(sample.candidates, sample.weights)
+    if not tasks.count:
+        return PValue(math.nan, math.nan, "none", math.nan, math.nan)
+    z = _z(key, sample)
+    if tasks.sizes[-1] == 1:
+        return PValue(1.0, 0.0, "exact", z, 0.0)
+    base, power = _base(key)
+    if base != "median" and tasks.count == 1 and base != "hits":
+        found = _single(tasks, base, power, sample)
+    else:
+        found = _LAWS[base](tasks, power, sample)
+    log, method, error = found
+    if not math.isfinite(log):
+        better = z if METRICS[key.metric].increasing else -z
+        from .metrics.chance_model.saddlepoints import log_normal_tail
+
+        log, method, error = log_normal_tail(better), "normal", math.nan
+    return PValue(math.exp(log), log / math.log(10) + 0.0, method, z, error)
+
+
+def _z(key: Key, sample: Sample) -> float:
+    """Standard deviations from chance; nan where there is none, or no model of the moments."""
+    try:
+        mean, variance = moments(key, sample.candidates, sample.weights)
+    except UnknownKeyError:
+        if key.metric in ("median", "imedian"):
+            raise
+        return math.nan
+    if not (variance > 0 and math.isfinite(variance)):
+        return math.nan
+    return (value(METRICS[key.metric], sample, key.parameter) - mean) / math.sqrt(variance)
+
+
+def _base(key: Key) -> tuple[str, float]:
+    """The law that decides about a metric, and its parameter: those of monotone functions agree."""
+    name = {"imr": "mr", "hmr": "mrr", "igmr": "gmr", "imedian": "median"}.get(
+        key.metric, key.metric
+    )
+    if name == "power_mean" and key.parameter in _POWERS:
+        return _POWERS[key.parameter], 0
+    return name, key.parameter
+
+
+_POWERS = {1: "mr", -1: "mrr", 0: "gmr", math.inf: "greatest", -math.inf: "least"}
+
+
+def _average(name: str, sample: Sample, parameter: float = 0) -> float:
+    """The mean of f over the tasks, with their weights."""
+    metric = METRICS[name]
+    return metric.mean(metric.transform, sample, parameter)
+
+
+def _total(name: str, sample: Sample, parameter: float = 0) -> float:
+    """The sum of f over the tasks that have a weight."""
+    each = transformed(METRICS[name], sample, parameter)
+    return math.fsum((each if sample.weights is None else each[sample.weights > 0]).tolist())
+
+
+def _single(tasks: Tasks, base: str, power: float, sample: Sample) -> Tail:
+    """Of one task: how many ranks are as good."""
+    from .metrics.chance_model.rank_sums import Tail
+
+    name = {"mrr": "hmr", "greatest": "mr", "least": "mr"}.get(base, base)
+    rank = value(METRICS[name], sample, power)  # every one of these is the rank itself
+    size = int(tasks.sizes[0])
+    share = min(max(math.floor(rank * (1 + _EQUAL)), 1), size) / size
+    return Tail(math.log(share), "exact", 1e-15)
+
+
+def _of_hits(tasks: Tasks, k: float, sample: Sample) -> Tail:
+    from .metrics.chance_model.median_tails import hits_at_least
+
+    k = min(k, 2**63)  # beyond it lies no rank
+    if tasks.equal:
+        return hits_at_least(tasks, k, math.ceil(_total("hits", sample, k) - 1e-9))
+    return _upper(tasks, lambda r: (r <= k).astype(float), _average("hits", sample, k), k)
+
+
+def _of_sum(tasks: Tasks, power: float, sample: Sample) -> Tail:
+    if tasks.equal:
+        from .metrics.chance_model.rank_sums import sum_at_most
+
+        return sum_at_most(tasks, math.floor(_total("mr", sample)))
+    return _upper(tasks, lambda r: -r, -_average("mr", sample))
+
+
+def _of_reciprocals(tasks: Tasks, power: float, sample: Sample) -> Tail:
+    return _upper(tasks, lambda r: 1 / r, _average("mrr", sample))
+
+
+def _of_logs(tasks: Tasks, power: float, sample: Sample) -> Tail:
+    return _upper(tasks, lambda r: -np.log(r), -_average("gmr", sample))
+
+
+def _of_powers(tasks: Tasks, power: float, sample: Sample) -> Tail:
+    mean = value(METRICS["power_mean"], sample, power)
+    if power < 0:
+        return _upper(tasks, lambda r: r**power, mean**power)
+    most = float(tasks.sizes[-1])
+    return _upper(tasks, lambda r: -((r / most) ** power), -((mean / most) ** power))
+
+
+def _of_greatest(tasks: Tasks, power: float, sample: Sample) -> Tail:
+    from .metrics.chance_model.rank_sums import Tail
+
+    share = np.minimum(_rank(sample, math.inf) / tasks.sizes, 1.0)
+    return Tail(float((np.log(share) * tasks.multiplicities).sum()), "exact", 1e-14)
+
+
+def _of_least(tasks: Tasks, power: float, sample: Sample) -> Tail:
+    from .metrics.chance_model.rank_sums import Tail
+
+    share = np.minimum(_rank(sample, -math.inf) / tasks.sizes, 1.0)
+    if (share == 1).any():
+        return Tail(0.0, "exact", 0.0)
+    none = float((np.log1p(-share) * tasks.multiplicities).sum())
+    return Tail(math.log(-math.expm1(none)), "exact", 1e-14)
+
+
+def _rank(sample: Sample, power: float) -> float:
+    return max(math.floor(value(METRICS["power_mean"], sample, power)), 1)
+
+
+def _of_median(tasks: Tasks, power: float, sample: Sample) -> Tail:
+    from .metrics.chance_model.median_tails import median_at_most
+
+    return median_at_most(tasks, math.floor(2 * value(METRICS["median"], sample) + 1e-9))
+
+
+_LAWS: dict[str, Callable[[Tasks, float, Sample], Tail]] = {
+    "hits": _of_hits,
+    "mr": _of_sum,
+    "mrr": _of_reciprocals,
+    "gmr": _of_logs,
+    "power_mean": _of_powers,
+    "greatest": _of_greatest,
+    "least": _of_least,
+    "median": _of_median,
+}
+
+
+def _upper(
+    tasks: Tasks,
+    f: Callable[[FloatArray], FloatArray],
+    observed: float,
+    cutoff: float | None = None,
+) -> Tail:
+    """P(sum of w f(r) >= observed); f counts the ranks up to the cutoff, if there is one."""
+    from .metrics.chance_model.rank_sums import Tail
+    from .metrics.chance_model.saddlepoints import Cumulants
+
+    logs = float((np.log(tasks.sizes) * tasks.multiplicities).sum())
+    if logs < math.log(_OUTCOMES) + 1e-9:
+        sums = np.zeros(1)
+        for size, weight in zip(
+            *(np.repeat(a, tasks.multiplicities).tolist() for a in (tasks.sizes, tasks.weights)),
+            strict=True,
+        ):
+            sums = np.add.outer(weight * f(np.arange(1.0, size + 1)), sums).ravel()
+        slack = _EQUAL * (abs(observed) + float(np.abs(sums).max()))
+        share = np.count_nonzero(sums >= observed - slack) / len(sums)
+        return Tail(math.log(share) if share else -math.inf, "exact", 1e-14)
+    law = Cumulants(tasks, f, cutoff)
+    log, error = law.log_tail(observed)
+    if error > _FINE and (better := law.inverted(observed)) and better[1] < error:
+        return Tail(better[0], "inversion", better[1])
+    return Tail(log, "saddlepoint" if error else "exact", error)

@@ -1,0 +1,357 @@
+"""The tasks that a key speaks of, in the units that resampling draws: single tasks, or groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .functionals import Atoms, Functional, Plain, Sums
+from .grouping import group_codes, task_weights_by
+from .groupwise import moments_within, take, values_within
+from .metrics import (
+    METRICS,
+    Key,
+    Sample,
+    UnknownKeyError,
+    adjusted,
+    compute,
+    moments,
+    parse,
+    sample_of,
+)
+from .metrics.averages import deviation, median, power, scaled, variance
+from .metrics.base import Metric, arithmetic, transformed, value
+from .metrics.chance_model import Tasks
+from .metrics.keys import NO_ADJUSTMENT
+from .metrics.ties import LOG, mean_power, mean_rank
+from .ranks import Ranks
+from .sides import sides_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .arrays import FloatArray, IntArray
+    from .labels import LabelsLike
+
+    Numbers = npt.NDArray[Any]
+    Adjust = Callable[[float], float]
+
+DISTANT = 600.0  # powers of ranks that part by more than e**600 are not added in float64
+SPREAD = 10  # ties of more positions than this on average are not written out
+LARGEST = 2.0**40  # of a sum of weights that are made integers
+
+
+class Units(NamedTuple):
+    """The tasks of a side and kind, and the units in which they are resampled.
+
+    Attributes
+    ----------
+    key : Key
+    sample : Sample
+        Without the tasks of weight 0.
+    unit : ndarray of int64, shape (n,)
+        The unit of each task, 0 .. number - 1, each of which occurs.
+    number : int
+        How many units there are.
+    tasks : ndarray of int64, shape (n,)
+        The positions of the tasks in the Ranks.
+    """
+
+    key: Key
+    sample: Sample
+    unit: IntArray
+    number: int
+    tasks: IntArray
+
+    def value(self) -> float:
+        """The metric of all units, as a report has it."""
+        if not self.key.macro:
+            return compute(self.key, self.sample)
+        means = self.within()
+        return float(np.nanmean(means)) if (~np.isnan(means)).any() else math.nan
+
+    def functional(self) -> Functional:
+        """The metric as a function of how often each unit occurs."""
+        if self.key.macro:
+            return mean_over(self.within())
+        return functional(self.key, self.sample, self.unit, self.number)
+
+    def functional_with(self, other: Units) -> Functional:
+        """The metric of tasks of either: units 0 .. number - 1 are these, the rest the other's.
+
+        Not of a macro average, which `mean_over` gives.
+        """
+        pairs = zip(self.sample, other.sample, strict=True)
+        both = Sample(*(None if a is None or b is None else np.r_[a, b] for a, b in pairs))  # type: ignore[arg-type]
+        unit = np.r_[self.unit, self.number + other.unit]
+        return functional(self.key, both, unit, 2 * self.number, about=self.sample)
+
+    def within(self) -> FloatArray:
+        """The metric within each unit; nan where there is none."""
+        order = np.argsort(self.unit, kind="stable")
+        sample = take(self.sample, order)
+        starts = np.flatnonzero(np.diff(self.unit[order], prepend=-1))
+        found = values_within(METRICS[self.key.metric], sample, starts, self.key.parameter)
+        if self.key.adjustment == NO_ADJUSTMENT:
+            return found
+        chance = moments_within(Key(self.key.metric, self.key.parameter), sample, starts)
+        rows = zip(found.tolist(), *map(np.ndarray.tolist, chance), strict=True)
+        return np.array([adjusted(self.key, *row) for row in rows], dtype=np.float64)
+
+
+def units_of(
+    ranks: Ranks,
+    key: str | Key,
+    *,
+    by: LabelsLike | None,
+    weights: str | npt.ArrayLike | None = None,
+    draw_seed: int = 0,
+) -> Units:
+    """Give the tasks that a key speaks of, and their units.
+
+    Raises
+    ------
+    KeyError
+        For an unknown key or side, and `macro.X` without `by`.
+
+    Examples
+    --------
+    >>> found = units_of(Ranks([0, 3, 4], [1, 1, 1], 10), "mrr", by=["a", "b", "a"])
+    >>> found.unit, found.number
+    (array([0, 1, 0]), 2)
+    """
+    if not isinstance(ranks, Ranks):
+        raise TypeError(f"ranks: expected Ranks, got {type(ranks).__name__}")
+    parsed = key if isinstance(key, Key) else parse(key)
+    if parsed.macro and by is None:
+        raise UnknownKeyError(
+            f"{str(parsed)!r}: a macro average is over groups; name them with by=..."
+        )
+    if isinstance(weights, str):
+        weights = task_weights_by(ranks, weights)
+    if weights is not None:
+        ranks = ranks.with_weights(np.asarray(weights))
+    sides = sides_of(ranks)
+    sides.check(parsed.side, str(parsed))
+    # all tasks are drawn and grouped at once, so that the sides agree with the whole
+    sample = sample_of(ranks, parsed.kind, draw_seed)
+    codes = np.arange(len(ranks)) if by is None else group_codes(ranks, by)[0]
+    held = np.ones(len(ranks), dtype=np.bool_)
+    for mask in (sides.mask(parsed.side), _weighing(parsed, sample)):
+        if mask is not None:
+            held &= mask
+    (tasks,) = np.nonzero(held)
+    if len(tasks) < len(ranks):
+        sample, codes = take(sample, tasks), codes[tasks]
+    present, unit = np.unique(codes, return_inverse=True)
+    return Units(parsed, sample, unit.reshape(-1).astype(np.int64), len(present), tasks)
+
+
+def functional(
+    key: Key, sample: Sample, unit: IntArray, units: int, *, about: Sample | None = None
+) -> Functional:
+    """Make a metric a function of how often each unit occurs.
+
+    Parameters
+    ----------
+    key : Key
+        Without side, kind and macro, which have been applied.
+    sample : Sample
+        n tasks, no weight of which is 0.
+    unit : ndarray of int64, shape (n,)
+        The unit of each task, 0 .. units - 1.
+    units : int
+    about : Sample, optional
+        The tasks whose chance moments and number are held; `sample` if not given.
+
+    Examples
+    --------
+    >>> from truerank.metrics import parse
+    >>> sample = Sample(np.array([1.0, 4.0]), np.array([9, 9]))
+    >>> functional(parse("mrr"), sample, np.array([0, 1]), 2).of_counts(np.array([[1, 1], [0, 2]]))
+    array([0.625, 0.25 ])
+    """
+    metric, about = METRICS[key.metric], about or sample
+    if sample.tied is not None and (sample.tied == 1).all():
+        sample = sample._replace(tied=None)
+    additive = metric.mean is arithmetic and metric.inverse is METRICS["mr"].inverse
+    if additive and key.adjustment != NO_ADJUSTMENT:
+        return _adjusted_sums(key, sample, unit, units, len(about.ranks))
+    outer = None
+    if key.adjustment != NO_ADJUSTMENT:
+        mean, spread = moments(Key(key.metric, key.parameter), about.candidates, about.weights)
+        outer = partial(adjusted, key, mean=mean, variance=spread)
+    if additive:
+        return _mean_of(transformed(metric, sample, key.parameter), sample, unit, units, outer)
+    if metric.mean is arithmetic:
+        values = transformed(metric, sample, key.parameter)
+        return _mean_of(values, sample, unit, units, _after(metric.inverse, outer))
+    build = _BUILDERS.get(metric.mean, _count if metric.name == "count" else _plain)
+    return build(key, sample, unit, units, outer)
+
+
+def mean_over(values: FloatArray) -> Functional:
+    """The mean of one number for each unit; nan ones are no units.
+
+    Examples
+    --------
+    >>> mean_over(np.array([1.0, np.nan, 4.0])).of_counts(np.array([[1, 1], [0, 2]]))
+    array([2.5, 4. ])
+    """
+    held = values[~np.isnan(values)]
+    return Sums([held, np.ones(len(held))], np.arange(len(held)), len(held), np.divide)
+
+
+def _mean_of(
+    values: FloatArray, sample: Sample, unit: IntArray, units: int, outer: Adjust | None
+) -> Functional:
+    weights = _weights(sample)
+    return Sums([weights * values, weights], unit, units, np.divide, outer)
+
+
+def _adjusted_sums(key: Key, sample: Sample, unit: IntArray, units: int, tasks: int) -> Functional:
+    """Means over tasks, whose chance moments are sums over tasks too and move with them."""
+    metric, weights = METRICS[key.metric], _weights(sample)
+    mean, spread = _chance_of_each(metric, sample.candidates, key.parameter)
+    f = transformed(metric, sample, key.parameter)
+    if key.adjustment == "ratio":
+        return Sums([weights * f, weights * mean], unit, units, np.divide)
+    gained = weights * (f - mean)
+    if key.adjustment == "index":
+        possible = weights * (metric.optimum - mean)
+        return Sums([gained, possible], unit, units, np.divide)
+    # z of a resample, brought to the number of all tasks
+    shares = np.full(len(f), 1 / tasks)
+    return Sums([gained, weights * weights * spread, shares], unit, units, _z)
+
+
+def _chance_of_each(
+    metric: Metric, candidates: IntArray, parameter: float
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of f(r) under chance for each task, which are the metric's of it alone."""
+    if metric.chance is None:
+        raise UnknownKeyError(f"{metric.name} has no chance model")
+    sizes, inverse = np.unique(candidates, return_inverse=True)
+    parameter = min(parameter, 2**63)  # beyond lies no rank
+    alone = Tasks(sizes, np.ones(1), np.ones(1, dtype=np.int64), True)
+    found = [
+        metric.chance(alone._replace(sizes=sizes[i : i + 1]), parameter) for i in range(len(sizes))
+    ]
+    mean, spread = np.array(found, dtype=np.float64).reshape(-1, 2)[inverse.reshape(-1)].T
+    return mean, spread
+
+
+def _z(gained: Numbers, spread: Numbers, share: Numbers) -> Numbers:
+    z: Numbers = gained / np.sqrt(spread * share)
+    return z
+
+
+def _variance(key: Key, sample: Sample, unit: IntArray, units: int, outer: None) -> Functional:
+    weights, centres, inner = _weights(sample), sample.ranks, np.zeros(1)
+    if sample.tied is not None:
+        centres = mean_rank(sample.ranks, sample.tied)
+        inner = (np.square(sample.tied, dtype=np.float64) - 1) / 12
+    # about the mean of all tasks, so that little cancels
+    away = centres - np.average(centres, weights=weights) if len(centres) else centres
+    columns = [weights * (np.square(away) + inner), weights * away, weights]
+    return Sums(columns, unit, units, _second_moment, _after(METRICS[key.metric].inverse, outer))
+
+
+def _second_moment(squares: Numbers, sums: Numbers, weights: Numbers) -> Numbers:
+    found: Numbers = squares / weights - (sums / weights) ** 2
+    # rounding, where all ranks are one
+    return np.where(found.real < 1e-15 * np.abs(squares / weights), 0.0 * found, found)
+
+
+def _power(
+    key: Key, sample: Sample, unit: IntArray, units: int, outer: Adjust | None
+) -> Functional:
+    p, ranks, tied = float(key.parameter), sample.ranks, sample.tied
+    if not len(ranks):
+        return _plain(key, sample, unit, units, outer)
+    if p == 0:
+        logs = np.log(ranks) if tied is None else LOG.over_tie(ranks, tied, 0)
+        return _mean_of(logs, sample, unit, units, _after(math.exp, outer))
+    last = ranks if tied is None else ranks + (tied - 1)
+    low, high = float(ranks.min()), float(last.max())
+    if math.isinf(p) or abs(p) * math.log(high / low) > DISTANT:
+        return _plain(key, sample, unit, units, outer)
+    extreme = high if p > 0 else low
+    if tied is not None:
+        values = mean_power(ranks, tied, p, extreme)
+    else:
+        values = np.power(ranks / extreme, p)
+    if abs(p) >= 1:
+        back = _after(lambda mean: extreme * mean ** (1 / p), outer)
+        return _mean_of(values, sample, unit, units, back)
+    # powers near 1 keep their digits as differences from it
+    excess = values - 1 if tied is not None else np.expm1(p * np.log(ranks / extreme))
+    back = _after(lambda excess: extreme * math.exp(math.log1p(excess) / p), outer)
+    return _mean_of(excess, sample, unit, units, back)
+
+
+def _count(key: Key, sample: Sample, unit: IntArray, units: int, outer: None) -> Functional:
+    return Sums([np.ones(len(unit))], unit, units, np.positive)
+
+
+def _median(
+    key: Key, sample: Sample, unit: IntArray, units: int, outer: Adjust | None
+) -> Functional:
+    metric = METRICS[key.metric]
+    if not len(unit) or (sample.tied is not None and sample.tied.sum() > SPREAD * len(unit)):
+        return _plain(key, sample, unit, units, outer)
+    exactly = partial(_resampled, metric._replace(inverse=float), key.parameter, sample, unit)
+    values, weights, atom_unit = sample.ranks, _weights(sample), unit
+    if sample.tied is not None:
+        tied = sample.tied
+        begin = np.repeat(np.cumsum(tied) - tied, tied)
+        values = np.repeat(sample.ranks, tied) + (np.arange(len(begin)) - begin)
+        common = math.lcm(*np.unique(tied).tolist())
+        each = common / tied if common * weights.sum() < LARGEST else 1 / tied
+        weights, atom_unit = np.repeat(weights * each, tied), np.repeat(unit, tied)
+    inverse = None if metric.inverse is METRICS["median"].inverse else metric.inverse
+    after = outer if inverse is None else _after(inverse, outer)
+    return Atoms(values, weights, atom_unit, units, exactly, after, metric.mean is deviation)
+
+
+def _plain(
+    key: Key, sample: Sample, unit: IntArray, units: int, outer: Adjust | None
+) -> Functional:
+    return Plain(
+        partial(_resampled, METRICS[key.metric], key.parameter, sample, unit), units, outer
+    )
+
+
+def _resampled(
+    metric: Any, parameter: float, sample: Sample, unit: IntArray, counts: Numbers
+) -> float:
+    """The metric of tasks that are repeated as often as their unit occurs."""
+    return value(metric, take(sample, np.repeat(np.arange(len(unit)), counts[unit])), parameter)
+
+
+_BUILDERS: dict[Any, Callable[[Key, Sample, IntArray, int, Any], Functional]] = {
+    variance: _variance,
+    power: _power,
+    median: _median,
+    deviation: _median,
+}
+
+
+def _weighing(key: Key, sample: Sample) -> npt.NDArray[np.bool_] | None:
+    """Tasks of weight 0 are as absent, but counted."""
+    return None if sample.weights is None or key.metric == "count" else sample.weights > 0
+
+
+def _weights(sample: Sample) -> FloatArray:
+    """Weights of which none is lost in a sum; 1 where all are equal."""
+    if sample.weights is None or (sample.weights == sample.weights[:1]).all():
+        return np.ones(len(sample.ranks))
+    return scaled(sample.weights)
+
+
+def _after(inverse: Adjust, outer: Adjust | None) -> Adjust:
+    return inverse if outer is None else lambda x: outer(inverse(x))
