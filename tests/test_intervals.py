@@ -101,7 +101,9 @@ def test_resamples_are_the_metric_of_resampled_ranks(
         measured if math.isfinite(measured) else math.nan, nan_ok=True, rel=1e-9, abs=1e-9
     )
     without = moving.leave_one_out()
-    if without is not None and chosen.number > 1:
+    # without a unit, half the weight is told within rounding: 1/3 three times is 1 there
+    rounds = isinstance(moving, Atoms) and weights is not None and (weights * 4 % 1).any()
+    if without is not None and chosen.number > 1 and not rounds:
         close(without, every - np.eye(chosen.number, dtype=np.int64))
     if isinstance(moving, Sums) and math.isfinite(measured):
         check_influence(moving)
@@ -433,3 +435,16 @@ def test_every_metric_of_the_table_has_an_interval() -> None:
             found = interval(ranks, prefix + key, resamples=200)
             assert found.low <= found.value <= found.high
             assert found.key == str(parse(prefix + key))
+
+
+def test_macro_averages_of_a_report_take_its_groups() -> None:
+    ranks = Ranks([0, 3, 1, 7, 2, 0], [1] * 6, 10)
+    measured = report(ranks, by=["a", "b", "c", "a", "b", "c"])
+    found = measured.interval("macro.mrr", resamples=200)
+    assert (found.units, found.value) == (3, measured["macro.mrr"])
+    assert found == interval(ranks, "macro.mrr", by=["a", "b", "c"] * 2, resamples=200)
+    with pytest.raises(KeyError, match="by="):
+        report(ranks).interval("macro.mrr")
+    weighted = report(ranks, by=["a", "b", "b", "b", "b", "b"], macro_weights="count")
+    with pytest.raises(ValueError, match="each group counts by its tasks"):
+        weighted.interval("macro.mrr")

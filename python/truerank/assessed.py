@@ -73,6 +73,7 @@ class Assessed(Grouped):
         method: str = "bootstrap",
         by: LabelsLike | None = None,
         seed: int = 0,
+        resamples: int = 10_000,
     ) -> Interval:
         """Give an interval for the value of a key: how sure the number is.
 
@@ -84,8 +85,9 @@ class Assessed(Grouped):
         method : {"bootstrap", "bca", "percentile", "normal"}
             See `truerank.intervals`.
         by : str or labels, optional
-            What is drawn as a whole: ranks of one query or relation are not independent.
-        seed : int
+            What is drawn as a whole: ranks of one query or relation are not independent. For
+            "macro.X" the report's own groups if not given.
+        seed, resamples : int
             Of the bootstrap.
 
         Returns
@@ -98,7 +100,8 @@ class Assessed(Grouped):
         KeyError
             For an unknown key.
         ValueError
-            For a level outside of (0, 1), another method, and labels that do not fit the tasks.
+            For a level outside of (0, 1), another method, labels that do not fit the tasks, and a
+            macro average in which groups count unequally.
 
         Examples
         --------
@@ -109,9 +112,25 @@ class Assessed(Grouped):
         """
         from .intervals import interval
 
-        self._sides.check(parse(key).side, key)
+        parsed = parse(key)
+        self._sides.check(parsed.side, key)
+        if parsed.macro:
+            grouping = self._given_groups(key)
+            if self._average.weighted:
+                raise ValueError(
+                    f"key: {key!r} is {self.macro_weighting}; an interval is there where every "
+                    "group counts once"
+                )
+            by = grouping.codes if by is None else by
         return interval(
-            self._tasks, key, level=level, method=method, by=by, seed=seed, draw_seed=self.seed
+            self._tasks,
+            parsed,
+            level=level,
+            method=method,
+            by=by,
+            seed=seed,
+            resamples=resamples,
+            draw_seed=self.seed,
         )
 
     def audit(self) -> list[Finding]:

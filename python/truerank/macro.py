@@ -32,6 +32,11 @@ class Average:
     def __init__(self, weights: FloatArray | str | None = None) -> None:
         self._weights = weights
 
+    @property
+    def weighted(self) -> bool:
+        """Whether groups count unequally."""
+        return self._weights is not None
+
     def of(self, values: FloatArray, counts: IntArray) -> float:
         """The mean of the values that are not nan; nan where there are none of any weight.
 

@@ -25,7 +25,6 @@ from .metrics import (
 )
 from .metrics.averages import deviation, median, power, scaled, variance
 from .metrics.base import Metric, arithmetic, transformed, value
-from .metrics.chance_model import Tasks
 from .metrics.keys import NO_ADJUSTMENT
 from .metrics.ties import LOG, mean_power, mean_rank
 from .ranks import Ranks
@@ -178,7 +177,7 @@ def functional(
     metric, about = METRICS[key.metric], about or sample
     if sample.tied is not None and (sample.tied == 1).all():
         sample = sample._replace(tied=None)
-    additive = metric.mean is arithmetic and metric.inverse is METRICS["mr"].inverse
+    additive = metric.single is not None
     if additive and key.adjustment != NO_ADJUSTMENT:
         return _adjusted_sums(key, sample, unit, units, len(about.ranks))
     outer = None
@@ -233,16 +232,11 @@ def _chance_of_each(
     metric: Metric, candidates: IntArray, parameter: float
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of f(r) under chance for each task, which are the metric's of it alone."""
-    if metric.chance is None:
-        raise UnknownKeyError(f"{metric.name} has no chance model")
+    if metric.single is None:
+        raise UnknownKeyError(f"{metric.name} is no mean over tasks")
     sizes, inverse = np.unique(candidates, return_inverse=True)
-    parameter = min(parameter, 2**63)  # beyond lies no rank
-    alone = Tasks(sizes, np.ones(1), np.ones(1, dtype=np.int64), True)
-    found = [
-        metric.chance(alone._replace(sizes=sizes[i : i + 1]), parameter) for i in range(len(sizes))
-    ]
-    mean, spread = np.array(found, dtype=np.float64).reshape(-1, 2)[inverse.reshape(-1)].T
-    return mean, spread
+    mean, spread = metric.single(sizes, parameter)
+    return mean[inverse], spread[inverse]
 
 
 def _z(gained: Numbers, spread: Numbers, share: Numbers) -> Numbers:

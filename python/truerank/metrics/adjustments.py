@@ -152,6 +152,4 @@ def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, floa
     model = METRICS[key.metric].chance
     if model is None:
         raise UnknownKeyError(f"{str(key)!r}: {key.metric} has no chance model")
-    # beyond 2**63 lies no rank, and a cutoff may have any number of digits
-    parameter = min(key.parameter, 2**63) if METRICS[key.metric].parameter == "@" else key.parameter
-    return model(compress(candidates, weights), parameter)
+    return model(compress(candidates, weights), key.parameter)

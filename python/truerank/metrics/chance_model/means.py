@@ -134,7 +134,8 @@ def hit_moments(sizes: IntArray, parameter: float) -> tuple[FloatArray, FloatArr
     >>> hit_moments(np.array([10, 3]), 5)
     (array([0.5, 1. ]), array([0.25, 0.  ]))
     """
-    n, k = sizes.astype(np.float64), float(parameter)
+    # beyond 2**63 lies no rank, and a cutoff may have any number of digits
+    n, k = sizes.astype(np.float64), float(min(parameter, 2**63))
     q = np.minimum(k / n, 1)
     return q, q * np.maximum(n - k, 0) / n
 

@@ -1,0 +1,156 @@
+"""What comparing models gives: one comparison, or those of all pairs of several models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, overload
+
+
+class Comparison(NamedTuple):
+    """The difference of a metric between two models, a minus b.
+
+    Attributes
+    ----------
+    metric : str
+        The key.
+    value_a, value_b, difference : float
+    low, high : float
+        The percentile bootstrap interval of the difference, under every method.
+    level : float
+    p_value : float
+        Two-sided.
+    wins, ties, losses : int
+        Tasks in which a is better than b, as good, worse.
+    method : str
+    units : int
+        The tasks or groups that were swapped or resampled.
+    resamples, seed : int
+    pairing : str
+        How the tasks were matched: "query and target ids", "query ids", "target ids", "position".
+    notes : tuple of str
+        What to know before believing it.
+    name_a, name_b : str
+    p_holm : float or None
+        The p-value among several comparisons, by Holm's step-down rule.
+    """
+
+    metric: str
+    value_a: float
+    value_b: float
+    difference: float
+    low: float
+    high: float
+    level: float
+    p_value: float
+    wins: int
+    ties: int
+    losses: int
+    method: str
+    units: int
+    resamples: int
+    seed: int
+    pairing: str
+    notes: tuple[str, ...] = ()
+    name_a: str = "a"
+    name_b: str = "b"
+    p_holm: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields by name.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, compare
+        >>> ranks = Ranks([0, 3], [1, 1], 10)
+        >>> compare(ranks, ranks).to_dict()["difference"]
+        0.0
+        """
+        return {**self._asdict(), "notes": list(self.notes)}
+
+    def __str__(self) -> str:
+        shown = f"{self.difference:+.6g} [{self.low:+.6g}, {self.high:+.6g}]"
+        p = f"p {self.p_value:.3g}"
+        if self.p_holm is not None:
+            p += f" (Holm {self.p_holm:.3g})"
+        lines = [
+            f"{self.metric}: {self.name_a} {self.value_a:.6g}, {self.name_b} {self.value_b:.6g}; "
+            f"difference {shown} ({100 * self.level:g} %), {p} ({self.method}, {self.units:,} "
+            f"units); {self.wins:,} wins, {self.ties:,} ties, {self.losses:,} losses",
+            *self.notes,
+        ]
+        return "\n".join(lines)
+
+
+class Comparisons(Sequence[Comparison]):
+    """All pairs of several models; p-values are adjusted by Holm's rule too.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, compare
+    >>> a, b = Ranks([0, 1, 0], [1, 1, 1], 10), Ranks([3, 1, 2], [1, 1, 1], 10)
+    >>> [pair.p_value for pair in compare({"a": a, "b": b})]
+    [0.5]
+    """
+
+    def __init__(self, pairs: Sequence[Comparison]) -> None:
+        self._pairs = tuple(pairs)
+
+    @overload
+    def __getitem__(self, index: int) -> Comparison: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Comparison]: ...
+
+    def __getitem__(self, index: int | slice) -> Comparison | Sequence[Comparison]:
+        return self._pairs[index]
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __repr__(self) -> str:
+        return f"Comparisons({len(self)} pairs of {self._pairs[0].metric})"
+
+    def __str__(self) -> str:
+        return self.to_markdown()
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """The comparisons by "a against b"."""
+        return {f"{pair.name_a} against {pair.name_b}": pair.to_dict() for pair in self._pairs}
+
+    def to_markdown(self, *, digits: int = 4) -> str:
+        """A Markdown table, one line for each pair, and the notes below.
+
+        Parameters
+        ----------
+        digits : int
+            Significant digits.
+        """
+        first = self._pairs[0]
+        bounds = f"{100 * first.level:g} % interval"
+        header = ["a", "b", f"{first.metric} of a", "of b", "difference", bounds]
+        header += ["p", "p (Holm)", "wins / ties / losses"]
+        lines = [_row(header), _row([":---", ":---", *["---:"] * 7])]
+        for pair in self._pairs:
+            values = (pair.value_a, pair.value_b, pair.difference)
+            holm = math.nan if pair.p_holm is None else pair.p_holm
+            lines.append(
+                _row(
+                    [
+                        pair.name_a.replace("|", "\\|"),
+                        pair.name_b.replace("|", "\\|"),
+                        *(f"{value:.{digits}g}" for value in values),
+                        f"{pair.low:.{digits}g} to {pair.high:.{digits}g}",
+                        f"{pair.p_value:.3g}",
+                        f"{holm:.3g}",
+                        f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
+                    ]
+                )
+            )
+        notes = dict.fromkeys(note for pair in self._pairs for note in pair.notes)
+        lines += ["", f"{first.method}, {first.units:,} units, {first.resamples:,} resamples."]
+        return "\n".join([*lines, *(f"- {note}" for note in notes)]) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
