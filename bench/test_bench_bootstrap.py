@@ -10,9 +10,9 @@ import pytest
 from harness import Board, Pair, ratio, rows_of
 from synthetic import QUICK, Sizes
 from truerank import Ranks
-from truerank.functionals import Functional
-from truerank.intervals import interval
-from truerank.units import units_of
+from truerank.comparison.functionals import Functional
+from truerank.comparison.intervals import interval
+from truerank.comparison.units import units_of
 
 # resamples that scipy holds at once: its fastest, and as many as our chunks do
 BATCH = 3

@@ -23,7 +23,7 @@ from truerank import _core
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from truerank import cli
+from truerank.cli import commands as cli
 
 SCORES = np.array(
     [

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, report
-from truerank.comparison import Comparison, Comparisons, compare, holm, signed_rank
-from truerank.resampling import draws
+from truerank.comparison.paired import Comparison, Comparisons, compare, holm, signed_rank
+from truerank.comparison.resampling import draws
 
 METRICS = ("mr", "mrr", "hits@3", "gmr", "median", "std", "mad", "power_mean:2")
 KEYS = (*METRICS, "index.mrr", "z.mr", "ratio.hits@3", "z.gmr", "expected.mrr", "expected.median")

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from example_ranks import any_ranks, everything
 from truerank import Ranks, Report, report
 from truerank.grouping import group_codes, task_weights_by
-from truerank.groupwise import means_within, moments_within, values_within
 from truerank.metrics import KINDS, METRICS, Sample, chance, parse
 from truerank.metrics.base import value
+from truerank.metrics.groupwise import means_within, moments_within, values_within
 
 PLAIN = (
     *("mr", "mrr", "hits@1", "hits@3", "hmr", "imr", "gmr", "igmr", "median", "imedian"),

@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from truerank import Ranks, report
-from truerank.functionals import Atoms, Plain, Sums, standard_error
-from truerank.intervals import Interval, interval
+from truerank.comparison.functionals import Atoms, Plain, Sums, standard_error
+from truerank.comparison.intervals import Interval, interval
+from truerank.comparison.resampling import bca_bounds, draws, exhaustible, flips, percentile_bounds
+from truerank.comparison.units import units_of
 from truerank.metrics import METRICS, UnknownKeyError, adjusted, chance, parse
-from truerank.resampling import bca_bounds, draws, exhaustible, flips, percentile_bounds
-from truerank.units import units_of
 
 ADDITIVE = ("mr", "mrr", "hits@2")
 HELD = ("imr", "hmr", "gmr", "igmr", "median", "imedian")

@@ -16,7 +16,7 @@ from hypothesis import given
 
 from example_ranks import any_ranks
 from truerank import Protocol, Ranks, Report, report
-from truerank.grids import Grid, html_table, latex, latex_cell, markdown, number
+from truerank.reporting.grids import Grid, html_table, latex, latex_cell, markdown, number
 
 METRICS = (
     *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import truerank as tr
-import truerank.repeats
+import truerank.reporting.repeats
 from example_ranks import everything
-from truerank import Protocol, Ranks, Report, concatenate, report, reporting
+from truerank import Protocol, Ranks, Report, concatenate, report
 from truerank.metrics import KINDS, METRICS, Key, chance, parse, sample_of
 from truerank.metrics.base import value
+from truerank.reporting import reports as reporting
 
 
 @pytest.fixture
@@ -284,7 +285,7 @@ def test_chance_is_computed_once_for_all_kinds_and_reports(
 
 
 def test_interval_is_that_of_the_ranks_in_force(sided: Ranks) -> None:
-    intervals = pytest.importorskip("truerank.intervals")
+    intervals = pytest.importorskip("truerank.comparison.intervals")
     weights = [1, 2, 3, 4, 5]
     measured = report(sided, weights=weights, seed=4)
     for key in ("mrr", "tail.random.hits@3"):
@@ -300,7 +301,7 @@ def test_interval_is_that_of_the_ranks_in_force(sided: Ranks) -> None:
 
 def test_the_report_of_reports_is_their_repeats(sided: Ranks) -> None:
     runs = [report(sided), report(sided[1:])]
-    assert report(runs) == tr.repeats.Repeats(runs)
+    assert report(runs) == tr.reporting.repeats.Repeats(runs)
     with pytest.raises(TypeError, match="Reports have their seed, groups and weights already"):
         report(runs, weights="query")
     with pytest.raises(TypeError, match="Reports have their seed"):

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, Report, report
-from truerank.repeats import Repeats
-from truerank.tables import Table, increasing, table
+from truerank.reporting.repeats import Repeats
+from truerank.reporting.tables import Table, increasing, table
 
 VALID = Protocol(split="valid")
 

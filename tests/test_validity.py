@@ -10,7 +10,7 @@ from hypothesis import given
 
 from example_ranks import any_ranks
 from truerank import Protocol, Ranks, evaluate, rank, report
-from truerank.validity import CHECKS, Finding
+from truerank.reporting.validity import CHECKS, Finding
 
 N = 400
 

@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank import Ranks
-from truerank.comparison import compare
-from truerank.intervals import interval
-from truerank.resampling import bca_bounds, draws, percentile_bounds
-from truerank.units import units_of
+from truerank.comparison.intervals import interval
+from truerank.comparison.paired import compare
+from truerank.comparison.resampling import bca_bounds, draws, percentile_bounds
+from truerank.comparison.units import units_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

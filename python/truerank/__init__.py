@@ -9,18 +9,18 @@ is what every metric is adjusted by, and `adjust` does it to published numbers.
 from __future__ import annotations
 
 from ._core import __version__
-from .comparison import compare
+from .comparison.paired import compare
 from .counting import rank
 from .evaluation import evaluate
 from .metrics import chance
 from .protocol import Protocol
 from .published import adjust
 from .ranks import Ranks, concatenate
-from .reporting import Report, report
+from .reporting.reports import Report, report
+from .reporting.tables import table
 from .selection import csr_from_padded
 from .significance import pvalue
 from .storage import load
-from .tables import table
 
 __all__ = [
     "Protocol",

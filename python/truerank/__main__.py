@@ -16,7 +16,7 @@ def main() -> None:
     >>> main()  # doctest: +SKIP
     """
     try:
-        from truerank.cli import commands
+        from truerank.cli.commands import commands
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"click", "rich"}:
             raise

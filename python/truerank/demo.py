@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from . import _core
 from .counting import rank
 from .ranks import Ranks, concatenate
-from .reporting import Report, report
+from .reporting.reports import Report, report
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .counting import rank
-from .reporting import Report, report
+from .reporting.reports import Report, report
 
 
 def evaluate(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from .metrics import KINDS, UnknownKeyError, parse
-from .metrics.keys import ADJUSTED, ALL_SIDES, MACRO, nearest
-from .metrics.kinds import DEFAULT_KIND
+from ..metrics import KINDS, UnknownKeyError, parse
+from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO, nearest
+from ..metrics.kinds import DEFAULT_KIND
 
 DEFAULT_METRICS = (
     *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),

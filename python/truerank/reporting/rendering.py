@@ -6,6 +6,8 @@ import math
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
+from ..metrics import parse
+from ..metrics.keys import MACRO
 from .axes import Axes, written
 from .grids import (
     Grid,
@@ -17,8 +19,6 @@ from .grids import (
     markdown_cell,
     number,
 )
-from .metrics import parse
-from .metrics.keys import MACRO
 
 if TYPE_CHECKING:
     from .printed import Printed

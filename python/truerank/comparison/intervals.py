@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .ranks import Ranks
+from ..ranks import Ranks
 from .resampling import bca_bounds, draws, percentile_bounds, rounding
 from .units import units_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..labels import LabelsLike
+    from ..metrics import Key
     from .functionals import Functional
-    from .labels import LabelsLike
-    from .metrics import Key
 
 METHODS = ("bootstrap", "bca", "percentile", "normal")
 

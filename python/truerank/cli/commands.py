@@ -14,11 +14,13 @@ from typing import Any
 import click
 import numpy as np
 
-from . import Ranks, Report, __version__, _core, load, rank, report
-from .cli_adjust import adjust_value
-from .cli_compare import compare_files
-from .cli_files import READERS, is_archive, read_array, read_labels, read_targets
-from .cli_frame import (
+from .. import Ranks, Report, __version__, _core, load, rank, report
+from ..grouping import WEIGHTS
+from .adjusting import adjust_value
+from .comparing import compare_files
+from .display import draw_demo, draw_report
+from .files import READERS, is_archive, read_array, read_labels, read_targets
+from .frame import (
     BAD_DATA,
     Commands,
     File,
@@ -32,9 +34,7 @@ from .cli_frame import (
     seed_option,
     style_option,
 )
-from .cli_sheets import TOLD, WHOLE, chosen_sheet, found_lines
-from .display import draw_demo, draw_report
-from .grouping import WEIGHTS
+from .sheets import TOLD, WHOLE, chosen_sheet, found_lines
 
 Keys = list[str]
 
@@ -214,7 +214,7 @@ def demo() -> None:
 
     Exits with 1 if a measured figure is not the published one.
     """
-    from .demo import run
+    from ..demo import run
 
     measured = run()
     emit(drawn(draw_demo, measured))

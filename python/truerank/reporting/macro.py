@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arrays import read_only
-from .metrics.base import weighted_mean
+from ..arrays import read_only
+from ..metrics.base import weighted_mean
 
 if TYPE_CHECKING:
-    from .arrays import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
 
     MacroWeights = str | Mapping[Hashable, float] | Sequence[float] | FloatArray
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
-from . import load
-from .cli_frame import (
+from .. import load
+from ..comparison.paired import METHODS, compare
+from ..metrics import parse
+from .frame import (
     File,
     by_option,
     emit,
@@ -17,9 +19,7 @@ from .cli_frame import (
     seed_option,
     style_option,
 )
-from .cli_sheets import comparison_sheet
-from .comparison import METHODS, compare
-from .metrics import parse
+from .sheets import comparison_sheet
 
 
 @click.command("compare")

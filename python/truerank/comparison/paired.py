@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
+from ..grouping import group_codes
+from ..metrics import METRICS, Key, parse
+from ..metrics.base import arithmetic, transformed
+from ..ranks import Ranks
 from .compared import Comparison, Comparisons
 from .functionals import of_swaps
-from .grouping import group_codes
 from .intervals import checked_count, checked_level
-from .metrics import METRICS, Key, parse
-from .metrics.base import arithmetic, transformed
 from .pairing import BY_POSITION, alike, paired_by
-from .ranks import Ranks
 from .resampling import draws, exhaustible, flips, normal_share, percentile_bounds, rounding
 from .units import Units, mean_over, units_of
 
 if TYPE_CHECKING:
-    from .arrays import FloatArray
+    from ..arrays import FloatArray
+    from ..labels import LabelsLike
     from .functionals import Functional
-    from .labels import LabelsLike
 
 __all__ = ["METHODS", "Comparison", "Comparisons", "compare", "holm", "signed_rank"]
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .metrics.averages import MAD_SCALE
+from ..metrics.averages import MAD_SCALE
 from .resampling import normal_quantile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .arrays import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
 
     Numbers = npt.NDArray[Any]
     Outer = Callable[[float], float]

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .functionals import Atoms, Functional, Plain, Sums
-from .grouping import group_codes, task_weights_by
-from .groupwise import moments_within, take, values_within
-from .metrics import (
+from ..grouping import group_codes, task_weights_by
+from ..metrics import (
     METRICS,
     Key,
     Sample,
@@ -23,18 +21,20 @@ from .metrics import (
     parse,
     sample_of,
 )
-from .metrics.averages import deviation, median, power, scaled, variance
-from .metrics.base import Metric, arithmetic, transformed, value
-from .metrics.keys import NO_ADJUSTMENT
-from .metrics.ties import LOG, mean_power, mean_rank
-from .ranks import Ranks
-from .sides import sides_of
+from ..metrics.averages import deviation, median, power, scaled, variance
+from ..metrics.base import Metric, arithmetic, transformed, value
+from ..metrics.groupwise import moments_within, take, values_within
+from ..metrics.keys import NO_ADJUSTMENT
+from ..metrics.ties import LOG, mean_power, mean_rank
+from ..ranks import Ranks
+from ..sides import sides_of
+from .functionals import Atoms, Functional, Plain, Sums
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .arrays import FloatArray, IntArray
-    from .labels import LabelsLike
+    from ..arrays import FloatArray, IntArray
+    from ..labels import LabelsLike
 
     Numbers = npt.NDArray[Any]
     Adjust = Callable[[float], float]

@@ -10,13 +10,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from .demo import KINDS, METRICS, Demo
-from .grids import Grid
-from .rendering import grids, told
-from .reporting import Report
+from ..demo import KINDS, METRICS, Demo
+from ..reporting.grids import Grid
+from ..reporting.rendering import grids, told
+from ..reporting.reports import Report
 
 if TYPE_CHECKING:
-    from .cli_sheets import Sheet
+    from .sheets import Sheet
 
 
 def grid(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -79,7 +79,7 @@ def draw_sheet(sheet: Sheet, console: Console) -> None:
     Examples
     --------
     >>> import truerank as tr
-    >>> from truerank.cli_sheets import chosen_sheet
+    >>> from truerank.cli.sheets import chosen_sheet
     >>> found = chosen_sheet(tr.report(tr.Ranks([0, 7], [1, 1], 10)), ["mr"], {})
     >>> draw_sheet(found, Console(width=40))
     key     value
@@ -102,7 +102,7 @@ def draw_grids(lines: Sequence[str], tables: Iterable[Grid], console: Console) -
 
     Examples
     --------
-    >>> from truerank.grids import Grid
+    >>> from truerank.reporting.grids import Grid
     >>> draw_grids(["two tasks"], [Grid(["metric", "value"], [["mr", "4.5"]])], Console(width=40))
     two tasks
     <BLANKLINE>

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..metrics.keys import ALL_SIDES
 from .axes import written
-from .metrics.keys import ALL_SIDES
 
 if TYPE_CHECKING:
-    from .reporting import Report
+    from .reports import Report
 
 SPREAD_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..metrics import METRICS, parse
 from .axes import FEW_METRICS, several
 from .frames import frame
 from .grids import Grid, html_paragraphs, html_table, latex, latex_comment, markdown, number
 from .grids import markdown_cell as cell
-from .metrics import METRICS, parse
 from .rendering import counted, csv_text
 from .repeats import Repeats, common, spread
-from .reporting import Report
+from .reports import Report
 from .stored import plain
 
 Runs = Report | Repeats | Sequence[Report]  # of one model

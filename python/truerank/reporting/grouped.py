@@ -6,15 +6,15 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from .metrics import Key, UnknownKeyError, parse
-from .metrics.keys import ALL_SIDES, MACRO
+from ..metrics import Key, UnknownKeyError, parse
+from ..metrics.keys import ALL_SIDES, MACRO
 from .printed import Printed
 
 if TYPE_CHECKING:
-    from .groupwise import Grouping
+    from ..metrics.groupwise import Grouping
+    from ..sides import Sides
     from .macro import Average
-    from .reporting import Report
-    from .sides import Sides
+    from .reports import Report
 
 
 class Grouped(Printed):

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from ..grouping import WEIGHTS, group_codes, task_weights_by
+from ..metrics import Key, Sample, compute, moments, parse, sample_of
+from ..metrics.groupwise import Grouping, take
+from ..metrics.keys import ALL_SIDES
+from ..metrics.kinds import DEFAULT_KIND
+from ..ranks import Ranks
+from ..sides import sides_of
 from .assessed import Assessed
 from .axes import DEFAULT_KINDS, DEFAULT_METRICS, written
-from .grouping import WEIGHTS, group_codes, task_weights_by
-from .groupwise import Grouping, take
 from .macro import average_of
-from .metrics import Key, Sample, compute, moments, parse, sample_of
-from .metrics.keys import ALL_SIDES
-from .metrics.kinds import DEFAULT_KIND
-from .ranks import Ranks
-from .sides import sides_of
 from .summary import Summary, summarise
 
 if TYPE_CHECKING:
-    from .arrays import FloatArray
-    from .labels import LabelsLike
+    from ..arrays import FloatArray
+    from ..labels import LabelsLike
+    from ..protocol import Protocol
     from .macro import MacroWeights
-    from .protocol import Protocol
     from .repeats import Repeats
 
     Weights = str | Sequence[float] | FloatArray

@@ -6,13 +6,13 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..metrics import parse
+from ..metrics.keys import ALL_SIDES, MACRO
+from ..metrics.kinds import DEFAULT_KIND, MIXTURE
 from .axes import DEFAULT_KINDS, DEFAULT_METRICS, FEW_METRICS, Axes, checked, metric_of, several
-from .metrics import parse
-from .metrics.keys import ALL_SIDES, MACRO
-from .metrics.kinds import DEFAULT_KIND, MIXTURE
 
 if TYPE_CHECKING:
-    from .protocol import Protocol
+    from ..protocol import Protocol
     from .summary import Summary
     from .validity import Finding
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .metrics import METRICS, Key, Sample, adjusted, moments
-from .metrics.base import arithmetic, transformed, value
-from .metrics.keys import NO_ADJUSTMENT
+from . import METRICS, Key, Sample, adjusted, moments
+from .base import arithmetic, transformed, value
+from .keys import NO_ADJUSTMENT
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .arrays import FloatArray, IntArray
-    from .metrics import Metric
-    from .ranks import Ranks
-    from .sides import Sides
+    from ..arrays import FloatArray, IntArray
+    from ..ranks import Ranks
+    from ..sides import Sides
+    from . import Metric
 
 
 class Grouping:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
+from ..metrics import Key, UnknownKeyError, parse
 from .grouped import Grouped
-from .metrics import Key, UnknownKeyError, parse
 
 if TYPE_CHECKING:
-    from .arrays import FloatArray
-    from .intervals import Interval
-    from .labels import LabelsLike
-    from .ranks import Ranks
+    from ..arrays import FloatArray
+    from ..comparison.intervals import Interval
+    from ..labels import LabelsLike
+    from ..ranks import Ranks
     from .validity import Finding
 
 
@@ -83,7 +83,7 @@ class Assessed(Grouped):
         level : float
             How often such intervals cover the true value.
         method : {"bootstrap", "bca", "percentile", "normal"}
-            See `truerank.intervals`.
+            See `truerank.comparison.intervals`.
         by : str or labels, optional
             What is drawn as a whole: ranks of one query or relation are not independent. For
             "macro.X" the report's own groups if not given.
@@ -110,7 +110,7 @@ class Assessed(Grouped):
         >>> low <= value <= high
         True
         """
-        from .intervals import interval
+        from ..comparison.intervals import interval
 
         parsed = parse(key)
         self._sides.check(parsed.side, key)
@@ -138,7 +138,7 @@ class Assessed(Grouped):
 
         Ties that move a metric, kinds of rank that part, constant rows, NaN and inf, saturated
         scores, tasks with hardly any candidates, sampled ones, weights that leave few tasks, what
-        the protocol does not say. `truerank.validity.CHECKS` has the thresholds.
+        the protocol does not say. `truerank.reporting.validity.CHECKS` has the thresholds.
 
         Returns
         -------

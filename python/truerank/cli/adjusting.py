@@ -7,10 +7,10 @@ from typing import Any
 import click
 import numpy as np
 
-from .cli_files import read_targets
-from .cli_frame import emit, in_style, reading_data, style_option
-from .cli_sheets import adjusted_sheet
-from .published import SIDES, SPLITS, adjust, candidate_counts, data_set
+from ..published import SIDES, SPLITS, adjust, candidate_counts, data_set
+from .files import read_targets
+from .frame import emit, in_style, reading_data, style_option
+from .sheets import adjusted_sheet
 
 
 @click.command("adjust")

@@ -18,10 +18,10 @@ from .grids import (
     number,
 )
 from .rendering import counted, csv_text
-from .reporting import Report
+from .reports import Report
 
 if TYPE_CHECKING:
-    from .protocol import Protocol
+    from ..protocol import Protocol
 
 
 class Repeats(Mapping[str, float]):

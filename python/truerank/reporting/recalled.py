@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..metrics import KINDS, Key, UnknownKeyError, parse
+from ..metrics.keys import nearest
+from ..sides import Sides
 from .axes import Axes, metric_of
-from .metrics import KINDS, Key, UnknownKeyError, parse
-from .metrics.keys import nearest
 from .rendering import counted
-from .reporting import Report
-from .sides import Sides
+from .reports import Report
 from .stored import Stored, StoredGroups, as_json, read, stored_of
 
 if TYPE_CHECKING:
-    from .protocol import Protocol
-    from .ranks import Ranks
+    from ..protocol import Protocol
+    from ..ranks import Ranks
     from .summary import Summary
     from .validity import Finding
 

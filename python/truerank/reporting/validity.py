@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..metrics.kinds import DEFAULT_KIND
 from .axes import written
 from .grids import number
-from .metrics.kinds import DEFAULT_KIND
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..counts import Audit
+    from ..ranks import Ranks
     from .assessed import Assessed
-    from .counts import Audit
-    from .ranks import Ranks
 
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 CUTOFFS = (1, 3, 5, 10)

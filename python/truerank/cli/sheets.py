@@ -7,15 +7,23 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .grids import Grid, html_paragraphs, html_table, latex, latex_comment, markdown, number
-from .rendering import csv_text, label_text
+from ..reporting.grids import (
+    Grid,
+    html_paragraphs,
+    html_table,
+    latex,
+    latex_comment,
+    markdown,
+    number,
+)
+from ..reporting.rendering import csv_text, label_text
 
 if TYPE_CHECKING:
-    from .comparison import Comparison
-    from .intervals import Interval
-    from .published import Adjusted
-    from .reporting import Report
-    from .validity import Finding
+    from ..comparison.intervals import Interval
+    from ..comparison.paired import Comparison
+    from ..published import Adjusted
+    from ..reporting.reports import Report
+    from ..reporting.validity import Finding
 
 Write = Callable[[float], str]
 PAIRING_NOTE = "paired by position only"  # the line above the table says so

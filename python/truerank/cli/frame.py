@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 import click
 from rich.console import Console
 
-from .cli_files import read_labels
-from .cli_sheets import FORMATS, Sheet
+from ..grouping import NAMED
 from .display import draw_sheet
-from .grouping import NAMED
+from .files import read_labels
+from .sheets import FORMATS, Sheet
 
 BAD_DATA, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # the last two as shells name SIGINT and SIGPIPE
 WIDE = 1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines

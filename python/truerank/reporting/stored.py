@@ -8,10 +8,10 @@ import math
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
+from ..metrics import UnknownKeyError, parse
+from ..metrics.kinds import DEFAULT_KIND
+from ..protocol import Protocol
 from .axes import several
-from .metrics import UnknownKeyError, parse
-from .metrics.kinds import DEFAULT_KIND
-from .protocol import Protocol
 from .summary import Summary
 from .validity import Finding
 

@@ -1,0 +1,15 @@
+"""How sure a number is: intervals, paired tests between models, p-values under chance."""
+
+from __future__ import annotations
+
+from .compared import Comparison, Comparisons
+from .intervals import Interval, interval
+from .paired import compare
+
+__all__ = [
+    "Comparison",
+    "Comparisons",
+    "Interval",
+    "compare",
+    "interval",
+]
