@@ -59,6 +59,16 @@ def test_stub_mirrors_the_classes_of_core() -> None:
 def test_public_names_exist() -> None:
     assert len(set(truerank.__all__)) == len(truerank.__all__)
     assert [name for name in truerank.__all__ if not hasattr(truerank, name)] == []
+    assert set(truerank.__all__) <= set(dir(truerank))
+    with pytest.raises(AttributeError, match="no attribute 'ranks_of'"):
+        truerank.ranks_of  # noqa: B018
+
+
+def test_no_module_is_named_like_a_public_function() -> None:
+    """Whichever was imported last would have the name."""
+    folder = resources.files("truerank")
+    modules = {path.name.removesuffix(".py") for path in folder.iterdir()}
+    assert modules & set(truerank.__all__) == set()
 
 
 def test_import_is_light() -> None:

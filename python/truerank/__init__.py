@@ -8,19 +8,23 @@ is what every metric is adjusted by, and `adjust` does it to published numbers.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ._core import __version__
-from .comparison.paired import compare
 from .counting import rank
 from .evaluation import evaluate
 from .metrics import chance
 from .protocol import Protocol
-from .published import adjust
 from .ranks import Ranks, concatenate
-from .reporting.reports import Report, report
-from .reporting.tables import table
+from .reporting import Report, report
 from .selection import csr_from_padded
-from .significance import pvalue
 from .storage import load
+
+if TYPE_CHECKING:
+    from .comparison import compare
+    from .published import adjust
+    from .reporting.tables import table
+    from .significance import pvalue
 
 __all__ = [
     "Protocol",
@@ -39,3 +43,24 @@ __all__ = [
     "report",
     "table",
 ]
+
+# What an evaluation loop does not need is imported when it is asked for.
+_LATER = {
+    "adjust": "published",
+    "compare": "comparison",
+    "pvalue": "significance",
+    "table": "reporting.tables",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
