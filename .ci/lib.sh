@@ -90,7 +90,7 @@ suite() {
     shift
     if [ ! -e "$scratch/checkout" ]; then
         mkdir "$scratch/checkout"
-        cp -r tests pyproject.toml README.md "$scratch/checkout/"
+        cp -r bench tests pyproject.toml README.md "$scratch/checkout/"
     fi
     (
         export TRUERANK_DATA=${TRUERANK_DATA:-$root/../shared/data}
