@@ -163,7 +163,7 @@ def _reach(
     return high
 
 
-def widening(start: int, width: float, reach: int, points: int) -> IntArray:
+def widening(start: int, width: float, reach: int, points: int, growth: float = 1.0) -> IntArray:
     """Edges of ever wider stretches, from start to start + reach + 1.
 
     Examples
@@ -173,7 +173,7 @@ def widening(start: int, width: float, reach: int, points: int) -> IntArray:
     """
     edges, end = [start], start + reach + 1
     while True:
-        edge = edges[-1] + max(points, int(edges[-1] - start + width))
+        edge = edges[-1] + max(points, int(growth * (edges[-1] - start) + width))
         if edge >= end:
             return np.array([*edges, end], dtype=np.int64)
         edges.append(edge)

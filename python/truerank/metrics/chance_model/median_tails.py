@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from .tasks import Tasks
 
 if TYPE_CHECKING:
     from ...arrays import FloatArray
+    from .poisson_binomial import ComplexArray
 
 _ROUNDING = 4e-16
-_FOLDS = 42.0
+_FEW = 256  # tasks that are taken one by one
 
 
 def at_least(hit: FloatArray, miss: FloatArray, counts: FloatArray, number: int) -> Tail:
@@ -91,86 +92,160 @@ def median_at_most(tasks: Tasks, twice: int) -> Tail:
     first = hits_at_least(tasks, x, half + count % 2) if x >= 1 else Tail(-math.inf, "exact", 0.0)
     if count % 2 or x < 1:
         return first
-    order = Order(tasks)
-    # a <= x, but b so far above that the sum is too large
-    over = _too_far(order, twice)
-    if over == 0.0:
-        return first
-    scale = math.exp(first.log)
-    if scale < 1e-290:
-        ratio = _too_far(order, twice, -first.log)
-        left = 1 - ratio
-    else:
-        left = 1 - over / scale
-    if left <= 0:
-        return Tail(hits_at_least(tasks, x, half + 1).log, "exact", math.inf)
-    error = (first.error + 1e-14) / left
-    return Tail(min(first.log + math.log(left), 0.0), "exact", error)
+    # of the middle two a <= b: both are <= x, or a <= x and b not too far above
+    both = hits_at_least(tasks, x, half + 1)
+    if both.log == 0:
+        return both
+    rest = _together(Order(tasks), twice, -first.log)
+    log = float(np.logaddexp(both.log, first.log + math.log(rest))) if rest > 0 else both.log
+    # by logs, sizes that are orders of magnitude apart may cost as many digits
+    spread = _ROUNDING * float(tasks.sizes[-1]) / float(tasks.sizes[0]) if count > _FEW else 0.0
+    return Tail(min(log, 0.0), "exact", first.error + both.error + 1e-13 + min(spread, 1e-2))
 
 
-def _too_far(order: Order, twice: int, raised: float = 0.0) -> float:
-    """Sum over x of P(a = x, b > twice - x) times exp(raised), a and b the two middle ranks.
-
-    With J(x, y) = P(a <= x, b > y), the coefficient of z^(n/2) in the product of p(x) z + q(y), it
-    is J(x, y) - J(x - 1, y); that difference is taken inside the product, where it does not cancel.
-    """
+def _together(order: Order, twice: int, raised: float) -> float:
+    """Sum over x <= c = twice // 2 of P(a = x, c < b <= twice - x), times exp(raised)."""
     sizes = order.tasks.sizes
     top = twice // 2
-    least = max(1, twice - order.top)
-    if least > top:
-        return 0.0
     mean, _ = order.moments(np.array([top]))
-    centre = max(order.centre, 1.0)
     rate = max(float(mean[0] - order.certain(np.array([top]))[0]), 1e-300) / top
-    width = min(1 / rate, top / centre)
-    edges = widening(0, width, top - least, 12)
+    width = min(1 / rate, top / max(order.centre, 1.0))
+    edges = widening(0, width / 2, top - 1, 12, growth=0.4)
     kinks = np.unique(np.concatenate([top - sizes[::-1], sizes - (twice - top)]))
     total = 0.0
     for low, high in itertools.pairwise(edges.tolist()):
         steps, weight, _ = nodes(pieces(np.array([low, high]), kinks))
         part = 0.0
         for i in range(0, len(steps), 64):
-            at = top - steps[i : i + 64]
-            part += float(_differences(order, at, twice - at, raised) @ weight[i : i + 64])
+            at = np.maximum(top - steps[i : i + 64], 1.0)
+            terms = _differences(order, at, float(top), twice - at, raised)
+            part += float(terms @ weight[i : i + 64])
         total += part
-        if part <= 1e-19 * total:
-            break
+        # what is left has a < c - high, which bounds it
+        if total > 0 and high < top:
+            left = hits_at_least(order.tasks, top - high, order.tasks.count // 2).log
+            if left + raised < math.log(total) - 40:
+                break
     return total
 
 
-def _differences(order: Order, x: FloatArray, y: FloatArray, raised: float) -> FloatArray:
-    """P(a = x, b > y) of the middle ranks a and b."""
-    start = int(np.searchsorted(order.tasks.sizes, x.min() - 1, side="right"))
-    stop = max(int(np.searchsorted(order.tasks.sizes, y.max(), side="right")), start)
-    far, far_counts = stand_ins(order.sizes[stop:], order.counts[stop:])
+def _differences(order: Order, x: FloatArray, c: float, y: FloatArray, raised: float) -> FloatArray:
+    """P(a = x, c < b <= y) of the middle ranks a and b, times exp(raised).
+
+    With J(x, y) = P(a <= x, b > y), the coefficient of z^(n/2) in the product of A = p(x) z + q(y),
+    it is J(x, c) - J(x - 1, c) - J(x, y) + J(x - 1, y). These are nearly equal, so differences are
+    taken inside: B is A at y, d and e what p(x - 1) and q(y) are less than p(x) and q(c), and
+
+        prod A - prod (A - d z) - prod B + prod (B - d z) = prod A [(1 - S) (1 - R) + S R (T - 1)]
+
+    with the products R of 1 - d z / A, S of 1 - e / A, and T of 1 - d z e / (B (A - d z)).
+    """
+    known = order.tasks.sizes
+    start = int(np.searchsorted(known, x.min() - 1, side="right"))
+    stop = max(int(np.searchsorted(known, y.max(), side="right")), start)
+    few = order.tasks.count <= _FEW
+    far, far_counts = order.sizes[stop:], order.counts[stop:]
+    if not few:
+        far, far_counts = stand_ins(far, far_counts)
     size = np.concatenate([order.sizes[start:stop], far])
     counts = np.concatenate([order.counts[start:stop], far_counts])
     at, to = x[:, None], y[:, None]
-    hit, miss = np.minimum(at / size, 1.0), np.maximum(size - to, 0.0) / size
+    hit, miss = np.minimum(at / size, 1.0), np.maximum(size - c, 0.0) / size + 0 * at
     drop = (at <= size) / size
+    before, beyond = np.where(at <= size, (at - 1) / size, 1.0), np.maximum(size - to, 0.0) / size
+    less = np.clip(np.minimum(to, size) - c, 0.0, None) / size
     total = float(counts.sum())
-    centre = np.full(len(x), order.centre - float(order.certain(x.min() - 1)))
-    sure = order.certain(y) - float(order.certain(x.min() - 1))
+    removed = float(order.certain(x.min() - 1))
+    centre = np.full(len(x), order.centre - removed)
+    sure = float(order.certain(np.array([c]))[0]) - removed
     s, sigma = saddle(hit, miss, counts, np.clip(centre, sure + 0.5, total - 0.5))
-    grown = hit * np.exp(s)[:, None]
-    level = (np.log(grown + miss) * counts).sum(1) - s * centre
-    whole = 2 * math.ceil((total + 1 - 1e-9) / 2)
-    if whole <= 2 * FREQUENCIES:
-        period, frequencies = np.full(len(x), float(whole)), whole // 2
+    scale = np.exp(s)[:, None]
+    whole = hit * scale + miss
+    level = (np.log(whole) * counts).sum(1) - s * centre
+    everything = 2 * math.ceil((total + 1 - 1e-9) / 2)
+    if everything <= 2 * FREQUENCIES:
+        period, frequencies = np.full(len(x), float(everything)), everything // 2
     else:
         period, frequencies = np.maximum(14 * sigma, 2.0 * FREQUENCIES), FREQUENCIES
-    found = np.zeros(len(x))
-    for k in range(frequencies):
-        theta = (k + 0.5) * 2 * math.pi / period
-        z = np.exp(1j * theta)[:, None]
-        factor = (grown * z + miss) / (grown + miss)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = (np.log(factor) * counts).sum(1) - 1j * theta * centre
-            step = drop * np.exp(s)[:, None] * z / ((grown + miss) * factor)
-            kept = (np.log1p(-step) * counts).sum(1)
-        # a task that is certain to be <= x, but not <= x - 1, leaves nothing
-        some = kept.real > -40
-        taken = np.where(some, -np.expm1(np.where(some, kept, 0.0)), 1.0)
-        found += (np.exp(logs) * taken).real
-    result: FloatArray = np.exp(level + raised) * np.maximum(found * 2 / period, 0.0)
+    theta = (np.arange(frequencies) + 0.5) * (2 * math.pi / period)[:, None]
+    z = scale * np.exp(1j * theta)
+    parts = _Parts(hit, miss, before, beyond, drop, less, whole)
+    terms = _one_by_one(parts, counts, z) if few else _by_logs(parts, counts, z)
+    found = (terms * np.exp(-1j * theta * centre[:, None])).real.sum(1) * 2 / period
+    result: FloatArray = np.exp(level + raised) * np.maximum(found, 0.0)
     return result
+
+
+class _Parts(NamedTuple):
+    """Of each task p(x), q(c), p(x - 1), q(y), their differences d and e, and A at the saddle."""
+
+    hit: FloatArray
+    miss: FloatArray
+    before: FloatArray
+    beyond: FloatArray
+    drop: FloatArray
+    less: FloatArray
+    whole: FloatArray
+
+
+def _one_by_one(parts: _Parts, counts: FloatArray, z: ComplexArray) -> ComplexArray:
+    """The difference of the four products over their size at the saddle point, task by task.
+
+    Of the tasks so far: the product of B - d z, its differences from those of A - d z and of B, and
+    the four together. Nothing cancels.
+    """
+    least = np.ones_like(z)
+    from_d, from_e, all_four = np.zeros_like(z), np.zeros_like(z), np.zeros_like(z)
+    for j, count in enumerate(counts.tolist()):
+        hit, miss, before, beyond, drop, less, whole = (part[:, j, None] for part in parts)
+        both, d, e = (hit * z + miss) / whole, drop * z / whole, less / whole
+        only_d, only_e = (before * z + miss) / whole, (hit * z + beyond) / whole
+        last = (before * z + beyond) / whole
+        for _ in range(int(count)):
+            all_four = both * all_four - d * from_d - e * from_e
+            from_d, from_e = only_d * from_d - e * least, only_e * from_e - d * least
+            least = least * last
+    return all_four
+
+
+def _by_logs(parts: _Parts, counts: FloatArray, z: ComplexArray) -> ComplexArray:
+    """The same by logarithms, for many tasks."""
+    hit, miss, before, beyond, drop, less, whole = parts
+    found = np.empty_like(z)
+    for k in range(z.shape[1]):
+        at = z[:, k, None]
+        a, left = hit * at + miss, before * at + miss
+        none = left == 0  # p(x - 1) = q(c) = 0: R is 0, and T does not matter
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = (np.log(a / whole) * counts).sum(1)
+            each = -drop * at / np.where(none, 1.0, left) * (less / (hit * at + beyond))
+            bracket = _bracket(
+                _log_product(-drop * at / a, counts),
+                _log_product(-less / a, counts),
+                _log_product(np.where(none, 0.0, each), counts),
+            )
+        found[:, k] = np.exp(logs) * bracket
+    return found
+
+
+def _bracket(r: ComplexArray, s: ComplexArray, t: ComplexArray) -> ComplexArray:
+    """(1 - S) (1 - R) + S R (T - 1) = 1 - R - S + S R T from logs, by what cancels less."""
+    fine = (np.expm1(s) * np.expm1(r), np.exp(s + r) * np.expm1(t))
+    plain = (np.ones_like(r), -np.exp(r), -np.exp(s), np.exp(s + r + t))
+    sizes = [np.max(np.abs(parts), axis=0) for parts in (fine, plain)]
+    return np.where(sizes[0] < sizes[1], sum(fine), sum(plain))
+
+
+def _log_product(terms: ComplexArray, counts: FloatArray) -> ComplexArray:
+    """Log of the product of 1 + terms; of a product that is 0 a large negative number.
+
+    NumPy's log1p of complex numbers has only as many digits as the log of 1 + terms.
+    """
+    x, y = terms.real, terms.imag
+    near = 0.5 * np.log1p(np.maximum(x * (2 + x) + y * y, -0.9))
+    with np.errstate(divide="ignore"):
+        size = np.where(np.abs(terms) < 0.5, near, np.log(np.hypot(1 + x, y)))
+    found = np.empty(len(terms), dtype=np.complex128)
+    found.real = np.maximum((size * counts).sum(1), -700.0)
+    found.imag = (np.arctan2(y, 1 + x) * counts).sum(1)
+    return found

@@ -153,20 +153,29 @@ def saddle(
     """Where the tilted mean is the centre, nearly, and the standard deviation there.
 
     Any line is right; the saddle point only keeps the integrand from cancelling. So a few steps
-    of Newton's method on the log odds of the mean do, kept inside a bracket.
+    of Newton's method on the log odds of the mean do, which are those of the events where these
+    are all alike. It is kept inside the bracket that the least and the greatest odds make.
     """
-    total = float(multiplicities.sum())
-    target = np.log(centre) - np.log(total - centre)
-    s, sigma = np.zeros(len(centre)), np.ones(len(centre))
-    low, high = np.full(len(centre), -700.0), np.full(len(centre), 700.0)
+    open_ = miss > 0
+    counts = np.where(open_, multiplicities, 0.0)
+    total = counts.sum(1)
+    some = total > 0
+    total = np.maximum(total, 1.0)
+    goal = np.clip(centre - np.where(open_, 0.0, multiplicities).sum(1), 0.01, total - 0.01)
+    target = np.log(goal) - np.log(total - goal)
+    odds = np.log(hit) - np.log(np.where(open_, miss, 1.0))
+    low = target - np.where(open_, odds, -np.inf).max(1) - 1e-9
+    high = target - np.where(open_, odds, np.inf).min(1) + 1e-9
+    low, high = np.where(some, low, 0.0), np.where(some, high, 0.0)
+    s, sigma = np.clip(0.0, low, high), np.ones(len(centre))
     for _ in range(80):
         hits = hit * np.exp(s)[:, None]
         share = hits / (hits + miss)
-        mean = (share * multiplicities).sum(1)
-        variance = (share * (miss / (hits + miss)) * multiplicities).sum(1)
+        mean = (share * counts).sum(1)
+        variance = (share * (miss / (hits + miss)) * counts).sum(1)
         sigma = np.sqrt(variance)
-        off = mean - centre
-        done = np.abs(off) <= 0.02 * np.maximum(sigma, 0.1)
+        off = mean - goal
+        done = (np.abs(off) <= 0.02 * np.maximum(sigma, 0.1)) | ~some
         if done.all():
             break
         high, low = np.where(off > 0, s, high), np.where(off > 0, low, s)
