@@ -310,7 +310,7 @@ def compare_under_null(repeats: int, resamples: int) -> Iterator[Uniformity]:
 
 def pvalue_under_chance(repeats: int) -> Iterator[Uniformity]:
     """p-values of `pvalue` of ranks that are chance."""
-    from truerank.significance import pvalue
+    from truerank.comparison.significance import pvalue
 
     rng = np.random.default_rng(11)
     sizes = np.array([50, 1000, 15_000])

@@ -21,10 +21,9 @@ from .selection import csr_from_padded
 from .storage import load
 
 if TYPE_CHECKING:
-    from .comparison import compare
+    from .comparison import compare, pvalue
     from .published import adjust
     from .reporting.tables import table
-    from .significance import pvalue
 
 __all__ = [
     "Protocol",
@@ -48,7 +47,7 @@ __all__ = [
 _LATER = {
     "adjust": "published",
     "compare": "comparison",
-    "pvalue": "significance",
+    "pvalue": "comparison",
     "table": "reporting.tables",
 }
 

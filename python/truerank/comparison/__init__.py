@@ -5,11 +5,14 @@ from __future__ import annotations
 from .compared import Comparison, Comparisons
 from .intervals import Interval, interval
 from .paired import compare
+from .significance import PValue, pvalue
 
 __all__ = [
     "Comparison",
     "Comparisons",
     "Interval",
+    "PValue",
     "compare",
     "interval",
+    "pvalue",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .adjustments import ADJUSTMENTS, chance, moments
+from .adjustments import ADJUSTMENTS, chance, kept_moments, moments
 from .base import METRICS, Metric, Sample, value
 from .keys import NO_ADJUSTMENT, Key, UnknownKeyError, parse
 from .kinds import KINDS, sample_of
@@ -21,6 +21,7 @@ __all__ = [
     "adjusted",
     "chance",
     "compute",
+    "kept_moments",
     "moments",
     "parse",
     "sample_of",

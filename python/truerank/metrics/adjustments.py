@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .base import METRICS
+from .base import METRICS, Sample
 from .chance_model import compress
 from .keys import Key, UnknownKeyError, parse
 
@@ -153,3 +153,32 @@ def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, floa
     if model is None:
         raise UnknownKeyError(f"{str(key)!r}: {key.metric} has no chance model")
     return model(compress(candidates, weights), key.parameter)
+
+
+def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float, float]:
+    """Give the moments of a key's metric once for each side, whoever asks.
+
+    Parameters
+    ----------
+    memo : dict
+        Of the Ranks that the sample is taken from, with the weights in force.
+    key : Key
+        Its kind and adjustment do not matter.
+    sample : Sample
+        The tasks of its side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> memo = {}
+    >>> kept_moments(memo, parse("amr"), Sample(np.array([1.0]), np.array([3])))
+    (2.0, 0.6666666666666666)
+    >>> len(memo)
+    1
+    """
+    place = "chance", key.side, key.metric, key.parameter
+    if place not in memo:
+        about = Key(key.metric, key.parameter)
+        memo.setdefault(place, moments(about, sample.candidates, sample.weights))
+    found: tuple[float, float] = memo[place]
+    return found

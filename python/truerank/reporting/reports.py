@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from ..grouping import WEIGHTS, group_codes, task_weights_by
-from ..metrics import Key, Sample, compute, moments, parse, sample_of
+from ..metrics import Key, Sample, compute, kept_moments, parse, sample_of
 from ..metrics.groupwise import Grouping, take
 from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND
@@ -274,13 +274,7 @@ class Report(Assessed):
 
     def _moments(self, key: Key) -> tuple[float, float]:
         """Mean and variance under chance: once for all kinds and all reports of these ranks."""
-        memo, place = self._tasks._memo, ("chance", key.side, key.metric, key.parameter)
-        if place not in memo:
-            sample = self._sample(key.side, key.kind)
-            about = Key(key.metric, key.parameter)
-            memo.setdefault(place, moments(about, sample.candidates, sample.weights))
-        found: tuple[float, float] = memo[place]
-        return found
+        return kept_moments(self._tasks._memo, key, self._sample(key.side, key.kind))
 
     def _sample(self, side: str, kind: str) -> Sample:
         """The ranks of one side and kind; the last are kept, since keys come in that order."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .metrics import METRICS, Key, Sample, UnknownKeyError, moments, parse, sample_of
-from .metrics.base import transformed, value
-from .metrics.chance_model import compress
-from .sides import sides_of
+from ..metrics import METRICS, Key, Sample, UnknownKeyError, kept_moments, parse, sample_of
+from ..metrics.base import transformed, value
+from ..metrics.chance_model import compress
+from ..sides import sides_of
 
 if TYPE_CHECKING:
-    from .arrays import FloatArray
-    from .metrics.chance_model import Tasks
-    from .metrics.chance_model.rank_sums import Tail
-    from .ranks import Ranks
+    from ..arrays import FloatArray
+    from ..metrics.chance_model import Tasks
+    from ..metrics.chance_model.rank_sums import Tail
+    from ..ranks import Ranks
 
 __all__ = ["PValue", "pvalue"]
 
@@ -121,7 +121,7 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     >>> round(pvalue(tr.Ranks([0] * 2000, [1] * 2000, 10_000), "mr").log10_p)
     -8000
     """
-    from .ranks import Ranks
+    from ..ranks import Ranks
 
     if not isinstance(ranks, Ranks):
         raise TypeError(f"ranks: expected Ranks, got {type(ranks).__name__}")
@@ -135,21 +135,21 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     sample, mask = sample_of(ranks, key.kind, seed), sides.mask(key.side)
     if mask is not None:
         sample = Sample(*(None if part is None else part[mask] for part in sample))  # type: ignore[arg-type]
-    return of_sample(key, sample)
+    return of_sample(key, sample, ranks._memo)
 
 
-def of_sample(key: Key, sample: Sample) -> PValue:
-    """The p-value of a metric of a sample, the kind and side of the key left aside.
+def of_sample(key: Key, sample: Sample, memo: dict[Any, Any]) -> PValue:
+    """The p-value of a metric of the sample of its side and kind; `memo` is that of the Ranks.
 
     Examples
     --------
-    >>> of_sample(parse("mr"), Sample(np.array([1.0, 2.0]), np.array([3, 3]))).p.__round__(12)
+    >>> of_sample(parse("mr"), Sample(np.array([1.0, 2.0]), np.array([3, 3])), {}).p.__round__(12)
     0.333333333333
     """
     tasks = compress(sample.candidates, sample.weights)
     if not tasks.count:
         return PValue(math.nan, math.nan, "none", math.nan, math.nan)
-    z = _z(key, sample)
+    z = _z(key, sample, memo)
     if tasks.sizes[-1] == 1:
         return PValue(1.0, 0.0, "exact", z, 0.0)
     base, power = _base(key)
@@ -160,16 +160,16 @@ def of_sample(key: Key, sample: Sample) -> PValue:
     log, method, error = found
     if not math.isfinite(log):
         better = z if METRICS[key.metric].increasing else -z
-        from .metrics.chance_model.saddlepoints import log_normal_tail
+        from ..metrics.chance_model.saddlepoints import log_normal_tail
 
         log, method, error = log_normal_tail(better), "normal", math.nan
     return PValue(math.exp(log), log / math.log(10) + 0.0, method, z, error)
 
 
-def _z(key: Key, sample: Sample) -> float:
+def _z(key: Key, sample: Sample, memo: dict[Any, Any]) -> float:
     """Standard deviations from chance; nan where there is none, or no model of the moments."""
     try:
-        mean, variance = moments(key, sample.candidates, sample.weights)
+        mean, variance = kept_moments(memo, key, sample)
     except UnknownKeyError:
         if key.metric in ("median", "imedian"):
             raise
@@ -206,7 +206,7 @@ def _total(name: str, sample: Sample, parameter: float = 0) -> float:
 
 def _single(tasks: Tasks, base: str, power: float, sample: Sample) -> Tail:
     """Of one task: how many ranks are as good."""
-    from .metrics.chance_model.rank_sums import Tail
+    from ..metrics.chance_model.rank_sums import Tail
 
     name = {"mrr": "hmr", "greatest": "mr", "least": "mr"}.get(base, base)
     rank = value(METRICS[name], sample, power)  # every one of these is the rank itself
@@ -216,7 +216,7 @@ def _single(tasks: Tasks, base: str, power: float, sample: Sample) -> Tail:
 
 
 def _of_hits(tasks: Tasks, k: float, sample: Sample) -> Tail:
-    from .metrics.chance_model.median_tails import hits_at_least
+    from ..metrics.chance_model.median_tails import hits_at_least
 
     k = min(k, 2**63)  # beyond it lies no rank
     if tasks.equal:
@@ -226,7 +226,7 @@ def _of_hits(tasks: Tasks, k: float, sample: Sample) -> Tail:
 
 def _of_sum(tasks: Tasks, power: float, sample: Sample) -> Tail:
     if tasks.equal:
-        from .metrics.chance_model.rank_sums import sum_at_most
+        from ..metrics.chance_model.rank_sums import sum_at_most
 
         return sum_at_most(tasks, math.floor(_total("mr", sample)))
     return _upper(tasks, lambda r: -r, -_average("mr", sample))
@@ -249,14 +249,14 @@ def _of_powers(tasks: Tasks, power: float, sample: Sample) -> Tail:
 
 
 def _of_greatest(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    from .metrics.chance_model.rank_sums import Tail
+    from ..metrics.chance_model.rank_sums import Tail
 
     share = np.minimum(_rank(sample, math.inf) / tasks.sizes, 1.0)
     return Tail(float((np.log(share) * tasks.multiplicities).sum()), "exact", 1e-14)
 
 
 def _of_least(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    from .metrics.chance_model.rank_sums import Tail
+    from ..metrics.chance_model.rank_sums import Tail
 
     share = np.minimum(_rank(sample, -math.inf) / tasks.sizes, 1.0)
     if (share == 1).any():
@@ -270,7 +270,7 @@ def _rank(sample: Sample, power: float) -> float:
 
 
 def _of_median(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    from .metrics.chance_model.median_tails import median_at_most
+    from ..metrics.chance_model.median_tails import median_at_most
 
     return median_at_most(tasks, math.floor(2 * value(METRICS["median"], sample) + 1e-9))
 
@@ -294,8 +294,8 @@ def _upper(
     cutoff: float | None = None,
 ) -> Tail:
     """P(sum of w f(r) >= observed); f counts the ranks up to the cutoff, if there is one."""
-    from .metrics.chance_model.rank_sums import Tail
-    from .metrics.chance_model.saddlepoints import Cumulants
+    from ..metrics.chance_model.rank_sums import Tail
+    from ..metrics.chance_model.saddlepoints import Cumulants
 
     logs = float((np.log(tasks.sizes) * tasks.multiplicities).sum())
     if logs < math.log(_OUTCOMES) + 1e-9:
