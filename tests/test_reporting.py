@@ -14,9 +14,8 @@ import truerank as tr
 import truerank.reporting.repeats
 from example_ranks import everything
 from truerank import Protocol, Ranks, Report, concatenate, report
-from truerank.metrics import KINDS, METRICS, Key, chance, parse, sample_of
+from truerank.metrics import KINDS, METRICS, Key, adjustments, chance, parse, sample_of
 from truerank.metrics.base import value
-from truerank.reporting import reports as reporting
 
 
 @pytest.fixture
@@ -273,7 +272,7 @@ def test_chance_is_computed_once_for_all_kinds_and_reports(
         asked.append(key.metric)
         return 1.0, 1.0
 
-    monkeypatch.setattr(reporting, "moments", moments)
+    monkeypatch.setattr(adjustments, "moments", moments)
     for kind in ("optimistic", "realistic", "pessimistic", "expected", "random"):
         for adjustment in ("ratio", "index", "z"):
             report(sided, seed=3)[f"{kind}.{adjustment}.mr"]
