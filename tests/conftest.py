@@ -11,6 +11,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from example_ranks import sided_ranks
+from truerank import Ranks, Report, report
+
 # Sanitizers slow everything down and own most of the memory.
 SANITIZED = any(name in os.environ.get("LD_PRELOAD", "") for name in ("asan", "tsan", "valgrind"))
 
@@ -41,6 +44,18 @@ def data() -> Path:
 def sanitized() -> bool:
     """Whether a sanitizer is loaded, under which time and memory mean nothing."""
     return SANITIZED
+
+
+@pytest.fixture
+def sided() -> Ranks:
+    """Ranks of two sides and three relations."""
+    return sided_ranks()
+
+
+@pytest.fixture
+def grouped(sided: Ranks) -> Report:
+    """Their report, by relation."""
+    return report(sided, by="relation")
 
 
 Run = Callable[..., str]

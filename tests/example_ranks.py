@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
@@ -20,6 +22,23 @@ PROTOCOLS = st.builds(
     dtype=st.none() | st.just("float32"),
     files=st.lists(st.just("scores.npy"), max_size=1),
 )
+
+
+def sided_ranks() -> Ranks:
+    """Three head tasks, two tail tasks, one of which ties; names that need care in a table."""
+    return Ranks(
+        [0, 3, 5, 1, 0],
+        [1, 1, 1, 4, 1],
+        [9, 9, 9, 12, 12],
+        side=["head", "head", "head", "tail", "tail"],
+        group=["likes", "likes", "knows", "likes", "a|b & <c>"],
+        protocol=Protocol(filter=("train", "valid"), split="test"),
+    )
+
+
+def same(a: float, b: float) -> bool:
+    """Equal, or nan both."""
+    return a == b or (math.isnan(a) and math.isnan(b))
 
 
 def everything() -> Ranks:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from example_ranks import any_ranks
+from example_ranks import any_ranks, same
 from truerank import Protocol, Ranks, Report, report
 from truerank.reporting.grids import Grid, html_table, latex, latex_cell, markdown, number
 
@@ -22,28 +22,6 @@ METRICS = (
     *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
     *("hmr", "gmr", "median", "amr", "amri", "amrr", "ah@10", "zmrr"),
 )
-
-
-@pytest.fixture
-def sided() -> Ranks:
-    """Three head tasks, two tail tasks, one of which ties."""
-    return Ranks(
-        [0, 3, 5, 1, 0],
-        [1, 1, 1, 4, 1],
-        [9, 9, 9, 12, 12],
-        side=["head", "head", "head", "tail", "tail"],
-        group=["likes", "likes", "knows", "likes", "a|b & <c>"],
-        protocol=Protocol(filter=("train", "valid"), split="test"),
-    )
-
-
-@pytest.fixture
-def grouped(sided: Ranks) -> Report:
-    return report(sided, by="relation")
-
-
-def same(a: float, b: float) -> bool:
-    return a == b or (math.isnan(a) and math.isnan(b))
 
 
 # -- text ------------------------------------------------------------------------------------------

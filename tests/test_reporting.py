@@ -13,22 +13,9 @@ import pytest
 import truerank as tr
 import truerank.reporting.repeats
 from example_ranks import everything
-from truerank import Protocol, Ranks, Report, concatenate, report
+from truerank import Ranks, Report, concatenate, report
 from truerank.metrics import KINDS, METRICS, Key, adjustments, chance, parse, sample_of
 from truerank.metrics.base import value
-
-
-@pytest.fixture
-def sided() -> Ranks:
-    """Three head tasks, two tail tasks, one of which ties."""
-    return Ranks(
-        [0, 3, 5, 1, 0],
-        [1, 1, 1, 4, 1],
-        [9, 9, 9, 12, 12],
-        side=["head", "head", "head", "tail", "tail"],
-        protocol=Protocol(filter=("train", "valid"), split="test"),
-    )
-
 
 # -- values ----------------------------------------------------------------------------------------
 
@@ -79,7 +66,7 @@ def test_a_side_without_tasks_is_nan(sided: Ranks) -> None:
 
 def test_relation_is_never_pooled(sided: Ranks) -> None:
     relation = Ranks([1], [1], 3, side="relation", protocol=sided.protocol)
-    measured = report(concatenate([sided, relation]))
+    measured = report(concatenate([sided.with_labels(group=None), relation]))
     assert measured.sides == ("both", "head", "tail", "relation")
     assert measured.tasks() == 5
     assert measured["mrr"] == report(sided)["mrr"]

@@ -13,30 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from example_ranks import any_ranks, everything
-from truerank import Protocol, Ranks, Report, report
-
-
-@pytest.fixture
-def sided() -> Ranks:
-    """Three head tasks, two tail tasks, one of which ties."""
-    return Ranks(
-        [0, 3, 5, 1, 0],
-        [1, 1, 1, 4, 1],
-        [9, 9, 9, 12, 12],
-        side=["head", "head", "head", "tail", "tail"],
-        group=["likes", "likes", "knows", "likes", "a|b & <c>"],
-        protocol=Protocol(filter=("train", "valid"), split="test"),
-    )
-
-
-@pytest.fixture
-def grouped(sided: Ranks) -> Report:
-    return report(sided, by="relation")
-
-
-def same(a: float, b: float) -> bool:
-    return a == b or (math.isnan(a) and math.isnan(b))
+from example_ranks import any_ranks, everything, same
+from truerank import Ranks, Report, report
 
 
 def test_json_and_back(sided: Ranks, grouped: Report) -> None:
