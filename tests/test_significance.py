@@ -21,6 +21,7 @@ from truerank.comparison.significance import PValue, pvalue
 from truerank.metrics import METRICS, UnknownKeyError
 from truerank.metrics.chance_model import compress
 from truerank.metrics.chance_model import rank_sums as sums
+from truerank.metrics.chance_model.brackets import bracketed_tail
 from truerank.metrics.chance_model.median_tails import hits_at_least, median_at_most
 from truerank.metrics.chance_model.rank_sums import sum_at_least, sum_at_most
 from truerank.metrics.chance_model.saddlepoints import Cumulants, log_normal_tail, lugannani_rice
@@ -463,3 +464,54 @@ def test_all_ranks_have_one(ranks: Ranks, kind: str, name: str) -> None:
     assert 0 <= found.p <= 1
     assert found.log10_p <= 0
     assert math.isfinite(found.log10_p)
+
+
+# -- bounds ----------------------------------------------------------------------------------------
+
+DECREASING: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "reciprocal": lambda r: 1 / r,
+    "log": lambda r: -np.log(r),
+    "rank": lambda r: -r,
+    "hit": lambda r: (r <= 7).astype(float),
+}
+
+
+@given(
+    st.lists(st.integers(2, 90), min_size=2, max_size=3),
+    st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=3, max_size=3),
+    st.sampled_from([*DECREASING]),
+    st.data(),
+)
+@settings(max_examples=60)
+def test_bounds_hold_the_share_of_outcomes(
+    sizes: list[int], weights: list[float], name: str, data: st.DataObject
+) -> None:
+    f, weights = DECREASING[name], weights[: len(sizes)]
+    tasks, shares = compress(sizes, weights), np.array(weights) / sum(weights)
+    sums = np.zeros(1)
+    for size, share in zip(sizes, shares, strict=True):
+        sums = np.add.outer(sums, share * f(np.arange(1.0, size + 1))).ravel()
+    # between two values, which rounding does not move it past
+    distinct = np.unique(np.round(sums, 9))
+    i = data.draw(st.integers(0, max(len(distinct) - 2, 0)))
+    observed = (distinct[i] + distinct[min(i + 1, len(distinct) - 1)]) / 2
+    found = bracketed_tail(tasks, f, float(observed))
+    exact = np.count_nonzero(sums >= observed) / len(sums)
+    if found is None:
+        assert observed <= sums.min() + 1e-9
+    else:
+        p = math.exp(found[0])
+        assert p * (1 - found[1]) - 1e-12 <= exact <= p * (1 + found[1]) + 1e-12
+
+
+def test_few_tasks_of_many_candidates() -> None:
+    """The law of 1/r is one of jumps there, which a saddle point misses by half and more."""
+    found = pvalue(Ranks([1000, 10**6 - 1], [1, 1], 10**6), "mrr")
+    size = np.arange(1.0, 10**6 + 1)
+    least = (1 / 1001 + 1e-6) * (1 - 1e-12)
+    other = np.full(len(size), np.inf)  # the last rank of the other task that will do
+    np.divide(1, least - 1 / size, out=other, where=1 / size < least)
+    exact = np.minimum(np.floor(other), 10**6).sum() / 1e12
+    assert found.method == "bounds"
+    assert found.p == pytest.approx(exact, rel=2 * found.error)
+    assert found.error < 1e-4

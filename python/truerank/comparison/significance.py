@@ -23,6 +23,7 @@ __all__ = ["PValue", "pvalue"]
 
 _OUTCOMES = 1 << 16  # that are enumerated
 _FINE = 1e-4  # error of a saddle point from which on an inversion is tried
+_ROUGH = 1e-2  # and from which on, where that fails, bounds are
 _EQUAL = 1e-12  # relative difference of values that count as equal
 
 
@@ -37,7 +38,8 @@ class PValue(NamedTuple):
         Its decimal logarithm, finite wherever p is above 0, however small.
     method : str
         "exact" (up to rounding), "inversion" (numerical, of the characteristic function),
-        "saddlepoint", "normal", or "none" where there are no tasks.
+        "bounds" (the middle of a lower and an upper one), "saddlepoint", "normal", or "none" where
+        there are no tasks.
     z : float
         (value - expectation) / standard deviation under chance, its sign as in the formula; nan
         where that is not defined.
@@ -103,8 +105,10 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     Otherwise, for mrr and hmr, gmr and igmr, the other power means, and mr and hits@k with unequal
     weights: the saddle point approximation of Lugannani and Rice (1980) to the law of the mean of
     f(r), far out in the tail too; where its error is above 1e-4, and the characteristic function
-    dies away soon enough, that is inverted to about 1e-8. The error of a saddle point is an
-    estimate. Where nothing is finite, the normal approximation of z.
+    dies away soon enough, that is inverted to about 1e-8. Where it does not, as for few tasks of
+    many candidates, and the error is above 1e-2, the law is added up on a grid that bounds p from
+    both sides. The error of a saddle point is an estimate. Where nothing is finite, the normal
+    approximation of z.
 
     The model has no ties. Ties make the law of the realistic and the expected kind narrower than
     the model's: their p is then too large for a good value, on the safe side. The value of the kind
@@ -294,6 +298,7 @@ def _upper(
     cutoff: float | None = None,
 ) -> Tail:
     """P(sum of w f(r) >= observed); f counts the ranks up to the cutoff, if there is one."""
+    from ..metrics.chance_model.brackets import bracketed_tail
     from ..metrics.chance_model.rank_sums import Tail
     from ..metrics.chance_model.saddlepoints import Cumulants
 
@@ -312,4 +317,9 @@ def _upper(
     log, error = law.log_tail(observed)
     if error > _FINE and (better := law.inverted(observed)) and better[1] < error:
         return Tail(better[0], "inversion", better[1])
+    if error > _ROUGH:
+        slack = _EQUAL * abs(observed)
+        between = bracketed_tail(tasks, f, observed - slack)
+        if between is not None and between[1] < error:
+            return Tail(between[0], "bounds", between[1])
     return Tail(log, "saddlepoint" if error else "exact", error)
