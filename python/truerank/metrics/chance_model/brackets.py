@@ -13,8 +13,9 @@ from .tasks import Tasks
 if TYPE_CHECKING:
     from ...arrays import FloatArray
 
-_CELLS = 1 << 17
-_SIZES = 32  # distinct numbers of candidates and weights, at most
+# Cells of the grid by how many distinct pairs of candidates and weight there are, at most: a second
+# of time, or thereabouts.
+_CELLS = {8: 1 << 17, 128: 1 << 15}
 _ROUNDING = 1e-15  # of what the Fourier transforms add, absolutely
 
 
@@ -23,8 +24,8 @@ def bracketed_tail(
 ) -> tuple[float, float] | None:
     """Log of P(sum of w f(r) >= observed), and its relative error; None for too many laws.
 
-    Every term is rounded down to a grid of cells, which the observed sum is 2**17 of: their sum
-    reaching the observed one is a lower bound, their sum coming within n cells an upper one.
+    Every term is rounded down to a grid of cells, which the observed sum is a fixed number of:
+    their sum reaching the observed one is a lower bound, coming within n cells of it an upper one.
 
     Parameters
     ----------
@@ -42,16 +43,17 @@ def bracketed_tail(
     """
     sizes = tasks.sizes.astype(np.float64)
     least = float((tasks.weights * tasks.multiplicities * f(sizes)).sum())
-    cell = (observed - least) / _CELLS
-    if len(sizes) > _SIZES or not cell > 0 or tasks.count >= _CELLS // 8:
+    cells = next((cells for most, cells in _CELLS.items() if len(sizes) <= most), 0)
+    if not observed > least or tasks.count >= cells // 4:
         return None
-    below = np.zeros(_CELLS)  # the law of the rounded sum, as far as it is below the observed one
+    edges: FloatArray = np.arange(cells + 1.0) * ((observed - least) / cells)
+    below = np.zeros(cells)  # the law of the rounded sum, as far as it is below the observed one
     below[0] = 1.0
     for size, weight, count in zip(
         tasks.sizes.tolist(), tasks.weights.tolist(), tasks.multiplicities.tolist(), strict=True
     ):
-        below = _product(below, _power(_cells(size, weight, f, cell), count))
-    upper = 1 - float(below[: _CELLS - tasks.count + 1].sum())
+        below = _product(below, _power(_shares(size, weight, f, edges), count))
+    upper = 1 - float(below[: cells - tasks.count + 1].sum())
     lower = 1 - float(below.sum())
     middle = (upper + max(lower, 0.0)) / 2
     if not middle > 0:
@@ -59,12 +61,11 @@ def bracketed_tail(
     return math.log(min(middle, 1.0)), ((upper - lower) / 2 + _ROUNDING) / middle
 
 
-def _cells(
-    size: int, weight: float, f: Callable[[FloatArray], FloatArray], cell: float
+def _shares(
+    size: int, weight: float, f: Callable[[FloatArray], FloatArray], edges: FloatArray
 ) -> FloatArray:
     """The probability of each cell, of a rank uniform on 1..size; what is beyond has none."""
     end = f(np.array([float(size)]))
-    edges = np.arange(_CELLS + 1) * cell
     low, high = np.zeros(len(edges), dtype=np.int64), np.full(len(edges), size)
     for _ in range(size.bit_length()):  # the last rank whose term is at or above the edge, or 0
         middle = high - (high - low) // 2
@@ -88,6 +89,6 @@ def _power(law: FloatArray, count: int) -> FloatArray:
 
 
 def _product(a: FloatArray, b: FloatArray) -> FloatArray:
-    length = 2 * _CELLS
+    length = 2 * len(a)
     product = np.fft.irfft(np.fft.rfft(a, length) * np.fft.rfft(b, length), length)
-    return np.maximum(product[:_CELLS], 0.0)
+    return np.maximum(product[: len(a)], 0.0)
