@@ -82,6 +82,9 @@ build() {
     touch "$env/ready"
 }
 
+# What lets a whole suite take all cores: most tests are busy with one.
+cores=(-n "$(nproc)" --dist worksteal)
+
 # suite PYTHON [PYTEST OPTION...]: runs the tests of a copy of tests/, so that what is tested is what was installed; Python
 # runs under the command `under`, if there is one.
 under=()
