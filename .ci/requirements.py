@@ -20,7 +20,14 @@ def main() -> None:
     pyproject = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
     project = pyproject["project"]
     wanted = project["dependencies"] + flat(["truerank[bench]"], project["optional-dependencies"])
-    print(*pyproject["build-system"]["requires"], "cmake>=3.21", "ninja>=1.11", "pytest-xdist>=3", *wanted, sep="\n")
+    print(
+        *pyproject["build-system"]["requires"],
+        "cmake>=3.21",
+        "ninja>=1.11",
+        "pytest-xdist>=3",
+        *wanted,
+        sep="\n",
+    )
 
 
 if __name__ == "__main__":

@@ -515,3 +515,76 @@ def test_few_tasks_of_many_candidates() -> None:
     assert found.method == "bounds"
     assert found.p == pytest.approx(exact, rel=2 * found.error)
     assert found.error < 1e-4
+
+
+# -- laws with steps -------------------------------------------------------------------------------
+
+
+def exact_share(ranks: Ranks, f: Callable[[int], Fraction]) -> Fraction:
+    """P(sum of w f(r) >= observed), all of it in fractions; ranks that do not tie."""
+    weights = [Fraction(1)] * len(ranks) if ranks.weights is None else ranks.weights.tolist()
+    weights = [Fraction(w) for w in weights]
+    law = {Fraction(0): Fraction(1)}
+    for size, weight in zip(ranks.candidates.tolist(), weights, strict=True):
+        following: dict[Fraction, Fraction] = {}
+        for total, share in law.items():
+            for r in range(1, size + 1):
+                at = total + weight * f(r)
+                following[at] = following.get(at, Fraction(0)) + share / size
+        law = following
+    seen = zip(weights, ranks.optimistic.tolist(), strict=True)
+    observed = sum((w * f(r) for w, r in seen), Fraction(0))
+    return sum((share for total, share in law.items() if total >= observed), Fraction(0))
+
+
+STEPS: dict[str, Callable[[int], Fraction]] = {
+    "mr": lambda r: Fraction(-r),
+    "mrr": lambda r: Fraction(1, r),
+    "hits@2": lambda r: Fraction(int(r <= 2)),
+    "power_mean:2": lambda r: Fraction(-r * r),
+}
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 6), st.integers(0, 5)), min_size=1, max_size=9),
+    st.data(),
+    st.sampled_from([*STEPS]),
+)
+@settings(max_examples=60)
+def test_the_observed_value_counts_as_a_whole(
+    pairs: list[tuple[int, int]], data: st.DataObject, key: str
+) -> None:
+    """Weights that are small multiples of one another, few candidates: many outcomes are equal."""
+    sizes = [size for size, _ in pairs]
+    above = [min(a, size - 1) for size, a in pairs]
+    some = st.sampled_from([1.0, 2.0, 3.0, 0.5])
+    weights = data.draw(st.none() | st.lists(some, min_size=len(pairs), max_size=len(pairs)))
+    ranks = Ranks(above, [1] * len(pairs), sizes, weights=weights)
+    found = pvalue(ranks, key)
+    assert found.p == pytest.approx(float(exact_share(ranks, STEPS[key])), rel=1e-9)
+    assert found.method == "exact"
+
+
+def test_many_tasks_with_steps() -> None:
+    """More outcomes than can be counted; values from a convolution in integers."""
+    above = np.array([1] * 30 + [2, 3, 4, 5, 6, 7, 8] * 10) - 1
+    ranks = Ranks(above, [1] * 100, 8)
+    for weights, key, p in (
+        ([1] * 50 + [2] * 50, "mr", 0.12627422),
+        ([1, 2, 3, 7] * 25, "mr", 0.01121302),
+        ([1, 2, 3, 7] * 25, "hits@2", 0.00831086),
+    ):
+        assert pvalue(ranks.with_weights(weights), key).p == pytest.approx(p, rel=1e-6)
+    i = np.arange(100)
+    assert pvalue(Ranks(7 * i % 5, [1] * 100, 5), "mrr").p == pytest.approx(0.49390201, rel=1e-7)
+    found = pvalue(Ranks(7 * i % 8, [1] * 100, 8), "power_mean:2")
+    assert (found.p, found.method) == (pytest.approx(0.59398721, rel=1e-7), "exact")
+
+
+def test_the_best_hits_under_weights() -> None:
+    found = pvalue(Ranks([1] * 20, [1] * 20, 10, weights=range(1, 21)), "hits@5")
+    assert found.p == pytest.approx(0.5**20, rel=1e-9)
+    weights = np.linspace(1, 2, 60) ** math.pi  # no multiples of anything
+    best = pvalue(Ranks([1] * 60, [1] * 60, 10, weights=weights), "hits@5")
+    assert best.log10_p == pytest.approx(60 * math.log10(0.5), rel=1e-12)
+    assert pvalue(Ranks([0] * 60, [1] * 60, 999, weights=weights), "mrr").error == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -73,8 +74,8 @@ class Adjusted(NamedTuple):
     def __str__(self) -> str:
         return (
             f"{self.metric} {self.value:g} over {self.tasks:,} tasks; chance "
-            f"{self.expectation:g} +- {math.sqrt(self.variance):g}: ratio {self.ratio:.6f}, "
-            f"index {self.index:.6f}, z {self.z:g}, normal probability {self.probability:g}"
+            f"{self.expectation:g} +- {math.sqrt(self.variance):g}: ratio {self.ratio:#.6g}, "
+            f"index {self.index:#.6g}, z {self.z:g}, normal probability {self.probability:g}"
         )
 
 
@@ -155,11 +156,12 @@ def adjust(
     0.6581
     >>> round(adjust("mr", 7000, dataset="WN18RR", filtered=True).index, 4)
     0.658
-    >>> adjust("hits@10", 0.5, candidates=[8, 9, 10], weights=[1, 1, 2]).index
+    >>> adjust("hits@10", 1.0, candidates=[8, 9, 10], weights=[1, 1, 2]).index
     nan
     """
-    key = _bare(metric)
-    number = _number(value)
+    key, number = _bare(metric), _number(value)
+    if not isinstance(filtered, (bool, np.bool_)):
+        raise TypeError(f"filtered: expected a bool, got {type(filtered).__name__}")
     if dataset is not None:
         for name, given in (("candidates", candidates), ("tasks", tasks), ("weights", weights)):
             if given is not None:
@@ -174,6 +176,8 @@ def adjust(
         if (split, side, filtered) != ("test", ALL_SIDES, False):
             raise ValueError("split, side and filtered: cannot be given without a dataset")
         counts = _given_counts(candidates, tasks, weights)
+    if not counts[1].any():
+        raise ValueError("candidates: expected at least one task, got none")
     expectation, variance = chance(str(key), counts, weights)
     _check_range(key, number, counts, weights)
     ratio, index, z = (
@@ -268,7 +272,7 @@ def data_set(name: str) -> dict[str, Any]:
     key = names.get(_plain(name))
     if key is None:
         raise ValueError(f"dataset: no data set {name!r}; {nearest(name, _table())}")
-    return dict(_table()[key])
+    return copy.deepcopy(_table()[key])
 
 
 @cache
@@ -347,16 +351,14 @@ def _check_range(key: Key, number: float, counts: tuple[IntArray, IntArray], wei
     mass = multiplicities.astype(np.float64)
     if weights is not None:
         mass *= np.asarray(weights, dtype=np.float64)
-    worst = 0.0
-    if metric.increasing is not True:
-        worst = value_of(metric, Sample(sizes.astype(np.float64), sizes, mass), key.parameter)
+    worst = value_of(metric, Sample(sizes.astype(np.float64), sizes, mass), key.parameter)
     low, high = sorted((metric.optimum, worst))
     slack = 1e-9 * high  # sums round
     if not math.isnan(worst) and not low - slack <= number <= high + slack:
         hint = ""
-        if high == 1.0 < number <= 100.0:
+        if high == 1.0 < number <= 100.0 and metric.increasing:
             hint = f"; as a percentage it is {number / 100:g}"
-        elif number < 1.0 == low:
+        elif number < 1.0 == low and not metric.increasing:
             hint = "; ranks start at 1 here"
         bounds = f"from {low:g} to {high:g}"
-        raise ValueError(f"value: expected {key.metric} {bounds}, got {number:g}{hint}")
+        raise ValueError(f"value: expected {key} {bounds}, got {number:g}{hint}")

@@ -203,6 +203,6 @@ def checked_level(level: object) -> float:
     """Check a confidence level."""
     if not isinstance(level, (int, float, np.floating)) or isinstance(level, bool):
         raise TypeError(f"level: expected a number between 0 and 1, got {type(level).__name__}")
-    if not 0 < level < 1:
+    if not 0 < level < 1 or (1 + level) / 2 == 1:
         raise ValueError(f"level: expected a number between 0 and 1, got {level}")
     return float(level)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..metrics import METRICS, Key, Sample, UnknownKeyError, kept_moments, parse, sample_of
-from ..metrics.base import transformed, value
+from ..metrics.base import transformed, value, weighted_mean
 from ..metrics.chance_model import compress
+from ..metrics.ties import mean_power
 from ..sides import sides_of
+from .intervals import checked_count
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray
+    from ..arrays import FloatArray, IntArray
     from ..metrics.chance_model import Tasks
     from ..metrics.chance_model.rank_sums import Tail
     from ..ranks import Ranks
@@ -24,7 +26,7 @@ __all__ = ["PValue", "pvalue"]
 _OUTCOMES = 1 << 16  # that are enumerated
 _FINE = 1e-4  # error of a saddle point from which on an inversion is tried
 _ROUGH = 1e-2  # and from which on, where that fails, bounds are
-_EQUAL = 1e-12  # relative difference of values that count as equal
+_DIVISIBLE = 16  # candidates at most, for 1 / r to be a multiple of a number that is not tiny
 
 
 class PValue(NamedTuple):
@@ -89,7 +91,8 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     ------
     KeyError
         For an unknown key or side, for a macro average, for metrics that are neither better nor
-        worse (std, variance, mad, count), and for the median where weights differ.
+        worse (std, variance, mad, count), and for those without a chance model: the median where
+        weights differ, power means of an order that `chance` does not take.
     TypeError
         If `ranks` is something else.
 
@@ -100,7 +103,9 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     - hits@k: a Poisson-binomial law, inverted along a line through the saddle point;
     - mr, imr: the law of the sum of the ranks, in integers or by inversion;
     - median, imedian, and power means of order inf and -inf;
-    - one task, and up to 65,536 outcomes in all, which are counted.
+    - one task, and up to 65,536 outcomes in all, which are counted;
+    - mr and hits@k with weights that are multiples of one another, mrr of up to 16 candidates, and
+      power means of small whole order, where their sum takes no more than 2 million values.
 
     Otherwise, for mrr and hmr, gmr and igmr, the other power means, and mr and hits@k with unequal
     weights: the saddle point approximation of Lugannani and Rice (1980) to the law of the mean of
@@ -110,9 +115,13 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     both sides. The error of a saddle point is an estimate. Where nothing is finite, the normal
     approximation of z.
 
-    The model has no ties. Ties make the law of the realistic and the expected kind narrower than
-    the model's: their p is then too large for a good value, on the safe side. The value of the kind
-    "expected" is taken as observed, and a fractional number of hits is rounded up.
+    What is not exact takes the law for one without steps: where many outcomes have the observed
+    value, half of their probability is missing.
+
+    The model has no ties, and p is that of the observed value, whatever made it. A scorer that ties
+    everything has a realistic rank in the middle each time, which hits@k of a large k and power
+    means of high order take for a feat that chance does not manage: look at the pessimistic kind
+    then. The value of the kind "expected" is taken as observed; a fraction of a hit is rounded up.
 
     Queries with several answers are not independent, as the model takes tasks to be.
 
@@ -127,6 +136,7 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     """
     from ..ranks import Ranks
 
+    seed = checked_count("seed", seed)
     if not isinstance(ranks, Ranks):
         raise TypeError(f"ranks: expected Ranks, got {type(ranks).__name__}")
     key = parse(metric)
@@ -171,13 +181,8 @@ def of_sample(key: Key, sample: Sample, memo: dict[Any, Any]) -> PValue:
 
 
 def _z(key: Key, sample: Sample, memo: dict[Any, Any]) -> float:
-    """Standard deviations from chance; nan where there is none, or no model of the moments."""
-    try:
-        mean, variance = kept_moments(memo, key, sample)
-    except UnknownKeyError:
-        if key.metric in ("median", "imedian"):
-            raise
-        return math.nan
+    """Standard deviations from chance; nan where there is none."""
+    mean, variance = kept_moments(memo, key, sample)
     if not (variance > 0 and math.isfinite(variance)):
         return math.nan
     return (value(METRICS[key.metric], sample, key.parameter) - mean) / math.sqrt(variance)
@@ -215,7 +220,7 @@ def _single(tasks: Tasks, base: str, power: float, sample: Sample) -> Tail:
     name = {"mrr": "hmr", "greatest": "mr", "least": "mr"}.get(base, base)
     rank = value(METRICS[name], sample, power)  # every one of these is the rank itself
     size = int(tasks.sizes[0])
-    share = min(max(math.floor(rank * (1 + _EQUAL)), 1), size) / size
+    share = min(max(math.floor(rank * (1 + 1e-12)), 1), size) / size
     return Tail(math.log(share), "exact", 1e-15)
 
 
@@ -225,7 +230,8 @@ def _of_hits(tasks: Tasks, k: float, sample: Sample) -> Tail:
     k = min(k, 2**63)  # beyond it lies no rank
     if tasks.equal:
         return hits_at_least(tasks, k, math.ceil(_total("hits", sample, k) - 1e-9))
-    return _upper(tasks, lambda r: (r <= k).astype(float), _average("hits", sample, k), k)
+    law = _Law(lambda r: (r <= k).astype(float), cutoff=k, whole=lambda r: (r <= k).astype(int))
+    return _upper(tasks, law, _average("hits", sample, k))
 
 
 def _of_sum(tasks: Tasks, power: float, sample: Sample) -> Tail:
@@ -233,23 +239,34 @@ def _of_sum(tasks: Tasks, power: float, sample: Sample) -> Tail:
         from ..metrics.chance_model.rank_sums import sum_at_most
 
         return sum_at_most(tasks, math.floor(_total("mr", sample)))
-    return _upper(tasks, lambda r: -r, -_average("mr", sample))
+    return _upper(tasks, _Law(lambda r: -r, whole=lambda r: -r), -_average("mr", sample))
 
 
 def _of_reciprocals(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    return _upper(tasks, lambda r: 1 / r, _average("mrr", sample))
+    law = _Law(lambda r: 1 / r)
+    if tasks.sizes[-1] <= _DIVISIBLE:
+        common = math.lcm(*range(1, int(tasks.sizes[-1]) + 1))
+        law = law._replace(whole=lambda r: common // r, scale=float(common))
+    return _upper(tasks, law, _average("mrr", sample))
 
 
 def _of_logs(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    return _upper(tasks, lambda r: -np.log(r), -_average("gmr", sample))
+    return _upper(tasks, _Law(lambda r: -np.log(r)), -_average("gmr", sample))
 
 
 def _of_powers(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    mean = value(METRICS["power_mean"], sample, power)
-    if power < 0:
-        return _upper(tasks, lambda r: r**power, mean**power)
-    most = float(tasks.sizes[-1])
-    return _upper(tasks, lambda r: -((r / most) ** power), -((mean / most) ** power))
+    most = 1 if power < 0 else int(tasks.sizes[-1])  # scaled, so that nothing overflows
+    sign = 1.0 if power < 0 else -1.0
+    law = _Law(lambda r: sign * (r / most) ** power)
+    if sample.tied is None:
+        observed = weighted_mean(law.f(sample.ranks), sample.weights)
+    else:
+        each = mean_power(sample.ranks, sample.tied, power, float(most))
+        observed = sign * weighted_mean(each, sample.weights)
+    if power > 0 and power == int(power) and power * math.log2(most) < 40:
+        p = int(power)
+        law = law._replace(whole=lambda r: -(r**p), scale=float(most**p))
+    return _upper(tasks, law, observed)
 
 
 def _of_greatest(tasks: Tasks, power: float, sample: Sample) -> Tail:
@@ -291,35 +308,55 @@ _LAWS: dict[str, Callable[[Tasks, float, Sample], Tail]] = {
 }
 
 
-def _upper(
-    tasks: Tasks,
-    f: Callable[[FloatArray], FloatArray],
-    observed: float,
-    cutoff: float | None = None,
-) -> Tail:
-    """P(sum of w f(r) >= observed); f counts the ranks up to the cutoff, if there is one."""
+class _Law(NamedTuple):
+    """f(r), decreasing over the ranks, and what else is known of it.
+
+    Attributes
+    ----------
+    f : callable
+    cutoff : float or None
+        f is 1 up to it, then 0.
+    whole : callable or None
+        scale * f(r) as integers, of integer ranks.
+    scale : float
+    """
+
+    f: Callable[[FloatArray], FloatArray]
+    cutoff: float | None = None
+    whole: Callable[[IntArray], IntArray] | None = None
+    scale: float = 1.0
+
+
+def _upper(tasks: Tasks, law: _Law, observed: float) -> Tail:
+    """P(sum of w f(r) >= observed), by the first way that there is to it."""
     from ..metrics.chance_model.brackets import bracketed_tail
+    from ..metrics.chance_model.lattices import lattice_tail
     from ..metrics.chance_model.rank_sums import Tail
     from ..metrics.chance_model.saddlepoints import Cumulants
 
     logs = float((np.log(tasks.sizes) * tasks.multiplicities).sum())
+    slack = 1e-12 * abs(observed)
     if logs < math.log(_OUTCOMES) + 1e-9:
         sums = np.zeros(1)
         for size, weight in zip(
             *(np.repeat(a, tasks.multiplicities).tolist() for a in (tasks.sizes, tasks.weights)),
             strict=True,
         ):
-            sums = np.add.outer(weight * f(np.arange(1.0, size + 1)), sums).ravel()
-        slack = _EQUAL * (abs(observed) + float(np.abs(sums).max()))
-        share = np.count_nonzero(sums >= observed - slack) / len(sums)
+            sums = np.add.outer(weight * law.f(np.arange(1.0, size + 1)), sums).ravel()
+        # terms of one sign, so that rounding is relative to the sum
+        equal = 4 * np.finfo(np.float64).eps * (tasks.count + 2) * abs(observed)
+        share = np.count_nonzero(sums >= observed - equal) / len(sums)
         return Tail(math.log(share) if share else -math.inf, "exact", 1e-14)
-    law = Cumulants(tasks, f, cutoff)
-    log, error = law.log_tail(observed)
-    if error > _FINE and (better := law.inverted(observed)) and better[1] < error:
+    if law.whole is not None:
+        exact = lattice_tail(tasks, law.whole, law.scale, observed)
+        if exact is not None:
+            return Tail(exact[0], "exact", exact[1])
+    smooth = Cumulants(tasks, law.f, law.cutoff)
+    log, error = smooth.log_tail(observed)
+    if error > _FINE and (better := smooth.inverted(observed)) and better[1] < error:
         return Tail(better[0], "inversion", better[1])
     if error > _ROUGH:
-        slack = _EQUAL * abs(observed)
-        between = bracketed_tail(tasks, f, observed - slack)
+        between = bracketed_tail(tasks, law.f, observed - slack)
         if between is not None and between[1] < error:
             return Tail(between[0], "bounds", between[1])
     return Tail(log, "saddlepoint" if error else "exact", error)

@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .base import METRICS, Sample
-from .chance_model import compress
+from .chance_model import Tasks, compress
 from .keys import Key, UnknownKeyError, parse
 
 if TYPE_CHECKING:
@@ -97,7 +99,8 @@ def chance(
     - mrr: sum w H_N / N and sum w^2 (H_N^(2) / N - (H_N / N)^2), harmonic numbers of order 1, 2;
     - hits@k: sum w p and sum w^2 p (1 - p), p = min(k / N, 1);
     - gmr, igmr: products over the tasks of the moments of r^w and r^-w;
-    - imr, hmr, power_mean:p: an integral of the Laplace transform, since E(1 / X) is not 1 / E(X);
+    - imr, hmr, power_mean:p (0.05 <= |p| <= 10, and 0, inf, -inf in other ways): an integral of
+      the Laplace transform, since E(1 / X) is not 1 / E(X);
     - median, imedian: from the order statistics.
 
     These are the values to adjust with: the literature prints the variance of the mean rank with
@@ -109,8 +112,7 @@ def chance(
         As in a key, without side, kind and adjustment: "mrr", "hits@10", "power_mean:2".
     candidates : array_like of int, shape (n,), or a pair (values, multiplicities)
         The number of candidates of every task, the true one included, each >= 1; or the distinct
-        numbers and how many tasks have each. A tuple of two arrays is such a pair; two tasks go
-        in a list or an array.
+        numbers and how many tasks have each. A tuple of two sequences is such a pair.
     weights : array_like of float, shape of candidates or values, optional
         The weights of the tasks: finite, >= 0, not all 0. Only their ratios matter.
 
@@ -136,7 +138,8 @@ def chance(
     --------
     >>> chance("mr", [3, 3])
     (2.0, 0.3333333333333333)
-    >>> chance("hits@1", ([10, 20], [100, 100]))
+    >>> mean, variance = chance("hits@1", ([10, 20], [100, 100]))
+    >>> round(mean, 12), round(variance, 12)
     (0.075, 0.00034375)
     """
     key = parse(metric)
@@ -144,15 +147,22 @@ def chance(
         raise UnknownKeyError(
             f"{metric!r}: expected metric[@k][:p] alone, without side, kind and adjustment"
         )
-    return moments(key, candidates, weights)
+    tasks = compress(candidates, weights)
+    if weights is not None and not tasks.count and np.size(weights):
+        raise ValueError("weights: expected at least one task with a weight above 0, got none")
+    return _of_tasks(key, tasks)
 
 
 def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, float]:
-    """Give mean and variance under chance of the metric of a key; as `chance` does."""
+    """Give mean and variance under chance of the metric of a key; nan where no weight is."""
+    return _of_tasks(key, compress(candidates, weights))
+
+
+def _of_tasks(key: Key, tasks: Tasks) -> tuple[float, float]:
     model = METRICS[key.metric].chance
     if model is None:
         raise UnknownKeyError(f"{str(key)!r}: {key.metric} has no chance model")
-    return model(compress(candidates, weights), key.parameter)
+    return model(tasks, key.parameter)
 
 
 def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float, float]:

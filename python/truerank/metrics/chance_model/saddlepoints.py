@@ -26,6 +26,7 @@ _LEFT = 1e-9  # share of the sum of which its terms are no more
 _SIZES = 1000  # at most, for an inversion
 _WORK = 1 << 24  # frequencies times nodes
 _STEEP = 15.0  # e-folds over the upper half of the ranks
+_EQUAL = 1e-13  # relative difference from the best possible sum that is rounding
 _CENTRE = 1e-3  # standard deviations within which the formula is replaced by its limit
 
 
@@ -198,9 +199,10 @@ class Cumulants:
         _, mean, variance, _, _ = self.at(0.0)
         if x <= self.least:
             return 0.0, 0.0
-        if x >= self.greatest:
-            sizes = np.log(self._tasks.sizes.astype(np.float64))
-            return -float((self._counts * sizes).sum()), 0.0
+        if x >= self.greatest - _EQUAL * abs(self.greatest):
+            sizes = self._tasks.sizes.astype(np.float64)
+            best = 1.0 if self._cutoff is None else np.minimum(float(self._cutoff), sizes)
+            return float((self._counts * np.log(best / sizes)).sum()), 0.0
         t, k = self._saddle(x, mean, variance)
         exponent = min(k[0] - t * x, 0.0)
         if t >= 0:

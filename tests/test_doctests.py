@@ -1,0 +1,30 @@
+"""The examples of the docstrings run, and print what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+import truerank
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(truerank.__path__, "truerank.")
+    if not module.name.endswith(("__main__", "_core"))
+)
+
+
+@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 writes its scalars otherwise")
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.failed == 0
+
+
+def test_there_are_examples() -> None:
+    examples = doctest.DocTestFinder().find(importlib.import_module("truerank.ranks"))
+    assert sum(len(test.examples) for test in examples) > 20
