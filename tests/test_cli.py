@@ -24,6 +24,7 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 
 from truerank.cli import commands as cli
+from truerank.cli.sheets import in_options
 
 SCORES = np.array(
     [
@@ -168,10 +169,12 @@ def test_table_of_each_side(run: Run, tmp_path: Path) -> None:
     assert headings == ["both", "head", "tail"]
     code, out, _ = run("evaluate", tmp_path / "ranks.npz", "--metrics", "tail.mr,head.mr")
     report = tr.report(ranks)
-    assert [line.split() for line in out.splitlines()] == [
+    told, _, table = out.partition("\n\n")
+    assert told.splitlines() == report.to_markdown(sides=[]).splitlines()
+    assert [line.split() for line in table.splitlines()] == [
         ["key", "value"],
-        ["tail.mr", f"{report['tail.mr']:.6f}"],
-        ["head.mr", f"{report['head.mr']:.6f}"],
+        ["tail.mr", f"{report['tail.mr']:.6g}"],
+        ["head.mr", f"{report['head.mr']:.6g}"],
     ]
 
 
@@ -245,7 +248,11 @@ def test_chosen_metrics_in_each_format(run: Run, files: Files) -> None:
     assert json.loads(run("evaluate", *line, "json").out)["metrics"] == values
     csv = run("evaluate", *line, "csv").out.splitlines()
     assert csv == ["key,value", *(f"{key},{value!r}" for key, value in values.items())]
-    markdown = run("evaluate", *line, "markdown").out.splitlines()
+    told, _, table = run("evaluate", *line, "markdown").out.partition("\n\n")
+    assert told.splitlines() == report.to_markdown(sides=[]).splitlines()
+    for style in ("latex", "html"):
+        assert f"fingerprint {report.protocol.fingerprint}" in run("evaluate", *line, style).out
+    markdown = table.splitlines()
     assert markdown[2:] == [f"| {key} | {value!r} |" for key, value in values.items()]
 
 
@@ -308,7 +315,7 @@ def test_a_table_of_groups(run: Run, files: Files, saved: Path) -> None:
     line = [*files("ranks.npz --by relation"), "--metrics", "mrr,macro.mrr,hits@1"]
     table = [row.split() for row in run("evaluate", *line).out.splitlines()]
     assert ["by", "relation", "tasks", "mrr", "hits@1"] in table
-    assert ["knows", "1", f"{report.groups['knows']['mrr']:.6f}", "0.000000"] in table
+    assert ["knows", "1", f"{report.groups['knows']['mrr']:.6g}", "0"] in table
     csv = run("evaluate", *line, "--format", "csv").out.splitlines()
     assert csv[0] == "group,key,value"
     assert f"likes,mrr,{report.groups['likes']['mrr']!r}" in csv
@@ -320,9 +327,12 @@ def test_intervals(run: Run, files: Files, saved: Path, by: str | None) -> None:
     line = [*files("ranks.npz"), *(["--by", by] if by else []), "--metrics", "mrr,hits@3"]
     report = tr.report(labelled(), by=by)
     found = report.interval("mrr", by=by)
-    table = run("evaluate", *line, "--interval").out.splitlines()
+    told, _, table = run("evaluate", *line, "--interval").out.partition("\n\n")
+    units = "3 groups" if by else "4 tasks"
+    assert f"Intervals of mrr, hits@3: 95 %, bca, 10,000 resamples of {units}, seed 0." in told
+    table = table.splitlines()
     assert table[0].split() == ["key", "value", "low", "high"]
-    values = [f"{value:.6f}" for value in (found.value, found.low, found.high)]
+    values = [f"{value:.6g}" for value in (found.value, found.low, found.high)]
     assert table[1].split() == ["mrr", *values]
     stored = json.loads(run("evaluate", *line, "--interval", "--format", "json").out)
     assert stored["intervals"]["mrr"]["low"] == found.low
@@ -334,6 +344,7 @@ def test_findings(run: Run, files: Files, style: str) -> None:
     line = ["evaluate", *files("scores.npy targets.npy --audit"), "--format", style]
     findings = tr.evaluate(SCORES, TARGETS, audit=True).audit()
     assert findings
+    messages = [in_options(str(found)) for found in findings]
     code, out, err = run(*line)
     assert code == 0
     if style == "json":
@@ -342,7 +353,7 @@ def test_findings(run: Run, files: Files, style: str) -> None:
         ]
     elif style == "csv":  # has no place for them
         assert out == tr.evaluate(SCORES, TARGETS).to_csv()
-        assert err.splitlines() == [str(found) for found in findings]
+        assert err.splitlines() == messages
     else:
         assert all(found.name in out for found in findings)
         assert findings[0].name not in run(*line[:-3], "--format", style).out
@@ -403,7 +414,7 @@ def test_comparisons_are_those_of_compare(
         assert ("p (Holm)" in out) == (len(several) > 2)
         for pair in expected:
             (row,) = (r for r in out.splitlines() if r.startswith(f"{pair.name_a} - {pair.name_b}"))
-            assert f"{pair.difference:.6f}" in row
+            assert f"{pair.difference:.6g}" in row
             assert row.endswith(f"{pair.wins} / {pair.ties} / {pair.losses}")
 
 
@@ -439,7 +450,7 @@ def test_models_of_one_name_are_told_apart(run: Run, models: list[Path], folder:
     assert code == 0
     (pair,) = json.loads(out)["comparisons"]
     assert (pair["name_a"], pair["name_b"]) == (str(models[0]), str(other))
-    assert run("compare", other, other).code == 1
+    assert run("compare", other, other).code == 2
 
 
 def test_a_published_number(run: Run, folder: Path) -> None:
@@ -449,8 +460,8 @@ def test_a_published_number(run: Run, folder: Path) -> None:
     assert (code, err) == (0, "")
     table = {row[:30].strip(): row[30:].strip() for row in out.splitlines()}
     assert table["mr"] == "6,268 tasks"
-    assert table["index (0 is chance, 1 perfect)"] == f"{found.index:.6f}"
-    assert table["z (in standard deviations)"] == f"{found.z:.6f}"
+    assert table["index (0 is chance, 1 perfect)"] == f"{found.index:.6g}"
+    assert table["z (in standard deviations)"] == f"{found.z:.6g}"
     assert json.loads(run(*line, "--format", "json").out) == found._asdict()
     header, row = run(*line, "--format", "csv").out.splitlines()
     assert header == ",".join(found._fields)
@@ -509,6 +520,14 @@ def test_nan_is_null_in_json(run: Run) -> None:
         ("scores.npy 0 --filter pair.npz --save pair.npz", "--save: "),
         ("foreign.npz", "foreign.npz"),
         ("damaged.npz", "damaged.npz"),
+        ("scores.npy 0 --relation rows.npy", "--relation: expected 4 labels, one for each task"),
+        ("scores.npy 0 --queries scores.npy", "--queries: expected a 1-D array of labels"),
+        ("scores.npy 0 --side rows.npy", "--side: expected 4 labels"),
+        ("scores.npy 0 --side targets.npy", "expected names of sides"),
+        ("scores.npy targets.npy --relation words.npy --save words.npy", "--save: "),
+        ("bare.npz --filtered-by train", "--filtered-by: these ranks are unfiltered"),
+        ("bare.npz --by relation", "give them with evaluate --relation"),
+        ("bare.npz --by query", "give them with evaluate --queries"),
         ("bare.npz --by relation", "by: these ranks have no labels"),
         ("bare.npz --by rows.npy", "by: expected 4 labels, one for each task, got 2"),
         ("bare.npz --by absent.npy", "absent.npy: No such file or directory"),
@@ -554,7 +573,14 @@ def test_bad_data_ends_with_one(
         ("evaluate ranks.npz --metrics macro.mrr", "'--metrics'"),
         ("evaluate scores.npy 0 --metrics macro.mrr", "'--metrics'"),
         ("evaluate scores.npy 0 --by rows.npy --metrics macro.zmrr", "'--metrics'"),
+        ("evaluate scores.npy 0 --filtered-by train", "--filtered-by names the splits of --filter"),
+        ("evaluate scores.npy 0 --filter pair.npz --split=", "'--split'"),
+        ("evaluate ranks.npz --rows rows.npy --split test", "--rows cannot apply"),
         ("compare", "at least two models"),
+        ("compare ranks.npz ranks.npz", "one of them twice"),
+        ("compare ranks.npz other.npz --metric macro.mrr", "'--metric'"),
+        ("compare ranks.npz other.npz --metric head.mrr", "no side 'head'"),
+        ("compare ranks.npz other.npz --metric count", "the same for two models"),
         ("compare ranks.npz", "at least two models"),
         ("compare ranks.npz ranks.npz --metric mmr", "'--metric'"),
         ("compare ranks.npz ranks.npz --method guess", "'--method'"),
@@ -568,7 +594,12 @@ def test_bad_data_ends_with_one(
         ("adjust mr 7 --dataset wn18r", "did you mean"),
         ("adjust mr 7 --dataset fb15k --filtered", "not known for FB15k"),
         ("adjust mr 7 --dataset wn18rr --tasks 3", "tasks: cannot be given"),
-        ("adjust mr 7 --candidates 10 --tasks 3 --split valid", "without a dataset"),
+        (
+            "adjust mr 7 --candidates 10 --tasks 3 --split valid",
+            "--split: cannot be given without --dataset",
+        ),
+        ("adjust mr 7 --candidates 10 --tasks 3 --side tail --filtered", "--side, --filtered: can"),
+        ("adjust mr 7 --candidates counts.npy --tasks 3", "tasks: candidates has 2 tasks"),
         ("guess", "No such command 'guess'"),
         ("demo scores.npy", "unexpected extra argument"),
     ],
@@ -577,6 +608,8 @@ def test_wrong_command_lines_end_with_two(
     run: Run, files: Files, folder: Path, line: str, message: str
 ) -> None:
     tr.rank(SCORES, TARGETS).save(folder / "ranks.npz")
+    tr.rank(-SCORES, TARGETS).save(folder / "other.npz")
+    np.save(folder / "counts.npy", [9, 10])
     code, out, err = run(*files(line))
     assert (code, out) == (2, "")
     assert err.startswith("Error: ")
@@ -592,6 +625,144 @@ def test_unknown_metrics_are_refused_before_a_count(
     outcome = run("evaluate", *files("scores.npy targets.npy --metrics mmr"))
     assert outcome.code == 2
     assert "mmr" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("--by rows.npy", 1, "--by: expected 4 labels"),
+        ("--by relation", 1, "--by: these ranks have no labels"),
+        ("--weights rows.npy", 1, "--weights: expected 4 numbers"),
+        ("--weights query", 1, "give them with evaluate --queries"),
+        ("--metrics head.mr --side tail", 2, "no side 'head'"),
+        ("--by words.npy --metrics relation.mr", 2, "no side 'relation'"),
+        ("--by side", 1, "give them with evaluate --side"),
+    ],
+)
+def test_what_cannot_fit_is_refused_before_a_count(
+    run: Run, files: Files, monkeypatch: pytest.MonkeyPatch, line: str, code: int, message: str
+) -> None:
+    monkeypatch.setattr(cli, "rank", lambda *_, **__: pytest.fail("counted"))
+    outcome = run("evaluate", *files(f"scores.npy targets.npy {line}"))
+    assert (outcome.code, outcome.out) == (code, "")
+    assert message in outcome.err
+
+
+def test_ranks_are_saved_before_anything_else(
+    run: Run, files: Files, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(ranks: tr.Ranks, **keywords: Any) -> tr.Report:
+        if (ranks.candidates == 5).any():  # the ranks that were counted
+            raise ValueError("too late")
+        return tr.report(ranks, **keywords)
+
+    monkeypatch.setattr(cli, "report", failing)
+    code, _, err = run("evaluate", *files("scores.npy targets.npy --save ranks.npz"))
+    assert (code, err) == (1, "Error: too late\n")
+    assert len(tr.load(folder / "ranks.npz")) == 4
+
+
+FACTS = "--side sides.npy --relation words.npy --queries rows4.npy --split test"
+
+
+def described(ranks: tr.Ranks) -> tr.Ranks:
+    """What FACTS says of the four tasks."""
+    return ranks.with_labels(
+        side=["head", "tail", "head", "tail"], group=["a", "b", "c", "d"], queries=[0, 1, 0, 2]
+    ).with_protocol(split="test", files=())
+
+
+def test_labels_and_protocol_are_kept(run: Run, files: Files, folder: Path) -> None:
+    np.save(folder / "sides.npy", np.array(["head", "tail", "head", "tail"]))
+    np.save(folder / "rows4.npy", np.array([0, 1, 0, 2]))
+    line = f"--filter pair.npz --filtered-by train,valid {FACTS} --by relation --weights query"
+    outcome = run("evaluate", *files(f"scores.npy targets.npy {line} --save ranks.npz"))
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "split test, filtered by train + valid" in outcome.out
+    counted = tr.rank(SCORES, TARGETS, filter=(INDPTR, INDICES))
+    expected = described(counted).with_protocol(filter=("train", "valid"))
+    kept = tr.load(folder / "ranks.npz")
+    assert kept.with_protocol(files=()) == expected
+    assert str(folder / "words.npy") in kept.protocol.files
+    again = run("evaluate", *files("ranks.npz --by relation --weights query"))
+    assert again == outcome
+
+
+def test_facts_of_saved_ranks(run: Run, files: Files, folder: Path) -> None:
+    np.save(folder / "sides.npy", np.array(["head", "tail", "head", "tail"]))
+    np.save(folder / "rows4.npy", np.array([0, 1, 0, 2]))
+    bare = tr.rank(SCORES, TARGETS)
+    bare.save(folder / "bare.npz")
+    outcome = run("evaluate", *files(f"bare.npz {FACTS} --by side --save full.npz"))
+    assert (outcome.code, outcome.err) == (0, "")
+    assert tr.load(folder / "full.npz") == described(bare)
+    outcome = run("evaluate", *files("bare.npz --side tail --metrics tail.mrr --format csv"))
+    assert outcome.out == f"key,value\ntail.mrr,{tr.report(bare)['mrr']!r}\n"
+
+
+def test_answers_of_a_count_are_its_targets(run: Run, files: Files, folder: Path) -> None:
+    line = "--weights target --metrics mrr --format csv --save ranks.npz"
+    outcome = run("evaluate", *files(f"scores.npy targets.npy {line}"))
+    expected = tr.rank(SCORES, TARGETS).with_labels(targets=TARGETS)
+    assert outcome.out == f"key,value\nmrr,{tr.report(expected, weights='target')['mrr']!r}\n"
+    assert tr.load(folder / "ranks.npz").targets == expected.targets
+    assert run("evaluate", *files("scores.npy 0 --by target")).code == 0
+
+
+def test_why_there_are_no_bounds(run: Run, files: Files, folder: Path) -> None:
+    np.save(folder / "one.npy", np.array([2]))
+    out = run("evaluate", *files("scores.npy 0 --rows one.npy --interval --metrics mr,mrr")).out
+    assert "of 1 task, seed 0." in out
+    assert "No bounds of mr, mrr: there is nothing to resample in 1 task." in out
+    np.save(folder / "zero.npy", np.array([0]))
+    line = "scores.npy 0 --candidates zero.npy --interval --metrics mr,amri"
+    out = run("evaluate", *files(line)).out
+    assert "No bounds of amri: it has no value here." in out
+
+
+def test_small_values_keep_their_digits(run: Run) -> None:
+    found = tr.adjust("hits@1", 0.2, dataset="wikidata5m")
+    out = run("adjust", "hits@1", "0.2", "--dataset", "wikidata5m").out
+    rows = {row[:30].strip(): row[30:].strip() for row in out.splitlines()}
+    assert float(rows["expected by chance"]) == pytest.approx(found.expectation, rel=1e-5)
+    assert float(rows["standard deviation"]) == pytest.approx(found.variance**0.5, rel=1e-5)
+
+
+def test_one_task_is_told_in_the_singular(run: Run, files: Files, folder: Path) -> None:
+    out = run("adjust", "mr", "7", "--candidates", "10", "--tasks", "1").out
+    assert out.splitlines()[0].split() == ["mr", "1", "task"]
+    for name, above in (("a", 0), ("b", 3)):
+        tr.Ranks([above], [1], 10).save(folder / f"{name}.npz")
+    out = run("compare", *files("a.npz b.npz --resamples 1")).out
+    assert "1 task, paired by position; 1 resample, seed 0." in out
+
+
+def test_pairings_that_differ_are_told_by_pair(run: Run, files: Files, folder: Path) -> None:
+    for name, queries in (("a", [1, 2]), ("b", [1, 2]), ("c", None)):
+        tr.Ranks([0, 1], [1, 1], 9, queries=queries).save(folder / f"{name}.npz")
+    out = run("compare", *files("a.npz b.npz c.npz"), "--resamples", "9").out
+    told = "paired by query ids (a - b), by position (a - c, b - c); 9 resamples"
+    assert told in out
+    assert "paired by position only" not in out
+
+
+def test_floats_are_bad_candidates(run: Run, files: Files) -> None:
+    code, out, err = run("adjust", "mr", "7", *files("--candidates scores.npy"))
+    assert (code, out) == (1, "")
+    assert err.startswith("Error: --candidates: ")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="closed descriptors are POSIX here")
+def test_no_standard_output_at_all_is_an_error_of_one_line(folder: Path, files: Files) -> None:
+    tr.rank(SCORES, TARGETS).save(folder / "ranks.npz")
+    for arguments in (["evaluate", *files("ranks.npz"), "--format", "json"], ["info"]):
+        done = subprocess.run(
+            ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "truerank", *arguments],
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (1, "Error: standard output: closed\n")
 
 
 def test_ctrl_c_ends_with_130(run: Run, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -707,6 +878,7 @@ def test_terminals_get_lines_and_styles() -> None:
     assert outcome.code == 0
     assert "\x1b[1m" in outcome.out
     assert "──" in outcome.out
+    assert "\n\n\n" not in outcome.out
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals and closed pipes are POSIX here")
@@ -752,11 +924,11 @@ def test_no_tasks_and_a_single_row(run: Run, tmp_path: Path) -> None:
     np.save(tmp_path / "none.npy", np.empty((0, 5), dtype=np.float32))
     code, out, err = run("evaluate", tmp_path / "none.npy", "0", "--metrics", "mrr")
     assert (code, err) == (0, "")
-    assert out.split() == ["key", "value", "mrr", "nan"]
+    assert out.split()[-4:] == ["key", "value", "mrr", "nan"]
     np.save(tmp_path / "one.npy", SCORES[0])
     code, out, err = run("evaluate", tmp_path / "one.npy", "0", "--metrics", "mrr")
     assert (code, err) == (0, "")
-    assert out.split() == ["key", "value", "mrr", "1.000000"]
+    assert out.split()[-4:] == ["key", "value", "mrr", "1"]
 
 
 @pytest.mark.parametrize("missing", ["click", "rich"])

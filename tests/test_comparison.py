@@ -269,7 +269,7 @@ def test_text_and_dictionary() -> None:
     found = compare(a, b, metric="mr")
     text = str(found)
     assert text.startswith("mr: a 1.33333, b 3; difference -1.66667 [-3, +0] (95 %), p 0.5 ")
-    assert "(permutation, 3 units); 2 wins, 1 ties, 0 losses" in text
+    assert "(permutation, 3 units); 2 wins, 1 tie, 0 losses" in text
     assert text.endswith("paired by position only")
     assert found.to_dict()["difference"] == found.difference
     assert found.to_dict()["notes"] == ["paired by position only"]
@@ -396,6 +396,48 @@ def test_errors_say_what_was_expected(
     with pytest.raises(error) as caught:
         compare(*[ranks] * arguments, **options)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["permutation", "bootstrap", "wilcoxon"])
+@pytest.mark.parametrize("key", ["count", "expected.count", "macro.count"])
+def test_counts_are_not_compared(method: str, key: str) -> None:
+    ranks = Ranks([0, 1], [1, 1], 9, queries=[1, 2])
+    with pytest.raises(ValueError, match="metric: count is the number of tasks"):
+        compare(ranks, ranks, metric=key, method=method, by="query")
+
+
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [("std", "std"), ("median", "median"), ("power_mean:2", "power_mean"), ("mad", "mad")]
+    + [(key, "") for key in ("mr", "mrr", "hits@3", "index.gmr", "imr")],
+)
+def test_what_wilcoxon_is_of(key: str, named: str) -> None:
+    a, b = models(40)
+    notes = compare(a, b, metric=key, method="wilcoxon", resamples=9).notes
+    assert notes == ((f"Wilcoxon is of the ranks, not of {named}",) if named else ())
+    assert compare(a, b, metric=key, resamples=9).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("split", "told"), [("test", True), ("Test-inductive", True), ("valid", False), (None, False)]
+)
+def test_a_test_split_is_not_for_choosing(split: str | None, told: bool) -> None:
+    a, b = (x.with_protocol(split=split) for x in models(40))
+    notes = compare(a, b, resamples=9).notes
+    assert len(notes) == told
+    assert not told or notes[0].startswith(f"of the split {split!r}: choosing a model by it")
+    several = compare({"a": a, "b": b, "c": a}, resamples=9).to_markdown()
+    assert several.count("choosing a model") == told
+
+
+def test_notes_of_some_pairs_name_them() -> None:
+    a = Ranks([0, 1], [1, 1], 9, queries=[1, 2])
+    bare = a.with_labels(queries=None)
+    text = compare({"a": a, "b": a, "c": bare}, resamples=1).to_markdown()
+    assert "- a - c, b - c: paired by position only\n" in text
+    assert "2 units, 1 resample." in text
+    text = compare({"a": bare, "b": bare}, resamples=9).to_markdown()
+    assert "\n- paired by position only\n" in text
 
 
 def test_mappings_are_checked() -> None:

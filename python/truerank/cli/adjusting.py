@@ -7,10 +7,11 @@ from typing import Any
 import click
 import numpy as np
 
+from ..metrics import chance
 from ..published import SIDES, SPLITS, adjust, candidate_counts, data_set
 from .files import read_targets
 from .frame import emit, in_style, reading_data, style_option
-from .sheets import adjusted_sheet
+from .sheets import adjusted_sheet, in_options
 
 
 @click.command("adjust")
@@ -40,14 +41,19 @@ def adjust_value(
     truerank adjust mrr 0.46 --dataset wn18rr --filtered --format json
     """
     given = {name: option for name, option in options.items() if option}
+    lost = [f"--{name}" for name in ("split", "side", "filtered") if name in given]
+    if lost and dataset is None:
+        raise click.UsageError(f"{', '.join(lost)}: cannot be given without --dataset")
     counts: Any = candidates
     if candidates is not None:
         with reading_data():
             counts = read_targets("--candidates", candidates)
+            if not isinstance(counts, int):
+                chance("mr", counts)  # checks what is in the file
     try:
         found = adjust(metric, value, candidates=counts, dataset=dataset, **given)
     except (KeyError, TypeError, ValueError) as error:  # all of it stands on the command line
-        raise click.UsageError(str(error.args[0])) from error
+        raise click.UsageError(in_options(str(error.args[0]))) from error
     about = {} if dataset is None else told_of(dataset, **given)
     emit(in_style(adjusted_sheet(found, about), style))
 

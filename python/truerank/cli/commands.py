@@ -9,17 +9,29 @@ from __future__ import annotations
 import platform
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
 
 from .. import Ranks, Report, __version__, _core, load, rank, report
-from ..grouping import WEIGHTS
+from ..grouping import NAMED, WEIGHTS
+from ..metrics import parse
 from .adjusting import adjust_value
 from .comparing import compare_files
 from .display import draw_demo, draw_report
-from .files import READERS, is_archive, read_array, read_labels, read_targets
+from .files import (
+    COUNTED,
+    LABELS,
+    READERS,
+    is_archive,
+    is_file,
+    read_array,
+    read_facts,
+    read_labels,
+    read_targets,
+    tasks_of,
+)
 from .frame import (
     BAD_DATA,
     Commands,
@@ -29,54 +41,101 @@ from .frame import (
     emit,
     in_style,
     named_or_file,
+    not_blank,
     read_by,
     reading_data,
     seed_option,
     style_option,
 )
-from .sheets import TOLD, WHOLE, chosen_sheet, found_lines
+from .sheets import TOLD, WHOLE, chosen_sheet, found_lines, in_options
 
 Keys = list[str]
 
 
 def split_keys(_context: click.Context, _option: click.Parameter, text: str | None) -> Keys:
-    """Metric keys between commas."""
+    """Words between commas."""
     return [key for part in (text or "").split(",") if (key := part.strip())]
 
 
-def check_keys(measured: Report, keys: Keys) -> None:
-    """A key that a report does not know is a wrong command line."""
+def known_keys(context: click.Context, option: click.Parameter, text: str | None) -> Keys:
+    """Metric keys between commas; whether there are such sides and groups is known later."""
+    keys = split_keys(context, option, text)
     try:
-        measured.to_dict(keys)
+        for key in keys:
+            parse(key)
     except KeyError as error:
-        raise click.BadParameter(str(error.args[0]), param_hint="'--metrics'") from error
+        raise click.BadParameter(str(error.args[0])) from error
+    return keys
 
 
-def count(scores: Path, targets: str, options: dict[str, Any], save: Path | None) -> Ranks:
-    """Count the ranks of a file of scores."""
+class Wanted(NamedTuple):
+    """What is to be measured of ranks."""
+
+    keys: Keys
+    seed: int
+    by: Any
+    weights: Any
+
+    def of(self, ranks: Ranks) -> Report:
+        """The report; a key that it does not know is a wrong command line."""
+        with reading_data():
+            measured = report(ranks, seed=self.seed, by=self.by, weights=self.weights)
+        try:
+            measured.to_dict(self.keys)
+        except KeyError as error:
+            told = in_options(str(error.args[0]))
+            raise click.BadParameter(told, param_hint="'--metrics'") from error
+        return measured
+
+    def labels(self) -> set[str]:
+        """The labels of tasks that it goes by."""
+        named = {name for name in (self.by, self.weights) if isinstance(name, str)}
+        return {NAMED[name] for name in named}
+
+
+def count(
+    scores: Path, targets: str, options: dict[str, Any], save: Path | None, wanted: Wanted
+) -> Ranks:
+    """Count the ranks of a file of scores, once everything else is known to fit them."""
     files = [scores, *([] if targets.isdecimal() else [Path(targets)])]
     files += [options[name] for name in READERS if name in options]
+    files += [Path(options[name]) for name in LABELS if is_file(options.get(name))]
     with reading_data():
         if save is not None and save.exists() and any(save.samefile(file) for file in files):
             raise ValueError(f"--save: {save} is one of the files to be read")
         matrix, truth = read_array("SCORES", scores), read_targets("TARGETS", targets)
-        for name, read in READERS.items():
+        counted = {name: options[name] for name in COUNTED if name in options}
+        for name, reader in READERS.items():
             if name in options:
-                options[name] = read(f"--{name}", options[name])
-        ranks = rank(matrix, truth, **options)
-    return ranks.with_protocol(files=[str(file) for file in files])
+                counted[name] = reader(f"--{name}", options[name])
+        facts, n = read_facts(options), tasks_of(matrix, truth, counted.get("rows"))
+        if "targets" in wanted.labels() and n is not None:
+            facts.labels["targets"] = truth if np.ndim(truth) else np.full(n, truth)
+        if n is not None:  # a count may take long: what cannot fit it is refused before
+            bare = Ranks(np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64), 2)
+            filtered = {"filter": ("unnamed",)} if "filter" in counted else {}
+            stand_in = facts.told_of(bare.with_protocol(**filtered))
+    if n is not None:
+        wanted.of(stand_in)
+    with reading_data():
+        ranks = facts.told_of(rank(matrix, truth, **counted))
+        ranks = ranks.with_protocol(files=[str(file) for file in files])
+        if save is not None:  # before anything else can fail
+            ranks.save(save)
+    return ranks
 
 
 def reopen(scores: Path, targets: str | None, options: dict[str, Any]) -> Ranks:
     """Ranks that an earlier run saved: there is nothing left to count."""
-    given = ["TARGETS"] * (targets is not None) + [f"--{name}" for name in options]
+    given = ["TARGETS"] * (targets is not None)
+    given += [f"--{name}" for name in COUNTED if name in options and name != "audit"]
     if given:
         raise click.UsageError(
             f"{scores} is an archive, so it should hold ranks that were counted before: "
             f"{', '.join(given)} cannot apply to them"
         )
     with reading_data():
-        return load(scores)
+        return read_facts(options).told_of(load(scores))
 
 
 @click.group(
@@ -118,12 +177,30 @@ def commands(context: click.Context) -> None:
     type=click.Choice(["raise", "worst", "omit"]),
     help="A NaN among the candidates is an error (raise, the default), the worst score, or none.",
 )
+@click.option(
+    "--side",
+    metavar="WORD|FILE",
+    callback=not_blank,
+    help="What each task predicts, kept by --save: head or tail for all, or .npy of a word for "
+    "each; so for saved ranks, too.",
+)
+@click.option("--relation", type=File, help="The relation of each task, kept likewise: .npy.")
+@click.option("--queries", type=File, help="The query of each task, kept likewise: .npy.")
+@click.option(
+    "--split", metavar="NAME", callback=not_blank, help="The split evaluated, kept likewise."
+)
+@click.option(
+    "--filtered-by",
+    metavar="NAME,...",
+    callback=split_keys,
+    help="The splits whose answers --filter leaves out, kept likewise: train,valid,test.",
+)
 @click.option("--dtype", type=click.Choice(["bfloat16"]), help="What raw 2-byte scores are.")
 @click.option("--threads", type=click.IntRange(min=1), help="By default all that are allowed.")
 @click.option(
     "--metrics",
     metavar="KEY,...",
-    callback=split_keys,
+    callback=known_keys,
     help="Report only these, such as mrr,optimistic.hits@10,tail.amri,macro.mrr.",
 )
 @by_option
@@ -162,7 +239,8 @@ def evaluate(
     of each true candidate, or a number: one column for all.
 
     \b
-    truerank evaluate scores.npy targets.npy --filter filter.npz --save ranks.npz
+    truerank evaluate scores.npy targets.npy --filter filter.npz --filtered-by train,valid
+        --side tail --relation relations.npy --queries heads.npy --split test --save ranks.npz
     truerank evaluate ranks.npz --metrics mrr,amri,macro.mrr --by relation --interval
     """
     if interval and not metrics:
@@ -173,21 +251,19 @@ def evaluate(
             raise FileNotFoundError(f"--save: no folder {save.parent}")
         groups = read_by(by)
         masses = None if weights is None else read_labels("--weights", weights, WEIGHTS)
-    if not saved:
-        check_keys(report(Ranks([0], [1], [2]), by=None if by is None else [0]), metrics)
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value not in (None, [])}
+    wanted = Wanted(metrics, seed, groups, masses)
     if saved:
-        ranks = reopen(scores, targets, given)
+        measured = wanted.of(reopen(scores, targets, given))
+        if save is not None:
+            with reading_data():
+                measured.ranks.save(save)
     elif targets is None:
         raise click.UsageError("Missing argument 'TARGETS'.")
+    elif "filtered_by" in given and "filter" not in given:
+        raise click.UsageError("--filtered-by names the splits of --filter, which is not given")
     else:
-        ranks = count(scores, targets, {**given, "audit": audit}, save)
-    with reading_data():
-        measured = report(ranks, seed=seed, by=groups, weights=masses)
-    check_keys(measured, metrics)
-    if save is not None:
-        with reading_data():
-            ranks.save(save)
+        measured = wanted.of(count(scores, targets, {**given, "audit": audit}, save, wanted))
     if metrics:
         with reading_data():
             keys = metrics if interval else []
@@ -199,7 +275,7 @@ def evaluate(
         lines = found_lines(measured.audit())
         if style in TOLD:
             text = f"{text.rstrip()}\n\n{TOLD[style](lines)}"
-        elif style == "csv":
+        elif style == "csv" and sys.stderr is not None:
             sys.stderr.write("".join(f"{line}\n" for line in lines))
     emit(text)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .. import load
-from ..comparison.paired import METHODS, compare
+from ..comparison.paired import COUNT, METHODS, NO_COUNT, compare
 from ..metrics import parse
 from .frame import (
     File,
@@ -19,7 +19,7 @@ from .frame import (
     seed_option,
     style_option,
 )
-from .sheets import comparison_sheet
+from .sheets import comparison_sheet, in_options
 
 
 @click.command("compare")
@@ -68,19 +68,27 @@ def compare_files(
         key = parse(metric)
     except KeyError as error:
         raise click.BadParameter(str(error.args[0]), param_hint="'--metric'") from error
+    if key.metric == COUNT:
+        raise click.BadParameter(NO_COUNT, param_hint="'--metric'")
+    names = model_names(ranks)
     with reading_data():
-        names = model_names(ranks)
         models = {name: load(path) for name, path in zip(names, ranks, strict=True)}
-        pairs = compare(
-            models,
-            metric=key,
-            method=method,
-            by=read_by(by),
-            level=level,
-            resamples=resamples,
-            seed=seed,
-            allow_unlike=allow_unlike,
-        )
+        groups = read_by(by)
+    with reading_data():
+        try:
+            pairs = compare(
+                models,
+                metric=key,
+                method=method,
+                by=groups,
+                level=level,
+                resamples=resamples,
+                seed=seed,
+                allow_unlike=allow_unlike,
+            )
+        except KeyError as error:  # a side that there is not, or no groups
+            told = in_options(str(error.args[0]))
+            raise click.BadParameter(told, param_hint="'--metric'") from error
     emit(in_style(comparison_sheet(pairs), style))
 
 
@@ -88,6 +96,6 @@ def model_names(paths: tuple[Path, ...]) -> list[str]:
     """File names without their ending; whole paths where two would be the same."""
     stems = [path.stem for path in paths]
     names = stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
-    if len(set(names)) < len(names):
-        raise ValueError("expected unlike files, got one of them twice")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise click.UsageError("expected unlike files, got one of them twice")
     return names

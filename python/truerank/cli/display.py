@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..demo import KINDS, METRICS, Demo
-from ..reporting.grids import Grid
+from ..reporting.grids import Grid, number
 from ..reporting.rendering import grids, told
 from ..reporting.reports import Report
 
@@ -40,7 +40,9 @@ def grid(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]
     metric  value
     mr        4.5
     """
-    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
+    # the edges of this box are blank lines
+    lines = box.SIMPLE_HEAD if console.is_terminal else None
+    table = Table(box=lines, show_edge=False, pad_edge=False)
     for index, column in enumerate(columns):
         table.add_column(column, justify="right" if index else "left", no_wrap=True)
     for row in rows:
@@ -67,7 +69,7 @@ def draw_report(report: Report, console: Console) -> None:
 
 
 def draw_sheet(sheet: Sheet, console: Console) -> None:
-    """Print what a command found: lines, then tables with six digits after the point.
+    """Print what a command found: lines, then tables with six significant digits.
 
     Parameters
     ----------
@@ -81,11 +83,13 @@ def draw_sheet(sheet: Sheet, console: Console) -> None:
     >>> import truerank as tr
     >>> from truerank.cli.sheets import chosen_sheet
     >>> found = chosen_sheet(tr.report(tr.Ranks([0, 7], [1, 1], 10)), ["mr"], {})
-    >>> draw_sheet(found, Console(width=40))
-    key     value
-    mr   4.500000
+    >>> draw_sheet(found._replace(told=["two tasks"]), Console(width=40))
+    two tasks
+    <BLANKLINE>
+    key  value
+    mr     4.5
     """
-    draw_grids(sheet.told, sheet.grids("{:.6f}".format), console)
+    draw_grids(sheet.told, sheet.grids(lambda value: number(value, 6)), console)
 
 
 def draw_grids(lines: Sequence[str], tables: Iterable[Grid], console: Console) -> None:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..ranks import Ranks
+
+# Options that a count takes.
+COUNTED = ("filter", "rows", "candidates", "order", "nan", "dtype", "threads", "audit")
+# Options, and the labels of the ranks or fields of the protocol that they set.
+LABELS = {"side": "side", "relation": "group", "queries": "queries"}
+PROTOCOL = {"split": "split", "filtered_by": "filter"}
+
+
+def is_file(given: str | Path | None) -> bool:
+    """Whether a value of LABELS names a file: all paths do, of words those in .npy."""
+    return isinstance(given, Path) or Path(given or "").suffix == ".npy"
 
 
 def is_archive(path: Path) -> bool:
@@ -84,6 +97,38 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "rows": read_array,
     "candidates": read_candidates,
 }
+
+
+class Facts(NamedTuple):
+    """What the command line says of ranks: labels, and how they were counted."""
+
+    labels: dict[str, Any]
+    protocol: dict[str, Any]
+
+    def told_of(self, ranks: Ranks) -> Ranks:
+        """The ranks with these facts; what is not named stays."""
+        if "filter" in self.protocol and not ranks.protocol.filter:
+            raise ValueError("--filtered-by: these ranks are unfiltered")
+        return ranks.with_labels(**self.labels).with_protocol(**self.protocol)
+
+
+def read_facts(options: Mapping[str, Any]) -> Facts:
+    """Labels from files, or one word for all tasks; fields of the protocol as they are."""
+    labels = {
+        label: read_array(f"--{name}", Path(given)) if is_file(given) else given
+        for name, label in LABELS.items()
+        if (given := options.get(name)) is not None
+    }
+    return Facts(labels, {field: options[k] for k, field in PROTOCOL.items() if k in options})
+
+
+def tasks_of(scores: NDArray[Any], targets: int | NDArray[Any], rows: Any) -> int | None:
+    """How many tasks a count will have; None where it will be refused."""
+    if rows is not None:
+        return len(rows) if rows.ndim == 1 else None
+    if np.ndim(targets):
+        return len(targets) if np.ndim(targets) == 1 else None  # type: ignore[arg-type]
+    return {1: 1, 2: len(scores)}.get(scores.ndim) if scores.ndim else None
 
 
 def read_labels(argument: str, text: str, names: Collection[str]) -> str | NDArray[Any]:

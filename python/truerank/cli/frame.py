@@ -15,7 +15,7 @@ from rich.console import Console
 from ..grouping import NAMED
 from .display import draw_sheet
 from .files import read_labels
-from .sheets import FORMATS, Sheet
+from .sheets import FORMATS, Sheet, in_options
 
 BAD_DATA, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # the last two as shells name SIGINT and SIGPIPE
 WIDE = 1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
@@ -44,7 +44,8 @@ class Commands(click.Group):
 
 def complain(message: str, code: int) -> int:
     """Write one line to standard error and give back the code to exit with."""
-    sys.stderr.write(f"Error: {' '.join(message.split())}\n")
+    if sys.stderr is not None:  # it is where the process was started without one
+        sys.stderr.write(f"Error: {' '.join(message.split())}\n")
     return code
 
 
@@ -54,16 +55,20 @@ def reading_data() -> Iterator[None]:
     try:
         yield
     except KeyError as error:  # its str() is a repr
-        raise click.ClickException(str(error.args[0] if error.args else error)) from error
+        told = in_options(str(error.args[0] if error.args else error))
+        raise click.ClickException(told) from error
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
         raise click.ClickException(f"{name}{error.strerror or error}") from error
     except (ValueError, TypeError, MemoryError) as error:
-        raise click.ClickException(str(error) or type(error).__name__) from error
+        told = in_options(str(error)) or type(error).__name__
+        raise click.ClickException(told) from error
 
 
 def emit(text: str) -> None:
     """Write to standard output, and leave quietly where its reader went away."""
+    if sys.stdout is None:  # the process was started without one
+        raise click.ClickException("standard output: closed")
     encoding = sys.stdout.encoding or "utf-8"  # a side may have any name
     try:
         sys.stdout.write(text.rstrip("\n").encode(encoding, "backslashreplace").decode(encoding))
@@ -107,6 +112,13 @@ def named_or_file(names: tuple[str, ...]) -> Callable[..., str | None]:
         return text
 
     return check
+
+
+def not_blank(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+    """A check that a text is more than blanks."""
+    if text is not None and not text.strip():
+        raise click.BadParameter("expected a name, got an empty one")
+    return text
 
 
 by_option = click.option(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..comparison.compared import notes_told
+from ..comparison.pairing import BY_POSITION_ONLY
 from ..reporting.grids import (
     Grid,
     html_paragraphs,
@@ -14,9 +17,10 @@ from ..reporting.grids import (
     latex,
     latex_comment,
     markdown,
+    markdown_cell,
     number,
 )
-from ..reporting.rendering import csv_text, label_text
+from ..reporting.rendering import counted, csv_text, label_text, told
 
 if TYPE_CHECKING:
     from ..comparison.intervals import Interval
@@ -26,7 +30,6 @@ if TYPE_CHECKING:
     from ..reporting.validity import Finding
 
 Write = Callable[[float], str]
-PAIRING_NOTE = "paired by position only"  # the line above the table says so
 GROUPS_SHOWN = 20  # rows of a printed table; CSV and JSON hold all
 
 
@@ -52,12 +55,41 @@ class Sheet(NamedTuple):
     content: Any
 
 
+# What errors and findings say in Python, and how a command line says it.
+IN_OPTIONS = (
+    (r"report\(ranks, by=\.\.\.\)", "--by"),
+    (r"\bby=\.\.\.", "--by"),
+    (r"ranks\.with_labels\(group=\.\.\.\)", "evaluate --relation"),
+    (r"ranks\.with_labels\(targets=\.\.\.\)", "evaluate SCORES TARGETS --by target"),
+    (r"ranks\.with_labels\((\w+)=\.\.\.\)", r"evaluate --\1"),
+    (r"ranks\.with_protocol\(split=\"?([^\")]+)\"?\)", r"--split \1"),
+    (r"rank\(\.\.\., audit=True\)", "evaluate SCORES TARGETS --audit"),
+    (r"allow_unlike=True", "--allow-unlike"),
+    (r"\b(nan|dtype|dataset)=[\"']([\w-]+)[\"']", r"--\1 \2"),
+    (r"^group:", "--relation:"),
+    (r"^(by|side|queries|weights|rows|filter|candidates|method|tasks|dataset):", r"--\1:"),
+)
+
+
+def in_options(text: str) -> str:
+    """Advice in the words of the command line.
+
+    Examples
+    --------
+    >>> in_options("by: give them with ranks.with_labels(group=...)")
+    '--by: give them with evaluate --relation'
+    """
+    for python, option in IN_OPTIONS:
+        text = re.sub(python, option, text)
+    return text
+
+
 # -- formats ---------------------------------------------------------------------------------------
 
 
 def as_markdown(sheet: Sheet) -> str:
     """Lines and pipe tables, numbers in all their digits."""
-    parts = ["\n".join(sheet.told), *map(markdown, sheet.grids(repr))]
+    parts = ["\n".join(map(markdown_cell, sheet.told)), *map(markdown, sheet.grids(repr))]
     return "\n\n".join(filter(None, parts))
 
 
@@ -106,7 +138,7 @@ FORMATS: dict[str, Callable[[Sheet], str]] = {
 
 def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
     """A published number, adjusted; `about` says of which data set, if of one."""
-    told = [line for name in ("told", "note") if (line := about.pop(name, None))]
+    lines = [line for name in ("told", "note") if (line := about.pop(name, None))]
     deviation = math.sqrt(found.variance)
 
     def grids(write: Write) -> list[Grid]:
@@ -119,22 +151,23 @@ def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
             "z (in standard deviations)": found.z,
             "normal probability": found.probability,
         }
-        heading = [found.metric, f"{found.tasks:,} tasks"]
+        heading = [found.metric, counted(found.tasks, "task")]
         return [Grid(heading, [[name, write(value)] for name, value in rows.items()])]
 
     fields = {**about, **found._asdict()}
-    return Sheet(told, grids, list(fields), [list(fields.values())], fields)
+    return Sheet(lines, grids, list(fields), [list(fields.values())], fields)
 
 
 def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
     """Compared models, a line for each pair."""
     first, several = pairs[0], len(pairs) > 1
     tasks = first.wins + first.ties + first.losses
-    units = "" if first.units == tasks else f" in {first.units:,} groups"
-    told = [
-        f"{first.metric}, {first.method}: {tasks:,} tasks{units}, paired by {first.pairing}; "
-        f"{first.resamples:,} resamples, seed {first.seed}.",
-        *dict.fromkeys(note for pair in pairs for note in pair.notes if note != PAIRING_NOTE),
+    units = "" if first.units == tasks else f" in {counted(first.units, 'group')}"
+    lines = [
+        f"{first.metric}, {first.method}: {counted(tasks, 'task')}{units}, "
+        f"paired by {pairing_told(pairs)}; {counted(first.resamples, 'resample')}, "
+        f"seed {first.seed}.",
+        *(note for note in notes_told(pairs) if not note.endswith(BY_POSITION_ONLY)),
     ]
 
     def grids(write: Write) -> list[Grid]:
@@ -160,7 +193,17 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
     fields = [pair.to_dict() for pair in pairs]
     columns = [name for name in fields[0] if name != "notes"]
     records = [[row[name] for name in columns] for row in fields]
-    return Sheet(told, grids, columns, records, {"comparisons": fields})
+    return Sheet(lines, grids, columns, records, {"comparisons": fields})
+
+
+def pairing_told(pairs: Sequence[Comparison]) -> str:
+    """By what the tasks were matched, of each pair where pairs differ."""
+    ways: dict[str, list[str]] = {}
+    for pair in pairs:
+        ways.setdefault(pair.pairing, []).append(f"{pair.name_a} - {pair.name_b}")
+    if len(ways) == 1:
+        return pairs[0].pairing
+    return ", by ".join(f"{way} ({', '.join(names)})" for way, names in ways.items())
 
 
 def chosen_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, Interval]) -> Sheet:
@@ -203,7 +246,33 @@ def chosen_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, Int
     stored = json.loads(measured.to_json(keys))
     if intervals:
         stored["intervals"] = {key: found._asdict() for key, found in intervals.items()}
-    return Sheet([], grids, columns, records, stored)
+    lines = [*told(measured), *intervals_told(intervals)]
+    return Sheet(lines, grids, columns, records, stored)
+
+
+def intervals_told(intervals: dict[str, Interval]) -> list[str]:
+    """What the bounds are, and why some are nan."""
+    alike: dict[str, list[str]] = {}
+    for key, found in intervals.items():
+        units = counted(found.units, found.by.removesuffix("s"))
+        drawn = f", {counted(found.resamples, 'resample')}" if found.resamples else ""
+        how = f"{100 * found.level:g} %, {found.method}{drawn} of {units}, seed {found.seed}"
+        alike.setdefault(how, []).append(key)
+    lines = [f"Intervals of {', '.join(keys)}: {how}." for how, keys in alike.items()]
+    missing: dict[str, list[str]] = {}
+    for key, found in intervals.items():
+        if math.isnan(found.low):
+            missing.setdefault(why_none(found), []).append(key)
+    return lines + [f"No bounds of {', '.join(keys)}: {why}." for why, keys in missing.items()]
+
+
+def why_none(found: Interval) -> str:
+    """Why an interval has no bounds."""
+    if math.isnan(found.value):
+        return "it has no value here"
+    if found.units < 2:
+        return f"there is nothing to resample in {counted(found.units, found.by[:-1])}"
+    return "too many resamples have no value"
 
 
 # -- the whole report ------------------------------------------------------------------------------
@@ -227,4 +296,6 @@ TOLD: dict[str, Callable[[Iterable[str]], str]] = {
 
 def found_lines(findings: Sequence[Finding]) -> list[str]:
     """The findings, one to a line, or that there are none."""
-    return [*map(str, findings)] or ["Nothing was found that makes these numbers suspect."]
+    return [in_options(str(found)) for found in findings] or [
+        "Nothing was found that makes these numbers suspect."
+    ]

@@ -21,7 +21,8 @@ class Comparison(NamedTuple):
     p_value : float
         Two-sided.
     wins, ties, losses : int
-        Tasks in which a is better than b, as good, worse.
+        Tasks in which a is better than b, as good, worse: by f(r), as 1 / r for mrr, or by the rank
+        for metrics that are no mean over tasks (medians, std, variance, mad, power means).
     method : str
     units : int
         The tasks or groups that were swapped or resampled.
@@ -75,8 +76,9 @@ class Comparison(NamedTuple):
             p += f" (Holm {self.p_holm:.3g})"
         lines = [
             f"{self.metric}: {self.name_a} {self.value_a:.6g}, {self.name_b} {self.value_b:.6g}; "
-            f"difference {shown} ({100 * self.level:g} %), {p} ({self.method}, {self.units:,} "
-            f"units); {self.wins:,} wins, {self.ties:,} ties, {self.losses:,} losses",
+            f"difference {shown} ({100 * self.level:g} %), {p} ({self.method}, "
+            f"{_counted(self.units, 'unit')}); {_counted(self.wins, 'win')}, "
+            f"{_counted(self.ties, 'tie')}, {_counted(self.losses, 'loss', 'losses')}",
             *self.notes,
         ]
         return "\n".join(lines)
@@ -147,9 +149,32 @@ class Comparisons(Sequence[Comparison]):
                     ]
                 )
             )
-        notes = dict.fromkeys(note for pair in self._pairs for note in pair.notes)
-        lines += ["", f"{first.method}, {first.units:,} units, {first.resamples:,} resamples."]
-        return "\n".join([*lines, *(f"- {note}" for note in notes)]) + "\n"
+        drawn = _counted(first.resamples, "resample")
+        lines += ["", f"{first.method}, {_counted(first.units, 'unit')}, {drawn}."]
+        return "\n".join([*lines, *(f"- {note}" for note in notes_told(self._pairs))]) + "\n"
+
+
+def notes_told(pairs: Sequence[Comparison]) -> list[str]:
+    """The notes, each once; those that are not of all pairs name theirs.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, compare
+    >>> notes_told(compare({"a": Ranks([0], [1], 10), "b": Ranks([3], [1], 10)}))
+    ['paired by position only']
+    """
+    of: dict[str, list[str]] = {}
+    for pair in pairs:
+        for note in pair.notes:
+            of.setdefault(note, []).append(f"{pair.name_a} - {pair.name_b}")
+    return [
+        note if len(names) == len(pairs) else f"{', '.join(names)}: {note}"
+        for note, names in of.items()
+    ]
+
+
+def _counted(n: int, thing: str, things: str = "") -> str:
+    return f"{n:,} {thing if n == 1 else things or thing + 's'}"
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -16,18 +16,24 @@ from ..ranks import Ranks
 from .compared import Comparison, Comparisons
 from .functionals import of_swaps
 from .intervals import checked_count, checked_level
-from .pairing import BY_POSITION, alike, paired_by
+from .pairing import BY_POSITION, BY_POSITION_ONLY, alike, of_test_splits, paired_by
 from .resampling import draws, exhaustible, flips, normal_share, percentile_bounds, rounding
 from .units import Units, mean_over, units_of
 
 if TYPE_CHECKING:
     from ..arrays import FloatArray
     from ..labels import LabelsLike
+    from ..metrics.base import Metric
     from .functionals import Functional
 
 __all__ = ["METHODS", "Comparison", "Comparisons", "compare", "holm", "signed_rank"]
 
 METHODS = ("permutation", "bootstrap", "wilcoxon")
+COUNT = "count"
+NO_COUNT = (
+    "count is the number of tasks, which is the same for two models over the same tasks; take a "
+    "metric of their ranks"
+)
 
 
 @overload
@@ -95,9 +101,10 @@ def compare(
         - "bootstrap": twice the smaller share of resampled differences on one side of 0 (0
           included, (1 + number) / (1 + resamples)), which the interval agrees with.
         - "wilcoxon": the signed-rank test on the units' differences of f(r) (1/r for mrr, log r for
-          gmr, r where the metric is no mean, so for the median), units without a difference left
-          out, by the normal approximation with correction for ties. It asks another question than
-          the metric: whether differences lie about 0, whatever their size.
+          gmr), units without a difference left out, by the normal approximation with correction
+          for ties. It asks another question than the metric: whether differences lie about 0,
+          whatever their size. Where the metric is no mean (medians, std, variance, mad, power
+          means) it is of the ranks r and knows nothing of the metric; a note says so.
     by : str or labels, optional
         The units are whole groups of tasks, as in `interval`: "query", "relation", labels of a.
     level : float
@@ -113,14 +120,17 @@ def compare(
     Returns
     -------
     Comparison or Comparisons
+        Its wins and losses are of f(r), for a metric that is no mean of the ranks: a model with the
+        better std may lose most tasks. Its notes say what to know before believing it: what is
+        unlike, pairing by position alone, and that the split is a test split.
 
     Raises
     ------
     ValueError
         If the numbers of tasks, weights, candidates, comparable fields of the protocols, or (where
         both have them) sides, query or target ids differ: all differences are listed. For an
-        unknown method; for "wilcoxon" with unequal weights, where it has no meaning, unless `by`
-        is given.
+        unknown method; for the metric "count", which two models share; for "wilcoxon" with unequal
+        weights, where it has no meaning, unless `by` is given.
     KeyError
         For an unknown key.
     TypeError
@@ -144,8 +154,11 @@ def compare(
     """
     if method not in METHODS:
         raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
+    key = metric if isinstance(metric, Key) else parse(metric)
+    if key.metric == COUNT:
+        raise ValueError(f"metric: {NO_COUNT}")
     options = _Options(
-        metric if isinstance(metric, Key) else parse(metric),
+        key,
         method,
         by,
         checked_level(level),
@@ -186,7 +199,10 @@ def _compared(a: Any, b: Any, options: _Options, names: tuple[str, str]) -> Comp
     a, notes = alike(a, b, options.allow_unlike)
     pairing = paired_by(a, b)
     if pairing == BY_POSITION:
-        notes = (*notes, "paired by position only")
+        notes = (*notes, BY_POSITION_ONLY)
+    if options.method == "wilcoxon" and not options.key.macro and not _is_mean(options.key):
+        notes = (*notes, f"Wilcoxon is of the ranks, not of {options.key.metric}")
+    notes = (*notes, *of_test_splits(a, b))
     by = None if options.by is None else group_codes(a, options.by)[0]
     b = b.with_labels(side=a.side).with_weights(a.weights)
     one, two = (units_of(x, options.key, by=by, draw_seed=options.draw_seed) for x in (a, b))
@@ -351,17 +367,23 @@ def _differences(one: Units, two: Units) -> tuple[FloatArray, float]:
 
 def _per_task(units: Units) -> FloatArray:
     """f(r) of each task where the metric is a mean of it; the (mean) rank where it is not."""
-    metric, parameter = METRICS[units.key.metric], units.key.parameter
-    if metric.mean is not arithmetic:
-        metric, parameter = METRICS["mr"], 0
+    metric, parameter = _of_tasks(units.key)
     return transformed(metric, units.sample, parameter)
+
+
+def _is_mean(key: Key) -> bool:
+    """Whether the metric is a mean of f(r) over tasks."""
+    return METRICS[key.metric].mean is arithmetic
+
+
+def _of_tasks(key: Key) -> tuple[Metric, float]:
+    """The metric whose f(r) tells tasks apart: the rank's own where the key's is no mean."""
+    return (METRICS[key.metric], key.parameter) if _is_mean(key) else (METRICS["mr"], 0.0)
 
 
 def _tally(one: Units, two: Units) -> tuple[int, int, int]:
     """Tasks in which a is better, as good, worse: by f(r), which is best at rank 1."""
-    metric, parameter = METRICS[one.key.metric], one.key.parameter
-    if metric.mean is not arithmetic:
-        metric, parameter = METRICS["mr"], 0
+    metric, parameter = _of_tasks(one.key)
     top, far = metric.transform.of(np.array([1.0, 2.0**63]), parameter).tolist()
     first, second = _per_task(one), _per_task(two)
     gained = first - second if top > far else second - first

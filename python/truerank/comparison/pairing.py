@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 BY_IDS = {"queries": "query", "targets": "target"}
 BY_POSITION = "position"
+BY_POSITION_ONLY = "paired by position only"
 
 
 def alike(a: Ranks, b: Ranks, allow_unlike: bool = False) -> tuple[Ranks, tuple[str, ...]]:
@@ -74,6 +75,25 @@ def _where(name: str, one: Any, two: Any) -> str:
     return (
         f"{name}: {len(places):,} of {len(one):,} tasks differ, the first at position {i} "
         f"({one[i]} against {two[i]})"
+    )
+
+
+def of_test_splits(a: Ranks, b: Ranks) -> tuple[str, ...]:
+    """Note what choosing between models by the numbers of a test split does to it.
+
+    Examples
+    --------
+    >>> from truerank import Protocol, Ranks
+    >>> ranks = Ranks([0], [1], 10, protocol=Protocol(split="Test"))
+    >>> of_test_splits(ranks, ranks)
+    ("of the split 'Test': choosing a model by it uses it up, choose by a validation split",)
+    """
+    splits = dict.fromkeys(ranks.protocol.split or "" for ranks in (a, b))
+    tests = " and ".join(repr(x) for x in splits if x.casefold().startswith("test"))
+    if not tests:
+        return ()
+    return (
+        f"of the split {tests}: choosing a model by it uses it up, choose by a validation split",
     )
 
 
