@@ -16,7 +16,15 @@ from hypothesis import given
 
 from example_ranks import any_ranks, same
 from truerank import Protocol, Ranks, Report, report
-from truerank.reporting.grids import Grid, html_table, latex, latex_cell, markdown, number
+from truerank.reporting.grids import (
+    Grid,
+    html_table,
+    latex,
+    latex_cell,
+    markdown,
+    markdown_cell,
+    number,
+)
 
 METRICS = (
     *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
@@ -191,9 +199,9 @@ def test_markdown_of_groups(grouped: Report) -> None:
     table = text.split("\n\n")[2].splitlines()
     assert table[0] == "| by relation (3 groups) | tasks | mr | amri | zmr |"
     assert [row.split(" | ")[0] for row in table[2:]] == [
-        *("| micro", "| macro", "| likes", "| knows", r"| a\|b & <c>")
+        *("| *micro*", "| *macro*", "| likes", "| knows", r"| a\|b & &lt;c>")
     ]
-    assert table[3].startswith("| macro | 5 | 3.11111 | ")
+    assert table[3].startswith("| *macro* | 5 | 3.11111 | ")
     assert table[3].endswith(" |  |")  # z has none
     assert table[4].startswith("| likes | 3 | 2.33333 | ")
     assert grouped.to_markdown(sides=[]).count("|") == 0
@@ -202,7 +210,7 @@ def test_markdown_of_groups(grouped: Report) -> None:
 def test_markdown_says_how_many_groups_are_left_out() -> None:
     ranks = Ranks([0, 3, 0], [1, 1, 1], [1, 10, 1])
     text = report(ranks, by=[5, 6, 7]).to_markdown(["mr", "amri"])
-    assert "| macro | 3 | 2 | 0.333333 (2 left out) |" in text
+    assert "| *macro* | 3 | 2 | 0.333333 (2 left out) |" in text
     sides = report(ranks.with_labels(side=["head", "tail", "tail"]), by=[5, 6, 7])
     assert sides.macro_left_out("head.mr") == 2
 
@@ -212,7 +220,7 @@ def test_markdown_shows_the_largest_groups() -> None:
     n = len(labels)
     text = report(Ranks(np.zeros(n, int), np.ones(n, int), 10), by=labels).to_markdown(["mr"])
     rows = [row.split(" | ")[0] for row in text.split("\n\n")[2].splitlines()[2:]]
-    assert rows == ["| micro", "| macro", *(f"| {i}" for i in range(99, 79, -1)), "| 80 more"]
+    assert rows == ["| *micro*", "| *macro*", *(f"| {i}" for i in range(99, 79, -1)), "| 80 more"]
     assert "| by label (100 groups) | tasks | mr |" in text
     assert f"| 80 more | {sum(range(1, 81)):,} |  |" in text
 
@@ -290,6 +298,48 @@ def test_html(grouped: Report) -> None:
     assert not {"script", "style", "c"} & {tag for tag, _, _ in reader.cells}
     assert all(attrs.get("scope") for tag, attrs, _ in reader.cells if tag == "th")
     assert "<caption>&lt;" in html_table(Grid(["a"], []), "<")
+
+
+def test_averages_are_told_from_groups() -> None:
+    measured = report(Ranks([0, 3], [1, 1], 10), by=["micro", "macro"])
+    text = measured.to_markdown(["mr"], kinds=["realistic"])
+    assert [row.split(" | ")[0] for row in text.splitlines()[-4:]] == [
+        *("| *micro*", "| *macro*", "| micro", "| macro")
+    ]
+    latex_text = measured.to_latex(["mr"])
+    assert latex_text.count("\\emph{micro} & ") == latex_text.count("\nmicro & ") == 1
+    html_text = measured._repr_html_()
+    assert '<th scope="row"><em>macro</em></th>' in html_text
+    assert '<th scope="row">macro</th>' in html_text
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        *(
+            ("<img src=x>", "&lt;img src=x>"),
+            ("&lt;b&#62;", "&amp;lt;b&amp;#62;"),
+            ("a & b", "a & b"),
+        ),
+        *(("*a*", "\\*a\\*"), ("`a`", "\\`a\\`"), ("power_mean", "power_mean")),
+        *(("_a_", "\\_a\\_"), ("__a__b", "\\_\\_a\\_\\_b"), ("[a](~b~)", "\\[a](\\~b\\~)")),
+        *(("a\\|b", "a\\\\\\|b"), ("a\nb", "a b")),
+    ],
+)
+def test_markdown_is_escaped(text: str, cell: str) -> None:
+    assert markdown_cell(text) == cell
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        *(("-0.08 to -0.05", "$-$0.08 to $-$0.05"), ("TransE-2", "TransE-2"), ("1e-05", "1e-05")),
+        *(("-1e-05", "$-$1e-05"), ("(-3)", "($-$3)"), ("-inf", "$-$inf"), ("-x", "-x")),
+        *(("2020-01-02", "2020-01-02"), ("--5", "--5"), ("a -- b", "a -- b")),
+    ],
+)
+def test_every_minus_is_one_in_latex(text: str, cell: str) -> None:
+    assert latex_cell(text) == cell
 
 
 def test_bold_cells() -> None:

@@ -48,12 +48,40 @@ def test_groups_from_json(grouped: Report) -> None:
     assert back.macro_weighting == grouped.macro_weighting
     assert back.groups["knows"]["hits@5"] == grouped.groups["knows"]["hits@5"]
     assert back.groups["knows"].tasks("head") == 1
-    assert r"a\|b & <c>" in back.to_markdown(kinds=["realistic"])
+    assert r"a\|b & &lt;c>" in back.to_markdown(kinds=["realistic"])
     with pytest.raises(AttributeError, match="holds no summary"):
         _ = back.groups["knows"].summary
     with pytest.raises(KeyError, match="no groups"):
         Report.from_json(report(grouped.ranks).to_json()).group_values("mr")
     assert Report.from_json(report(grouped.ranks).to_json()).groups == {}
+
+
+def test_groups_from_json_in_every_form(grouped: Report) -> None:
+    back = Report.from_json(grouped.to_json())
+    for label, measured in grouped.groups.items():
+        group = back.groups[label]
+        text = group.to_markdown(["mr"])
+        tasks = measured.tasks()
+        assert text.startswith(f"{tasks} task{'s' if tasks > 1 else ''} (")
+        assert "No task ties" not in text  # it is not known
+        rows = [made.to_csv(kinds=["realistic"]).splitlines() for made in (measured, group)]
+        assert [row.rsplit(",", 1)[0] for row in rows[0]] == [r.rsplit(",", 1)[0] for r in rows[1]]
+        assert "\\begin{tabular}" in group.to_latex()
+        assert "<table>" in group._repr_html_()
+        again = Report.from_json(group.to_json())
+        assert again == group
+        assert again.to_json() == group.to_json()
+
+
+def test_what_is_not_stored_of_groups_is_no_claim(grouped: Report) -> None:
+    back = Report.from_json(grouped.to_json(["mr", "amri", "optimistic.mr"]))
+    assert "left out" not in back.to_markdown()
+    stored = Report.from_json(grouped.to_json(["mr", "macro.mr", "amri"])).to_markdown()
+    assert stored.splitlines()[-4].startswith("| *macro* | 5 | ")
+    assert stored.splitlines()[-4].endswith(" |  |")  # the macro average of the index
+    ranks = Ranks([0, 3], [1, 1], [1, 10])
+    nothing = Report.from_json(report(ranks, by=[0, 1]).to_json(["mr", "macro.mr"]))
+    assert "nan" not in nothing.to_csv()
 
 
 def test_labels_of_queries_from_json(sided: Ranks) -> None:
@@ -83,7 +111,11 @@ def test_a_read_report_knows_what_was_stored(sided: Ranks) -> None:
         ["optimistic", "realistic"],
         ["amri", "hits@2", "mrr"],
     )
-    assert "| hits@2 | nan | 0.5 |" in back.to_markdown()
+    assert "| hits@2 |  | 0.5 |" in back.to_markdown()
+    assert "hits@2 &  & 0.5 " in back.to_latex()
+    assert "<td></td>" in back._repr_html_()
+    assert "tail,2,hits@2,,0.5" in back.to_csv()
+    assert "nan" not in back.to_csv()
     with pytest.raises(KeyError, match="'hits@7': not among"):
         back.to_markdown(["hits@7"])
     assert back != report(sided[1:])
@@ -131,7 +163,7 @@ def test_foreign_json(text: str) -> None:
 
 WRONG = {
     "metrics": [3, {"mr": "3"}, {"mr": True}, {"mr": 10**400}, {"mmr": 1.0}, {"mr": [1]}],
-    "summary": [None, {}, {"tasks": 1}],
+    "summary": [3, {}, {"tasks": 1}],
     "protocol": [None, {"split": 3}, {"unknown": 1}, {"nan": "never"}],
     "seed": [None, -1, 1.5, True],
     "sides": [None, {"both": -1}, {"both": "5"}],
@@ -157,6 +189,7 @@ def test_damaged_json(grouped: Report, name: str) -> None:
     ("place", "wrong"),
     [
         *((["labels"], ["a"]), (["labels"], [1.5, 2, 3]), (["tasks", "tail"], [1, 2])),
+        *((["tasks", "tail"], [9, 9, 9]), (["tasks", "tail"], [0, 0, 0])),
         *((["tasks"], {"both": [3, 1, 1]}), (["metrics", "mr"], [1.0]), (["metrics"], {"m": []})),
     ],
 )
@@ -168,6 +201,16 @@ def test_damaged_groups(grouped: Report, place: list[str], wrong: Any) -> None:
         inner = inner[word]
     inner[last] = wrong
     with pytest.raises(ValueError, match=r"^text: "):
+        Report.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"), [("tasks", 4), ("sides", {"head": 5}), ("sides", {}), ("tied_tasks", 6)]
+)
+def test_sides_and_summary_agree(sided: Ranks, field: str, wrong: Any) -> None:
+    content = json.loads(report(sided).to_json(["mr"]))
+    content["summary"][field] = wrong
+    with pytest.raises(ValueError, match=f"^text: summary.{field}: expected "):
         Report.from_json(json.dumps(content))
 
 

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, Report, report
+from truerank.reporting.notes import is_test
 from truerank.reporting.repeats import Repeats
 from truerank.reporting.tables import Table, increasing, table
 
@@ -93,7 +94,7 @@ def test_wrong_repeats(models: dict[str, Report]) -> None:
     with pytest.raises(TypeError, match="reports: expected several Reports, got Report"):
         Repeats(one(1))
     unlike = [one(1), one(1), one(1, protocol=Protocol(split="test"))]
-    with pytest.raises(ValueError, match=r"0 and 2 .* unlike protocols: split: valid against test"):
+    with pytest.raises(ValueError, match=r"runs 1 and 3 .* protocols: split: valid against test"):
         report(unlike)
     assert Repeats(unlike, allow_unlike=True)["mr"] == 2
     with pytest.raises(KeyError, match="no metric"):
@@ -152,7 +153,7 @@ def test_markdown_of_a_table(models: dict[str, Report]) -> None:
         "| :--- | ---: | ---: | ---: |\n"
         "| TransE | 3.5 | 0.5833 | 2.5 |\n"
         "| RotatE | **2** | **0.6667** | 1 |\n"
-        "| odd & <b>\\|_1 | **2** | 0.5 | 0 |\n"
+        "| odd & &lt;b>\\|\\_1 | **2** | 0.5 | 0 |\n"
     )
 
 
@@ -252,12 +253,14 @@ def test_wrong_tables(models: dict[str, Report]) -> None:
 
 def test_unlike_protocols_are_refused() -> None:
     unlike = {"a": one(1), "b": one(2, protocol=Protocol(split="valid", filter="train"))}
-    with pytest.raises(ValueError, match=r"b was ranked .* than a: filter: none against train"):
+    with pytest.raises(ValueError, match=r"a and b were ranked .*: filter: none against train\."):
         table(unlike)
     made = table(unlike, ["mr"], allow_unlike=True)
-    assert made.notes == ("b was ranked under another protocol than a: filter: none against train",)
+    assert made.notes == (
+        "a and b were ranked under unlike protocols: filter: none against train.",
+    )
     assert made.notes[0] in made.to_markdown()
-    assert made.to_latex().startswith("% b was ranked under another protocol")
+    assert made.to_latex().startswith("% a and b were ranked under unlike protocols")
     assert f"<p>{made.notes[0]}</p>" in made._repr_html_()
     assert json.loads(made.to_json())["notes"] == list(made.notes)
     order = {"a": one(1), "b": one(2, protocol=Protocol(split="valid", order="ascending"))}
@@ -277,6 +280,8 @@ def test_a_choice_on_the_test_split_is_told() -> None:
 def test_other_notes() -> None:
     (note,) = table({"a": one(1, protocol=Protocol()), "b": one(2, protocol=Protocol())}).notes
     assert note == "No split is named in the protocol of a, b."
+    with pytest.raises(KeyError, match=r"no side 'tail' .*\(of 'a'\)"):
+        table({"a": one(1)}, ["tail.mr"])
     (note,) = table({"a": one(1, 2), "b": [one(2), one(3)]}).notes
     assert note == "The numbers of tasks differ: a 2, b 1."
     weighted = one(1, weights=[2])
@@ -284,3 +289,150 @@ def test_other_notes() -> None:
     assert note == "The weights differ: a: weighted, b: equal weights."
     (note,) = table({"a": one(3, 4), "tied": one(3, 4, tied=10)}).notes
     assert note.startswith("tied: ties move ")
+
+
+@pytest.mark.parametrize("split", ["Test", "test-2", "TEST", " test"])
+def test_any_test_split_is_told(split: str) -> None:
+    assert is_test(split)
+    models = {name: one(1, protocol=Protocol(split=split)) for name in "ab"}
+    (note,) = table(models).notes
+    assert "numbers of the test split" in note
+    assert not any(map(is_test, ("valid", "latest", "contest", None)))
+
+
+def test_all_runs_count() -> None:
+    valid, test = one(1), one(1, protocol=Protocol(split="test"))
+    unlike = "A and A (run 2) were ranked under unlike protocols: split: valid against test."
+    for runs in ([valid, test], Repeats([valid, test], allow_unlike=True)):
+        with pytest.raises(ValueError, match=r"split: valid against test \(of 'A'\)"):
+            table({"A": runs, "B": valid})
+        made = table({"A": runs, "B": valid}, allow_unlike=True)
+        assert made.notes[0] == unlike
+        assert "numbers of the test split" in made.notes[1]
+        prints = json.loads(made.to_json())["fingerprints"]
+        assert prints == {"A": [r.protocol.fingerprint for r in (valid, test)], "B": prints["B"]}
+    later = table({"A": valid, "B": [test, test]}, allow_unlike=True)
+    assert (
+        later.notes[0] == "A and B were ranked under unlike protocols: split: valid against test."
+    )
+    nameless = table({"A": [valid, one(1, protocol=Protocol())]}, allow_unlike=True)
+    assert nameless.notes[-1] == "No split is named in the protocol of A."
+    weighted = {"A": [valid, one(1, weights=[2])], "B": valid}
+    with pytest.raises(ValueError, match=r"have equal weights and weighted \(of 'A'\)"):
+        table(weighted)
+    (note,) = table(weighted, allow_unlike=True).notes
+    assert note == "The weights differ: A: equal weights or weighted, B: equal weights."
+
+
+def test_unlike_runs_are_told() -> None:
+    runs = [one(1), one(2, weights=[3])]
+    with pytest.raises(ValueError, match="reports: runs 1 and 2 have equal weights and weighted"):
+        report(runs)
+    repeats = Repeats(iter(runs), allow_unlike=True)
+    assert repeats.notes == ("runs 1 and 2 have equal weights and weighted",)
+    assert "\nRuns 1 and 2 have equal weights and weighted.\n" in repeats.to_markdown(["mr"])
+    assert "<p>Runs 1 and 2 have" in repeats._repr_html_()
+    assert report([one(1), one(2)]).notes == ()
+
+
+def of_candidates(*candidates: int, **fields: object) -> Report:
+    n = len(candidates)
+    return report(Ranks([0] * n, [1] * n, candidates, protocol=VALID), **fields)
+
+
+def test_unlike_numbers_of_candidates_are_told() -> None:
+    few, many = of_candidates(10, 10), of_candidates(40_000, 40_000)
+    (note,) = table({"few": few, "many": many}, ["mr", "amri", "zmrr"]).notes
+    assert note == (
+        "The numbers of candidates differ: few 10, many 40,000. mr cannot be compared then: an "
+        "index or z can."
+    )
+    (note,) = table({"few": few, "many": many}, ["amri"]).notes
+    assert note == "The numbers of candidates differ: few 10, many 40,000."
+    mean = {"a": of_candidates(10, 10, 90), "b": of_candidates(10, 90, 90)}
+    (note,) = table(mean, ["amri"]).notes
+    assert note.endswith("a 10 to 90 (36.67 on average), b 10 to 90 (63.33 on average).")
+    assert "a 10, many" in table({"a": [few, few], "many": many}).notes[0]
+    (note,) = table({"runs": [few, many]}, ["amri"]).notes
+    assert note == "The numbers of candidates differ: runs 10 to 40,000 (20005 on average)."
+    folds = [of_candidates(100, 100), of_candidates(100, 101)]
+    assert table({"a": folds, "b": folds[::-1]}).notes == ()
+    read = {name: Report.from_json(r.to_json()) for name, r in mean.items()}
+    assert table(read).notes == ()  # the mean is not stored
+    assert table({"a": mean["a"], "read": read["a"]}).notes == ()
+    grouped = Report.from_json(of_candidates(9, 9, by=[0, 1]).to_json()).groups
+    assert table({str(label): group for label, group in grouped.items()}).notes == ()
+
+
+def test_unlike_weights_are_told() -> None:
+    models = {
+        "a": one(1, 2, 3, weights=[1, 2, 3]),
+        "b": one(1, 2, 3, weights=[20, 60, 40]),  # those of a, in another order
+    }
+    assert table(models).notes == ()
+    models["c"] = one(1, 2, 3, weights=[1, 1, 3])
+    (note,) = table(models).notes
+    assert note == "The weights differ: every model has its own."
+    folds = [one(1, weights=[2]), one(2, 3, weights=[1, 5])]
+    assert table({"a": folds, "b": folds}).notes == ()
+
+
+def test_unlike_groups_of_macro_averages_are_told() -> None:
+    ranks = one(1, 2).ranks
+    once, halves = report(ranks, by=["x", "y"]), report(ranks, by=["x", "x"])
+    counted = report(ranks, by=["x", "y"], macro_weights="count")
+    (note,) = table({"a": once, "b": halves}, ["macro.mr"]).notes
+    assert note == (
+        "The macro averages are of unlike groups or weights of groups: a: by label, each group "
+        "counts once, 2 groups, b: by label, each group counts once, 1 group."
+    )
+    assert table({"a": once, "b": halves}, ["mr"]).notes == ()
+    (note,) = table({"a": once, "b": [once, counted]}, ["macro.mr"]).notes
+    assert "b: by label, each group counts once, 2 groups or by label, each group counts by" in note
+    given = [report(ranks, by=["x", "y"], macro_weights={"y": 1, "x": x}) for x in (1, 2)]
+    (note,) = table(dict(zip("ab", given, strict=True)), ["mr", "macro.mr"]).notes
+    assert note.startswith("The macro averages are of unlike groups or weights of groups: a: by")
+    swapped = report(ranks, by=["y", "x"], macro_weights=[1, 2])  # of y and x
+    assert table({"a": given[1], "b": swapped}, ["macro.mr"]).notes == ()
+    read = Report.from_json(given[1].to_json())
+    assert table({"a": given[1], "b": read}, ["macro.mr"]).notes == ()
+
+
+@pytest.mark.parametrize("digits", [0, -3, 2.5, True, "4", None])
+def test_wrong_digits(digits: object) -> None:
+    error = ValueError if digits in (0, -3) else TypeError
+    for made in (table({"a": one(1)}), report([one(1)]), one(1)):
+        for render in (made.to_markdown, made.to_latex):
+            with pytest.raises(error, match=r"^digits: expected an integer >= 1, got "):
+                render(digits=digits)
+    assert table({"a": one(1)}).to_markdown(digits=np.int64(3))
+
+
+def test_repeats_as_data() -> None:
+    repeats = report([one(0), one(2)])
+    assert repeats.to_dict(["mr"], std=True) == {"mr": 2, "mr std": math.sqrt(2)}
+    nested = repeats.to_dict(["mr", "optimistic.amri"], flat=False, std=True)["both"]
+    assert nested["realistic"] == {"mr": 2.0, "mr std": math.sqrt(2)}
+    assert list(nested["optimistic"]) == ["amri", "amri std"]
+    content = json.loads(repeats.to_json(["mr"]), parse_constant=pytest.fail)
+    assert content["kind"] == "truerank.repeats"
+    assert content["metrics"] == {"mr": {"mean": 2, "std": math.sqrt(2), "values": [1, 3]}}
+    assert content["fingerprints"] == [VALID.fingerprint] * 2
+    assert json.loads(report([one(0)]).to_json(["mr"]))["metrics"]["mr"]["std"] is None
+
+
+def test_pandas_of_repeats() -> None:
+    pandas = pytest.importorskip("pandas")
+    repeats = report([one(0), one(2)])
+    read = pandas.read_csv(io.StringIO(repeats.to_csv(["mr", "amri"])))
+    pandas.testing.assert_frame_equal(repeats.to_pandas(["mr", "amri"]), read)
+
+
+def test_a_key_counts_once_and_runs_are_integers() -> None:
+    made = table({"a": [one(1), one(2)], "b": one(3)}, ["mr", "mr"])
+    assert made.metrics == ("mr",)
+    pytest.importorskip("pandas")
+    frame = made.to_pandas()
+    assert frame["runs"].tolist() == [2, 1]
+    assert frame["runs"].dtype.kind == "i"
+    assert list(frame.columns) == ["runs", "mr", "mr std"]

@@ -51,8 +51,9 @@ def test_ties_that_move_a_metric() -> None:
     assert set(findings) == {"ties", "kinds"}
     # realistic 1.5 everywhere: hits@1 is 0, and 1/2 in truth
     assert findings["ties"].value == math.inf
-    assert "ties move hits@1 by inf %: realistic 0, expected 0.5" in findings["ties"].message
+    assert "ties move hits@1 by 0.5: realistic 0, expected 0.5" in findings["ties"].message
     assert "hits@1 is 0 with pessimistic ranks and 1 with optimistic" in findings["kinds"].message
+    assert "(1 apart)" in findings["kinds"].message
     ranks = sound(above=some(N, 20), tied=some(N, 2))
     findings = found(ranks)
     measured = report(ranks)
@@ -99,15 +100,49 @@ def test_candidates() -> None:
     findings = found(ranks)
     assert set(findings) == {"filtered"}
     assert findings["filtered"].value == 5 / N
+    assert "the true one, which always stays" in findings["filtered"].message
+    assert "5 of 400 tasks (1.25 %)" in findings["filtered"].message
     findings = found(sound(above=some(5, 1, 7), candidates=some(5, 4, 1000)))
     assert set(findings) == {"few candidates"}
-    assert "5 of 400 tasks (1.2 %) have at most 5 candidates" in findings["few candidates"].message
+    assert "5 of 400 tasks (1.25 %) have at most 5 candidates" in findings["few candidates"].message
     findings = found(sound(above=some(N, 7), candidates=some(N, 20)))
     assert set(findings) == {"chance hits"}
     assert "hits@10 is 0.5 by chance alone" in findings["chance hits"].message
     assert "read ah@10 instead" in findings["chance hits"].message
     findings = found(sound(protocol={"sampled": True}))
     assert set(findings) == {"sampled"}
+
+
+def test_all_is_100_percent() -> None:
+    everything = found(Ranks([0] * 20, [9] * 20, 9))
+    assert (
+        everything["constant"].message == "all candidates have one score in 20 of 20 tasks (100 %)"
+    )
+    assert "(100 %)" in everything["few candidates"].message
+    assert not any("e+0" in f.message or "inf %" in f.message for f in everything.values())
+
+
+def test_tasks_of_no_weight_do_not_count() -> None:
+    weights = some(10, 0, 1)
+    ranks = sound(
+        above=some(10, 0, 7), tied=some(10, 3, 1), candidates=some(10, 3, 1000), weights=weights
+    )
+    assert report(ranks).audit() == []
+    assert {"constant", "few candidates"} <= set(found(ranks.with_weights(weights + 1)))
+    some_weigh = found(ranks.with_weights(np.where(np.arange(N) < 5, 0, 1)))
+    assert "in 5 of 395 tasks (1.27 %)" in some_weigh["constant"].message
+
+
+def test_ties_of_relations_are_looked_at() -> None:
+    side = ["tail"] * (N - 40) + ["relation"] * 40
+    tied = some(N - 40, 1, 2)
+    ranks = sound(above=some(N - 40, 100, 0), tied=tied, side=side)
+    findings = found(ranks)
+    assert set(findings) == {"ties", "kinds"}
+    assert findings["ties"].message.startswith("ties move relation.hits@1 by 0.5: realistic 0")
+    assert findings["kinds"].message.startswith("relation.hits@1 is 0 with pessimistic")
+    alone = found(ranks[N - 40 :])
+    assert alone["ties"].message == findings["ties"].message
 
 
 def test_weights_that_leave_few_tasks() -> None:

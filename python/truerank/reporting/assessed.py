@@ -150,8 +150,8 @@ class Assessed(Grouped):
         >>> from truerank import Ranks, report
         >>> for finding in report(Ranks([0], [10], 10)).audit()[:2]:
         ...     print(finding)
-        ties: ties move hits@1 by inf %: realistic 0, expected 0.1
-        kinds: hits@1 is 0 with pessimistic ranks and 1 with optimistic ones (inf %): say which is reported
+        ties: ties move hits@1 by 0.1: realistic 0, expected 0.1
+        kinds: hits@1 is 0 with pessimistic ranks and 1 with optimistic ones (1 apart): say which is reported
         """  # noqa: E501
         from .validity import findings
 

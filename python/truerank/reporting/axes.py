@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ..metrics import KINDS, UnknownKeyError, parse
 from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO, nearest
@@ -83,17 +83,36 @@ def metric_of(key: str) -> str:
     return ".".join(words[-2:] if adjusted else words[-1:]) + colon + power
 
 
-def several(keys: Iterable[str], name: str = "metrics") -> list[str]:
-    """A list of keys, which a lone str is not.
+def nested(values: Mapping[str, object]) -> dict[str, Any]:
+    """Values by key as side -> kind -> [adjustment.]metric, macro averages under "macro".
 
     Examples
     --------
-    >>> several(("mr", "mrr"))
+    >>> nested({"mr": 4.5, "macro.tail.mr": 3.0})
+    {'both': {'realistic': {'mr': 4.5}}, 'macro': {'tail': {'realistic': {'mr': 3.0}}}}
+    """
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        name, _, word = key.partition(" ")  # a key, or "key std"
+        parsed = parse(name)
+        place = tree.setdefault(MACRO, {}) if parsed.macro else tree
+        place = place.setdefault(parsed.side, {}).setdefault(parsed.kind, {})
+        place[" ".join(filter(None, (metric_of(name), word)))] = value
+    return tree
+
+
+def several(keys: Iterable[str], name: str = "metrics") -> list[str]:
+    """A list of keys, each of them once; a lone str is none.
+
+    Examples
+    --------
+    >>> several(("mr", "mrr", "mr"))
     ['mr', 'mrr']
     """
     if isinstance(keys, str):
         raise TypeError(f"{name}: expected several keys, got the str {keys!r}")
-    return list(keys)
+    listed = list(keys)
+    return [key for i, key in enumerate(listed) if key not in listed[:i]]
 
 
 def checked(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+
+# a minus, and no hyphen: before a number, and not within a word or after another sign
+_MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
+# an underscore within a word emphasises nothing, an ampersand matters where an entity begins
+_MARKDOWN = re.compile(r"[\\|*`~\[]|(?<![^\W_])_|_(?![^\W_])")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
 
 BEYOND = 1e15  # from here on a number is written with an exponent
 
@@ -21,11 +28,15 @@ class Grid(NamedTuple):
         As many cells as columns, each.
     best : set of (row, column)
         The cells that are set in bold.
+    averages : set of int
+        The rows that are averages of others: their names are set in italics, since another row may
+        have such a name, too.
     """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     best: frozenset[tuple[int, int]] = frozenset()
+    averages: frozenset[int] = frozenset()
 
 
 def number(value: float, digits: int) -> str:
@@ -38,6 +49,39 @@ def number(value: float, digits: int) -> str:
     """
     whole = math.isfinite(value) and 10**digits <= abs(value) < BEYOND
     return f"{value:.0f}" if whole else f"{value:.{digits}g}"
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage.
+
+    Examples
+    --------
+    >>> percent(1.0), percent(0.0125), percent(12.5)
+    ('100 %', '1.25 %', '1250 %')
+    """
+    return f"{number(100 * share, 3)} %"
+
+
+def checked_digits(digits: int) -> int:
+    """Check a number of significant digits.
+
+    Raises
+    ------
+    TypeError
+        For anything but an integer.
+    ValueError
+        For one below 1.
+
+    Examples
+    --------
+    >>> checked_digits(4)
+    4
+    """
+    if isinstance(digits, bool) or not hasattr(digits, "__index__"):
+        raise TypeError(f"digits: expected an integer >= 1, got {type(digits).__name__}")
+    if digits < 1:
+        raise ValueError(f"digits: expected an integer >= 1, got {digits}")
+    return int(digits)
 
 
 def one_line(text: str) -> str:
@@ -55,14 +99,15 @@ def one_line(text: str) -> str:
 
 
 def markdown_cell(text: str) -> str:
-    """Text that a Markdown table takes as it is.
+    """Text that Markdown shows as it is: no markup, HTML, links or cells of its own.
 
     Examples
     --------
-    >>> print(markdown_cell("a|b"))
-    a\\|b
+    >>> print(markdown_cell("a|b"), markdown_cell("<b>_x_1*"))
+    a\\|b &lt;b>\\_x_1\\*
     """
-    return one_line(text.replace("\\", "\\\\").replace("|", "\\|"))
+    plain = _ENTITY.sub("&amp;", one_line(text)).replace("<", "&lt;")
+    return _MARKDOWN.sub(r"\\\g<0>", plain)
 
 
 def markdown(grid: Grid) -> str:
@@ -77,7 +122,7 @@ def markdown(grid: Grid) -> str:
     """
     heading = [markdown_cell(word) for word in grid.columns]
     lines = [heading, [":---", *["---:"] * (len(heading) - 1)]]
-    lines += _cells(grid, markdown_cell, "**{}**".format)
+    lines += _cells(grid, markdown_cell, "**{}**".format, "*{}*".format)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
@@ -98,15 +143,14 @@ _LATEX = str.maketrans(
 
 
 def latex_cell(text: str) -> str:
-    """Text as LaTeX sets it: special characters escaped, a number's minus as a minus.
+    """Text as LaTeX sets it: special characters escaped, the minus of every number as a minus.
 
     Examples
     --------
-    >>> print(latex_cell("R&D_1"), latex_cell("-0.5"))
-    R\\&D\\_1 $-$0.5
+    >>> print(latex_cell("R&D_1"), latex_cell("-0.5 to -0.25"), latex_cell("1e-05"))
+    R\\&D\\_1 $-$0.5 to $-$0.25 1e-05
     """
-    escaped = one_line(text).translate(_LATEX)
-    return f"$-${escaped[1:]}" if escaped[:1] == "-" and escaped[1:2].isdigit() else escaped
+    return _MINUS.sub("$-$", one_line(text).translate(_LATEX))
 
 
 def latex(grid: Grid) -> str:
@@ -128,7 +172,7 @@ def latex(grid: Grid) -> str:
         "\\toprule",
         _latex_row(map(latex_cell, grid.columns)),
         "\\midrule",
-        *map(_latex_row, _cells(grid, latex_cell, "\\textbf{{{}}}".format)),
+        *map(_latex_row, _cells(grid, latex_cell, "\\textbf{{{}}}".format, "\\emph{{{}}}".format)),
         "\\bottomrule",
         "\\end{tabular}",
     ]
@@ -171,7 +215,9 @@ def html_table(grid: Grid, caption: str = "") -> str:
     """
     heading = "".join(f'<th scope="col">{html.escape(word)}</th>' for word in grid.columns)
     rows = []
-    for name, *cells in _cells(grid, html.escape, "<strong>{}</strong>".format):
+    for name, *cells in _cells(
+        grid, html.escape, "<strong>{}</strong>".format, "<em>{}</em>".format
+    ):
         values = "".join(f"<td>{cell}</td>" for cell in cells)
         rows.append(f'<tr><th scope="row">{name}</th>{values}</tr>')
     return "\n".join(
@@ -198,9 +244,16 @@ def html_paragraphs(lines: Iterable[str]) -> str:
     return "".join(f"<p>{html.escape(line)}</p>\n" for line in lines)
 
 
-def _cells(grid: Grid, escape: Callable[[str], str], bold: Callable[[str], str]) -> list[list[str]]:
-    """The rows, escaped, the best cells bold."""
-    return [
-        [bold(escape(cell)) if (i, j) in grid.best else escape(cell) for j, cell in enumerate(row)]
-        for i, row in enumerate(grid.rows)
-    ]
+def _cells(
+    grid: Grid,
+    escape: Callable[[str], str],
+    bold: Callable[[str], str],
+    italic: Callable[[str], str],
+) -> list[list[str]]:
+    """The rows, escaped, the best cells bold, the names of averages in italics."""
+    rows = [[escape(cell) for cell in row] for row in grid.rows]
+    for i, j in grid.best:
+        rows[i][j] = bold(rows[i][j])
+    for i in grid.averages:
+        rows[i][0] = italic(rows[i][0])
+    return rows

@@ -116,6 +116,18 @@ class Grouped(Printed):
         """
         return sum(map(math.isnan, self.group_values(key.removeprefix(f"{MACRO}.")).values()))
 
+    def macro_counts(self) -> dict[Hashable, float] | None:
+        """What each group counts in macro averages; None where that was not given one by one.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> ranks = Ranks([0, 3], [1, 1], 10)
+        >>> report(ranks, by=["a", "b"], macro_weights=[1, 2]).macro_counts()
+        {'a': 1.0, 'b': 2.0}
+        """
+        return self._average.by_name([] if self._grouping is None else self._grouping.names)
+
     def _macro(self, key: Key) -> float:
         grouping = self._given_groups(str(key))
         return self._average.of(grouping.values(key), grouping.counts(key.side))

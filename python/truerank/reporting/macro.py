@@ -37,6 +37,18 @@ class Average:
         """Whether groups count unequally."""
         return self._weights is not None
 
+    def by_name(self, names: Sequence[Hashable]) -> dict[Hashable, float] | None:
+        """What each group counts, by its label; None where groups have no weights of their own.
+
+        Examples
+        --------
+        >>> Average(np.array([1.0, 2.0])).by_name("ab")
+        {'a': 1.0, 'b': 2.0}
+        """
+        if self._weights is None or isinstance(self._weights, str):
+            return None
+        return dict(zip(names, self._weights.tolist(), strict=True))
+
     def of(self, values: FloatArray, counts: IntArray) -> float:
         """The mean of the values that are not nan; nan where there are none of any weight.
 

@@ -6,10 +6,9 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..metrics import parse
-from ..metrics.keys import ALL_SIDES, MACRO
+from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND, MIXTURE
-from .axes import DEFAULT_KINDS, DEFAULT_METRICS, FEW_METRICS, Axes, checked, metric_of, several
+from .axes import DEFAULT_KINDS, DEFAULT_METRICS, FEW_METRICS, Axes, checked, nested, several
 
 if TYPE_CHECKING:
     from ..protocol import Protocol
@@ -77,12 +76,20 @@ class Printed(Mapping[str, float]):
     def audit(self) -> list[Finding]:
         """List what makes the numbers suspect."""
 
-    def cell(self, key: str) -> float:
-        """The value that a table shows for a key."""
+    @abstractmethod
+    def macro_counts(self) -> dict[Hashable, float] | None:
+        """What each group counts in macro averages; None where that was not given one by one."""
+
+    def held_summary(self) -> Summary | None:
+        """The summary, where there is one: that of a group is not stored as JSON."""
+        return self.summary
+
+    def cell(self, key: str) -> float | None:
+        """The value that a table shows for a key; None where it is not known."""
         return self[key]
 
-    def group_cells(self, key: str) -> dict[Hashable, float]:
-        """The values that a table shows for a key, by group."""
+    def group_cells(self, key: str) -> Mapping[Hashable, float | None]:
+        """The values that a table shows for a key, by group; None where they are not known."""
         return self.group_values(key)
 
     def default_axes(self) -> Axes:
@@ -118,13 +125,7 @@ class Printed(Mapping[str, float]):
         values = {key: self[key] for key in several(self if metrics is None else metrics)}
         if flat:
             return values
-        nested: dict[str, Any] = {}
-        for key, value in values.items():
-            parsed = parse(key)
-            place = nested.setdefault(MACRO, {}) if parsed.macro else nested
-            place = place.setdefault(parsed.side, {}).setdefault(parsed.kind, {})
-            place[metric_of(key)] = value
-        return nested
+        return nested(values)
 
     def to_json(self, metrics: Iterable[str] | None = None, *, indent: int | None = 2) -> str:
         """Give values, summary, protocol, findings and groups as a JSON object; nan becomes null.
@@ -252,7 +253,9 @@ class Printed(Mapping[str, float]):
         KeyError
             For an unknown metric, side or kind.
         ValueError
-            For a metric that names a side or kind of its own.
+            For a metric that names a side or kind of its own, and digits below 1.
+        TypeError
+            For digits that are no integer.
 
         Examples
         --------
@@ -267,9 +270,11 @@ class Printed(Mapping[str, float]):
         | mrr | 0.625 | 0.611111 | 0.6 | 0.6125 |
         <BLANKLINE>
         """  # noqa: E501
+        from .grids import checked_digits
         from .rendering import markdown_text
 
-        return markdown_text(self, *self._printed(metrics, sides, kinds), digits)
+        shown = checked_digits(digits)
+        return markdown_text(self, *self._printed(metrics, sides, kinds), shown)
 
     def to_latex(
         self,
@@ -297,9 +302,11 @@ class Printed(Mapping[str, float]):
         \\bottomrule
         \\end{tabular}
         """  # noqa: E501
+        from .grids import checked_digits
         from .rendering import latex_text
 
-        return latex_text(self, *self._printed(metrics, sides, kinds), digits)
+        shown = checked_digits(digits)
+        return latex_text(self, *self._printed(metrics, sides, kinds), shown)
 
     def _repr_html_(self) -> str:
         """The same as HTML, for notebooks."""
@@ -334,7 +341,8 @@ class Printed(Mapping[str, float]):
     ) -> tuple[Axes, Axes | None]:
         """The axes of the printed tables, and those of the table of groups."""
         axes = self._axes(metrics, sides, kinds)
-        if kinds is None and self.summary.tied_tasks:
+        summary = self.held_summary()
+        if kinds is None and summary is not None and summary.tied_tasks:
             axes = axes._replace(kinds=[*axes.kinds, *self.tie_kinds()])
         if self.by is None or not axes.sides or not axes.kinds:
             return axes, None

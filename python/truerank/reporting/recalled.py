@@ -72,6 +72,10 @@ class RecalledReport(Report):
         """How many tasks there are, how many of them tie, and how far that matters."""
         return _lost("summary") if self._stored.summary is None else self._stored.summary
 
+    def held_summary(self) -> Summary | None:
+        """The summary; None for a group."""
+        return self._stored.summary
+
     @property
     def seed(self) -> int:
         """The seed of the kind "random"."""
@@ -118,6 +122,9 @@ class RecalledReport(Report):
         columns = {parse(name): column for name, column in groups.metrics.items()}
         return dict(zip(groups.labels, _held(columns, key), strict=True))
 
+    def macro_counts(self) -> None:
+        """None: JSON does not hold what each group counts."""
+
     def _given(self) -> StoredGroups:
         if self._stored.groups is None:
             raise UnknownKeyError("this report has no groups; it was stored without")
@@ -142,7 +149,7 @@ class RecalledReport(Report):
         sides = {key.side for key in keys.values()}
         kinds = {key.kind for key in keys.values() if not key.macro}
         return Axes(
-            [side for side in self._sides.counts if side in sides],
+            [side for side in self.sides if side in sides],
             [kind for kind in KINDS if kind in kinds],
             list(dict.fromkeys(map(metric_of, keys))),
         )
@@ -151,15 +158,15 @@ class RecalledReport(Report):
         """None but the stored ones."""
         return ()
 
-    def cell(self, key: str) -> float:
-        """The stored value; nan where there is none."""
-        return self._by_key.get(parse(key), float("nan"))
+    def cell(self, key: str) -> float | None:
+        """The stored value; None where there is none, which nan would not tell from undefined."""
+        return self._by_key.get(parse(key))
 
-    def group_cells(self, key: str) -> dict[Hashable, float]:
-        """The stored values by group; nan where there are none."""
-        if key in self._given().metrics:
+    def group_cells(self, key: str) -> Mapping[Hashable, float | None]:
+        """The stored values by group; None where there are none."""
+        if parse(key) in map(parse, self._given().metrics):
             return self.group_values(key)
-        return dict.fromkeys(self._given().labels, float("nan"))
+        return dict.fromkeys(self._given().labels)
 
     def _axes(
         self,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ..metrics import parse
-from ..metrics.keys import MACRO
+from ..metrics.keys import ALL_SIDES, MACRO
 from .axes import Axes, written
 from .grids import (
     Grid,
@@ -18,6 +18,7 @@ from .grids import (
     markdown,
     markdown_cell,
     number,
+    percent,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def grids(report: Printed, axes: Axes, few: Axes | None, digits: int) -> Iterato
     for side in axes.sides:
         heading = f"{side} ({counted(report.tasks(side), 'task')})"
         rows = [
-            [metric, *(number(value, digits) for value in values)]
+            [metric, *(shown(value, digits) for value in values)]
             for metric, values in by_metric(report, side, axes)
         ]
         yield Grid([heading, *axes.kinds], rows)
@@ -91,32 +92,45 @@ def group_grid(report: Printed, axes: Axes, digits: int) -> Grid:
     tasks = report.group_tasks(side)
     keys = [written(side, kind, metric) for metric in metrics]
     held = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
-    shown = held[:GROUPS_SHOWN]
+    largest = held[:GROUPS_SHOWN]
     columns = [report.group_cells(key) for key in keys]
     total = report.tasks(side)
-    micro = [number(report.cell(key), digits) for key in keys]
+    micro = [shown(report.cell(key), digits) for key in keys]
     macro = [
         macro_cell(report, key, values, digits) for key, values in zip(keys, columns, strict=True)
     ]
     rows = [["micro", f"{total:,}", *micro], [MACRO, f"{total:,}", *macro]]
-    for label in shown:
-        values = (number(column[label], digits) for column in columns)
+    for label in largest:
+        values = (shown(column[label], digits) for column in columns)
         rows.append([label_text(label), f"{tasks[label]:,}", *values])
-    if len(held) > len(shown):
-        rest = sum(tasks[label] for label in held[len(shown) :])
-        rows.append([f"{len(held) - len(shown):,} more", f"{rest:,}", *[""] * len(keys)])
+    if len(held) > len(largest):
+        rest = sum(tasks[label] for label in held[len(largest) :])
+        rows.append([f"{len(held) - len(largest):,} more", f"{rest:,}", *[""] * len(keys)])
     prefix = "" if side == report.sides[0] else f"{side}, "
     heading = f"{prefix}by {report.by} ({counted(len(held), 'group')})"
-    return Grid([heading, "tasks", *metrics], rows)
+    return Grid([heading, "tasks", *metrics], rows, averages=frozenset({0, 1}))
 
 
-def macro_cell(report: Printed, key: str, values: dict[Hashable, float], digits: int) -> str:
+def shown(value: float | None, digits: int) -> str:
+    """A number as text; empty where it is not known.
+
+    Examples
+    --------
+    >>> shown(0.25, 4), shown(float("nan"), 4), shown(None, 4)
+    ('0.25', 'nan', '')
+    """
+    return "" if value is None else number(value, digits)
+
+
+def macro_cell(
+    report: Printed, key: str, values: Mapping[Hashable, float | None], digits: int
+) -> str:
     """The macro average of a key, and how many groups it leaves out; empty of z, which has none."""
     if parse(key).adjustment == "z":
         return ""
-    left_out = sum(map(math.isnan, values.values()))
-    mean = number(report.cell(f"{MACRO}.{key}"), digits)
-    return f"{mean} ({left_out:,} left out)" if left_out else mean
+    left_out = sum(value is not None and math.isnan(value) for value in values.values())
+    mean = shown(report.cell(f"{MACRO}.{key}"), digits)
+    return f"{mean} ({left_out:,} left out)" if mean and left_out else mean
 
 
 # -- records ---------------------------------------------------------------------------------------
@@ -162,7 +176,7 @@ def _averages(report: Printed, axes: Axes, prefix: str = "") -> Iterator[Record]
 
 def by_metric(
     report: Printed, side: str, axes: Axes, prefix: str = ""
-) -> Iterator[tuple[str, list[float]]]:
+) -> Iterator[tuple[str, list[float | None]]]:
     """The values by kind of every metric, computed kind by kind: each is ranked once."""
     columns = [
         [report.cell(prefix + written(side, kind, metric)) for metric in axes.metrics]
@@ -176,15 +190,18 @@ def by_metric(
 
 def told(report: Printed) -> list[str]:
     """What belongs before the numbers: tasks, protocol, ties."""
-    return [*_tasks_told(report), *_ties_told(report.summary)]
+    summary = report.held_summary()
+    return [*_tasks_told(report), *([] if summary is None else _ties_told(summary))]
 
 
 def _tasks_told(report: Printed) -> list[str]:
-    summary, protocol = report.summary, report.protocol
-    low, high = summary.candidates_min, summary.candidates_max
-    sides = " + ".join(f"{side} {n:,}" for side, n in summary.sides.items())
-    words = [counted(summary.tasks, "task") + (f" ({sides})" if sides else "")]
-    if summary.tasks:
+    summary, protocol = report.held_summary(), report.protocol
+    tasks = {side: report.tasks(side) for side in report.sides if side != ALL_SIDES}
+    sides = " + ".join(f"{side} {n:,}" for side, n in tasks.items())
+    total = sum(tasks.values()) or report.tasks(report.sides[0])
+    words = [counted(total, "task") + (f" ({sides})" if sides else "")]
+    if summary is not None and summary.tasks:
+        low, high = summary.candidates_min, summary.candidates_max
         words.append(
             counted(low, "candidate") if low == high else f"{low:,} to {high:,} candidates"
         )
@@ -202,7 +219,7 @@ def _ties_told(summary: Summary) -> list[str]:
         spread = ", ".join(f"{name} {value:.3g}" for name, value in summary.spread.items())
         lines.append(
             f"{summary.tied_tasks:,} of {counted(summary.tasks, 'task')} tie "
-            f"({100 * summary.tied_share:.3g} %): {summary.largest_tie:,} candidates at most, "
+            f"({percent(summary.tied_share)}): {summary.largest_tie:,} candidates at most, "
             f"{summary.mean_tie:.3g} on average. Optimistic minus pessimistic: {spread}."
         )
     elif summary.tasks:

@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, overload
 
-from .axes import FEW_METRICS, several
+from .axes import FEW_METRICS, nested, several
+from .frames import frame
 from .grids import (
     Grid,
+    checked_digits,
     html_paragraphs,
     html_table,
     latex,
@@ -19,9 +21,13 @@ from .grids import (
 )
 from .rendering import counted, csv_text
 from .reports import Report
+from .stored import plain
 
 if TYPE_CHECKING:
     from ..protocol import Protocol
+
+JSON_KIND = "truerank.repeats"
+JSON_FORMAT = 1
 
 
 class Repeats(Mapping[str, float]):
@@ -32,23 +38,25 @@ class Repeats(Mapping[str, float]):
 
     Parameters
     ----------
-    reports : sequence of Report
+    reports : iterable of Report
         At least one.
     allow_unlike : bool
-        Whether their protocols may differ.
+        Whether their protocols and weights may differ; `notes` say how, then.
 
     Attributes
     ----------
     reports : tuple of Report
     runs : int
         How many there are.
+    notes : tuple of str
+        What must be said beside the numbers: how protocols and weights differ.
 
     Raises
     ------
     TypeError
         For anything but Reports.
     ValueError
-        For none, and for Reports of unlike protocols (it lists the differences).
+        For none, and for Reports of unlike protocols or weights (it lists the differences).
 
     Examples
     --------
@@ -61,16 +69,11 @@ class Repeats(Mapping[str, float]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, reports: Sequence[Report], *, allow_unlike: bool = False) -> None:
+    def __init__(self, reports: Iterable[Report], *, allow_unlike: bool = False) -> None:
         self.reports = tuple(_checked(reports))
-        if not allow_unlike:
-            for i, other in enumerate(self.reports):
-                differences = self.protocol.differences(other.protocol)
-                if differences:
-                    raise ValueError(
-                        f"reports: 0 and {i} were counted under unlike protocols: "
-                        f"{'; '.join(differences)}"
-                    )
+        self.notes = tuple(_unlike(self.reports))
+        if self.notes and not allow_unlike:
+            raise ValueError(f"reports: {self.notes[0]}")
 
     @property
     def runs(self) -> int:
@@ -129,16 +132,70 @@ class Repeats(Mapping[str, float]):
 
     # -- forms -------------------------------------------------------------------------------------
 
-    def to_dict(self, metrics: Iterable[str] | None = None) -> dict[str, float]:
-        """Give the means by key.
+    def to_dict(
+        self, metrics: Iterable[str] | None = None, *, flat: bool = True, std: bool = False
+    ) -> dict[str, Any]:
+        """Give the means by key, flat, as loggers want them.
+
+        Parameters
+        ----------
+        metrics : iterable of str, optional
+            The keys; those that all runs have if not given.
+        flat : bool
+            False nests them as side -> kind -> [adjustment.]metric, macro averages under "macro".
+        std : bool
+            Whether the standard deviations stand beside them, under "key std".
 
         Examples
         --------
         >>> import truerank as tr
-        >>> Repeats([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)]).to_dict(["mr"])
-        {'mr': 2.0}
+        >>> runs = Repeats([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)])
+        >>> runs.to_dict(["mr"]), runs.to_dict(["mr"], flat=False, std=True)
+        ({'mr': 2.0}, {'both': {'realistic': {'mr': 2.0, 'mr std': 1.4142135623730951}}})
         """
-        return {key: self[key] for key in several(self if metrics is None else metrics)}
+        values: dict[str, float] = {}
+        for key in several(self if metrics is None else metrics):
+            values[key] = self[key]
+            if std:
+                values[f"{key} std"] = self.std(key)
+        return values if flat else nested(values)
+
+    def to_json(self, metrics: Iterable[str] | None = None, *, indent: int | None = 2) -> str:
+        """Give mean, std and the values of the runs by key as a JSON object; nan becomes null.
+
+        Examples
+        --------
+        >>> import json
+        >>> import truerank as tr
+        >>> runs = Repeats([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)])
+        >>> json.loads(runs.to_json(["mr"]))["metrics"]
+        {'mr': {'mean': 2.0, 'std': 1.4142135623730951, 'values': [1.0, 3.0]}}
+        """
+        import json
+
+        content = {
+            "kind": JSON_KIND,
+            "format": JSON_FORMAT,
+            "runs": self.runs,
+            "metrics": {
+                key: {"mean": self[key], "std": self.std(key), "values": self.values(key)}
+                for key in several(self if metrics is None else metrics)
+            },
+            "fingerprints": [report.protocol.fingerprint for report in self.reports],
+            "notes": self.notes,
+        }
+        return json.dumps(plain(content), indent=indent, allow_nan=False)
+
+    def to_pandas(self, metrics: Iterable[str] | None = None) -> Any:
+        """Give a pandas DataFrame with the columns of `to_csv`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        columns = self._columns()
+        return frame(columns, self._records(metrics), columns[1:])
 
     def to_csv(self, metrics: Iterable[str] | None = None) -> str:
         """Give metric, mean, std and the value of each run, in all their digits.
@@ -151,14 +208,10 @@ class Repeats(Mapping[str, float]):
         metric,mean,std,run 1,run 2
         mr,2.0,1.4142135623730951,1.0,3.0
         """
-        columns = ["metric", "mean", "std", *(f"run {i + 1}" for i in range(self.runs))]
-        keys = several(self if metrics is None else metrics)
-        return csv_text(
-            columns, ((key, self[key], self.std(key), *self.values(key)) for key in keys)
-        )
+        return csv_text(self._columns(), self._records(metrics))
 
     def to_markdown(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
-        """Give a Markdown table of mean and standard deviation, after a line on what was repeated.
+        """Give a Markdown table of mean and standard deviation, after what was repeated, and how.
 
         Parameters
         ----------
@@ -179,19 +232,31 @@ class Repeats(Mapping[str, float]):
         | mr | 2 | 1.414 |
         <BLANKLINE>
         """
-        return f"{markdown_cell(self._told())}\n\n{markdown(self._grid(metrics, digits))}\n"
+        grid = self._grid(metrics, checked_digits(digits))
+        return (
+            "".join(f"{markdown_cell(line)}\n" for line in self._told()) + f"\n{markdown(grid)}\n"
+        )
 
     def to_latex(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
         """Give the table of `to_markdown` as a LaTeX tabular with the rules of booktabs."""
-        return f"{latex_comment([self._told()])}{latex(self._grid(metrics, digits))}\n"
+        grid = self._grid(metrics, checked_digits(digits))
+        return f"{latex_comment(self._told())}{latex(grid)}\n"
 
     def _repr_html_(self) -> str:
         """The same as HTML, for notebooks."""
-        return html_paragraphs([self._told()]) + html_table(self._grid(None, 4)) + "\n"
+        return html_paragraphs(self._told()) + html_table(self._grid(None, 4)) + "\n"
 
-    def _told(self) -> str:
+    def _told(self) -> list[str]:
         protocol = self.protocol
-        return f"{counted(self.runs, 'run')}; {protocol} (fingerprint {protocol.fingerprint})."
+        told = f"{counted(self.runs, 'run')}; {protocol} (fingerprint {protocol.fingerprint})."
+        return [told, *(f"{note[:1].upper()}{note[1:]}." for note in self.notes)]
+
+    def _columns(self) -> list[str]:
+        return ["metric", "mean", "std", *(f"run {i + 1}" for i in range(self.runs))]
+
+    def _records(self, metrics: Iterable[str] | None) -> Iterator[tuple[object, ...]]:
+        for key in several(self if metrics is None else metrics):
+            yield (key, self[key], self.std(key), *self.values(key))
 
     def _grid(self, metrics: Iterable[str] | None, digits: int) -> Grid:
         keys = common(FEW_METRICS, [self]) if metrics is None else several(metrics)
@@ -221,6 +286,29 @@ def spread(mean: float, std: float, digits: int) -> str:
     '0.4385 \u00b1 0.0012'
     """
     return number(mean, digits) + ("" if math.isnan(std) else f" \u00b1 {number(std, 2)}")
+
+
+def weights_word(report: Report) -> str:
+    """What the tasks of a report count, in words.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> weights_word(tr.report(tr.Ranks([0], [1], 10)))
+    'equal weights'
+    """
+    return report.weighting or "equal weights"
+
+
+def _unlike(reports: Sequence[Report]) -> Iterator[str]:
+    """How protocols and weights differ from those of the first one."""
+    first = reports[0]
+    for i, other in enumerate(reports, 1):
+        differences = first.protocol.differences(other.protocol)
+        if differences:
+            yield (f"runs 1 and {i} were counted under unlike protocols: {'; '.join(differences)}")
+        if weights_word(first) != weights_word(other):
+            yield f"runs 1 and {i} have {weights_word(first)} and {weights_word(other)}"
 
 
 def _checked(reports: Any) -> Iterator[Report]:

@@ -332,7 +332,7 @@ def report(
         If `ranks` is something else, its sides are ids instead of names, or the seed is no int.
     ValueError
         If a side has a name that a key cannot tell from its other words, the seed is negative, and
-        for labels or weights that do not fit the tasks; for Reports of unlike protocols.
+        for labels or weights that do not fit the tasks; for Reports of unlike protocols or weights.
 
     Examples
     --------

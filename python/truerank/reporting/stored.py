@@ -9,8 +9,10 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from ..metrics import UnknownKeyError, parse
+from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND
 from ..protocol import Protocol
+from ..sides import Sides
 from .axes import several
 from .summary import Summary
 from .validity import Finding
@@ -35,7 +37,7 @@ class StoredGroups(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """The parts of a report; the summary is None for that of a group."""
+    """The parts of a report; the summary is None for that of a group that was read."""
 
     metrics: dict[str, float]
     summary: Summary | None
@@ -85,7 +87,7 @@ def stored_of(report: Printed, keys: Iterable[str], of_groups: Iterable[str]) ->
         )
     return Stored(
         {key: report[key] for key in keys},
-        report.summary,
+        report.held_summary(),
         report.protocol,
         report.seed,
         report.weighting,
@@ -166,6 +168,7 @@ def read(text: str) -> Stored:
     stored = Stored(*(_part(content, name, reader) for name, reader in _PARTS.items()))
     if content.get("fingerprint") != stored.protocol.fingerprint:
         _wrong("fingerprint", "that of the protocol", content.get("fingerprint"))
+    _check_counts(stored)
     groups = stored.groups
     if groups is not None:
         if groups.tasks.keys() != stored.sides.keys():
@@ -175,7 +178,24 @@ def read(text: str) -> Stored:
         for name, length in lengths.items():
             if length != len(groups.labels):
                 _wrong(name, f"{len(groups.labels)} entries, one for each group", length)
+        for side, counts in groups.tasks.items():
+            if sum(counts) != stored.sides[side]:
+                _wrong(f"groups.tasks.{side}", f"{stored.sides[side]} tasks", sum(counts))
     return stored
+
+
+def _check_counts(stored: Stored) -> None:
+    """Whether the numbers of tasks of the summary are those of the sides."""
+    summary, total = stored.summary, Sides(stored.sides).total
+    if summary is None:
+        return
+    named = {side: n for side, n in stored.sides.items() if n and side != ALL_SIDES}
+    if summary.sides != named:
+        _wrong("summary.sides", f"the sides {named}", summary.sides)
+    if summary.tasks != total:
+        _wrong("summary.tasks", f"{total}, as the sides say", summary.tasks)
+    if summary.tied_tasks > total:
+        _wrong("summary.tied_tasks", f"at most {total}", summary.tied_tasks)
 
 
 def _part(content: dict[str, Any], name: str, reader: Callable[[str, Any], T]) -> T:
@@ -288,18 +308,20 @@ def _sides(name: str, value: Any) -> dict[str, int]:
 _NUMBERS, _COUNTS = _keyed(_number), _dict(_count)
 _PARTS: dict[str, Callable[[str, Any], Any]] = {
     "metrics": _NUMBERS,
-    "summary": _fields(
-        Summary,
-        tasks=_count,
-        sides=_COUNTS,
-        candidates_min=_count,
-        candidates_max=_count,
-        tied_tasks=_count,
-        tied_share=_number,
-        largest_tie=_count,
-        mean_tie=_number,
-        spread=_NUMBERS,
-        audit=_optional(_fields(dict, nan=_count, inf=_count, at_best=_count)),
+    "summary": _optional(
+        _fields(
+            Summary,
+            tasks=_count,
+            sides=_COUNTS,
+            candidates_min=_count,
+            candidates_max=_count,
+            tied_tasks=_count,
+            tied_share=_number,
+            largest_tie=_count,
+            mean_tie=_number,
+            spread=_NUMBERS,
+            audit=_optional(_fields(dict, nan=_count, inf=_count, at_best=_count)),
+        )
     ),
     "protocol": _protocol,
     "seed": _count,

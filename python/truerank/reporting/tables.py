@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..metrics import METRICS, parse
+from ..metrics import METRICS, UnknownKeyError, parse
 from .axes import FEW_METRICS, several
 from .frames import frame
-from .grids import Grid, html_paragraphs, html_table, latex, latex_comment, markdown, number
+from .grids import (
+    Grid,
+    checked_digits,
+    html_paragraphs,
+    html_table,
+    latex,
+    latex_comment,
+    markdown,
+    number,
+)
 from .grids import markdown_cell as cell
+from .notes import NOTES, fingerprints, unlike_protocols
 from .rendering import counted, csv_text
 from .repeats import Repeats, common, spread
 from .reports import Report
@@ -17,7 +27,6 @@ from .stored import plain
 
 Runs = Report | Repeats | Sequence[Report]  # of one model
 
-TEST = "test"
 JSON_KIND = "truerank.table"
 JSON_FORMAT = 1
 
@@ -34,7 +43,8 @@ class Table(Mapping[str, Repeats]):
         The columns, keys of reports.
     notes : tuple of str
         What must be said beside the numbers: unlike protocols, numbers of a test split that are
-        compared, a protocol without a split, unlike tasks or weights, ties that move a number.
+        compared, a protocol without a split, unlike tasks, numbers of candidates, weights or groups
+        of macro averages, ties that move a number. All runs of a model count.
 
     Examples
     --------
@@ -134,7 +144,7 @@ class Table(Mapping[str, Repeats]):
             "format": JSON_FORMAT,
             "metrics": self.metrics,
             "models": self.to_dict(),
-            "fingerprints": {name: row.protocol.fingerprint for name, row in self.items()},
+            "fingerprints": {name: fingerprints(row) for name, row in self.items()},
             "notes": self.notes,
         }
         return json.dumps(plain(content), indent=indent, allow_nan=False)
@@ -148,7 +158,8 @@ class Table(Mapping[str, Repeats]):
             If pandas is not installed.
         """
         columns = self._columns()
-        return frame(columns, self._records(), columns[1:]).set_index(columns[0])
+        values = columns[2:] if self.repeated else columns[1:]
+        return frame(columns, self._records(), values).set_index(columns[0])
 
     def to_markdown(self, *, digits: int = 4) -> str:
         """Give a Markdown table, a row for each model, with the notes below.
@@ -174,7 +185,7 @@ class Table(Mapping[str, Repeats]):
         <BLANKLINE>
         """
         notes = "".join(f"\n{cell(note)}\n" for note in self.notes)
-        return f"{markdown(self._grid(digits))}\n{notes}"
+        return f"{markdown(self._grid(checked_digits(digits)))}\n{notes}"
 
     def to_latex(self, *, digits: int = 4) -> str:
         """Give a LaTeX tabular with the rules of booktabs, the notes before it as comments.
@@ -192,7 +203,7 @@ class Table(Mapping[str, Repeats]):
         \\bottomrule
         \\end{tabular}
         """
-        return f"{latex_comment(self.notes)}{latex(self._grid(digits))}\n"
+        return f"{latex_comment(self.notes)}{latex(self._grid(checked_digits(digits)))}\n"
 
     def _repr_html_(self) -> str:
         """The table and the notes as HTML, for notebooks."""
@@ -242,7 +253,8 @@ def table(
     metrics : iterable of str, optional
         The columns: keys of reports, with side and kind if need be. A few usual ones if not given.
     allow_unlike : bool
-        Whether protocols may differ in their comparable fields; a note says how, then.
+        Whether protocols may differ in their comparable fields, and the weights of the runs of one
+        model; a note says how, then.
 
     Returns
     -------
@@ -251,11 +263,12 @@ def table(
     Raises
     ------
     ValueError
-        For no reports, and for unlike protocols (it lists the differences).
+        For no reports, for unlike protocols, of the runs of one model, too (it lists the
+        differences), and for runs of one model that are weighted unlike.
     TypeError
         For anything but Reports, and a name that is no str.
     KeyError
-        For a key that a report does not have.
+        For a key that a report does not have; it names the model.
 
     Examples
     --------
@@ -271,16 +284,19 @@ def table(
         rows = {name: _runs(name, value, allow_unlike) for name, value in reports.items()}
     if not rows:
         raise ValueError("reports: expected names and Reports, at least one, got none")
-    unlike = _unlike(rows)
+    unlike = list(unlike_protocols(rows))
     if unlike and not allow_unlike:
         raise ValueError(
-            f"reports: {'; '.join(unlike)}. Numbers of unlike protocols say nothing about the "
+            f"reports: {' '.join(unlike)} Numbers of unlike protocols say nothing about the "
             "models; allow_unlike=True puts them side by side all the same"
         )
     keys = common(FEW_METRICS, rows.values()) if metrics is None else several(metrics)
-    for row in rows.values():
-        row.to_dict(keys)  # a KeyError for one that there is not
-    return Table(rows, keys, [*unlike, *(note for find in NOTES for note in find(rows))])
+    for name, row in rows.items():
+        try:
+            row.to_dict(keys)
+        except UnknownKeyError as error:
+            raise UnknownKeyError(f"{error} (of {name!r})") from None
+    return Table(rows, keys, [*unlike, *(note for find in NOTES for note in find(rows, keys))])
 
 
 def increasing(key: str) -> bool | None:
@@ -299,66 +315,10 @@ def increasing(key: str) -> bool | None:
 def _runs(name: object, value: object, allow_unlike: bool) -> Repeats:
     if not isinstance(name, str):
         raise TypeError(f"reports: expected names, got {type(name).__name__} {name!r}")
-    if isinstance(value, Repeats):
-        return value
     try:
         runs: Any = [value] if isinstance(value, Report) else value
+        if isinstance(value, Repeats):  # those that may be unlike elsewhere may not be so here
+            runs = value.reports
         return Repeats(runs, allow_unlike=allow_unlike)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} (of {name!r})" if name else str(error)) from None
-
-
-# -- notes -----------------------------------------------------------------------------------------
-
-Rows = Mapping[str, Repeats]
-
-
-def _unlike(rows: Rows) -> list[str]:
-    """Models that were not ranked as the first one was."""
-    (first, model), *others = rows.items()
-    differing = [(n, r, model.protocol.differences(r.protocol)) for n, r in others]
-    notes = [
-        f"{name} was ranked under another protocol than {first}: {', '.join(differences)}"
-        for name, _, differences in differing
-        if differences
-    ]
-    return notes
-
-
-def _test_split(rows: Rows) -> Iterator[str]:
-    if len(rows) > 1 and any(row.protocol.split == TEST for row in rows.values()):
-        yield (
-            f"These are numbers of the {TEST} split: to choose between models by them uses that "
-            "split up. Choose by another one, and report this one once."
-        )
-
-
-def _no_split(rows: Rows) -> Iterator[str]:
-    names = [name for name, row in rows.items() if row.protocol.split is None]
-    if names:
-        yield f"No split is named in the protocol of {', '.join(names)}."
-
-
-def _unlike_tasks(rows: Rows) -> Iterator[str]:
-    counts = {
-        name: sorted({r.tasks(r.sides[0]) for r in row.reports}) for name, row in rows.items()
-    }
-    if len({tuple(numbers) for numbers in counts.values()}) > 1:
-        told = (f"{name} {' or '.join(f'{n:,}' for n in ns)}" for name, ns in counts.items())
-        yield f"The numbers of tasks differ: {', '.join(told)}."
-
-
-def _unlike_weights(rows: Rows) -> Iterator[str]:
-    words = {name: row.reports[0].weighting or "equal weights" for name, row in rows.items()}
-    if len(set(words.values())) > 1:
-        yield f"The weights differ: {', '.join(f'{n}: {word}' for n, word in words.items())}."
-
-
-def _ties(rows: Rows) -> Iterator[str]:
-    for name, row in rows.items():
-        found = [f for report in row.reports for f in report.audit() if f.name == "ties"]
-        if found:
-            yield f"{name}: {max(found, key=lambda finding: finding.value).message}."
-
-
-NOTES = (_test_split, _no_split, _unlike_tasks, _unlike_weights, _ties)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..metrics.keys import OWN_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from .axes import written
-from .grids import number
+from .grids import percent
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,6 +39,11 @@ class Finding(NamedTuple):
         What it would have had to stay at or below ("weights": at or above).
     message : str
         One sentence.
+
+    Notes
+    -----
+    Shares of tasks are of those with a weight above 0. "filtered" are tasks of one candidate: the
+    true one is never left out, so that nothing can be below rank 1.
     """
 
     name: str
@@ -93,7 +99,7 @@ def _moved(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
         report,
         threshold,
         [("realistic", "expected"), ("realistic", "optimistic")],
-        "ties move {metric} by {value} %: {a} {first:.4g}, {b} {second:.4g}",
+        "ties move {metric} by {gap}: {a} {first:.4g}, {b} {second:.4g}",
     )
 
 
@@ -104,26 +110,39 @@ def _parted(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
         threshold,
         [("pessimistic", "optimistic")],
         "{metric} is {first:.4g} with pessimistic ranks and {second:.4g} with optimistic ones "
-        "({value} %): say which is reported",
+        "({gap} apart): say which is reported",
     )
 
 
 def _apart(
     report: Assessed, threshold: float, pairs: list[tuple[str, str]], message: str
 ) -> Iterator[tuple[float, str]]:
-    """The metric and the pair of kinds that are furthest apart, relative to the first kind."""
+    """The metric and the pair of kinds that are furthest apart, relative to the first kind.
+
+    Of all tasks that are pooled, and of those of relations, which are not.
+    """
     if not report.summary.tied_tasks:
         return
-    worst = 0.0, ""
-    for metric in TIE_METRICS:
-        for a, b in pairs:
-            first, second = (report[written(report.sides[0], kind, metric)] for kind in (a, b))
-            gap = _relative(first, second)
-            if gap > max(worst[0], threshold):
-                words = {"metric": metric, "a": a, "b": b, "first": first, "second": second}
-                worst = gap, message.format(value=number(100 * gap, 3), **words)
-    if worst[1]:
-        yield worst
+    for side in _pools(report):
+        worst = 0.0, ""
+        for metric in TIE_METRICS:
+            for a, b in pairs:
+                first, second = (report[written(side, kind, metric)] for kind in (a, b))
+                gap = _relative(first, second)
+                if gap > max(worst[0], threshold):
+                    name = written(side, DEFAULT_KIND, metric)
+                    words = {"metric": name, "a": a, "b": b, "first": first, "second": second}
+                    # no percentage of 0
+                    said = percent(gap) if first else f"{abs(second - first):.4g}"
+                    worst = gap, message.format(gap=said, **words)
+        if worst[1]:
+            yield worst
+
+
+def _pools(report: Assessed) -> list[str]:
+    """The sides that pool tasks: all of them, and that of the relations."""
+    first, *others = report.sides
+    return [first, *(side for side in others if side == OWN_SIDE)]
 
 
 def _relative(first: float, second: float) -> float:
@@ -138,16 +157,23 @@ def _relative(first: float, second: float) -> float:
 def _share(
     found: Callable[[Ranks], npt.NDArray[np.bool_]], message: str
 ) -> Callable[[Assessed, float], Iterator[tuple[float, str]]]:
-    """A check for tasks: their share, above the threshold."""
+    """A check for tasks: their share of those that count at all, above the threshold."""
 
     def find(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
-        ranks = report.ranks
-        n, total = int(np.count_nonzero(found(ranks))), len(ranks)
+        counting = _counting(report)
+        n, total = int(np.count_nonzero(found(report.ranks) & counting)), int(counting.sum())
         if n > threshold * total:
-            tasks = f"{n:,} of {total:,} tasks ({100 * n / total:.2g} %)"
+            tasks = f"{n:,} of {total:,} tasks ({percent(n / total)})"
             yield n / total, message.format(tasks=tasks)
 
     return find
+
+
+def _counting(report: Assessed) -> npt.NDArray[np.bool_]:
+    """Which tasks have a weight above 0."""
+    if report.weights is None:
+        return np.ones(len(report.ranks), dtype=np.bool_)
+    return np.greater(report.weights, 0)
 
 
 def _constant(ranks: Ranks) -> npt.NDArray[np.bool_]:
@@ -156,6 +182,7 @@ def _constant(ranks: Ranks) -> npt.NDArray[np.bool_]:
 
 
 def _alone(ranks: Ranks) -> npt.NDArray[np.bool_]:
+    """Tasks that have only the true candidate, which is never left out: their rank is 1."""
     return np.equal(ranks.candidates, 1)
 
 
@@ -187,8 +214,8 @@ def _saturated(report: Assessed, threshold: float) -> Iterator[tuple[float, str]
         yield (
             worst,
             f"scores saturate: in {tasks:,} of {len(ranks):,} tasks more than "
-            f"{100 * threshold:g} % of the candidates have the best score, at most "
-            f"{100 * worst:.2g} %",
+            f"{percent(threshold)} of the candidates have the best score, at most "
+            f"{percent(worst)}",
         )
 
 
@@ -228,14 +255,14 @@ def _chance_hits(report: Assessed, threshold: float) -> Iterator[tuple[float, st
 
 def _few_candidates(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
     """The smallest k that reaches all candidates of too many tasks."""
-    candidates = report.ranks.candidates
+    candidates = report.ranks.candidates[_counting(report)]
     for k in CUTOFFS[1:]:
         n = int(np.count_nonzero((candidates <= k) & (candidates > 1)))
         if n > threshold * len(candidates):
             share = n / len(candidates)
             yield (
                 share,
-                f"{n:,} of {len(candidates):,} tasks ({100 * share:.2g} %) have at most {k} "
+                f"{n:,} of {len(candidates):,} tasks ({percent(share)}) have at most {k} "
                 f"candidates, which hits@{k} counts as hits whatever their scores",
             )
             return
@@ -277,8 +304,15 @@ CHECKS = (
     Check("inf", 0.0, _counted("inf", "{total} candidates of {tasks} tasks have infinite scores")),
     # any task with more than two candidates, and more than 1 % of them, at its best score
     Check("saturated", 0.01, _saturated),
-    # any task that nothing but the true candidate is left of
-    Check("filtered", 0.0, _share(_alone, "only the true candidate is left in {tasks}: rank 1")),
+    # any task that nothing but the true candidate is left of, which is never left out
+    Check(
+        "filtered",
+        0.0,
+        _share(
+            _alone,
+            "all candidates but the true one, which always stays, are left out in {tasks}: rank 1",
+        ),
+    ),
     Check("sampled", 0.0, _sampled),
     # hits@k, k of 1, 3, 5, 10, that chance brings above 0.25
     Check("chance hits", 0.25, _chance_hits),

@@ -1,0 +1,178 @@
+"""What must be said beside the numbers of several models: where they cannot be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ..metrics import parse
+from ..metrics.averages import scaled
+from ..metrics.keys import MACRO
+from .grids import number
+from .rendering import counted
+from .repeats import Repeats, weights_word
+from .reports import Report
+
+TEST = "test"
+RUNS_APART = 0.05  # how far the mean numbers of candidates of folds may part without a note
+
+Rows = Mapping[str, Repeats]
+
+
+def fingerprints(row: Repeats) -> str | list[str]:
+    """The one of all runs, or those that there are."""
+    found = list(dict.fromkeys(report.protocol.fingerprint for report in row.reports))
+    return found[0] if len(found) == 1 else found
+
+
+def unlike_protocols(rows: Rows) -> Iterator[str]:
+    """Runs that were not ranked as the very first one was."""
+    first = next(iter(rows))
+    protocol = rows[first].protocol
+    for name, row in rows.items():
+        found = [tuple(protocol.differences(report.protocol)) for report in row.reports]
+        for differences in filter(None, dict.fromkeys(found)):
+            runs = ", ".join(str(i + 1) for i, said in enumerate(found) if said == differences)
+            who = name if len(set(found)) == 1 else f"{name} (run {runs})"
+            yield f"{first} and {who} were ranked under unlike protocols: {', '.join(differences)}."
+
+
+def is_test(split: str | None) -> bool:
+    """Whether a split is one to test on, by its name.
+
+    Examples
+    --------
+    >>> is_test("Test-2"), is_test("valid"), is_test(None)
+    (True, False, False)
+    """
+    return split is not None and split.strip().casefold().startswith(TEST)
+
+
+def _test_split(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
+    splits = {report.protocol.split for row in rows.values() for report in row.reports}
+    if len(rows) > 1 and any(map(is_test, splits)):
+        yield (
+            f"These are numbers of the {TEST} split: to choose between models by them uses that "
+            "split up. Choose by another one, and report this one once."
+        )
+
+
+def _no_split(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
+    names = [n for n, row in rows.items() if any(r.protocol.split is None for r in row.reports)]
+    if names:
+        yield f"No split is named in the protocol of {', '.join(names)}."
+
+
+def _unlike_tasks(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
+    counts = {
+        name: sorted({r.tasks(r.sides[0]) for r in row.reports}) for name, row in rows.items()
+    }
+    if len({tuple(numbers) for numbers in counts.values()}) > 1:
+        told = (f"{name} {' or '.join(f'{n:,}' for n in ns)}" for name, ns in counts.items())
+        yield f"The numbers of tasks differ: {', '.join(told)}."
+
+
+def _unlike_candidates(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
+    """Rows that have other numbers of candidates, and runs of one that part far."""
+    facts = {name: [_candidates(report) for report in row.reports] for name, row in rows.items()}
+    known = min(len(fact) for runs in facts.values() for fact in runs)
+    held = {name: [fact[:known] for fact in runs] for name, runs in facts.items()}
+    means = [[fact[-1] for fact in runs] for runs in held.values() if known]
+    parted = any(max(found) > (1 + RUNS_APART) * min(found) for found in means)
+    if not parted and len({frozenset(runs) for runs in held.values()}) == 1:
+        return
+    told = ", ".join(f"{name} {_candidates_word(runs)}" for name, runs in held.items())
+    raw = [key for key in keys if parse(key).adjustment not in ("index", "z")]
+    advice = f" {', '.join(raw)} cannot be compared then: an index or z can." if raw else ""
+    yield f"The numbers of candidates differ: {told}.{advice}"
+
+
+def _candidates(report: Report) -> tuple[float, ...]:
+    """Least, greatest and mean number of candidates, as far as they are known."""
+    summary, ranks = report.held_summary(), getattr(report, "ranks", None)
+    if summary is None:  # a group that was read from JSON
+        return ()
+    ends = summary.candidates_min, summary.candidates_max
+    return (*ends, float(ranks.candidates.mean())) if ranks is not None and len(ranks) else ends
+
+
+def _candidates_word(runs: list[tuple[float, ...]]) -> str:
+    low, high, *mean = (
+        min(column) if i == 0 else max(column) if i == 1 else sum(column) / len(column)
+        for i, column in enumerate(zip(*runs, strict=True))
+    )
+    if low == high:
+        return f"{low:,}"
+    return f"{low:,} to {high:,}" + "".join(f" ({number(n, 4)} on average)" for n in mean)
+
+
+def _each(rows: Rows, said: Callable[[Report], str]) -> str:
+    """What is said of every model, in all its runs."""
+    words = {n: dict.fromkeys(map(said, row.reports)) for n, row in rows.items()}
+    return ", ".join(f"{name}: {' or '.join(found)}" for name, found in words.items())
+
+
+def _words_differ(rows: Rows, said: Callable[[Report], str]) -> bool:
+    return len({said(report) for row in rows.values() for report in row.reports}) > 1
+
+
+def _models_differ(rows: Rows, unlike: Callable[[Report, Report], bool]) -> bool:
+    """Whether a run of a model is unlike that of the first one; folds may be unlike each other."""
+    first, *others = (row.reports for row in rows.values())
+    pairs = (pair for runs in others for pair in zip(first, runs, strict=False))
+    return any(unlike(a, b) for a, b in pairs)
+
+
+def _unlike_weights(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
+    if _words_differ(rows, weights_word):
+        yield f"The weights differ: {_each(rows, weights_word)}."
+    elif _models_differ(rows, _weighted_unlike):
+        yield "The weights differ: every model has its own."
+
+
+def _weighted_unlike(a: Report, b: Report) -> bool:
+    """Whether as many tasks have other weights, in whatever order; only ratios matter."""
+    ours, theirs = (getattr(report, "weights", None) for report in (a, b))
+    if ours is None or theirs is None or len(ours) != len(theirs):
+        return False
+    x, y = (np.sort(scaled(weights)) for weights in (ours, theirs))
+    return not np.allclose(x * y.sum(), y * x.sum(), rtol=1e-9, atol=0)
+
+
+def _unlike_groups(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
+    """Macro averages over other groups, or of groups that count otherwise."""
+    if not any(parse(key).macro for key in keys):
+        return
+    if _words_differ(rows, _groups_word) or _models_differ(rows, _grouped_unlike):
+        said = _each(
+            rows, lambda report: f"{_groups_word(report)}, {counted(len(_labels(report)), 'group')}"
+        )
+        yield f"The {MACRO} averages are of unlike groups or weights of groups: {said}."
+
+
+def _grouped_unlike(a: Report, b: Report) -> bool:
+    ours, theirs = a.macro_counts(), b.macro_counts()
+    weighed = ours is not None and theirs is not None
+    return _labels(a) != _labels(b) or (weighed and ours != theirs)
+
+
+def _groups_word(report: Report) -> str:
+    return f"by {report.by}, {report.macro_weighting}"
+
+
+def _labels(report: Report) -> set[Hashable]:
+    return set(report.group_tasks(report.sides[0]))
+
+
+def _ties(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
+    for name, row in rows.items():
+        found = [f for report in row.reports for f in report.audit() if f.name == "ties"]
+        if found:
+            yield f"{name}: {max(found, key=lambda finding: finding.value).message}."
+
+
+NOTES = (
+    *(_test_split, _no_split, _unlike_tasks, _unlike_candidates, _unlike_weights),
+    *(_unlike_groups, _ties),
+)
