@@ -30,7 +30,7 @@ MODELS: dict[str, Callable[..., tuple[float, float]]] = {
     "igmr": cm.inverse_geometric,
     "power_mean": cm.power_mean,
 }
-POWERS = (-10, -3, -0.5, -0.05, 0.05, 0.5, 0.99, 1.01, 2, 10)
+POWERS = (-4, -3, -0.5, -0.05, 0.05, 0.5, 0.99, 1.01, 2, 10)
 NAMED_POWERS = (-math.inf, -1, 0, 1, math.inf)
 CASES = [("hits", k) for k in (1, 2, 5)]
 CASES += [(name, 0) for name in MODELS if name not in ("hits", "power_mean")]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from truerank.metrics import UnknownKeyError
 from truerank.metrics.chance_model import compress, inverse_median, median
+from truerank.metrics.chance_model.order import Order
 from truerank.metrics.chance_model.pieces import (
     BRIEF,
     FULL,
@@ -188,6 +189,56 @@ def test_few_tasks_of_unlike_huge_sizes() -> None:
     mean, variance = median(compress([10**9, 2**62]))
     assert mean == pytest.approx((10**9 + 1) / 4 + (2**62 + 1) / 4, rel=1e-13)
     assert variance == pytest.approx((2**62 / 2) ** 2 / 12, rel=1e-12)
+
+
+def test_sizes_beyond_exact_floats() -> None:
+    sizes = [10169835676036493, 544083678943799, 13929350670477825, 13006295060769423]
+    mean, variance = median(compress(sizes))
+    # the same in units of 2^33, where the grid's share is below 1e-5
+    less = median(compress([n >> 33 for n in sizes]))
+    assert mean == pytest.approx(less[0] * 2.0**33, rel=1e-5)
+    assert variance == pytest.approx(less[1] * 4.0**33, rel=1e-5)
+    for model in MODELS.values():
+        for seed in range(6):
+            drawn = np.random.default_rng(seed).integers(1, 2**62, 4)
+            assert all(x > 0 for x in model(compress(drawn)))
+
+
+@pytest.mark.parametrize("m", [10**9, 10**12, 10**15])
+def test_huge_multiplicities(m: int) -> None:
+    mean, variance = median(compress(([1, 2 * m], [m, m])))
+    # (1 + b) / 2, b the least of m uniform ranks: P(b > x) = (1 - x / 2m)^m -> e^(-x/2)
+    q = math.exp(-0.5)
+    assert mean == pytest.approx(0.5 + 0.5 / (1 - q), rel=1e-8)
+    assert variance == pytest.approx(q / (1 - q) ** 2 / 4, rel=1e-8)
+
+
+def test_multiplicities_beyond_exact_floats() -> None:
+    for model in MODELS.values():
+        with pytest.raises(ValueError, match=r"multiplicities: expected fewer than 2\*\*53 tasks"):
+            model(compress(([1, 2**62], [2**61, 2**61])))
+
+
+def test_merged_sizes() -> None:
+    """Two clusters with a wide gap: its variance is that of the gap's upper end."""
+    far = np.random.default_rng(0).integers(1, 2**40, 400)
+    sizes = [*range(10_001, 10_401), *far.tolist()]
+    order = Order(compress(sizes))
+    thin = order.thinned(0.05)
+    assert len(thin.sizes) < len(order.sizes) / 2
+    assert thin.counts.sum() == order.counts.sum()
+    x = np.array([1.0, 100.0, 9_000.0])
+    for found, exact in zip(thin.moments(x), order.moments(x), strict=True):
+        assert found == pytest.approx(exact, rel=1e-12)
+    # the median is (a + b) / 2 with a <= 10,400 and b nearly the first of the far ones
+    mean, variance = median(compress(sizes))
+    y = np.exp(np.linspace(np.log(10_000), np.log(2**40), 40_001))
+    log = np.log1p(-np.minimum(y[:, None] / far, 1 - 1e-16)).sum(1)
+    above = np.exp(log)
+    step = np.diff(y)
+    first, second = (float(((v[1:] + v[:-1]) / 2 * step).sum()) for v in (above, 2 * y * above))
+    assert mean == pytest.approx(first / 2, rel=1e-3)
+    assert variance == pytest.approx((second - first**2) / 4, rel=1e-3)
 
 
 # -- the parts -------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ import numpy as np
 import truerank as tr
 
 METRICS = ("mr", "mrr", "hits", "imr", "hmr", "gmr", "igmr", "median", "imedian")
-POWERS = ("power_mean:-10", "power_mean:-2", "power_mean:0.5", "power_mean:2", "power_mean:10")
+POWERS = ("power_mean:-4", "power_mean:-2", "power_mean:0.5", "power_mean:2", "power_mean:10")
 TASKS, DISTINCT, LARGEST = 20_000, 5_000, 15_000
 ROUNDS = 5
 

@@ -99,8 +99,8 @@ def chance(
     - mrr: sum w H_N / N and sum w^2 (H_N^(2) / N - (H_N / N)^2), harmonic numbers of order 1, 2;
     - hits@k: sum w p and sum w^2 p (1 - p), p = min(k / N, 1);
     - gmr, igmr: products over the tasks of the moments of r^w and r^-w;
-    - imr, hmr, power_mean:p (0.05 <= |p| <= 10, and 0, inf, -inf in other ways): an integral of
-      the Laplace transform, since E(1 / X) is not 1 / E(X);
+    - imr, hmr, power_mean:p (-4 <= p <= 10, |p| >= 0.05; 0, inf, -inf in other ways): an integral
+      of the Laplace transform, since E(1 / X) is not 1 / E(X);
     - median, imedian: from the order statistics.
 
     These are the values to adjust with: the literature prints the variance of the mean rank with

@@ -29,18 +29,25 @@ class _Effort(NamedTuple):
     period: float
     folds: float
     density: Density
+    octaves: int  # of far sizes that one rule stands for
 
 
-_EXACT = _Effort(20, 13.0, 38.0, FULL)
+_EXACT = _Effort(20, 13.0, 38.0, FULL, 1)
 _BRIEF = _Effort(
-    14, 11.0, 28.0, BRIEF
+    14, 11.0, 28.0, BRIEF, 2
 )  # of many tasks, where the gap is a small part of the variance
+_ROUGH = _Effort(14, 11.0, 24.0, BRIEF, 3)  # of so many sizes that some are merged
+_WIDE = 150  # sizes that x passes, from which on they are
+_MASS = 0.05  # how far that may change log J at one x or y
+_LEAST = 11.0  # e-folds
 _MANY = 3.5  # standard deviation of B(x) from which on there are many tasks
 _STEPS = 32  # x per standard deviation of the median, where sizes are too many to heed
 _NODES = 1500  # of x at most
 _BATCH = 32  # sizes that begin within one batch of x
 _FEW = 24  # sizes that are all taken one by one
 _CHEBYSHEV = 16
+_OFTEN = 1000  # tasks of one size, beyond which powers lose digits
+_CELLS = 1 << 15  # complex numbers at once
 
 
 def gap_sums(order: Order, low: int, high: int, inverse: bool) -> tuple[float, float]:
@@ -49,14 +56,19 @@ def gap_sums(order: Order, low: int, high: int, inverse: bool) -> tuple[float, f
     With J(x, y) = P(a <= x, b > y), the probability that exactly half of the ranks are <= x and the
     others > y, it is the sum over x of J(x, x) h(x + 1/2) / 2 and, over all y > x, of
     J(x, y) h((x + y + 1) / 2), where h(u) = g(u + 1/2) - 2 g(u) + g(u - 1/2).
+
+    Where few ranks vary at the median and more than 150 sizes matter, some are merged: errors are
+    then near 1e-6 of the sums. The mean of the inverse of a median with a gap like 12,000..10^15
+    has that error in units of 1/12,000.
     """
-    effort, x, weight = _outer(order, low, high, inverse)
+    pivot = float(order.pivot)
+    order, effort, x, weight = _outer(order, low, high, inverse)
     first = second = 0.0
     for batch in _batches(order, x):
         for at, w, (y, joint) in zip(
             x[batch], weight[batch], _joint(order, x[batch], effort), strict=True
         ):
-            down, down_square = _bends((at + y + 1) / 2, float(order.pivot), inverse)
+            down, down_square = _bends((at + y + 1) / 2, pivot, inverse)
             first += float(w * (joint * down).sum())
             second += float(w * (joint * down_square).sum())
     return first, second
@@ -64,24 +76,33 @@ def gap_sums(order: Order, low: int, high: int, inverse: bool) -> tuple[float, f
 
 def _outer(
     order: Order, low: int, high: int, inverse: bool
-) -> tuple[_Effort, FloatArray, FloatArray]:
+) -> tuple[Order, _Effort, FloatArray, FloatArray]:
     mean, variance = (float(m[0]) for m in order.moments(np.array([order.pivot])))
     sigma = math.sqrt(variance)
-    sizes = order.tasks.sizes
     certain = float(order.certain(np.array([low]))[0])
     if sigma < _MANY or order.centre - certain < _MANY**2:
         smooth = smooth_edges(order, low, high, octaves=inverse)
-        return (_EXACT, *integer_nodes(pieces(smooth, sizes)))
-    low, high = order.first(_BRIEF.folds), order.last(_BRIEF.folds)
+        passed = np.searchsorted(order.tasks.sizes, [low, high])
+        if passed[1] - passed[0] <= _WIDE:
+            return (order, _EXACT, *integer_nodes(pieces(smooth, order.tasks.sizes)))
+        low, high = order.first(_ROUGH.folds), order.last(_ROUGH.folds)
+        order = order.thinned(_MASS)
+        smooth = smooth_edges(order, low, high, octaves=inverse)
+        return (order, _ROUGH, *integer_nodes(pieces(smooth, order.tasks.sizes), BRIEF))
+    # of the variance the gap is a share of sigma^-2, of the mean of the inverse one of sigma^-4
+    folds = min(_BRIEF.folds, max(_LEAST, _BRIEF.folds + 8 - 4 * math.log(2 * sigma)))
+    effort = _BRIEF._replace(folds=folds, octaves=2 if folds > 20 else 3)
+    low, high = order.first(folds), order.last(folds)
     smooth = smooth_edges(order, low, high, octaves=inverse)
-    x, weight = integer_nodes(pieces(smooth, sizes), BRIEF)
+    x, weight = integer_nodes(pieces(smooth, order.tasks.sizes), BRIEF)
     if len(x) <= _NODES:
-        return _BRIEF, x, weight
+        return order, effort, x, weight
     # a bell of this width is summed by equal steps to all digits, and so many kinks cancel
     rise = (mean - float(order.certain(np.array([order.pivot]))[0])) / order.pivot
-    step = max(1, int(sigma / rise / _STEPS))
+    steps = max(4.0, _STEPS * min(1.0, (16 / sigma) ** 2))
+    step = max(1, int(sigma / rise / steps))
     x = np.arange(low, high + 1, step).astype(np.float64)
-    return _BRIEF, x, np.full(len(x), float(step))
+    return order, effort, x, np.full(len(x), float(step))
 
 
 def _batches(order: Order, x: FloatArray) -> Iterator[slice]:
@@ -106,12 +127,13 @@ def _joint(order: Order, x: FloatArray, effort: _Effort) -> Iterator[tuple[Float
     s, sigma = saddle(p, q, counts, inside)
     hits = p * np.exp(s)[:, None]
     rate = np.maximum((counts / sizes * (q > 0) / (q + hits)).sum(1), 1e-300)
-    reach = _reach(x, sizes, counts, hits, rate, order.top - x, effort.folds)
+    most = np.maximum(order.top - x, 0.0)  # sizes above 2**53 round x up
+    reach = _reach(x, sizes, counts, hits, rate, most, effort.folds)
     # sizes far enough beyond all y have a smooth share in it, and others may stand for them
     stop = int(np.searchsorted(order.sizes, (x + 1.5 * reach).max(), side="right"))
     if len(order.sizes) - start <= _FEW:
         stop = len(order.sizes)
-    far, far_counts = stand_ins(order.sizes[stop:], order.counts[stop:])
+    far, far_counts = stand_ins(order.sizes[stop:], order.counts[stop:], effort.octaves)
     near, near_counts = order.sizes[start:stop], order.counts[start:stop]
     points = effort.density.gauss[0][1]
     width = np.minimum(1 / rate, 2 * x)
@@ -193,24 +215,48 @@ def _log_near(
     sizes: FloatArray, counts: FloatArray, x: float, y: FloatArray, s: float, theta: FloatArray
 ) -> ComplexArray:
     """Log of the product of (miss + hit z)^count one by one; shape (y, frequencies)."""
-    z = np.exp(1j * theta)
-    scale = math.exp(s)
+    grown = x / sizes * math.expm1(s)
+    level = float(counts @ np.log1p(grown))
+    hit = x / sizes * math.exp(s) / (1 + grown)
+    miss = np.maximum(sizes[:, None] - y, 0.0) / (sizes * (1 + grown))[:, None]
+    turned: ComplexArray = hit[:, None] * np.exp(1j * theta)
     product = np.ones((len(y), len(theta)), dtype=np.complex128)
-    log = np.zeros((len(y), len(theta)), dtype=np.complex128)
-    level = 0.0
-    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
-        hit, miss = x / size * scale, (size - x) / size
-        level += count * math.log(hit + miss)
-        factor = (hit * z) / (hit + miss) + (np.maximum(size - y, 0.0) / size / (hit + miss))[
-            :, None
-        ]
-        if count == 1:
-            product *= factor
-        else:
-            with np.errstate(divide="ignore"):
-                log += count * np.log(factor)
+    step = max(1, _CELLS // product.size)
+    for count in np.unique(counts[counts <= _OFTEN]).tolist():
+        alike = np.flatnonzero(counts == count)
+        power = np.ones_like(product)
+        for first in range(0, len(alike), step):
+            some = alike[first : first + step]
+            power *= (miss[some, :, None] + turned[some, None, :]).prod(0)
+        _multiply(product, power, int(count))
     with np.errstate(divide="ignore"):
-        return np.log(product) + log + level
+        log = np.asarray(np.log(product) + level, dtype=np.complex128)
+    back: ComplexArray = np.expm1(1j * theta)
+    for k in np.flatnonzero(counts > _OFTEN).tolist():
+        lost = np.minimum(y - x, sizes[k] - x) / (sizes[k] * (1 + grown[k]))
+        log += counts[k] * _log1p(hit[k] * back - lost[:, None])
+    return log
+
+
+def _multiply(product: ComplexArray, base: ComplexArray, power: int) -> None:
+    """Multiply by base^power, by squares: logarithms take longer."""
+    while True:
+        if power & 1:
+            product *= base
+        power >>= 1
+        if not power:
+            return
+        base *= base
+
+
+def _log1p(z: ComplexArray) -> ComplexArray:
+    """Log of 1 + z, of which numpy's loses what is small; many tasks make it large again."""
+    log = np.empty_like(z)
+    square = z.real * (2 + z.real) + z.imag**2  # |1 + z|^2 - 1
+    with np.errstate(divide="ignore"):
+        log.real = 0.5 * np.log1p(np.maximum(square, -1.0))
+    log.imag = np.arctan2(z.imag, 1 + z.real)
+    return log
 
 
 def _log_far(
@@ -224,7 +270,8 @@ def _log_far(
     if len(t) > _CHEBYSHEV:
         at = top / 2 * (1 - np.cos(np.pi * (np.arange(_CHEBYSHEV) + 0.5) / _CHEBYSHEV))
     lost = at[:, None, None] / sizes
-    log: ComplexArray = (np.log1p(x / sizes * np.expm1(w)[:, None] - lost) * counts).sum(2)
+    grown = np.asarray(x / sizes * np.expm1(w)[:, None] - lost, dtype=np.complex128)
+    log: ComplexArray = (_log1p(grown) * counts).sum(2)
     if at is not t:
         log = _lagrange(at, t) @ log
     return log

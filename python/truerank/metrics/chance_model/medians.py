@@ -52,6 +52,11 @@ def inverse_median(tasks: Tasks, parameter: float = 0) -> Moments:
     UnknownKeyError
         If weights differ: the weighted median has no chance model.
 
+    Notes
+    -----
+    For an even number of tasks, half of whose N are some ten orders of magnitude above the others,
+    the two middle ranks have no common scale, and a third of the mean may be lost to rounding.
+
     Examples
     --------
     >>> from truerank.metrics.chance_model import compress

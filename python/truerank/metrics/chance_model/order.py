@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 _GROUP = 32  # sizes that begin or end within one batch of x
 _CELLS = 1 << 16  # x times sizes at once
+_MOST = 2**53  # tasks
+_MERGED = 256  # sizes at most
+_GRID = 24  # less wide groups are left, as ranks being integers would show
 
 
 class Order:
@@ -36,19 +40,30 @@ class Order:
         The first x at which the mean of B(x) reaches the centre.
     top : int
         The last x at which the median may still be above x; 0 where it is always 1.
+
+    Raises
+    ------
+    ValueError
+        For 2**53 tasks and more, whose numbers are no exact floats.
     """
 
     def __init__(self, tasks: Tasks) -> None:
+        if tasks.count >= _MOST:
+            raise ValueError(
+                "multiplicities: expected fewer than 2**53 tasks in all for the chance model of a "
+                f"median, got {tasks.count}"
+            )
         self.tasks = tasks
         self.centre = tasks.count / 2
-        size = tasks.sizes.astype(np.float64)
-        count = tasks.multiplicities.astype(np.float64)
+        self._settle(tasks.sizes.astype(np.float64), tasks.multiplicities.astype(np.float64))
+
+    def _settle(self, size: FloatArray, count: FloatArray) -> None:
         self.sizes, self.counts = size, count
         self._sure = np.concatenate([[0.0], np.cumsum(count)])
         self._inverse = np.concatenate([np.cumsum((count / size)[::-1])[::-1], [0.0]])
         self._square = np.concatenate([np.cumsum((count / size**2)[::-1])[::-1], [0.0]])
         # the first size at which more than half of the ranks are certain to be <= x
-        self.top = int(tasks.sizes[np.argmax(self._sure[1:] > self.centre)]) - 1
+        self.top = int(self.tasks.sizes[np.argmax(self._sure[1:] > self.centre)]) - 1
         self.pivot = self._bisect(1, self.top + 1, lambda x: self.moments(x)[0] >= self.centre)
 
     def certain(self, x: IntArray | FloatArray) -> FloatArray:
@@ -62,6 +77,40 @@ class Order:
         at = np.asarray(x, dtype=np.float64)
         open_ = at * self._inverse[i]
         return self._sure[i] + open_, np.maximum(open_ - at**2 * self._square[i], 0.0)
+
+    def thinned(self, mass: float) -> Order:
+        """Merge sizes that are close together; few tasks move by little.
+
+        Each group of sizes becomes two with the same number of tasks, and the same sums of 1/N and
+        of 1/N^2. A group goes from N to N' where its tasks of (N, N'] have ranks > N that are no
+        more than `mass` in the mean.
+        """
+        sizes, counts = self.sizes, self.counts
+        made: list[tuple[float, float]] = []
+        first = 0
+        while first < len(sizes):
+            last = first + _MERGED
+            beyond = np.cumsum(counts[first:last] * (1 - sizes[first] / sizes[first:last]))
+            end = first + max(1, int(np.searchsorted(beyond, mass, side="right")))
+            number = counts[first:end]
+            total = float(number.sum())
+            if end - first < 3 or sizes[end - 1] - sizes[first] < _GRID:
+                made += zip(sizes[first:end].tolist(), number.tolist(), strict=True)
+            else:
+                u = sizes[first] / sizes[first:end]
+                centre = float(number @ u) / total
+                spread = math.sqrt(float(number @ (u - centre) ** 2) / total)
+                small = float(total // 2)
+                ratio = math.sqrt(small / (total - small))
+                made.append((sizes[first] / (centre + spread / ratio), small))
+                made.append((sizes[first] / (centre - spread * ratio), total - small))
+            first = end
+        size, count = (np.array(part) for part in zip(*made, strict=True))
+        whole = np.minimum(np.ceil(size), 2.0**63 - 1024).astype(np.int64)
+        thin = copy.copy(self)
+        thin.tasks = self.tasks._replace(sizes=whole)
+        thin._settle(size, count)
+        return thin
 
     def exponent(self, x: IntArray) -> FloatArray:
         """A lower bound of -log of the smaller tail of B(x) at the centre, 0 at the middle.

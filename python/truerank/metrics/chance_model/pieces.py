@@ -160,18 +160,22 @@ def _gauss(starts: FloatArray, lengths: FloatArray, points: int) -> tuple[FloatA
     return middle[:, None] + values * lengths[:, None], vectors[:, 0, :] ** 2 * lengths[:, None]
 
 
-def stand_ins(sizes: FloatArray, multiplicities: FloatArray) -> tuple[FloatArray, FloatArray]:
+def stand_ins(
+    sizes: FloatArray, multiplicities: FloatArray, octaves: int = 1
+) -> tuple[FloatArray, FloatArray]:
     """Fewer sizes that stand for many in sums of smooth functions of 1/N.
 
     Parameters
     ----------
     sizes, multiplicities : ndarray of float64, shape (d,)
         Sizes ascending.
+    octaves : int
+        How many at a time.
 
     Returns
     -------
     sizes, multiplicities : ndarray of float64
-        Per octave those of before, or a Gauss rule of 16: not integers, same sum.
+        Per octave (or more) those of before, or a Gauss rule of 16: not integers, same sum.
 
     Notes
     -----
@@ -185,12 +189,11 @@ def stand_ins(sizes: FloatArray, multiplicities: FloatArray) -> tuple[FloatArray
     """  # noqa: E501
     if len(sizes) <= 2 * _STAND_INS:
         return sizes, multiplicities
-    octaves = np.unique(np.floor(np.log2(sizes / sizes[0])), return_index=True)[1]
+    steps = np.floor(np.log2(sizes / sizes[0]) / octaves)
+    cuts = np.unique(steps, return_index=True)[1][1:]
     parts = [
         _condensed(n, m)
-        for n, m in zip(
-            np.split(sizes, octaves[1:]), np.split(multiplicities, octaves[1:]), strict=True
-        )
+        for n, m in zip(np.split(sizes, cuts), np.split(multiplicities, cuts), strict=True)
     ]
     return np.concatenate([n for n, _ in parts]), np.concatenate([m for _, m in parts])
 

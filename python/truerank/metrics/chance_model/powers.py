@@ -21,7 +21,8 @@ _OWN: dict[float, Model] = {
     math.inf: greatest,
     -math.inf: least,
 }
-_LEAST, _GREATEST = 0.05, 10.0  # |p| in between; beyond, errors or times grow
+_NEAR_ZERO = 0.05  # |p| from which on errors are small
+_LEAST, _GREATEST = -4.0, 10.0  # beyond, times grow: with p the number of nodes
 
 
 def power_mean(tasks: Tasks, parameter: float = 0) -> Moments:
@@ -33,7 +34,7 @@ def power_mean(tasks: Tasks, parameter: float = 0) -> Moments:
     ----------
     tasks : Tasks
     parameter : float
-        p: 0, inf, -inf, and 0.05 <= |p| <= 10.
+        p: 0, inf, -inf, and -4 <= p <= -0.05 or 0.05 <= p <= 10.
 
     Returns
     -------
@@ -56,7 +57,7 @@ def power_mean(tasks: Tasks, parameter: float = 0) -> Moments:
     p = float(parameter)
     if p in _OWN:
         return _OWN[p](tasks)
-    if not _LEAST <= abs(p) <= _GREATEST:
+    if abs(p) < _NEAR_ZERO or not _LEAST <= p <= _GREATEST:
         _refuse(p)
     return _power(tasks, p)
 
@@ -79,5 +80,5 @@ def _refuse(p: float) -> NoReturn:
 
     raise UnknownKeyError(
         f"power_mean:{p:g} has no chance model: expected p = 0, inf or -inf, or "
-        f"{_LEAST:g} <= |p| <= {_GREATEST:g}"
+        f"{_LEAST:g} <= p <= {-_NEAR_ZERO:g} or {_NEAR_ZERO:g} <= p <= {_GREATEST:g}"
     )
