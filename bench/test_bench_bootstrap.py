@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -48,16 +49,19 @@ def scipy_bootstrap(ranks: Ranks, key: str, resamples: int, method: str) -> Any:
         def statistic(f: Any, e: Any, axis: int = -1) -> Any:
             return (f - e).mean(axis=axis) / (1 - e).mean(axis=axis)
 
-    return stats.bootstrap(
-        data,
-        statistic,
-        n_resamples=resamples,
-        batch=BATCH,
-        vectorized=True,
-        paired=len(data) > 1,
-        method=method,
-        random_state=np.random.default_rng(1),
-    ).confidence_interval
+    with warnings.catch_warnings():  # its BCa is undefined where no single rank moves the median
+        warnings.simplefilter("ignore")
+        found = stats.bootstrap(
+            data,
+            statistic,
+            n_resamples=resamples,
+            batch=BATCH,
+            vectorized=True,
+            paired=len(data) > 1,
+            method=method,
+            random_state=np.random.default_rng(1),
+        )
+    return found.confidence_interval
 
 
 def pykeen_bootstrap(ranks: Ranks, key: str, resamples: int) -> tuple[float, float]:
