@@ -20,7 +20,7 @@ from ..reporting.grids import (
     markdown_cell,
     number,
 )
-from ..reporting.rendering import counted, csv_text, label_text, told
+from ..reporting.rendering import GROUPS_SHOWN, counted, csv_text, label_text, told
 
 if TYPE_CHECKING:
     from ..comparison.intervals import Interval
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ..reporting.validity import Finding
 
 Write = Callable[[float], str]
-GROUPS_SHOWN = 20  # rows of a printed table; CSV and JSON hold all
 
 
 class Sheet(NamedTuple):

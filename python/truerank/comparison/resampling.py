@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ..arrays import FloatArray, IntArray
 
 CHUNK = 1 << 16  # counts held at once: 0.5 MB stay in a cache, and are not mapped anew each time
-FEWEST = 2  # units without which nothing varies
 LOST = 0.01  # the share of resamples without a value that may be left out
 SAME = 1e-12  # relative difference below which two values of a statistic are one, rounded
 NIL = 1e-15  # what is left of a value of 0
