@@ -24,7 +24,6 @@ def main() -> None:
         *pyproject["build-system"]["requires"],
         "cmake>=3.21",
         "ninja>=1.11",
-        "pytest-xdist>=3",
         *wanted,
         sep="\n",
     )

@@ -10,12 +10,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
+#include <vector>
 
+#include "bandwidth.hpp"
+#include "file.hpp"
 #include "parallel.hpp"
 #include "rank.hpp"
 #include "selection.hpp"
@@ -73,9 +78,9 @@ void require(bool holds, const char* message) {
     if (!holds) throw std::invalid_argument(message);
 }
 
-void require_within(const Int64Array& values, std::int64_t bound, const char* message) {
+void require_within(const Int64Array& values, std::int64_t bound, const char* message, std::int64_t least = 0) {
     const std::int64_t* first = values.data();
-    require(std::all_of(first, first + values.size(), [bound](std::int64_t v) { return v >= 0 && v < bound; }),
+    require(std::all_of(first, first + values.size(), [=](std::int64_t v) { return v >= least && v < bound; }),
             message);
 }
 
@@ -93,22 +98,78 @@ constexpr Named kDTypes[] = {
     {"uint32", truerank::DType::uint32, 4},   {"uint64", truerank::DType::uint64, 8},
 };
 
+const Named& named(const std::string& dtype) {
+    const auto* row =
+        std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const Named& known) { return dtype == known.name; });
+    require(row != std::end(kDTypes), "scores: unknown dtype");
+    return *row;
+}
+
 truerank::Scores scores_of(const py::array& scores, const std::string& dtype, bool swapped) {
-    const auto* named =
-        std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const Named& row) { return dtype == row.name; });
-    require(named != std::end(kDTypes), "scores: unknown dtype");
-    require(scores.ndim() == 2 && scores.itemsize() == named->size, "scores: not a matrix of this dtype");
+    const Named& type = named(dtype);
+    require(scores.ndim() == 2 && scores.itemsize() == type.size, "scores: not a matrix of this dtype");
     return {static_cast<const char*>(scores.data()),
             scores.shape(0),
             scores.shape(1),
             scores.strides(0),
             scores.strides(1),
-            named->dtype,
+            type.dtype,
             swapped};
 }
 
-// (indptr, indices, lists or None, shared)
-using SelectionArrays = std::tuple<Int64Array, py::array, std::optional<Int64Array>, bool>;
+// A matrix in memory, or one in a file: (descriptor, offset, rows, columns, row stride, column stride, ...).
+struct Input {
+    bool in_file = false;
+    truerank::Scores scores{};
+    truerank::FileScores file{};
+    std::int64_t rows = 0, columns = 0, size = 0;
+};
+
+Input input_of(const py::object& scores, const std::string& dtype, bool swapped) {
+    Input input;
+    input.in_file = py::isinstance<py::tuple>(scores);
+    if (!input.in_file) {
+        input.scores = scores_of(scores.cast<py::array>(), dtype, swapped);
+        input.rows = input.scores.rows;
+        input.columns = input.scores.columns;
+        input.size = named(dtype).size;
+        return input;
+    }
+    const auto facts = scores.cast<py::tuple>();
+    require(facts.size() >= 6, "scores: not a matrix in a file");
+    const auto number = [&](std::size_t i) { return facts[i].cast<std::int64_t>(); };
+    const Named& type = named(dtype);
+    truerank::FileScores& file = input.file;
+    file = {facts[0].cast<int>(), number(1), number(2), number(3), number(4), number(5),
+            type.dtype,           type.size, swapped};
+    require(file.offset >= 0 && file.rows >= 0 && file.columns >= 0, "scores: negative sizes");
+    require(std::min(file.row_stride, file.column_stride) == file.size, "scores: not contiguous in the file");
+    const bool by_rows = file.column_stride == file.size;
+    const std::int64_t outer = by_rows ? file.rows : file.columns, inner = by_rows ? file.columns : file.rows;
+    const std::int64_t stride = by_rows ? file.row_stride : file.column_stride;
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 4;
+    require(inner <= most / file.size && (outer <= 1 || (inner * file.size <= stride && stride <= most / outer)) &&
+                file.offset <= most,
+            "scores: strides do not fit");
+    input.rows = file.rows;
+    input.columns = file.columns;
+    input.size = file.size;
+    return input;
+}
+
+// (indptr, indices, lists or None, shared); without indices the lists are ranges, their own positions
+using SelectionArrays = std::tuple<Int64Array, std::optional<py::array>, std::optional<Int64Array>, bool>;
+
+// Checks where the lists lie, and notes the longest.
+void measure(truerank::Selection& selection) {
+    require(selection.indptr[0] == 0 && selection.indptr[selection.size] == selection.entries,
+            "selection: indptr does not fit");
+    for (std::int64_t list = 0; list < selection.size; ++list) {
+        const std::int64_t length = selection.length(list);
+        require(length >= 0, "selection: indptr falls");
+        selection.longest = std::max(selection.longest, length);
+    }
+}
 
 truerank::Selection lists_of(const Int64Array& indptr, const py::array& indices) {
     const bool wide = py::isinstance<py::array_t<std::int64_t>>(indices);
@@ -124,20 +185,25 @@ truerank::Selection lists_of(const Int64Array& indptr, const py::array& indices)
     selection.wide = wide;
     selection.size = indptr.size() - 1;
     selection.entries = indices.size();
-    require(selection.indptr[0] == 0 && selection.indptr[selection.size] == selection.entries,
-            "selection: indptr does not fit");
-    for (std::int64_t list = 0; list < selection.size; ++list) {
-        const std::int64_t length = selection.length(list);
-        require(length >= 0, "selection: indptr falls");
-        selection.longest = std::max(selection.longest, length);
-    }
+    measure(selection);
+    return selection;
+}
+
+truerank::Selection ranges_of(const Int64Array& indptr) {
+    require(indptr.ndim() == 1 && indptr.size() >= 1, "selection: not one-dimensional");
+    truerank::Selection selection;
+    selection.indptr = indptr.data();
+    selection.ranges = true;
+    selection.size = indptr.size() - 1;
+    selection.entries = selection.indptr[selection.size];
+    measure(selection);
     return selection;
 }
 
 truerank::Selection selection_of(const std::optional<SelectionArrays>& arrays, std::int64_t tasks) {
     if (!arrays) return {};
     const auto& [indptr, indices, of, shared] = *arrays;
-    truerank::Selection selection = lists_of(indptr, indices);
+    truerank::Selection selection = indices ? lists_of(indptr, *indices) : ranges_of(indptr);
     selection.shared = shared;
     if (shared) {
         require(selection.size == 1, "selection: not one list");
@@ -160,40 +226,143 @@ py::object fault_of(const truerank::Fault& fault) {
     return py::make_tuple(kind, fault.task, fault.row, fault.column);
 }
 
-py::tuple rank(const py::array& scores, const std::string& dtype, bool swapped, const std::optional<Int64Array>& rows,
+truerank::Rules rules_of(bool ascending, const std::string& nan) {
+    return {ascending, nan == "raise"   ? truerank::NanRule::raise
+                       : nan == "worst" ? truerank::NanRule::worst
+                                        : truerank::NanRule::omit};
+}
+
+// New arrays for counts, each full of one number.
+class Results {
+  public:
+    explicit Results(std::int64_t tasks) : tasks_(tasks) {}
+    std::int64_t* add(std::int64_t value = 0) {
+        Int64Array array(tasks_);
+        std::int64_t* const data = array.mutable_data();
+        std::fill_n(data, tasks_, value);
+        arrays_.append(std::move(array));
+        return data;
+    }
+    // The arrays, and the fault or None.
+    py::tuple with(const py::object& fault) {
+        arrays_.append(fault);
+        return py::tuple(arrays_);
+    }
+
+  private:
+    std::int64_t tasks_;
+    py::list arrays_;
+};
+
+// Counts, and says what was wrong: ("read", error number, offset, 0) where a file could not be read to its end.
+py::object count(const Input& input, const truerank::Tasks& tasks, const truerank::Selection& filter,
+                 const truerank::Selection& candidates, const truerank::Rules& rules, int threads,
+                 const truerank::Counts& counts) {
+    truerank::Fault fault;
+    bool (*const ask)() = asks();
+    try {
+        without_gil([&] {
+            fault = input.in_file
+                        ? truerank::rank_file(input.file, tasks, filter, candidates, rules, threads, ask, counts)
+                        : truerank::rank(input.scores, tasks, filter, candidates, rules, threads, ask, counts);
+        });
+    } catch (const truerank::ReadFailure& failure) {
+        return py::make_tuple("read", failure.error, failure.offset, 0);
+    }
+    return fault_of(fault);
+}
+
+void require_rows(const std::optional<Int64Array>& rows, const Input& input, std::int64_t tasks) {
+    if (!rows) return require(tasks <= input.rows, "targets: more than rows");
+    require(rows->size() == tasks, "rows: not one for each task");
+    require_within(*rows, input.rows, "rows: outside of the rows");
+    require(!input.in_file || std::is_sorted(rows->data(), rows->data() + tasks), "rows: not sorted");
+}
+
+py::tuple rank(const py::object& scores, const std::string& dtype, bool swapped, const std::optional<Int64Array>& rows,
                const Int64Array& targets, const std::optional<SelectionArrays>& filter,
                const std::optional<SelectionArrays>& candidates, bool ascending, const std::string& nan, bool audit,
                int threads) {
-    const truerank::Scores matrix = scores_of(scores, dtype, swapped);
+    const Input input = input_of(scores, dtype, swapped);
     const std::int64_t size = targets.size();
-    require_within(targets, matrix.columns, "targets: outside of the columns");
-    if (rows) {
-        require(rows->size() == size, "rows: not one for each task");
-        require_within(*rows, matrix.rows, "rows: outside of the rows");
-    } else {
-        require(size <= matrix.rows, "targets: more than rows");
-    }
+    require_within(targets, input.columns, "targets: outside of the columns");
+    require_rows(rows, input, size);
+    require(!input.in_file || size == 0 || truerank::reads_whole_rows(input.file), "scores: rows are not read whole");
     const truerank::Tasks tasks{size, rows ? rows->data() : nullptr, targets.data()};
     const truerank::Selection without = selection_of(filter, size);
     const truerank::Selection among = selection_of(candidates, size);
-    const truerank::Rules rules{ascending, nan == "raise"   ? truerank::NanRule::raise
-                                           : nan == "worst" ? truerank::NanRule::worst
-                                                            : truerank::NanRule::omit};
-    const int columns = audit ? 6 : 3;
-    py::tuple result(columns + 1);
-    std::int64_t* data[6] = {};
-    for (int c = 0; c < columns; ++c) {
-        Int64Array array(size);
-        data[c] = array.mutable_data();
-        if (size > 0) std::memset(data[c], 0, static_cast<std::size_t>(size) * sizeof(std::int64_t));
-        result[static_cast<std::size_t>(c)] = std::move(array);
+    Results results(size);
+    truerank::Counts counts;
+    for (std::int64_t** data : {&counts.above, &counts.tied, &counts.candidates}) *data = results.add();
+    if (audit) {
+        for (std::int64_t** data : {&counts.nan, &counts.inf, &counts.at_best}) *data = results.add();
     }
-    const truerank::Counts counts{data[0], data[1], data[2], data[3], data[4], data[5]};
-    truerank::Fault fault;
+    return results.with(count(input, tasks, without, among, rules_of(ascending, nan), threads, counts));
+}
+
+py::tuple count_part(const py::object& scores, const std::string& dtype, bool swapped,
+                     const std::optional<Int64Array>& rows, const Int64Array& targets, const py::array& truths,
+                     std::int64_t first_column, const std::optional<SelectionArrays>& filter,
+                     const std::optional<SelectionArrays>& candidates, bool ascending, const std::string& nan,
+                     bool audit, int threads) {
+    const Input input = input_of(scores, dtype, swapped);
+    const std::int64_t size = targets.size();
+    require_rows(rows, input, size);
+    require(truths.ndim() == 1 && truths.size() == size && truths.itemsize() == input.size &&
+                (truths.flags() & py::array::c_style) != 0 &&
+                reinterpret_cast<std::uintptr_t>(truths.data()) % static_cast<std::uintptr_t>(input.size) == 0,
+            "truths: not one for each task");
+    require(!candidates || std::get<1>(*candidates) || first_column == 0, "candidates: ranges of a part");
+    require(first_column >= 0 && first_column <= std::numeric_limits<std::int64_t>::max() - input.columns,
+            "first_column: out of range");
+    require_within(targets, std::numeric_limits<std::int64_t>::max(), "targets: negative", -1);
+    truerank::Tasks tasks{size, rows ? rows->data() : nullptr, targets.data()};
+    tasks.truths = static_cast<const char*>(truths.data());
+    tasks.first_column = first_column;
+    const std::int64_t end = first_column + input.columns;
+    const truerank::Selection without = selection_of(filter, size).within(first_column, end);
+    const truerank::Selection among = selection_of(candidates, size).within(first_column, end);
+    Results results(size);
+    truerank::Counts counts;
+    for (std::int64_t** data : {&counts.above, &counts.tied, &counts.candidates, &counts.nan, &counts.differing}) {
+        *data = results.add();
+    }
+    if (audit) {
+        counts.inf = results.add();
+        counts.at_best = results.add();
+        using Limits = std::numeric_limits<std::int64_t>;
+        counts.best = results.add(ascending ? Limits::max() : Limits::min());
+    }
+    return results.with(count(input, tasks, without, among, rules_of(ascending, nan), threads, counts));
+}
+
+bool reads_whole_rows(const py::tuple& scores, const std::string& dtype) {
+    return truerank::reads_whole_rows(input_of(scores, dtype, false).file);
+}
+
+// The first task whose list lacks its column, or -1.
+std::int64_t first_absent(const SelectionArrays& selection, const Int64Array& columns) {
+    const truerank::Selection lists = selection_of(selection, columns.size());
+    return truerank::first_absent(lists, columns.data(), columns.size());
+}
+
+// Keys of native scores, those of the least and the greatest, and whether there may be NaN, below the least.
+py::tuple keys(const py::array& scores, const std::string& dtype) {
+    require(scores.ndim() == 1, "scores: not one-dimensional");
+    const truerank::Scores column = scores_of(scores.attr("reshape")(-1, 1).cast<py::array>(), dtype, false);
+    Int64Array result(column.rows);
+    const truerank::KeyRange range = truerank::keys_of(column, result.mutable_data());
+    return py::make_tuple(result, range.bottom, range.top, range.floating);
+}
+
+std::uint64_t read_pass(const py::array& array, int threads) {
+    require((array.flags() & py::array::c_style) != 0, "array: not contiguous");
+    std::uint64_t words = 0;
     bool (*const ask)() = asks();
-    without_gil([&] { fault = truerank::rank(matrix, tasks, without, among, rules, threads, ask, counts); });
-    result[static_cast<std::size_t>(columns)] = fault_of(fault);
-    return result;
+    const auto* data = static_cast<const char*>(array.data());
+    const auto bytes = static_cast<std::int64_t>(array.nbytes());
+    without_gil([&] { words = truerank::read_pass(data, bytes, threads, ask); });
+    return words;
 }
 
 std::pair<std::int64_t, bool> check_lists(const Int64Array& indptr, const py::array& indices, std::int64_t bound,
@@ -262,6 +431,21 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
           py::arg("targets"), py::arg("filter").none(true), py::arg("candidates").none(true), py::arg("ascending"),
           py::arg("nan"), py::arg("audit"), py::arg("threads"),
           "Counts: above, tied, candidates (and, audited, nan, inf, at_best), and the fault or None.");
+    m.def("count_part", &count_part, py::arg("scores"), py::arg("dtype"), py::arg("swapped"),
+          py::arg("rows").none(true), py::arg("targets"), py::arg("truths"), py::arg("first_column"),
+          py::arg("filter").none(true), py::arg("candidates").none(true), py::arg("ascending"), py::arg("nan"),
+          py::arg("audit"), py::arg("threads"),
+          "Counts of a part of a matrix, truths left out: above, tied, candidates, nan, differing (and, audited, inf, "
+          "at_best, best), and the fault or None.");
+    m.def("reads_whole_rows", &reads_whole_rows, py::arg("scores"), py::arg("dtype"),
+          "Whether a matrix in a file is read by whole rows, in which tasks find their truths.");
+    m.def("can_read_files", &truerank::can_read_files, "Whether matrices in files can be read, not only mapped.");
+    m.def("first_absent", &first_absent, py::arg("selection"), py::arg("columns"),
+          "The first task whose list lacks its column, or -1.");
+    m.def("keys", &keys, py::arg("scores"), py::arg("dtype"),
+          "Integers in the order of the scores, those of the least and the greatest, and whether there may be NaN.");
+    m.def("read_pass", &read_pass, py::arg("array"), py::arg("threads"),
+          "All 64-bit words of a contiguous array, ORed together: the least that a pass over it can cost.");
     m.def(
         "check_lists", &check_lists, py::arg("indptr"), py::arg("indices"), py::arg("bound"), py::arg("threads"),
         "The position of the first index outside of [0, bound), or -1, and whether all lists are sorted and distinct.");

@@ -95,6 +95,7 @@ Fault Ranker<T>::run(int threads, bool (*interrupted)()) {
     if (has_nan<T>) nan_.assign(static_cast<std::size_t>(tasks_.size), 0);
     if (counts_.audit()) {
         best_.assign(static_cast<std::size_t>(tasks_.size), rules_.ascending ? Order<T>::top() : Order<T>::bottom());
+        at_best_.assign(static_cast<std::size_t>(tasks_.size), 0);
     }
 
     const auto later = [](const Fault& a, const Fault& b) { return sooner(b, a) ? b : a; };
@@ -138,6 +139,11 @@ struct Run {
                       const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
         return Ranker<T>(scores, tasks, filter, candidates, rules, counts).run(threads, interrupted);
     }
+    static KeyRange keys(const Scores& column, std::int64_t* keys) {
+        const Reader<T> reader(column);
+        for (std::int64_t row = 0; row < column.rows; ++row) keys[row] = Order<T>::key(reader.load(row, 0));
+        return {Order<T>::bottom(), Order<T>::top(), has_nan<T>};
+    }
 };
 
 }  // namespace
@@ -154,6 +160,16 @@ Fault rank(const Scores& scores, const Tasks& tasks, const Selection& filter, co
     };
     return table[static_cast<int>(scores.dtype)](scores, tasks, filter, candidates, rules, threads, interrupted,
                                                  counts);
+}
+
+KeyRange keys_of(const Scores& column, std::int64_t* keys) {
+    using Entry = KeyRange (*)(const Scores&, std::int64_t*);
+    static constexpr Entry table[] = {
+        Run<Half>::keys,         Run<BFloat16>::keys,      Run<float>::keys,         Run<double>::keys,
+        Run<std::int8_t>::keys,  Run<std::int16_t>::keys,  Run<std::int32_t>::keys,  Run<std::int64_t>::keys,
+        Run<std::uint8_t>::keys, Run<std::uint16_t>::keys, Run<std::uint32_t>::keys, Run<std::uint64_t>::keys,
+    };
+    return table[static_cast<int>(column.dtype)](column, keys);
 }
 
 }  // namespace truerank

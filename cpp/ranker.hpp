@@ -21,13 +21,6 @@ constexpr std::int64_t kLineBytes = 64;
 
 using Ids = std::span<const std::int64_t>;
 
-// Of two faults, the one to report: a target that is no candidate before a NaN, then the first task, or the first row.
-inline bool sooner(const Fault& a, const Fault& b) {
-    if (a.kind == Fault::Kind::none || b.kind == Fault::Kind::none) return b.kind == Fault::Kind::none;
-    if (a.kind != b.kind) return a.kind < b.kind;
-    return a.kind == Fault::Kind::not_a_candidate ? a.task < b.task : a.row < b.row;
-}
-
 // How the work is cut: pieces of `step` groups (upright: of `step` rows of the matrix), each in `segments` stretches of
 // columns.
 struct Plan {
@@ -99,10 +92,20 @@ class Ranker {
         bool stopped(std::int64_t work) { return stop->asked(caller, work); }
     };
 
-    std::int64_t row(std::int64_t task) const { return tasks_.rows == nullptr ? task : tasks_.rows[task]; }
-    T truth(std::int64_t task) const { return reader_.load(row(task), tasks_.targets[task]); }
+    std::int64_t row(std::int64_t task) const {
+        return tasks_.rows == nullptr ? task : tasks_.rows[task] - tasks_.first_row;
+    }
+    // The target's column here; of a part it may be elsewhere.
+    std::int64_t own(std::int64_t task) const { return tasks_.targets[task] - tasks_.first_column; }
+    bool has_own(std::int64_t task) const {
+        return static_cast<std::uint64_t>(own(task)) < static_cast<std::uint64_t>(scores_.columns);
+    }
+    T truth(std::int64_t task) const {
+        if (!tasks_.part()) return reader_.load(row(task), tasks_.targets[task]);
+        return reinterpret_cast<const T*>(tasks_.truths)[task];
+    }
     std::int64_t candidates_of(std::int64_t task) const {
-        return candidates_ ? candidates_.length(candidates_.list(task)) : scores_.columns;
+        return candidates_ ? candidates_.span(candidates_.list(task)).length : scores_.columns;
     }
 
     // A group of tasks reads one row with one list of candidates.
@@ -147,10 +150,12 @@ class Ranker {
     void remove(Worker& worker, Ids ids, std::int64_t list);
     void subtract(std::int64_t task, Tally tally, std::int64_t nans, bool kept, bool nan);
     void settle(Worker& worker, std::int64_t task, std::int64_t size);
+    void settle_part(Worker& worker, std::int64_t task, std::int64_t size);
+    void fail(Worker& worker, Fault::Kind kind, std::int64_t task) const;
+    void best_but_own(std::int64_t task);
     template <class Use>
     void with_columns(const Selection& selection, std::int64_t start, const Use& use) const;
     void intersect(Worker& worker, std::int64_t task) const;
-    bool lists(const Selection& selection, std::int64_t task, std::int64_t column) const;
     Fault locate(Fault fault) const;
 
     const Scores& scores_;
@@ -166,6 +171,7 @@ class Ranker {
     std::vector<std::int64_t> starts_;  // of the groups in order_; empty: every task is one
     std::vector<std::int64_t> nan_;
     std::vector<Key<T>> best_;
+    std::vector<std::int64_t> at_best_;
     std::mutex audit_;
 };
 

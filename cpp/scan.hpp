@@ -77,8 +77,7 @@ void Ranker<T>::pack(Worker& worker, Ids rows, std::int64_t n, const Columns& co
     worker.pack.resize(static_cast<std::size_t>(height * block));
     for (std::int64_t begin = 0; begin < n && !worker.stopped(height * block); begin += block) {
         const std::int64_t width = std::min(block, n - begin);
-        reader_.pack(
-            rows.data(), height, width, [&](std::int64_t j) { return columns(begin + j); }, worker.pack.data());
+        reader_.pack(rows.data(), height, width, columns_from(columns, begin), worker.pack.data());
         for (std::int64_t i = 0; i < height; ++i) use(i, worker.pack.data() + i * width, width);
     }
 }
@@ -104,16 +103,16 @@ void Ranker<T>::add_audit(std::int64_t task, const Truths<T>& truths) {
     Key<T>& best = best_[static_cast<std::size_t>(task)];
     if (rules_.ascending ? truths.best < best : truths.best > best) {
         best = truths.best;
-        counts_.at_best[task] = 0;
+        at_best_[static_cast<std::size_t>(task)] = 0;
     }
-    if (truths.best == best) counts_.at_best[task] += truths.at_best;
+    if (truths.best == best) at_best_[static_cast<std::size_t>(task)] += truths.at_best;
 }
 
 template <class T>
 void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
                      bool whole) {
     const auto n = static_cast<std::size_t>(last - first);
-    const bool in_place = !candidates_ && reader_.contiguous_rows();
+    const bool in_place = (!candidates_ || candidates_.ranges) && reader_.contiguous_rows();
     if (worker.tile.size() < n) worker.tile.resize(n);
     worker.rows.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -124,14 +123,18 @@ void Ranker<T>::scan(Worker& worker, std::int64_t first, std::int64_t last, std:
     const auto use = [&](std::int64_t i, const T* scores, std::int64_t width) {
         count(scores, width, worker.tile[static_cast<std::size_t>(i)]);
     };
-    if (in_place) {
+    if (in_place && candidates_) {
+        const Span span = candidates_.span(candidates_.list(group(first)[0]));
+        count(reader_.in_place(worker.rows[0], span.start + begin), std::min(end, span.length) - begin, worker.tile[0]);
+    } else if (in_place) {
         for (std::size_t i = 0; i < n; ++i) count(reader_.in_place(worker.rows[i], begin), end - begin, worker.tile[i]);
     } else if (candidates_) {
-        const std::int64_t start = candidates_.indptr[candidates_.list(group(first)[0])] + begin;
-        with_columns(candidates_, start,
-                     [&](const auto& columns) { pack(worker, worker.rows, end - begin, columns, use); });
+        const Span span = candidates_.span(candidates_.list(group(first)[0]));
+        const std::int64_t n = std::min(end, span.length) - begin;
+        with_columns(candidates_, span.start + begin,
+                     [&](const auto& columns) { pack(worker, worker.rows, n, columns, use); });
     } else {
-        pack(worker, worker.rows, end - begin, [&](std::int64_t j) { return begin + j; }, use);
+        pack(worker, worker.rows, end - begin, Stretch{begin}, use);
     }
     for (std::size_t i = 0; i < n; ++i) {
         const Ids ids = group(first + static_cast<std::int64_t>(i));
@@ -192,6 +195,7 @@ void Ranker<T>::scan_single(Worker& worker, std::int64_t first, std::int64_t las
 // The truths of a group, which lie anywhere in its row: they come in while the group before it is counted.
 template <class T>
 void Ranker<T>::fetch_truths(std::int64_t g) const {
+    if (tasks_.part()) return;
     const Ids ids = group(g);
     for (const std::int64_t task : ids.first(std::min<std::size_t>(ids.size(), 64))) {
         __builtin_prefetch(reader_.at(row(task), tasks_.targets[task]));
@@ -201,10 +205,10 @@ void Ranker<T>::fetch_truths(std::int64_t g) const {
 // The first indices of a task's filter, which are needed when its row has been counted.
 template <class T>
 void Ranker<T>::fetch_filter(std::int64_t task) const {
-    const std::int64_t list = filter_.list(task);
+    const Span span = filter_.span(filter_.list(task));
     const std::int64_t size = filter_.wide ? 8 : 4;
-    const auto* start = static_cast<const char*>(filter_.indices) + filter_.indptr[list] * size;
-    const std::int64_t bytes = std::min(filter_.length(list) * size, kFilterBytes);
+    const auto* start = static_cast<const char*>(filter_.indices) + span.start * size;
+    const std::int64_t bytes = std::min(span.length * size, kFilterBytes);
     for (std::int64_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(start + at);
 }
 

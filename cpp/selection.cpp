@@ -111,6 +111,13 @@ void sort_lists(const Selection& lists, void* indices, std::int64_t* lengths, st
     }
 }
 
+std::int64_t first_absent(const Selection& selection, const std::int64_t* columns, std::int64_t tasks) {
+    for (std::int64_t task = 0; task < tasks; ++task) {
+        if (!selection.has(selection.list(task), columns[task])) return task;
+    }
+    return -1;
+}
+
 ListCheck check_lists(const Selection& lists, std::int64_t bound, int threads, bool (*interrupted)()) {
     return lists.wide ? check(lists, static_cast<const std::int64_t*>(lists.indices), bound, threads, interrupted)
                       : check(lists, static_cast<const std::int32_t*>(lists.indices), bound, threads, interrupted);

@@ -1,12 +1,21 @@
 // Selections of columns: filters and candidates.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace truerank {
 
+// Where a list lies in the indices.
+struct Span {
+    std::int64_t start = 0;
+    std::int64_t length = 0;
+};
+
 // A list of columns for every task, each sorted and without repeats: task i has list of[i], or list i where `of` is
-// null, or list 0 where there is but one for all (shared). No selection: indptr is null.
+// null, or list 0 where there is but one for all (shared). No selection: indptr is null. Beside a part of a matrix, the
+// columns are those of the whole, and a window says which of them the part has. Ranges: the lists are their own
+// positions, and there are no indices.
 struct Selection {
     const std::int64_t* indptr = nullptr;
     const void* indices = nullptr;
@@ -16,15 +25,66 @@ struct Selection {
     std::int64_t size = 0;     // lists
     std::int64_t entries = 0;  // in all of them
     std::int64_t longest = 0;
+    bool ranges = false;
+    bool windowed = false;
+    std::int64_t window_begin = 0;
+    std::int64_t window_end = 0;
 
     explicit operator bool() const { return indptr != nullptr; }
     std::int64_t list(std::int64_t task) const { return shared ? 0 : of == nullptr ? task : of[task]; }
     std::int64_t length(std::int64_t list) const { return indptr[list + 1] - indptr[list]; }
     std::int64_t column(std::int64_t position) const {
+        if (ranges) return position;
         return wide ? static_cast<const std::int64_t*>(indices)[position]
                     : static_cast<const std::int32_t*>(indices)[position];
     }
+    // The position of the first column of a list that is not below `column`.
+    std::int64_t find(std::int64_t list, std::int64_t column) const {
+        std::int64_t first = indptr[list], count = indptr[list + 1] - first;
+        while (count > 0) {
+            const std::int64_t half = count / 2;
+            if (this->column(first + half) < column) {
+                first += half + 1;
+                count -= half + 1;
+            } else {
+                count = half;
+            }
+        }
+        return first;
+    }
+    bool has(std::int64_t list, std::int64_t column) const {
+        const std::int64_t at = find(list, column);
+        return at < indptr[list + 1] && this->column(at) == column;
+    }
+    // What of a list lies in the window.
+    Span span(std::int64_t list) const {
+        if (!windowed) return {indptr[list], length(list)};
+        const std::int64_t start = find(list, window_begin);
+        // A list that somebody sorts meanwhile has no order to rely on.
+        return {start, std::max<std::int64_t>(0, find(list, window_end) - start)};
+    }
+    // The selection of the tasks from one on.
+    Selection from(std::int64_t first_task) const {
+        Selection result = *this;
+        if (of != nullptr) {
+            result.of += first_task;
+        } else if (!shared && indptr != nullptr) {
+            result.indptr += first_task;
+        }
+        return result;
+    }
+    // What of it lies in the columns of a part.
+    Selection within(std::int64_t begin, std::int64_t end) const {
+        Selection result = *this;
+        result.windowed = true;
+        result.window_begin = begin;
+        result.window_end = end;
+        return result;
+    }
 };
+
+// The first task whose list lacks its column, or -1.
+std::int64_t first_absent(const Selection& selection, const std::int64_t* columns, std::int64_t tasks);
 
 // The position of the first index outside [0, bound), or -1; and whether every list is sorted and without repeats.
 struct ListCheck {

@@ -1,6 +1,8 @@
 // Ranker, second step: the filter is counted out, and the rules make counts of what was found.
 #pragma once
 
+#include <array>
+
 #include "ranker.hpp"
 
 namespace truerank {
@@ -11,30 +13,19 @@ template <class T>
 template <class Use>
 void Ranker<T>::with_columns(const Selection& selection, std::int64_t start, const Use& use) const {
     const auto bound = static_cast<std::uint64_t>(scores_.columns);
-    const auto within = [bound](std::int64_t index) { return static_cast<std::uint64_t>(index) < bound ? index : 0; };
-    if (selection.wide) {
+    const std::int64_t first = tasks_.first_column;
+    const auto within = [bound, first](std::int64_t index) {
+        return static_cast<std::uint64_t>(index - first) < bound ? index - first : 0;
+    };
+    if (selection.ranges) {
+        use([start, within](std::int64_t j) { return within(start + j); });
+    } else if (selection.wide) {
         const auto* indices = static_cast<const std::int64_t*>(selection.indices) + start;
         use([indices, within](std::int64_t j) { return within(indices[j]); });
     } else {
         const auto* indices = static_cast<const std::int32_t*>(selection.indices) + start;
         use([indices, within](std::int64_t j) { return within(indices[j]); });
     }
-}
-
-template <class T>
-bool Ranker<T>::lists(const Selection& selection, std::int64_t task, std::int64_t column) const {
-    const std::int64_t list = selection.list(task);
-    std::int64_t first = selection.indptr[list], count = selection.length(list);
-    while (count > 0) {
-        const std::int64_t half = count / 2;
-        if (selection.column(first + half) < column) {
-            first += half + 1;
-            count -= half + 1;
-        } else {
-            count = half;
-        }
-    }
-    return first < selection.indptr[list + 1] && selection.column(first) == column;
 }
 
 template <class T>
@@ -60,8 +51,7 @@ void Ranker<T>::finish(Worker& worker, std::int64_t first, std::int64_t last) {
 template <class T>
 void Ranker<T>::remove(Worker& worker, Ids ids, std::int64_t list) {
     const std::int64_t size = candidates_of(ids[0]);
-    std::int64_t start = filter_.indptr[list];
-    std::int64_t n = filter_.length(list);
+    auto [start, n] = filter_.span(list);
     Selection common;  // of filter and candidates
     if (candidates_) {
         intersect(worker, ids[0]);
@@ -78,10 +68,10 @@ void Ranker<T>::remove(Worker& worker, Ids ids, std::int64_t list) {
         with_columns(candidates_ ? common : filter_, start,
                      [&](const auto& columns) { pack(worker, one_row, n, columns, use); });
     };
-    // Of a target that is filtered and yet a candidate, its own contribution stays.
+    // Of a target that is filtered and yet a candidate, its own contribution stays; of a part it is out in any case.
     if (alone(ids)) {
         const T own = truth(ids[0]);
-        const bool kept = lists(filter_, ids[0], tasks_.targets[ids[0]]);
+        const bool kept = !tasks_.part() && filter_.has(list, tasks_.targets[ids[0]]);
         const bool nan = Order<T>::is_nan(Order<T>::key(own));
         Found found;
         pack_removed([&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, own, found); });
@@ -93,7 +83,7 @@ void Ranker<T>::remove(Worker& worker, Ids ids, std::int64_t list) {
     pack_removed([&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, found); });
     for (std::size_t t = 0; t < ids.size(); ++t) {
         const std::int64_t task = ids[t];
-        const bool kept = lists(filter_, task, tasks_.targets[task]);
+        const bool kept = !tasks_.part() && filter_.has(list, tasks_.targets[task]);
         const bool nan = found.slots[t] == found.none;
         subtract(task, found.of(t), found.nan, kept, nan);
         if (counts_.audit()) {
@@ -101,7 +91,8 @@ void Ranker<T>::remove(Worker& worker, Ids ids, std::int64_t list) {
             const bool inf = has_nan<T> && (key == Order<T>::top() || key == Order<T>::bottom());
             const Key<T> best = best_[static_cast<std::size_t>(task)];
             counts_.inf[task] -= found.inf() - (kept && inf);
-            counts_.at_best[task] -= (found.best == best ? found.at_best : 0) - (kept && !nan && key == best);
+            at_best_[static_cast<std::size_t>(task)] -=
+                (found.best == best ? found.at_best : 0) - (kept && !nan && key == best);
         }
         settle(worker, task, size - n + kept);
     }
@@ -111,16 +102,16 @@ void Ranker<T>::remove(Worker& worker, Ids ids, std::int64_t list) {
 template <class T>
 void Ranker<T>::intersect(Worker& worker, std::int64_t task) const {
     const std::int64_t filter = filter_.list(task), candidates = candidates_.list(task);
-    const bool shorter = filter_.length(filter) <= candidates_.length(candidates);
+    const Span left_out = filter_.span(filter), let_in = candidates_.span(candidates);
+    const bool shorter = left_out.length <= let_in.length;
     const Selection& walked = shorter ? filter_ : candidates_;
     const Selection& searched = shorter ? candidates_ : filter_;
-    const std::int64_t list = shorter ? filter : candidates;
+    const Span span = shorter ? left_out : let_in;
     worker.columns.clear();
-    with_columns(walked, walked.indptr[list], [&](const auto& columns) {
-        for (std::int64_t j = 0; j < walked.length(list); ++j) {
-            if (lists(searched, task, columns(j))) worker.columns.push_back(columns(j));
-        }
-    });
+    for (std::int64_t at = span.start; at < span.start + span.length; ++at) {
+        const std::int64_t column = walked.column(at);
+        if (searched.has(shorter ? candidates : filter, column)) worker.columns.push_back(column);
+    }
 }
 
 template <class T>
@@ -131,22 +122,28 @@ void Ranker<T>::subtract(std::int64_t task, Tally tally, std::int64_t nans, bool
 }
 
 template <class T>
+void Ranker<T>::fail(Worker& worker, Fault::Kind kind, std::int64_t task) const {
+    const Fault fault{kind, task, row(task), -1};
+    if (sooner(fault, worker.fault)) worker.fault = fault;
+}
+
+template <class T>
 void Ranker<T>::settle(Worker& worker, std::int64_t task, std::int64_t size) {
-    const auto fail = [&](Fault::Kind kind) {
-        const Fault fault{kind, task, row(task), -1};
-        if (sooner(fault, worker.fault)) worker.fault = fault;
-    };
-    if (candidates_ && !lists(candidates_, task, tasks_.targets[task])) return fail(Fault::Kind::not_a_candidate);
+    if (candidates_ && has_own(task) && !candidates_.has(candidates_.list(task), tasks_.targets[task])) {
+        return fail(worker, Fault::Kind::not_a_candidate, task);
+    }
+    if (tasks_.part()) return settle_part(worker, task, size);
     std::int64_t& above = counts_.above[task];
     std::int64_t& tied = counts_.tied[task];
     std::int64_t nan = 0;
-    if constexpr (has_nan<T>) {
-        nan = nan_[static_cast<std::size_t>(task)];
-        if (counts_.audit()) counts_.nan[task] = nan;
+    if constexpr (has_nan<T>) nan = nan_[static_cast<std::size_t>(task)];
+    if (counts_.audit()) {
+        counts_.nan[task] = nan;
+        counts_.at_best[task] = at_best_[static_cast<std::size_t>(task)];
     }
     const bool nan_truth = nan > 0 && Order<T>::is_nan(Order<T>::key(truth(task)));
-    if (nan > 0 && rules_.nan == NanRule::raise) return fail(Fault::Kind::nan_score);
-    if (nan_truth && rules_.nan == NanRule::omit) return fail(Fault::Kind::nan_truth);
+    if (nan > 0 && rules_.nan == NanRule::raise) return fail(worker, Fault::Kind::nan_score, task);
+    if (nan_truth && rules_.nan == NanRule::omit) return fail(worker, Fault::Kind::nan_truth, task);
     counts_.candidates[task] = rules_.nan == NanRule::omit ? size - nan : size;
     if (nan_truth) {
         above = size - 1;
@@ -156,18 +153,88 @@ void Ranker<T>::settle(Worker& worker, std::int64_t task, std::int64_t size) {
     }
 }
 
-// The first column of a fault whose row is known: the least, over the row's tasks, of a NaN in the task's S. Time in
-// proportion to the row and the lists of its tasks.
+// What a part found goes to the counts without the target's own column, whatever its score there: the truth is counted
+// once, when all parts are together.
+template <class T>
+void Ranker<T>::settle_part(Worker& worker, std::int64_t task, std::int64_t size) {
+    const auto t = static_cast<std::size_t>(task);
+    std::int64_t nan = 0;
+    if constexpr (has_nan<T>) nan = nan_[t];
+    if (has_own(task)) {
+        const Key<T> truth_key = Order<T>::key(truth(task));
+        const Key<T> key = Order<T>::key(reader_.load(row(task), own(task)));
+        const bool is_nan = Order<T>::is_nan(key), nan_truth = Order<T>::is_nan(truth_key);
+        const bool differs = is_nan != nan_truth || (!is_nan && key != truth_key);
+        const bool counted = !filter_ || !filter_.has(filter_.list(task), tasks_.targets[task]);
+        size -= counted;
+        nan -= counted && is_nan;
+        if (counted && !is_nan && !nan_truth) {
+            counts_.above[task] -= key > truth_key;
+            counts_.tied[task] -= key == truth_key;
+        }
+        if (differs) ++counts_.differing[task];
+        if (counts_.audit() && !is_nan) {
+            const bool infinite = has_nan<T> && (key == Order<T>::top() || key == Order<T>::bottom());
+            counts_.inf[task] -= counted && infinite;
+            if (key == best_[t]) {
+                at_best_[t] -= counted;
+                if (differs) best_but_own(task);
+            }
+        }
+    }
+    if (nan > 0 && rules_.nan == NanRule::raise) return fail(worker, Fault::Kind::nan_score, task);
+    counts_.candidates[task] += size;
+    counts_.nan[task] += nan;
+    if (!counts_.audit()) return;
+    std::int64_t& best = counts_.best[task];
+    if (rules_.ascending ? best_[t] < best : best_[t] > best) {
+        best = best_[t];
+        counts_.at_best[task] = 0;
+    }
+    if (best_[t] == best) counts_.at_best[task] += at_best_[t];
+}
+
+// The best score once more without the target's column, whose score is not the truth: slow, and as rare as that.
+template <class T>
+void Ranker<T>::best_but_own(std::int64_t task) {
+    Key<T> best = rules_.ascending ? Order<T>::top() : Order<T>::bottom();
+    std::int64_t at_best = 0;
+    const auto look = [&](std::int64_t column) {
+        const Key<T> key = Order<T>::key(reader_.load(row(task), column));
+        if (column == own(task) || Order<T>::is_nan(key)) return;
+        if (rules_.ascending ? key < best : key > best) {
+            best = key;
+            at_best = 0;
+        }
+        if (key != best) return;
+        at_best += !filter_ || !filter_.has(filter_.list(task), column + tasks_.first_column);
+    };
+    if (candidates_) {
+        const Span span = candidates_.span(candidates_.list(task));
+        with_columns(candidates_, span.start, [&](const auto& columns) {
+            for (std::int64_t j = 0; j < span.length; ++j) look(columns(j));
+        });
+    } else {
+        for (std::int64_t column = 0; column < scores_.columns; ++column) look(column);
+    }
+    best_[static_cast<std::size_t>(task)] = best;
+    at_best_[static_cast<std::size_t>(task)] = at_best;
+}
+
+// The first column of a fault whose row is known: the least, over the row's tasks, of a NaN in the task's S (of a part,
+// without the truth). Time in proportion to the row and the lists of its tasks.
 template <class T>
 Fault Ranker<T>::locate(Fault fault) const {
     if (fault.kind != Fault::Kind::nan_score && fault.kind != Fault::Kind::nan_truth) return fault;
     const auto is_nan = [&](std::int64_t c) { return Order<T>::is_nan(Order<T>::key(reader_.load(fault.row, c))); };
-    std::vector<std::pair<std::int64_t, std::int64_t>> lists;  // of candidates and filter: tasks may share them
+    // Candidates, filter and, of a part, the target's column: tasks may share them.
+    std::vector<std::array<std::int64_t, 3>> lists;
     fault.column = scores_.columns;
     for (std::int64_t task = 0; task < tasks_.size; ++task) {
         if (row(task) != fault.row) continue;
-        if (is_nan(tasks_.targets[task])) fault.column = std::min(fault.column, tasks_.targets[task]);
-        lists.emplace_back(candidates_ ? candidates_.list(task) : 0, filter_ ? filter_.list(task) : 0);
+        if (!tasks_.part() && is_nan(own(task))) fault.column = std::min(fault.column, own(task));
+        lists.push_back({candidates_ ? candidates_.list(task) : 0, filter_ ? filter_.list(task) : 0,
+                         tasks_.part() && has_own(task) ? own(task) : -1});
     }
     if (fault.kind == Fault::Kind::nan_truth) return fault;
     std::sort(lists.begin(), lists.end());
@@ -187,11 +254,12 @@ Fault Ranker<T>::locate(Fault fault) const {
             return at < last && selection.column(at) == c;
         }
     };
-    for (const auto& [candidates, filter] : lists) {
+    for (const auto& [candidates, filter, own] : lists) {
         Walk in(candidates_, candidates), out(filter_, filter);
         for (const std::int64_t c : nans) {
             if (c >= fault.column) break;
-            if ((!candidates_ || in.has(c)) && !out.has(c)) fault.column = c;
+            const std::int64_t whole = c + tasks_.first_column;
+            if (c != own && (!candidates_ || in.has(whole)) && !out.has(whole)) fault.column = c;
         }
     }
     return fault;

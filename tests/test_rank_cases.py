@@ -378,28 +378,29 @@ def test_filter_within_candidates() -> None:
 def test_audit() -> None:
     scores = np.array([[1, INF, NAN, INF, -INF, NAN], [2, 1, 2, 2, 0, -1], [NAN] * 6])
     ranks = tr.rank(scores, 0, nan="worst", audit=True)
-    assert [x.tolist() for x in ranks.audit] == [[2, 0, 6], [3, 0, 0], [2, 3, 0]]
+    assert [x.tolist() for x in ranks.audit[:3]] == [[2, 0, 6], [3, 0, 0], [2, 3, 0]]
     assert [x.tolist() for x in (ranks.audit.nan, ranks.audit.inf, ranks.audit.at_best)] == [
         [2, 0, 6],
         [3, 0, 0],
         [2, 3, 0],
     ]
+    assert ranks.audit.differing.tolist() == [0, 0, 0]  # nothing was scored twice
     ranks = tr.rank(scores[:2], 0, nan="omit", audit=True, order="ascending")
-    assert [x.tolist() for x in ranks.audit] == [[2, 0], [3, 0], [1, 1]]
+    assert [x.tolist() for x in ranks.audit[:3]] == [[2, 0], [3, 0], [1, 1]]
     assert counts(ranks) == [(1, 1, 4), (3, 3, 6)]
     # The best score is the row's: leaving it out leaves nobody there.
     ranks = tr.rank(scores[:2], 0, filter=[[1, 3, 2], [0, 2]], nan="worst", audit=True)
-    assert [x.tolist() for x in ranks.audit] == [[1, 0], [1, 0], [0, 2]]
+    assert [x.tolist() for x in ranks.audit[:3]] == [[1, 0], [1, 0], [0, 2]]
     # With candidates it is the best of them.
     ranks = tr.rank(scores[:2], 0, candidates=[0, 4, 1], filter=[[1], []], audit=True)
-    assert [x.tolist() for x in ranks.audit] == [[0, 0], [1, 0], [0, 1]]
+    assert [x.tolist() for x in ranks.audit[:3]] == [[0, 0], [1, 0], [0, 1]]
     ranks = tr.rank(scores[:2], 0, candidates=[0, 4], audit=True)
-    assert [x.tolist() for x in ranks.audit] == [[0, 0], [1, 0], [1, 1]]
+    assert [x.tolist() for x in ranks.audit[:3]] == [[0, 0], [1, 0], [1, 1]]
 
 
 def test_audit_of_integers() -> None:
     ranks = tr.rank(np.array([[7, 7, -8], [1, 2, 3]], np.int8), 0, audit=True)
-    assert [x.tolist() for x in ranks.audit] == [[0, 0], [0, 0], [2, 1]]
+    assert [x.tolist() for x in ranks.audit[:3]] == [[0, 0], [0, 0], [2, 1]]
 
 
 def test_protocol() -> None:

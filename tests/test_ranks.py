@@ -147,7 +147,7 @@ def test_immutable() -> None:
 
 def test_trusted_takes_over() -> None:
     counts = [np.array([x]) for x in (3, 2, 9)]
-    audit = Audit(*(np.array([x]) for x in (0, 0, 1)))
+    audit = Audit(*(np.array([x]) for x in (0, 0, 1, 0)))
     ranks = Ranks._trusted(*counts, audit=audit, protocol=Protocol())
     assert ranks.above is counts[0]
     assert not any(array.flags.writeable for array in (*counts, *audit))

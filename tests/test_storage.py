@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 
 from example_ranks import any_ranks, everything
-from truerank import Protocol, Ranks, load, storage
+from truerank import Protocol, Ranks, archives, load
 
 GOLDEN = Path(__file__).parent / "golden" / "ranks_format_1.npz"
 
@@ -182,7 +182,7 @@ def test_a_fault_leaves_the_old_file_alone(
 
     before = saved.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(storage.os, call, fail)
+        patch.setattr(archives.os, call, fail)
         with pytest.raises(type(error)):
             Ranks([0], [1], 5).save(saved)
     assert saved.read_bytes() == before
@@ -194,7 +194,7 @@ def test_a_fault_while_writing_members(saved: Path, monkeypatch: pytest.MonkeyPa
         raise OSError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(storage, "_write_member", fail)
+        patch.setattr(archives, "_write_member", fail)
         with pytest.raises(OSError, match="disk full"):
             Ranks([0], [1], 5).save(saved.with_name("new.npz"))
     assert os.listdir(saved.parent) == [saved.name]

@@ -4,6 +4,9 @@
 `Ranks`: they are sliced, joined, saved, and answer every later question without the scores:
 `compare` tests two models, `pvalue` one against chance, `table` sets several side by side. `chance`
 is what every metric is adjusted by, and `adjust` does it to published numbers.
+
+Scores may lie in files (`open_scores`), or come in pieces: blocks of candidates (`RankCounter`),
+of rows (`rank_blocks`), sampled negatives (`rank_against`).
 """
 
 from __future__ import annotations
@@ -21,14 +24,22 @@ from .selection import csr_from_padded
 from .storage import load
 
 if TYPE_CHECKING:
+    from .blocks import rank_blocks
     from .comparison import compare, pvalue
+    from .counters import RankCounter
     from .published import adjust
     from .reporting.tables import table
+    from .sampled import rank_against
+    from .stores import Store, open_scores
+    from .streaming import Progress
 
 __all__ = [
+    "Progress",
     "Protocol",
+    "RankCounter",
     "Ranks",
     "Report",
+    "Store",
     "__version__",
     "adjust",
     "chance",
@@ -37,17 +48,26 @@ __all__ = [
     "csr_from_padded",
     "evaluate",
     "load",
+    "open_scores",
     "pvalue",
     "rank",
+    "rank_against",
+    "rank_blocks",
     "report",
     "table",
 ]
 
 # What an evaluation loop does not need is imported when it is asked for.
 _LATER = {
+    "Progress": "streaming",
+    "RankCounter": "counters",
+    "Store": "stores",
     "adjust": "published",
     "compare": "comparison",
+    "open_scores": "stores",
     "pvalue": "comparison",
+    "rank_against": "sampled",
+    "rank_blocks": "blocks",
     "table": "reporting.tables",
 }
 

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 _Int64 = npt.NDArray[np.int64]
-_Selection = tuple[_Int64, npt.NDArray[np.int32] | _Int64, _Int64 | None, bool]
+_Selection = tuple[_Int64, npt.NDArray[np.int32] | _Int64 | None, _Int64 | None, bool]
+_Scores = npt.NDArray[Any] | tuple[Any, ...]
 
 __version__: str
 compiler: str
@@ -16,7 +17,7 @@ def isas() -> list[str]: ...
 def openmp() -> bool: ...
 def default_threads() -> int: ...
 def rank(
-    scores: npt.NDArray[np.generic],
+    scores: _Scores,
     dtype: str,
     swapped: bool,
     rows: _Int64 | None,
@@ -28,6 +29,26 @@ def rank(
     audit: bool,
     threads: int,
 ) -> tuple[Any, ...]: ...
+def count_part(
+    scores: _Scores,
+    dtype: str,
+    swapped: bool,
+    rows: _Int64 | None,
+    targets: _Int64,
+    truths: npt.NDArray[Any],
+    first_column: int,
+    filter: _Selection | None,
+    candidates: _Selection | None,
+    ascending: bool,
+    nan: str,
+    audit: bool,
+    threads: int,
+) -> tuple[Any, ...]: ...
+def reads_whole_rows(scores: tuple[Any, ...], dtype: str) -> bool: ...
+def can_read_files() -> bool: ...
+def first_absent(selection: _Selection, columns: _Int64) -> int: ...
+def keys(scores: npt.NDArray[Any], dtype: str) -> tuple[_Int64, int, int, bool]: ...
+def read_pass(array: npt.NDArray[Any], threads: int) -> int: ...
 def check_lists(
     indptr: _Int64, indices: npt.NDArray[np.int32] | _Int64, bound: int, threads: int
 ) -> tuple[int, bool]: ...

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,14 +13,21 @@ from . import _core
 from .counts import Audit
 from .protocol import Protocol
 from .ranks import Ranks
-from .scores import Scores, as_scores
-from .selection import as_integers, as_selection, first_outside
+from .scores import as_scores
+from .selection import Selection, as_integers, as_selection, first_outside
+from .stores import may_be_stored
+from .tallies import Rules
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+
     from .arrays import IntArray
+    from .streaming import Progress
 
 ORDERS = ("descending", "ascending")
 NAN_RULES = ("raise", "worst", "omit")
+IO = ("map", "read")
 
 
 def rank(
@@ -33,6 +42,9 @@ def rank(
     dtype: Any = None,
     threads: int | None = None,
     audit: bool = False,
+    io: str | None = None,
+    progress: Callable[[Progress], object] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Ranks:
     """Count, for every task, the candidates above the true one, and those tied with it.
 
@@ -40,15 +52,19 @@ def rank(
     ``above`` = #{b in S : b > a}, ``tied`` = #{b in S : b == a} >= 1 and ``candidates`` = #S. The
     optimistic rank is above + 1, the pessimistic above + tied, the realistic their mean.
 
-    Every score that is needed is read from memory once; nothing is copied, sorted or written to.
-    The counts are the same for every number of threads, instruction set and memory layout.
+    Every score that is needed is read once, from memory or from files that need not fit in it;
+    nothing is copied, sorted or written to. The counts are the same for every number of threads,
+    instruction set, memory layout and cut into files.
 
     Parameters
     ----------
-    scores : array_like, shape (rows, columns) or (columns,)
+    scores : array_like, shape (rows, columns) or (columns,), or files
         One column per entity. float16, bfloat16, float32, float64 or integers of 8 to 64 bits, in
         any layout: Fortran order, slices, broadcasts, read-only, memory maps. Anything with
-        `__array__`, the buffer protocol or DLPack, and torch CPU tensors.
+        `__array__`, the buffer protocol or DLPack, and torch CPU tensors. Or the path of a `.npy`
+        file or of an `.npz` that is not compressed, a list of paths or a pattern ("part-*.npy") of
+        files that follow each other row by row, a zarr array, an HDF5 data set, or whatever
+        `open_scores` opened: files that follow each other by columns, raw binary.
     targets : array_like of int, shape (tasks,), or int
         The column of each task's true candidate; one integer for all tasks.
     rows : array_like of int, shape (tasks,), optional
@@ -77,6 +93,16 @@ def rank(
     audit : bool
         Also count, per task, the candidates that are NaN or infinite, and those at the best score
         of the row's candidates (before the filter); they are in ``Ranks.audit``.
+    io : {"map", "read"}, optional
+        How files are read; by default as they were opened, or "map". "map": as memory maps, whose
+        sizes are checked before every block; a file that another process cuts off within one still
+        kills this process. "read": into small buffers, where that is an error like any other.
+    progress : callable, optional
+        Called with a `Progress` on this thread, at the start and after every block of scores.
+    checkpoint : path-like, optional
+        A file that keeps what has been counted, written every few seconds and where the call ends
+        early. Where it is there, the call goes on from it, to the same integers; it must be of the
+        same call and unchanged scores. It is left in place.
 
     Returns
     -------
@@ -89,7 +115,11 @@ def rank(
         For scores of another dtype, and for indices that are no integers.
     ValueError
         For shapes that do not fit, indices out of range (negative ones too), a target that is not
-        among its candidates, and a NaN that the rule forbids (with its first row and column).
+        among its candidates, and a NaN that the rule forbids (with its first row and column; of
+        files that hold parts of rows with that of the first part that has one). For files that are
+        damaged or change meanwhile, and a checkpoint of another call.
+    OSError
+        For files that are missing or cannot be read.
 
     Notes
     -----
@@ -105,42 +135,95 @@ def rank(
     >>> tr.rank([[0.1, 0.9, 0.5]], [2], filter=[[1]]).optimistic
     array([1])
     """
+    given = {"rows": rows, "filter": filter, "candidates": candidates, "threads": threads}
+    given |= {"order": order, "nan": nan, "audit": audit}
+    always = progress is not None or checkpoint is not None
+    if always or may_be_stored(scores):
+        from .streaming import rank_store, store_for
+
+        opened = store_for(scores, dtype, io, always=always)
+        if opened is not None:
+            store, ours = opened
+            with store if ours else nullcontext():
+                job = prepare(store.shape, store.single_row, targets, **given)
+                return rank_store(store, job, io=io, progress=progress, checkpoint=checkpoint)
+    choice("io", io or "map", IO)
     matrix = as_scores(scores, dtype)
-    ascending = _choice("order", order, ORDERS) == "ascending"
-    _choice("nan", nan, NAN_RULES)
-    team = _threads(threads)
-    task_rows, task_targets = _tasks(matrix, targets, rows)
     array = matrix.array if matrix.array.ndim == 2 else matrix.array[None, :]
-    tasks, columns = len(task_targets), array.shape[1]
-    without = as_selection("filter", filter, tasks, columns, team)
-    among = as_selection("candidates", candidates, tasks, columns, team)
+    job = prepare(array.shape, matrix.array.ndim == 1, targets, **given)
     counted = _core.rank(
         array,
         matrix.dtype,
         matrix.swapped,
-        task_rows,
-        task_targets,
-        without,
-        among,
-        ascending,
+        job.rows,
+        job.targets,
+        job.filter,
+        job.candidates,
+        job.rules.ascending,
         nan,
-        bool(audit),
-        team,
+        job.rules.audit,
+        job.threads,
     )
     *counts, fault = counted
     if fault is not None:
-        raise ValueError(_explain(fault, nan, task_targets))
-    above, tied, sizes, *audited = counts
-    protocol = _protocol(filter is not None, candidates is not None, nan, order, matrix.dtype)
-    return Ranks._trusted(
-        above, tied, sizes, audit=Audit(*audited) if audit else None, protocol=protocol
-    )
+        raise ValueError(explain(fault, nan, job.targets))
+    return job.ranks(counts, matrix.dtype)
 
 
-def _tasks(matrix: Scores, targets: Any, rows: Any) -> tuple[IntArray | None, IntArray]:
+class Job(NamedTuple):
+    """What is to be counted, checked: the tasks, their selections and the rules."""
+
+    rows: IntArray | None  # None: task i reads row i
+    targets: IntArray
+    filter: Selection | None
+    candidates: Selection | None
+    rules: Rules
+    threads: int  # 0: as many as are free
+
+    def ranks(self, counts: Sequence[IntArray], dtype: str, files: tuple[str, ...] = ()) -> Ranks:
+        """Make Ranks of fresh counts: above, tied, candidates and those of the audit."""
+        above, tied, sizes, *audited = counts
+        audit = None
+        if self.rules.audit:
+            rescored = () if len(audited) == 4 else (np.zeros(len(above), dtype=np.int64),)
+            audit = Audit(*audited, *rescored)
+        order = ORDERS[self.rules.ascending]
+        selected = self.filter is not None, self.candidates is not None
+        protocol = _protocol(*selected, self.rules.nan, order, dtype)
+        if files:
+            protocol = replace(protocol, files=files)
+        return Ranks._trusted(above, tied, sizes, audit=audit, protocol=protocol)
+
+
+def prepare(
+    shape: tuple[int, ...],
+    single_row: bool,
+    targets: Any,
+    *,
+    rows: Any,
+    filter: Any,
+    candidates: Any,
+    order: str,
+    nan: str,
+    threads: int | None,
+    audit: bool,
+) -> Job:
+    """Check the arguments of `rank` beside scores of a shape; its errors are those of `rank`."""
+    rules = Rules(choice("order", order, ORDERS) == "ascending", nan, bool(audit))
+    choice("nan", nan, NAN_RULES)
+    team = thread_count(threads)
+    task_rows, task_targets = _tasks(shape, single_row, targets, rows)
+    tasks, columns = len(task_targets), shape[1]
+    without = as_selection("filter", filter, tasks, columns, team)
+    among = as_selection("candidates", candidates, tasks, columns, team)
+    return Job(task_rows, task_targets, without, among, rules, team)
+
+
+def _tasks(
+    shape: tuple[int, ...], single_row: bool, targets: Any, rows: Any
+) -> tuple[IntArray | None, IntArray]:
     """The row (None: task i reads row i) and the target of every task."""
-    shape = matrix.array.shape
-    height = shape[0] if len(shape) == 2 else 1
+    height = shape[0]
     task_targets = as_integers("targets", targets)
     if task_targets.ndim > 1:
         raise ValueError(
@@ -160,18 +243,19 @@ def _tasks(matrix: Scores, targets: Any, rows: Any) -> tuple[IntArray | None, In
             raise ValueError(
                 f"rows: expected {tasks} rows, one for each target, got {len(task_rows)}"
             )
-        _check_range("rows", task_rows, height, "rows of scores")
-    elif len(shape) == 1:
+        check_range("rows", task_rows, height, "rows of scores")
+    elif single_row:
         task_rows = np.zeros(tasks, dtype=np.int64)
     elif tasks != height:
         raise ValueError(
             f"targets: expected {height} integers, one for each row of scores, got {tasks}"
         )
-    _check_range("targets", task_targets, shape[-1], "columns of scores")
+    check_range("targets", task_targets, shape[1], "columns of scores")
     return task_rows, task_targets
 
 
-def _check_range(name: str, values: IntArray, bound: int, what: str) -> None:
+def check_range(name: str, values: IntArray, bound: int, what: str) -> None:
+    """Check that the indices of all tasks are from 0 to `bound` - 1."""
     wrong = first_outside(values, bound)
     if wrong >= 0:
         raise ValueError(
@@ -182,7 +266,8 @@ def _check_range(name: str, values: IntArray, bound: int, what: str) -> None:
         )
 
 
-def _choice(name: str, value: object, choices: tuple[str, ...]) -> str:
+def choice(name: str, value: object, choices: tuple[str, ...]) -> str:
+    """Check a word that must be one of some."""
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
     if value not in choices:
@@ -190,7 +275,8 @@ def _choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     return value
 
 
-def _threads(threads: object) -> int:
+def thread_count(threads: object) -> int:
+    """Check a number of threads; 0 stands for the default."""
     if threads is None:
         return 0
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)):
@@ -200,7 +286,8 @@ def _threads(threads: object) -> int:
     return min(int(threads), 1 << 20)  # the core takes no more than are of use
 
 
-def _explain(fault: Any, nan: str, targets: IntArray) -> str:
+def explain(fault: Any, nan: str, targets: IntArray) -> str:
+    """Say in words what made counts void."""
     kind, task, row, column = fault
     if kind == "target":
         return f"candidates: the target {targets[task]} of task {task} is not among its candidates"

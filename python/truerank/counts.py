@@ -25,11 +25,15 @@ class Audit(NamedTuple):
         Candidates whose score is NaN, or infinite.
     at_best : ndarray
         Candidates that share the best score of the task.
+    differing : ndarray
+        Blocks in which the true candidate had another score than the true score that was given
+        (see `RankCounter`); 0 where scores were counted at once.
     """
 
     nan: IntArray
     inf: IntArray
     at_best: IntArray
+    differing: IntArray = None  # type: ignore[assignment]  # Ranks make zeros of it
 
 
 def checked_counts(
@@ -63,17 +67,20 @@ def checked_counts(
 
 
 def checked_audit(value: object, length: int, *, copy: bool = True) -> Audit:
-    """Check audit counts: three arrays of integers >= 0, one for each task.
+    """Check audit counts: three or four arrays of integers >= 0, one for each task.
 
     Examples
     --------
     >>> checked_audit([[0], [0], [1]], 1)
-    Audit(nan=array([0]), inf=array([0]), at_best=array([1]))
+    Audit(nan=array([0]), inf=array([0]), at_best=array([1]), differing=array([0]))
     """
-    if not isinstance(value, (tuple, list)) or len(value) != 3:
+    if not isinstance(value, (tuple, list)) or len(value) not in (3, 4):
         raise TypeError(f"audit: expected an Audit or three arrays, got {type(value).__name__}")
+    given = list(value)[:3]
+    nothing = np.zeros(length, dtype=np.int64)
+    given.append(nothing if len(value) == 3 or value[3] is None else value[3])
     arrays = []
-    for name, counts in zip(Audit._fields, value, strict=True):
+    for name, counts in zip(Audit._fields, given, strict=True):
         array = integers(f"audit.{name}", counts, length=length, copy=copy)
         _check(f"audit.{name}", array, array < 0, ">= 0")
         arrays.append(array)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .counting import rank
 from .reporting.reports import Report, report
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from .streaming import Progress
 
 
 def evaluate(
@@ -20,6 +26,9 @@ def evaluate(
     dtype: Any = None,
     threads: int | None = None,
     audit: bool = False,
+    io: str | None = None,
+    progress: Callable[[Progress], object] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Rank the true candidates and report the metrics: `report(rank(...))`.
 
@@ -28,8 +37,8 @@ def evaluate(
 
     Parameters
     ----------
-    scores : array_like, shape (rows, columns) or (columns,)
-        The scores of the candidates.
+    scores : array_like, shape (rows, columns) or (columns,), or files
+        The scores of the candidates, in memory or in files.
     targets : array_like of int, shape (n,), or int
         The column of the true candidate of each task.
     rows : array_like of int, shape (n,), optional
@@ -48,6 +57,12 @@ def evaluate(
         The number of threads.
     audit : bool
         Whether to count NaN, infinities and scores at the best, too.
+    io : {"map", "read"}, optional
+        How files are read.
+    progress : callable, optional
+        Called with a `Progress` after every block of scores.
+    checkpoint : path-like, optional
+        A file that keeps what has been counted, and from which a stopped call goes on.
 
     Returns
     -------
@@ -55,7 +70,7 @@ def evaluate(
 
     Raises
     ------
-    TypeError, ValueError
+    TypeError, ValueError, OSError
         As `rank` does.
 
     Examples
@@ -76,5 +91,8 @@ def evaluate(
             dtype=dtype,
             threads=threads,
             audit=audit,
+            io=io,
+            progress=progress,
+            checkpoint=checkpoint,
         )
     )

@@ -36,7 +36,7 @@ class Scores(NamedTuple):
     swapped: bool
 
 
-def as_scores(value: object, dtype: object = None) -> Scores:
+def as_scores(value: object, dtype: object = None, name: str = "scores") -> Scores:
     """View scores as a matrix that the core can read.
 
     Parameters
@@ -45,6 +45,8 @@ def as_scores(value: object, dtype: object = None) -> Scores:
         An array, or anything with `__array__`, the buffer protocol or DLPack; torch CPU tensors.
     dtype : str or dtype, optional
         What raw 16-bit scores are, "bfloat16" or "float16"; else the dtype that is expected.
+    name : str
+        The argument's name, for the messages.
 
     Raises
     ------
@@ -53,51 +55,51 @@ def as_scores(value: object, dtype: object = None) -> Scores:
     ValueError
         For scores that are neither a matrix nor a single row.
     """
-    array, found = _as_array(value)
-    name = found or _name_of(array.dtype)
+    array, known = _as_array(value, name)
+    found = known or _name_of(array.dtype)
     if dtype is not None:
         wanted = _wanted(dtype)
-        raw = name.startswith("void") and array.dtype.itemsize == _itemsize(wanted)
-        if raw or name in _CARRIERS.get(wanted, ()):
-            name = wanted
-        elif name != wanted:
-            raise TypeError(f"dtype: scores of dtype {array.dtype} cannot be taken as {wanted}")
-    if name not in DTYPES:
-        hint = '; dtype="bfloat16" says that they are bfloat16' if name == "void16" else ""
+        raw = found.startswith("void") and array.dtype.itemsize == _itemsize(wanted)
+        if raw or found in _CARRIERS.get(wanted, ()):
+            found = wanted
+        elif found != wanted:
+            raise TypeError(f"dtype: {name} of dtype {array.dtype} cannot be taken as {wanted}")
+    if found not in DTYPES:
+        hint = '; dtype="bfloat16" says that they are bfloat16' if found == "void16" else ""
         raise TypeError(
-            f"scores: expected one of {', '.join(DTYPES)}, got dtype {array.dtype}{hint}"
+            f"{name}: expected one of {', '.join(DTYPES)}, got dtype {array.dtype}{hint}"
         )
     if array.ndim not in (1, 2):
         raise ValueError(
-            "scores: expected a matrix (rows, columns) or a single row (columns,), "
+            f"{name}: expected a matrix (rows, columns) or a single row (columns,), "
             f"got shape {array.shape}"
         )
-    return Scores(array, name, not array.dtype.isnative)
+    return Scores(array, found, not array.dtype.isnative)
 
 
-def _as_array(value: object) -> tuple[npt.NDArray[Any], str | None]:
+def _as_array(value: object, name: str) -> tuple[npt.NDArray[Any], str | None]:
     """An array over the same memory, and the name of its dtype where numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError("scores: expected plain scores, got a masked array; give a filter instead")
+        raise TypeError(f"{name}: expected plain scores, got a masked array; give a filter instead")
     if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
-        return _from_torch(value)
+        return _from_torch(value, name)
     if hasattr(value, "tocsr"):
-        raise TypeError(f"scores: expected dense scores, got {type(value).__name__}")
+        raise TypeError(f"{name}: expected dense scores, got {type(value).__name__}")
     foreign = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
-    if hasattr(value, "__dlpack__") and not any(hasattr(value, name) for name in foreign):
+    if hasattr(value, "__dlpack__") and not any(hasattr(value, way) for way in foreign):
         return np.from_dlpack(value), None
     try:
         return np.asarray(value), None
     except ValueError as error:
-        raise ValueError(f"scores: expected a matrix of numbers, got {error}") from None
+        raise ValueError(f"{name}: expected a matrix of numbers, got {error}") from None
 
 
-def _from_torch(tensor: Any) -> tuple[npt.NDArray[Any], str | None]:
+def _from_torch(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
     torch = sys.modules["torch"]
     if tensor.device.type != "cpu":
-        raise TypeError(f"scores: expected a tensor on the CPU, got one on {tensor.device}")
+        raise TypeError(f"{name}: expected a tensor on the CPU, got one on {tensor.device}")
     tensor = tensor.detach().resolve_conj().resolve_neg()
     if tensor.dtype == torch.bfloat16:
         return tensor.view(torch.int16).numpy(), "bfloat16"

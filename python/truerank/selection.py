@@ -25,6 +25,39 @@ class Selection(NamedTuple):
     lists: IntArray | None
     shared: bool
 
+    def of_tasks(self, where: slice | IntArray) -> Selection:
+        """Give the selection of some of the tasks, without a copy where they are a slice."""
+        if self.shared:
+            return self
+        if self.lists is not None:
+            return self._replace(lists=np.ascontiguousarray(self.lists[where]))
+        if not isinstance(where, slice):
+            return self._replace(lists=where)
+        first, last, _ = where.indices(len(self.indptr) - 1)
+        indptr = self.indptr[first : max(first, last) + 1]
+        return Selection(indptr - indptr[0], self.indices[indptr[0] : indptr[-1]], None, False)
+
+    def at(self, ordered: IntArray, order: IntArray, threads: int) -> Selection:
+        """Give what the lists have of some columns, numbered by where those stand.
+
+        Parameters
+        ----------
+        ordered : ndarray of int64, shape (n,)
+            The columns, in ascending order and distinct.
+        order : ndarray of int64, shape (n,)
+            Where each of them stands.
+        threads : int
+            As many as the core may take; 0 for the default.
+        """
+        place = np.searchsorted(ordered, self.indices)
+        place[place == len(ordered)] = 0
+        found = ordered[place] == self.indices if len(ordered) else np.zeros(len(place), bool)
+        counted = np.zeros(len(self.indices) + 1, np.int64)
+        np.cumsum(found, out=counted[1:])
+        indptr, indices = counted[self.indptr], order[place[found]]
+        indptr, indices = _core.sorted_lists(indptr, indices, len(ordered), threads)
+        return self._replace(indptr=indptr, indices=indices)
+
 
 def as_integers(name: str, value: object, *, copy: bool = True) -> IntArray:
     """Give integers of any dtype and shape as int64; what lies above 2**63 - 1 becomes that."""

@@ -1,7 +1,6 @@
 """Saved ranks: the file format, its writer and its reader.
 
-A file is a zip archive of uncompressed `.npy` members (what `numpy.load` calls an `.npz`), without
-pickles; text is UTF-8 JSON in uint8. Members of format 1:
+A file is an archive of uncompressed `.npy` members (see `archives`). Members of format 1:
 
 ========================================  =======================  ===============================
 member                                    dtype and shape          meaning
@@ -13,14 +12,10 @@ weights                                   float64, (n,)            optional
 <label>.codes                             int64, (n,)              optional; side, group, queries,
 <label>.vocabulary                        uint8 JSON list of str   targets; no vocabulary: ids
 audit.nan, audit.inf, audit.at_best       int64, (n,)              optional, all or none
+audit.differing                           int64, (n,)              optional; where any is above 0
 protocol                                  uint8 JSON               {"comparable", "provenance"}
 checksum                                  str, ()                  SHA-256, hexadecimal
 ========================================  =======================  ===============================
-
-The checksum runs over every other member in order of name: the lengths of name and content as
-8 bytes each (little-endian), the name, then the member's bytes, whose header states dtype and
-shape. It guards against damage, not against somebody who means to deceive: who can change the file
-can change the checksum.
 
 Semantic versioning covers this format: every later version reads format 1. Within format 1 a later
 version may add members and provenance fields that a reader can do without; this version checks
@@ -30,29 +25,22 @@ not keep unlike ranks apart. Anything else makes a new format.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-import stat
-from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arrays import read_only, weights
+from .archives import Kind, from_json_array, json_array, read_archive, write_archive
+from .arrays import weights
 from .counts import COUNTS, Audit, checked_audit, checked_counts
 from .labels import Labels, as_labels
 from .protocol import COMPARABLE, PROVENANCE, Protocol
 from .ranks import LABELS, Ranks
 
 if TYPE_CHECKING:
-    import zipfile
+    from .archives import Members
 
-    import numpy.typing as npt
-
-KIND = "truerank.ranks"
-FORMAT = 1
-_ZIP64_ABOVE = 2**30
+KIND = Kind("truerank.ranks", 1)
 
 
 def save(ranks: Ranks, path: str | os.PathLike[str]) -> None:
@@ -82,8 +70,7 @@ def save(ranks: Ranks, path: str | os.PathLike[str]) -> None:
     ...     load(f"{folder}/ranks.npz")
     Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
-    with _replacing(os.path.realpath(os.fsdecode(path))) as file:
-        _write(file, _members(ranks))
+    write_archive(path, KIND, _members(ranks))
 
 
 def load(path: str | os.PathLike[str]) -> Ranks:
@@ -119,24 +106,17 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     name = os.fsdecode(path)
     with open(name, "rb") as file:
         try:
-            return _ranks(_read(file))
+            return _ranks(read_archive(file, KIND))
         except (ValueError, TypeError) as error:
             raise ValueError(f"{name}: {error}") from error
 
 
-# -- writing ---------------------------------------------------------------------------------------
-
-
-def _members(ranks: Ranks) -> dict[str, npt.NDArray[Any]]:
+def _members(ranks: Ranks) -> Members:
     protocol = {
         part: {name: getattr(ranks.protocol, name) for name in names}
         for part, names in (("comparable", COMPARABLE), ("provenance", PROVENANCE))
     }
-    members: dict[str, npt.NDArray[Any]] = {
-        "kind": np.array(KIND),
-        "format": np.array(FORMAT, np.int64),
-    }
-    members |= {name: getattr(ranks, name) for name in COUNTS}
+    members: Members = {name: getattr(ranks, name) for name in COUNTS}
     if ranks.weights is not None:
         members["weights"] = ranks.weights
     for name in LABELS:
@@ -144,221 +124,17 @@ def _members(ranks: Ranks) -> dict[str, npt.NDArray[Any]]:
         if labels is not None:
             members[f"{name}.codes"] = labels.codes
             if labels.vocabulary is not None:
-                members[f"{name}.vocabulary"] = _json_array(labels.vocabulary)
+                members[f"{name}.vocabulary"] = json_array(labels.vocabulary)
     if ranks.audit is not None:
-        members |= {f"audit.{k}": v for k, v in ranks.audit._asdict().items()}
-    members["protocol"] = _json_array(protocol)
+        audit = ranks.audit._asdict()
+        if not np.any(ranks.audit.differing):  # as good as always: older versions wrote none
+            del audit["differing"]
+        members |= {f"audit.{k}": v for k, v in audit.items()}
+    members["protocol"] = json_array(protocol)
     return members
 
 
-def _json_array(value: object) -> npt.NDArray[np.uint8]:
-    import json
-
-    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
-
-
-def _write(file: IO[bytes], members: dict[str, npt.NDArray[Any]]) -> None:
-    import zipfile
-
-    checksum = _Checksum()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name in sorted(members):
-            header, body = _npy(members[name])
-            checksum.add(name, header, body)
-            _write_member(archive, name, header, body)
-        _write_member(archive, "checksum", *_npy(np.array(checksum.hexdigest())))
-
-
-def _npy(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
-    """The two parts of a `.npy` file: header, and data as little-endian bytes."""
-    import io
-
-    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
-    return header.getvalue(), array.reshape(-1).view(np.uint8).data
-
-
-def _write_member(archive: zipfile.ZipFile, name: str, header: bytes, body: memoryview) -> None:
-    import zipfile
-
-    info = zipfile.ZipInfo(f"{name}.npy")  # dated 1980: the bytes depend on the ranks alone
-    info.create_system = 3
-    with archive.open(info, "w", force_zip64=len(body) > _ZIP64_ABOVE) as member:
-        member.write(header)
-        member.write(body)
-
-
-class _Checksum:
-    def __init__(self) -> None:
-        import hashlib
-
-        self._sha = hashlib.sha256()
-
-    def add(self, name: str, *parts: bytes | memoryview) -> None:
-        encoded = name.encode()
-        for length in (len(encoded), sum(map(len, parts))):
-            self._sha.update(length.to_bytes(8, "little"))
-        for part in (encoded, *parts):
-            self._sha.update(part)
-
-    def hexdigest(self) -> str:
-        return self._sha.hexdigest()
-
-
-@contextlib.contextmanager
-def _replacing(path: str) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside `path` that takes its place if all goes well."""
-    if os.path.exists(path):
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ValueError(f"path: expected a regular file or a new name, got {path}")
-        if not os.access(path, os.W_OK):  # a move would not ask
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-    folder = os.path.dirname(path)
-    temporary = os.path.join(folder, f".truerank-{os.urandom(8).hex()}.tmp")
-    # not tempfile: it makes private files, and these are to get the permissions of any new file
-    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
-    try:
-        descriptor = os.open(temporary, flags, 0o666)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from None
-    try:
-        with open(descriptor, "w+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the new name last through a crash, where the system lets folders be synced."""
-    if hasattr(os, "O_DIRECTORY"):
-        with contextlib.suppress(OSError):
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-
-
-# -- reading ---------------------------------------------------------------------------------------
-
-
-def _read(file: IO[bytes]) -> dict[str, npt.NDArray[Any]]:
-    """All members but the checksum, checked: kind, format, sizes, checksum."""
-    import zipfile
-
-    size = os.fstat(file.fileno()).st_size
-    with _damage("not a file of truerank, or a damaged one"):
-        archive = zipfile.ZipFile(file)
-        entries = _entries(archive)
-    contents: dict[str, bytes] = {}
-
-    def array(name: str) -> npt.NDArray[Any]:
-        with _damage(f"damaged, or not a file of truerank: {name}"):
-            contents[name] = _content(archive, entries[name], size)
-            return _from_npy(contents[name])
-
-    if "kind" not in entries or "format" not in entries:
-        raise ValueError("not a file of truerank: it has no kind and format")
-    kind = _scalar(array("kind"))
-    if kind != KIND:
-        raise ValueError(f"expected a file of kind {KIND!r}, got {str(kind)[:80]!r}")
-    version = _scalar(array("format"))
-    if not isinstance(version, int) or version < 1:
-        raise ValueError(f"damaged: expected a format >= 1, got {version!r}")
-    if version > FORMAT:
-        raise ValueError(
-            f"written by a newer truerank, format {version}; this version reads format {FORMAT}"
-        )
-    declared = sum(entry.file_size for entry in entries.values())
-    if declared > size:
-        raise ValueError(f"damaged: members declare {declared} bytes, the file has {size}")
-    members = {name: array(name) for name in sorted(entries)}
-    checksum = _Checksum()
-    for name in members:
-        if name != "checksum":
-            checksum.add(name, contents[name])
-    expected = _scalar(members.pop("checksum", np.array(None, dtype=object)))
-    if expected != checksum.hexdigest():
-        raise ValueError("damaged: the checksum does not match")
-    return members
-
-
-@contextlib.contextmanager
-def _damage(what: str) -> Iterator[None]:
-    """Turn whatever zipfile and numpy raise on damaged bytes into one kind of error."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise  # the disk's fault; a wild offset is EINVAL
-        raise ValueError(f"{what}: {error}") from error
-
-
-def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    entries: dict[str, zipfile.ZipInfo] = {}
-    for info in archive.infolist():
-        name = info.filename.removesuffix(".npy")
-        if name in entries:
-            raise ValueError(f"two members {name!r}")
-        entries[name] = info
-    return entries
-
-
-def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytes:
-    """A member's bytes, after its declared size has been held against the file's."""
-    import zipfile
-
-    if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
-        raise ValueError("compressed or encrypted")
-    if info.file_size != info.compress_size or info.header_offset + info.file_size > size:
-        raise ValueError(f"declares {info.file_size} bytes, more than there are")
-    content = archive.read(info)
-    if len(content) != info.file_size:
-        raise ValueError(f"declares {info.file_size} bytes, has {len(content)}")
-    return content
-
-
-def _from_npy(content: bytes) -> npt.NDArray[Any]:
-    """The array of a `.npy` file held in memory, as a read-only view."""
-    import io
-
-    stream = io.BytesIO(content)
-    if np.lib.format.read_magic(stream) != (1, 0):
-        raise ValueError("expected version 1.0 of the npy format")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-    if dtype.kind not in "biufU" or dtype.itemsize == 0 or fortran:
-        raise ValueError(f"expected plain numbers or text in C order, got dtype {dtype}")
-    count, start = 1, stream.tell()
-    for length in shape:
-        if length < 0:
-            raise ValueError(f"expected lengths >= 0, got shape {shape}")
-        count *= length
-    if count * dtype.itemsize != len(content) - start:
-        raise ValueError(
-            f"shape {shape} of {dtype} takes {count * dtype.itemsize} bytes, there are "
-            f"{len(content) - start}"
-        )
-    if count == 0:
-        return read_only(np.empty(shape, dtype))
-    array = np.frombuffer(content, dtype, count, start).reshape(shape)
-    return np.require(array, requirements="A")
-
-
-def _scalar(array: npt.NDArray[Any]) -> Any:
-    with _damage("damaged"):  # bytes that are no text
-        return array.item() if array.ndim == 0 else None
-
-
-def _ranks(members: dict[str, npt.NDArray[Any]]) -> Ranks:
+def _ranks(members: Members) -> Ranks:
     missing = [name for name in (*COUNTS, "protocol") if name not in members]
     if missing:
         raise ValueError(f"damaged: no member {', '.join(missing)}")
@@ -366,6 +142,8 @@ def _ranks(members: dict[str, npt.NDArray[Any]]) -> Ranks:
     n = len(counts[0])
     audit = [members.get(f"audit.{name}") for name in Audit._fields]
     has_audit = any(array is not None for array in audit)
+    if audit[-1] is None:
+        audit.pop()
     return Ranks._of_fields(
         dict(zip(COUNTS, counts, strict=True))
         | {name: _labels(name, members, n) for name in LABELS}
@@ -375,16 +153,16 @@ def _ranks(members: dict[str, npt.NDArray[Any]]) -> Ranks:
             if "weights" in members
             else None,
             "audit": checked_audit(audit, n, copy=False) if has_audit else None,
-            "protocol": _protocol(_json(members["protocol"])),
+            "protocol": _protocol(from_json_array(members["protocol"])),
         }
     )
 
 
-def _labels(name: str, members: dict[str, npt.NDArray[Any]], length: int) -> Labels | None:
+def _labels(name: str, members: Members, length: int) -> Labels | None:
     codes, words = members.get(f"{name}.codes"), members.get(f"{name}.vocabulary")
     if codes is None:
         return None
-    vocabulary = None if words is None else _json(words)
+    vocabulary = None if words is None else from_json_array(words)
     if not isinstance(vocabulary, list | None):
         raise ValueError(f"damaged: {name}.vocabulary: expected a list of str")
     return as_labels(name, (codes, vocabulary), length)
@@ -406,14 +184,3 @@ def _protocol(value: Any) -> Protocol:
 
 def _is_dict(value: object) -> bool:
     return isinstance(value, dict)
-
-
-def _json(array: npt.NDArray[Any]) -> Any:
-    import json
-
-    if array.dtype != np.uint8 or array.ndim != 1:
-        raise ValueError("damaged: expected text in uint8")
-    try:
-        return json.loads(array.tobytes().decode())
-    except RecursionError:
-        raise ValueError("damaged: text nested too deep") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping
@@ -13,9 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ranks import Ranks
+from ..stores import Store, open_scores
 
 # Options that a count takes.
-COUNTED = ("filter", "rows", "candidates", "order", "nan", "dtype", "threads", "audit")
+COUNTED = ("filter", "rows", "candidates", "order", "nan", "threads", "audit")
+# Options that say how scores are stored, and the keywords of `open_scores` that they are.
+STORED = {
+    "shards": "axis",
+    "member": "member",
+    "shape": "shape",
+    "dtype": "dtype",
+    "offset": "offset",
+    "io": "io",
+}
+AXES = {"rows": 0, "columns": 1}
 # Options, and the labels of the ranks or fields of the protocol that they set.
 LABELS = {"side": "side", "relation": "group", "queries": "queries"}
 PROTOCOL = {"split": "split", "filtered_by": "filter"}
@@ -30,6 +42,25 @@ def is_archive(path: Path) -> bool:
     """Whether a file is a zip archive, as every .npz is."""
     with path.open("rb") as file:
         return file.read(4) == b"PK\x03\x04"
+
+
+def holds_ranks(path: Path) -> bool:
+    """Whether SCORES is an archive with a member `kind`, as ours have; all others hold scores."""
+    if path.is_dir() or (not path.exists() and glob.has_magic(str(path))) or not is_archive(path):
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "kind.npy" in archive.namelist()
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"SCORES: cannot read {path}: {error}") from error
+
+
+def open_store(path: Path, options: Mapping[str, Any]) -> Store:
+    """Scores in a file, in the files of a pattern, or in chunks."""
+    given = {keyword: options[name] for name, keyword in STORED.items() if name in options}
+    if "axis" in given:
+        given["axis"] = AXES[given["axis"]]
+    return open_scores(str(path), **given)
 
 
 def read_array(argument: str, path: Path) -> NDArray[Any]:
@@ -122,13 +153,13 @@ def read_facts(options: Mapping[str, Any]) -> Facts:
     return Facts(labels, {field: options[k] for k, field in PROTOCOL.items() if k in options})
 
 
-def tasks_of(scores: NDArray[Any], targets: int | NDArray[Any], rows: Any) -> int | None:
+def tasks_of(store: Store, targets: int | NDArray[Any], rows: Any) -> int | None:
     """How many tasks a count will have; None where it will be refused."""
     if rows is not None:
         return len(rows) if rows.ndim == 1 else None
     if np.ndim(targets):
         return len(targets) if np.ndim(targets) == 1 else None  # type: ignore[arg-type]
-    return {1: 1, 2: len(scores)}.get(scores.ndim) if scores.ndim else None
+    return store.shape[0]
 
 
 def read_labels(argument: str, text: str, names: Collection[str]) -> str | NDArray[Any]:

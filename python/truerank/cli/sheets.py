@@ -21,6 +21,7 @@ from ..reporting.grids import (
     number,
 )
 from ..reporting.rendering import GROUPS_SHOWN, counted, csv_text, label_text, told
+from ..reporting.stored import plain
 
 if TYPE_CHECKING:
     from ..comparison.intervals import Interval
@@ -44,7 +45,7 @@ class Sheet(NamedTuple):
     columns, records : sequences
         The heading and the rows of the CSV.
     content : object
-        What the JSON holds; nan becomes null.
+        What the JSON holds; nan becomes null, an infinity a word.
     """
 
     told: Sequence[str]
@@ -53,6 +54,12 @@ class Sheet(NamedTuple):
     records: Sequence[Sequence[object]]
     content: Any
 
+
+# Arguments whose names are those of options.
+SAME = (
+    *("by", "side", "queries", "weights", "rows", "filter", "candidates", "method", "tasks"),
+    *("dataset", "size", "member", "shape", "dtype", "offset"),
+)
 
 # What errors and findings say in Python, and how a command line says it.
 IN_OPTIONS = (
@@ -66,7 +73,9 @@ IN_OPTIONS = (
     (r"allow_unlike=True", "--allow-unlike"),
     (r"\b(nan|dtype|dataset)=[\"']([\w-]+)[\"']", r"--\1 \2"),
     (r"^group:", "--relation:"),
-    (r"^(by|side|queries|weights|rows|filter|candidates|method|tasks|dataset):", r"--\1:"),
+    (r"^folder:", "--file:"),
+    (r"^checkpoint:", "--resume:"),
+    (rf"^({'|'.join(SAME)}):", r"--\1:"),
 )
 
 
@@ -112,15 +121,6 @@ def as_csv(sheet: Sheet) -> str:
 def as_json(sheet: Sheet) -> str:
     """JSON in several lines."""
     return json.dumps(plain(sheet.content), indent=2, allow_nan=False)
-
-
-def plain(value: Any) -> Any:
-    """What JSON can hold: nan and infinities become null, tuples lists."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 FORMATS: dict[str, Callable[[Sheet], str]] = {

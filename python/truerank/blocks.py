@@ -1,0 +1,113 @@
+"""Blocks of rows: ranks of scores that a model makes batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .counting import rank
+from .ranks import Ranks, concatenate
+from .scores import as_scores
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    import numpy.typing as npt
+
+
+def rank_blocks(
+    blocks: Iterable[tuple[Any, ...]],
+    *,
+    order: str = "descending",
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+    audit: bool = False,
+) -> Ranks:
+    """Count the ranks of blocks of rows, one while the next is being made.
+
+    Each block is ranked as `rank` ranks it, in a thread of its own, while this thread asks for the
+    next one. The two overlap where the producer releases the GIL, as numpy and torch do in large
+    operations. At most two blocks are in memory. The ranks are the same without any overlap.
+
+    Parameters
+    ----------
+    blocks : iterable of (scores, targets) or (scores, targets, filter)
+        As the arguments of `rank`; a filter of None is none. A block must not change after it was
+        given: a producer that fills one buffer again and again has to give copies.
+    order, nan, dtype, threads, audit
+        As in `rank`.
+
+    Returns
+    -------
+    Ranks
+        Of all blocks, in their order.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `rank`, with the number of the block; if a block lies in the memory of the one before,
+        which was perhaps still being counted; and if there are no blocks. What the iterable itself
+        raises comes as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import truerank as tr
+    >>> def batches():
+    ...     rng = np.random.default_rng(0)
+    ...     for _ in range(3):
+    ...         yield rng.random((4, 10)), rng.integers(0, 10, 4)
+    >>> len(tr.rank_blocks(batches()))
+    12
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
+    filtered: bool | None = None
+    before: npt.NDArray[Any] | None = None
+    counted: list[Ranks] = []
+    with ThreadPoolExecutor(1, thread_name_prefix="truerank-count") as executor:
+        running: Future[Ranks] | None = None
+        for number, block in enumerate(blocks):
+            scores, targets, without = _members(number, block)
+            filtered = without is not None if filtered is None else filtered
+            if filtered is not (without is not None):
+                raise ValueError(f"blocks: expected a filter in all or none, unlike block {number}")
+            array = _named(number, as_scores, scores, dtype).array
+            if before is not None and array.size and np.may_share_memory(array, before):
+                raise ValueError(
+                    f"blocks: block {number} lies in the memory of the one before, which was to be "
+                    "counted meanwhile; give copies"
+                )
+            if running is not None:
+                counted.append(running.result())
+            running = executor.submit(
+                _named, number, rank, scores, targets, filter=without, **rules
+            )
+            before = array
+            del scores, block, array
+        if running is None:
+            raise ValueError("blocks: expected at least one block, got none")
+        counted.append(running.result())
+    return concatenate(counted)
+
+
+def _members(number: int, block: Any) -> tuple[Any, Any, Any]:
+    if not isinstance(block, (tuple, list)) or len(block) not in (2, 3):
+        raise TypeError(
+            f"blocks: expected (scores, targets) or (scores, targets, filter), block {number} is "
+            f"{f'of {len(block)} members' if isinstance(block, (tuple, list)) else type(block)}"
+        )
+    scores, targets, *without = block
+    return scores, targets, without[0] if without else None
+
+
+def _named(number: int, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """Call, and say in errors of input which block it was."""
+    try:
+        return function(*args, **keywords)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"blocks: block {number}: {error}") from error

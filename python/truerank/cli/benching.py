@@ -1,0 +1,111 @@
+"""`truerank bench`: how fast this machine reads memory, and how near counting comes to it."""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from .. import __version__
+from ..bandwidth import MOST, SECONDS, SMALLEST, Bandwidth, Rate, measure
+from ..reporting.grids import Grid
+from ..reporting.rendering import counted
+from .frame import emit, in_style, reading_data, style_option
+from .progress import Bar, size_text
+from .sheets import Sheet, Write
+
+SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+SIZES |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+
+def bytes_of(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
+    """A number of bytes, written with a unit or without one."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if found is None or found[2].upper() not in SIZES:
+        raise click.BadParameter(f"expected bytes such as 500MB or 2GB, got {text!r}")
+    nbytes = round(float(found[1]) * SIZES[found[2].upper()])
+    if nbytes < SMALLEST:
+        raise click.BadParameter(f"expected at least {SMALLEST:,} bytes, got {nbytes:,}")
+    return nbytes
+
+
+@click.command("bench")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=SECONDS,
+    show_default=True,
+    help="About as long as it may take.",
+)
+@click.option(
+    "--size",
+    metavar="BYTES",
+    callback=bytes_of,
+    help=f"Of the scores in memory, such as 500MB: a quarter of what is free, at most "
+    f"{size_text(MOST)}, if not given.",
+)
+@click.option(
+    "--file",
+    "folder",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where a file is put while it is measured: the temporary folder, if not given.",
+)
+@style_option
+def bench(seconds: float, size: int | None, folder: Path | None, style: str) -> None:
+    """Measure this machine: the rate of reading memory, and that of counting.
+
+    Counting reads every score once: no count is faster than a pass that only reads. Both run in
+    turn over the same random scores, with one thread and with all that are allowed, and the best
+    of each is told. The scores of the file are in memory, too: it is read as a memory map.
+
+    \b
+    truerank bench
+    truerank bench --seconds 5 --size 500MB --format json
+    """
+    with reading_data(), Bar() as bar:
+        found = measure(seconds, size, folder=folder, progress=bar.show)
+    emit(in_style(bench_sheet(found), style))
+
+
+def bench_sheet(found: Bandwidth) -> Sheet:
+    """What was measured: a line for each kind of scores and number of threads."""
+    lines = [
+        f"truerank {__version__}, {found.isa}, numpy {np.__version__}, {platform.system()} "
+        f"{platform.machine()}: {size_text(found.nbytes)} of random scores, best of alternating "
+        f"runs in {found.seconds:.3g} s, {counted(found.threads, 'thread')} allowed.",
+        *(f"Not measured: {line}." for line in found.skipped),
+    ]
+
+    def grids(_write: Write) -> list[Grid]:  # digits that a timing has
+        columns = ["scores", "threads", "read, GB/s", "counted, GB/s", "ratio", "scores/s"]
+        return [Grid(columns, [cells(rate) for rate in found.rates])]
+
+    records = [record(rate) for rate in found.rates]
+    facts = {"truerank": __version__, "numpy": np.__version__, "system": platform.system()}
+    facts |= {"machine": platform.machine()}
+    content = {**facts, **found._asdict(), "rates": records}
+    return Sheet(lines, grids, list(records[0]), [list(r.values()) for r in records], content)
+
+
+def cells(rate: Rate) -> list[str]:
+    """A line of the table."""
+    return [
+        rate.scores,
+        str(rate.threads),
+        f"{rate.read / 1e9:.2f}",
+        f"{rate.counted / 1e9:.2f}",
+        f"{rate.ratio:.2f}",
+        f"{rate.scores_per_second:.3g}",
+    ]
+
+
+def record(rate: Rate) -> dict[str, Any]:
+    """The same with all digits, in bytes per second."""
+    return {**rate._asdict(), "ratio": rate.ratio, "scores_per_second": rate.scores_per_second}

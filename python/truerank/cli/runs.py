@@ -1,0 +1,161 @@
+"""Runs of `truerank evaluate`: scores are counted, or ranks that were saved opened again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+import numpy as np
+
+from .. import Ranks, Report, load, rank, report
+from ..grouping import NAMED
+from .files import (
+    COUNTED,
+    LABELS,
+    READERS,
+    STORED,
+    is_file,
+    open_store,
+    read_facts,
+    read_targets,
+    tasks_of,
+)
+from .frame import reading_data
+from .progress import Bar, Follower
+from .sheets import in_options
+
+if TYPE_CHECKING:
+    from ..stores import Store
+
+PARTIAL = ".partial"  # what the name of a checkpoint ends in
+
+
+class Wanted(NamedTuple):
+    """What is to be measured of ranks."""
+
+    keys: list[str]
+    seed: int
+    by: Any
+    weights: Any
+
+    def of(self, ranks: Ranks) -> Report:
+        """The report; a key that it does not know is a wrong command line."""
+        with reading_data():
+            measured = report(ranks, seed=self.seed, by=self.by, weights=self.weights)
+        try:
+            measured.to_dict(self.keys)
+        except KeyError as error:
+            told = in_options(str(error.args[0]))
+            raise click.BadParameter(told, param_hint="'--metrics'") from error
+        return measured
+
+    def labels(self) -> set[str]:
+        """The labels of tasks that it goes by."""
+        named = {name for name in (self.by, self.weights) if isinstance(name, str)}
+        return {NAMED[name] for name in named}
+
+
+def followed(store: Store, targets: Any, **keywords: Any) -> Ranks:
+    """Count, and draw how far it is."""
+    with Bar() as bar:
+        return rank(store, targets, progress=Follower(bar), **keywords)
+
+
+class Kept(NamedTuple):
+    """Where ranks are kept, and beside it what is done of them while they are counted."""
+
+    path: Path
+    resume: bool
+
+    @property
+    def partial(self) -> Path:
+        """The checkpoint."""
+        return Path(f"{self.path}{PARTIAL}")
+
+    def check(self, files: Sequence[str | Path]) -> None:
+        """Refuse a name that cannot be written, and to write over or into what is read."""
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(f"--save: no folder {self.path.parent}")
+        if self.path.exists() and not self.path.is_file():
+            raise ValueError(f"--save: expected the name of a file, got {self.path}")
+        for file in map(Path, files):
+            for path in (self.path, self.partial):
+                same = path.exists() and path.samefile(file)
+                if same or (file.is_dir() and path.resolve().is_relative_to(file.resolve())):
+                    raise ValueError(f"--save: {path} is one of the files to be read")
+
+    def ranked(self, store: Store, targets: Any, **keywords: Any) -> Ranks:
+        """Count beside a checkpoint: an old one goes unless it is wanted, a new one is told of."""
+        if not self.resume:
+            self.partial.unlink(missing_ok=True)
+        ours = not self.partial.exists()
+        try:
+            return followed(store, targets, checkpoint=self.partial, **keywords)
+        except (TypeError, ValueError):  # the same would come again
+            if ours:
+                self.partial.unlink(missing_ok=True)
+            raise
+        except KeyboardInterrupt:
+            if sys.stderr is not None:
+                found = self.partial.exists()
+                told = f"; --resume goes on from {self.partial}" if found else " before the count"
+                sys.stderr.write(f"Stopped{told}\n")
+            raise click.Abort from None
+
+    def keep(self, ranks: Ranks) -> None:
+        """Save the ranks; the checkpoint has done its work."""
+        ranks.save(self.path)
+        self.partial.unlink(missing_ok=True)
+
+
+def count(
+    scores: Path, targets: str, options: dict[str, Any], kept: Kept | None, wanted: Wanted
+) -> Ranks:
+    """Count the ranks of scores in files, once everything else is known to fit them."""
+    with reading_data():
+        store = open_store(scores, options)
+    with store:
+        files = [*store.files, *([] if targets.isdecimal() else [targets])]
+        files += [str(options[name]) for name in READERS if name in options]
+        files += [str(options[name]) for name in LABELS if is_file(options.get(name))]
+        with reading_data():
+            if kept is not None:
+                kept.check(files)
+            truth = read_targets("TARGETS", targets)
+            counted = {name: options[name] for name in COUNTED if name in options}
+            for name, reader in READERS.items():
+                if name in options:
+                    counted[name] = reader(f"--{name}", options[name])
+            facts, n = read_facts(options), tasks_of(store, truth, counted.get("rows"))
+            if "targets" in wanted.labels() and n is not None:
+                facts.labels["targets"] = truth if np.ndim(truth) else np.full(n, truth)
+            if n is not None:  # a count may take long: what cannot fit it is refused before
+                bare = Ranks(np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64), 2)
+                filtered = {"filter": ("unnamed",)} if "filter" in counted else {}
+                stand_in = facts.told_of(bare.with_protocol(**filtered))
+        if n is not None:
+            wanted.of(stand_in)
+        counting = followed if kept is None else kept.ranked
+        with reading_data():
+            ranks = counting(store, truth, **counted)
+            ranks = facts.told_of(ranks).with_protocol(files=files)
+            if kept is not None:  # before anything else can fail
+                kept.keep(ranks)
+    return ranks
+
+
+def reopen(scores: Path, targets: str | None, options: dict[str, Any]) -> Ranks:
+    """Ranks that an earlier run saved: there is nothing left to count."""
+    given = ["TARGETS"] * (targets is not None)
+    names = dict.fromkeys((*COUNTED, *STORED, "resume"))
+    given += [f"--{name}" for name in names if name in options and name != "audit"]
+    if given:
+        raise click.UsageError(
+            f"{scores} is an archive of ranks that were counted before: "
+            f"{', '.join(given)} cannot apply to them"
+        )
+    with reading_data():
+        return read_facts(options).told_of(load(scores))

@@ -1,0 +1,573 @@
+"""RankCounter: ranks from scores that come in blocks of candidates, in any order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from . import _core
+from .columns import Columns, columns_of, stretch
+from .counting import NAN_RULES, ORDERS, Job, check_range, choice, thread_count
+from .protocol import Protocol
+from .ranks import Ranks
+from .scores import Scores, as_scores
+from .selection import as_integers, as_selection, first_outside
+from .tallies import Rules, Tallies, Truths
+
+if TYPE_CHECKING:
+    import os
+
+    import numpy.typing as npt
+
+    from .arrays import IntArray
+    from .selection import Selection
+
+NOWHERE = -1  # the target's column, where the candidates have no columns
+
+
+class RankCounter:
+    """Count ranks from blocks of candidates as a model makes them, in any order, on any machine.
+
+    The true scores are known before. Each block is compared with them and can be forgotten; when
+    all have been counted, `ranks` gives what `rank` gives for the whole matrix, bit for bit.
+    Several threads may call `update` at once. Counters of disjoint parts, from other processes or
+    machines, merge.
+
+    Parameters
+    ----------
+    true_scores : array_like, shape (tasks,)
+        The score of each task's true candidate, of the dtype of the blocks, whatever they say.
+    targets : array_like of int, shape (tasks,), or int, optional
+        The column of each task's true candidate. It is counted once, with its true score, whatever
+        its block says. Without targets blocks hold only other candidates, which have no columns:
+        sampled negatives.
+    candidates : int, optional
+        The number of columns in all; required with targets.
+    filter : selection, optional
+        Columns to leave out, as in `rank`; only with targets.
+    rows : array_like of int, shape (tasks,), optional
+        The row of every block that each task reads. Default: task i reads row i.
+    order, nan, dtype, threads, audit
+        As in `rank`.
+
+    Attributes
+    ----------
+    differing : ndarray of int64, shape (tasks,)
+        1 where the block that had the target's column gave it another score than `true_scores`
+        (NaN equals NaN): a model that scores the same pair differently in two batches. `ranks`
+        warns of it, and `Report.audit` tells it, where `audit` is true.
+
+    Raises
+    ------
+    TypeError
+        For scores of unlike dtypes (both are named), and indices that are no integers.
+    ValueError
+        For shapes that do not fit, targets out of range, and a NaN that the rule forbids.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import truerank as tr
+    >>> scores = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
+    >>> targets = np.array([2, 1])
+    >>> counter = tr.RankCounter(scores[[0, 1], targets], targets, candidates=4)
+    >>> counter.update(scores[:, 2:], start=2)
+    >>> counter.update(scores[:, [1, 0]], columns=[1, 0])
+    >>> counter.ranks().optimistic, counter.ranks().pessimistic
+    (array([2, 3]), array([3, 4]))
+
+    Sampled negatives:
+
+    >>> counter = tr.RankCounter([0.5, 0.2])
+    >>> counter.update([[0.1, 0.9], [0.7, 0.3]])
+    >>> counter.ranks().optimistic
+    array([2, 3])
+    """
+
+    def __init__(
+        self,
+        true_scores: Any,
+        targets: Any = None,
+        *,
+        candidates: int | None = None,
+        filter: Any = None,
+        rows: Any = None,
+        order: str = "descending",
+        nan: str = "raise",
+        dtype: Any = None,
+        threads: int | None = None,
+        audit: bool = False,
+    ) -> None:
+        scores = true_values(true_scores, dtype)
+        rules = Rules(choice("order", order, ORDERS) == "ascending", nan, bool(audit))
+        choice("nan", nan, NAN_RULES)
+        team = thread_count(threads)
+        tasks = len(scores.array)
+        columns = _columns(targets, candidates)
+        job = Job(
+            _rows(rows, tasks),
+            _targets(targets, tasks, columns),
+            None if columns is None else as_selection("filter", filter, tasks, columns, team),
+            None,
+            rules,
+            team,
+        )
+        if columns is None and filter is not None:
+            raise ValueError(
+                "filter: expected none without targets, for candidates have no columns"
+            )
+        self._start(scores, job, columns, dtype is not None)
+
+    def _start(self, scores: Scores, job: Job, columns: int | None, raw: bool) -> None:
+        self._dtype = scores.dtype
+        self._raw = raw  # the caller said what the bytes are, of blocks too
+        self._truths = Truths(scores.array, scores.dtype)
+        self._job = job
+        self._columns = columns
+        refuse_nan_truth(self._truths, job.rules.nan)
+        self._tallies = Tallies(len(job.targets), job.rules)
+        self._seen = stretch(0, 0)
+        self._updates = 0  # under way
+        self._changed = threading.Condition()
+
+    # -- counting --------------------------------------------------------------------------------
+
+    def update(self, block: Any, *, start: int | None = None, columns: Any = None) -> None:
+        """Count a block of candidates.
+
+        Parameters
+        ----------
+        block : array_like, shape (rows, width), or (width,) for a single row that all tasks read
+            The scores, of the dtype of `true_scores`, in any layout that `rank` takes.
+        start : int, optional
+            The column of the block's first one; the others follow it.
+        columns : array_like of int, shape (width,), optional
+            The columns of the block, in any order. With targets, `start` or `columns` is required,
+            unless the block has all columns.
+
+        Raises
+        ------
+        TypeError
+            For a block of another dtype than the true scores; both are named.
+        ValueError
+            For a block of another shape, a column out of range or given twice (before, or in this
+            block), and a NaN that the rule forbids. The counter is then as it was before.
+        """
+        self._add(
+            as_scores(block, self._dtype if self._raw else None, "block"), "block", start, columns
+        )
+
+    def _add(
+        self, scores: Scores, name: str, start: int | None = None, columns: Any = None
+    ) -> None:
+        """Count a block, which errors call by the name of the argument that it was."""
+        if scores.dtype != self._dtype:
+            raise TypeError(
+                f"{name}: expected {self._dtype}, as true_scores are, got {scores.dtype}"
+            )
+        matrix = scores.array
+        rows = self._job.rows
+        if matrix.ndim == 1:
+            matrix = matrix[None, :]
+            rows = np.zeros(len(self._job.targets), np.int64)
+        self._check_height(name, matrix, rows)
+        placed = self._place(matrix.shape[1], start, columns)
+        with self._updating(placed.columns):
+            *found, fault = _core.count_part(
+                matrix,
+                scores.dtype,
+                scores.swapped,
+                rows,
+                placed.targets,
+                self._truths.scores,
+                placed.first,
+                placed.filter,
+                None,
+                self._job.rules.ascending,
+                self._job.rules.nan,
+                self._job.rules.audit,
+                self._job.threads,
+            )
+            if fault is not None:
+                _, _, row, column = fault
+                whole = placed.column(column)
+                of_all = "" if self._columns is None or whole == column else f" (column {whole})"
+                raise ValueError(
+                    f"{name}: the score at row {row}, column {column}{of_all} is NaN, "
+                    f'which nan="{self._job.rules.nan}" does not allow'
+                )
+            with self._changed:
+                self._tallies.add(found)
+
+    def _check_height(self, name: str, matrix: npt.NDArray[Any], rows: IntArray | None) -> None:
+        tasks, height = len(self._job.targets), len(matrix)
+        if rows is not None:
+            wrong = first_outside(rows, height)
+            if wrong >= 0:
+                raise ValueError(
+                    f"{name}: expected more than {rows[wrong]} rows, for task {wrong} reads that "
+                    f"row, got shape {matrix.shape}"
+                )
+        elif height != tasks:
+            raise ValueError(
+                f"{name}: expected {tasks} rows, one for each task, got shape {matrix.shape}"
+            )
+
+    def _place(self, width: int, start: int | None, columns: Any) -> _Placed:
+        """Find out which columns a block of some width has."""
+        job = self._job
+        if self._columns is None:
+            if start is not None or columns is not None:
+                name = "columns" if start is None else "start"
+                raise ValueError(f"{name}: expected none without targets")
+            return _Placed(stretch(0, 0), 0, job.targets, None, None)
+        if start is not None and columns is not None:
+            raise ValueError("columns: expected none beside start")
+        if columns is not None:
+            ids = as_integers("columns", columns)
+            if ids.shape != (width,):
+                raise ValueError(
+                    f"columns: expected {width}, one for each column of the block, "
+                    f"got shape {ids.shape}"
+                )
+            if width == 0 or (np.diff(ids) != 1).any():
+                return self._scattered(ids)
+            start = int(ids[0])
+        elif start is None:
+            if width != self._columns:
+                raise ValueError(
+                    f"start: expected a column, or columns, for a block of {width} of "
+                    f"{self._columns} columns"
+                )
+            start = 0
+        if isinstance(start, bool) or not isinstance(start, (int, np.integer)):
+            raise TypeError(f"start: expected an integer, got {type(start).__name__}")
+        if start < 0 or start + width > self._columns:
+            name = "columns" if columns is not None else "start"
+            raise ValueError(
+                f"{name}: expected columns from 0 to {self._columns - 1}, "
+                f"got {start} to {start + width - 1}"
+            )
+        return _Placed(stretch(start, start + width), int(start), job.targets, job.filter, None)
+
+    def _scattered(self, ids: IntArray) -> _Placed:
+        """Number the columns of a block by their place in it, and what is asked of them too."""
+        columns, job = self._columns or 0, self._job
+        wrong = first_outside(ids, columns)
+        if wrong >= 0:
+            raise ValueError(
+                f"columns: expected columns from 0 to {columns - 1}, got {ids[wrong]} at "
+                f"position {wrong}"
+            )
+        order = np.argsort(ids, kind="stable")
+        ordered = ids[order]
+        twice = np.flatnonzero(ordered[1:] == ordered[:-1])
+        if twice.size:
+            raise ValueError(f"columns: column {ordered[twice[0]]} is given twice")
+        targets = np.full(len(job.targets), NOWHERE, np.int64)
+        if ordered.size:
+            place = np.minimum(np.searchsorted(ordered, job.targets), len(ordered) - 1)
+            here = ordered[place] == job.targets
+            targets[here] = order[place[here]]
+        without = None if job.filter is None else job.filter.at(ordered, order, job.threads)
+        return _Placed(columns_of(ordered), 0, targets, without, ids)
+
+    @contextmanager
+    def _updating(self, columns: Columns) -> Iterator[None]:
+        """Hold the columns of a block while it is counted; give them back if that fails."""
+        with self._changed:
+            again = self._seen.first_common(columns)
+            if again >= 0:
+                raise ValueError(f"block: column {again} has been counted before")
+            self._seen |= columns
+            self._updates += 1
+        try:
+            yield
+        except BaseException:
+            with self._changed:
+                self._seen -= columns
+            raise
+        finally:
+            with self._changed:
+                self._updates -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def _at_rest(self) -> Iterator[None]:
+        """Wait until no update is under way, and keep new ones out."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._updates == 0)
+            yield
+
+    # -- results ---------------------------------------------------------------------------------
+
+    @property
+    def differing(self) -> IntArray:
+        with self._changed:
+            return self._tallies.arrays["differing"].copy()
+
+    def ranks(self) -> Ranks:
+        """Give the ranks of all tasks, once all columns have been counted.
+
+        Returns
+        -------
+        Ranks
+            As `rank` gives them. Without targets their protocol says "sampled". The counter stays
+            as it is.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing; the first is named.
+
+        Warns
+        -----
+        UserWarning
+            If a block's score of a true candidate differs from `true_scores`.
+        """
+        with self._at_rest():
+            missing = self._seen.missing(self._columns or 0)
+            if missing.size:
+                raise ValueError(
+                    f"update: column {missing.starts[0]} has not been counted "
+                    f"({missing.size} of {self._columns} columns are missing)"
+                )
+            settled = self._tallies.settled(self._truths)
+            differing = self._tallies.arrays["differing"]
+            tasks = int(np.count_nonzero(differing))
+        if tasks:
+            import warnings
+
+            first = int(differing.argmax())
+
+            warnings.warn(
+                f"true_scores: {tasks} of {len(differing)} true candidates have another score in "
+                f"their block, first that of task {first}: the model scores a pair differently in "
+                "two batches",
+                stacklevel=2,
+            )
+        return sampled_or_full(self._job, settled, self._dtype, sampled=self._columns is None)
+
+    def __repr__(self) -> str:
+        what = f"{len(self._job.targets)} tasks, {self._dtype}"
+        if self._columns is None:
+            return f"RankCounter({what}, sampled)"
+        return f"RankCounter({what}, {self._seen.size} of {self._columns} columns)"
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    def merge(self, other: RankCounter) -> RankCounter:
+        """Add what another counter of the same tasks has counted; associative and commutative.
+
+        Parameters
+        ----------
+        other : RankCounter
+            Of the same true scores, targets, filter and rules, and of other columns. It stays as
+            it is. `rows` and `threads` may differ.
+
+        Returns
+        -------
+        RankCounter
+            This counter, so that `functools.reduce` can merge many.
+
+        Raises
+        ------
+        TypeError
+            If `other` is no RankCounter.
+        ValueError
+            If the counters are not of the same tasks and rules, or both have a column.
+        """
+        if not isinstance(other, RankCounter):
+            raise TypeError(f"other: expected a RankCounter, got {type(other).__name__}")
+        if other is self and self._columns is not None and self._seen.size:
+            raise ValueError("other: expected another counter, got this one")
+        with ExitStack() as stack:
+            for counter in sorted({self, other}, key=id):  # always in one order: no deadlock
+                stack.enter_context(counter._at_rest())
+            unlike = self._unlike(other)
+            if unlike:
+                raise ValueError(f"other: expected a counter of the same {unlike[0]}, got another")
+            again = self._seen.first_common(other._seen)
+            if again >= 0:
+                raise ValueError(f"other: both counters have counted column {again}")
+            self._tallies.add([array.copy() for array in other._tallies.arrays.values()])
+            self._seen |= other._seen
+        return self
+
+    def _unlike(self, other: RankCounter) -> list[str]:
+        mine, theirs = self._identity(), other._identity()
+        return [name for name in mine if not _same(mine[name], theirs[name])]
+
+    def _identity(self) -> dict[str, Any]:
+        job = self._job
+        return {
+            "dtype": self._dtype,
+            "candidates": self._columns,
+            "true_scores": self._truths.scores.view(np.uint8),
+            "targets": job.targets,
+            "filter": job.filter,
+            "order, nan and audit": tuple(job.rules),
+        }
+
+    # -- keeping ---------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the counter to a file, exactly at `path`, whole or not at all; see `load`.
+
+        Raises
+        ------
+        OSError
+            If the folder is absent or cannot be written, or the disk is full.
+        ValueError
+            If `path` is there and is no regular file.
+        """
+        from .counter_files import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> RankCounter:
+        """Read a counter that `save` wrote: it can be updated, merged and asked for ranks.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If the file is truncated, damaged, something else, or of a newer format; it names the
+            file.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import truerank as tr
+        >>> counter = tr.RankCounter([0.5], [1], candidates=3)
+        >>> counter.update([[0.2, 0.5]], start=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     counter.save(f"{folder}/part.npz")
+        ...     tr.RankCounter.load(f"{folder}/part.npz")
+        RankCounter(1 tasks, float64, 2 of 3 columns)
+        """
+        from .counter_files import load
+
+        return load(path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._at_rest():
+            return {
+                "scores": Scores(self._truths.scores, self._dtype, False),
+                "job": self._job,
+                "columns": self._columns,
+                "raw": self._raw,
+                "seen": self._seen,
+                "tallies": {name: array.copy() for name, array in self._tallies.arrays.items()},
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._start(state["scores"], state["job"], state["columns"], state["raw"])
+        self._seen = state["seen"]
+        self._tallies.arrays = state["tallies"]
+
+
+class _Placed(NamedTuple):
+    """Where a block of candidates stands: its columns, and tasks as the core is to see them."""
+
+    columns: Columns
+    first: int
+    targets: IntArray
+    filter: Selection | None
+    ids: IntArray | None
+
+    def column(self, of_block: int) -> int:
+        """The column that a column of the block is."""
+        return self.first + of_block if self.ids is None else int(self.ids[of_block])
+
+
+def true_values(true_scores: Any, dtype: Any) -> Scores:
+    """Check true scores: one for each task, copied, contiguous, in native byte order."""
+    scores = as_scores(true_scores, dtype, "true_scores")
+    if scores.array.ndim != 1:
+        raise ValueError(
+            f"true_scores: expected one score for each task, got shape {scores.array.shape}"
+        )
+    array = scores.array
+    if scores.swapped:
+        array = array.byteswap().view(array.dtype.newbyteorder())
+    return Scores(np.array(array, order="C"), scores.dtype, False)
+
+
+def refuse_nan_truth(truths: Truths, rule: str) -> None:
+    """Raise for a true score that is NaN, unless the rule allows it."""
+    wrong = truths.first_nan(rule)
+    if wrong >= 0:
+        raise ValueError(
+            f'true_scores: the true score of task {wrong} is NaN, which nan="{rule}" does not allow'
+        )
+
+
+def sampled_or_full(job: Job, settled: Any, dtype: str, *, sampled: bool) -> Ranks:
+    """Make Ranks of settled tallies."""
+    *counts, audit = settled
+    ranks = job.ranks([*counts, *(audit or ())], dtype)
+    if not sampled:
+        return ranks
+    protocol = Protocol(
+        sampled=True,
+        nan=job.rules.nan,
+        order=ranks.protocol.order,
+        dtype=dtype,
+        version=ranks.protocol.version,
+    )
+    return Ranks._trusted(*counts, audit=audit, protocol=protocol)
+
+
+def _columns(targets: Any, candidates: Any) -> int | None:
+    if targets is None:
+        if candidates is not None:
+            raise ValueError("candidates: expected none without targets")
+        return None
+    if candidates is None:
+        raise ValueError("candidates: expected the number of columns in all, beside targets")
+    if isinstance(candidates, bool) or not isinstance(candidates, (int, np.integer)):
+        raise TypeError(
+            f"candidates: expected the number of columns in all, got {type(candidates).__name__}"
+        )
+    if not 0 <= candidates <= np.iinfo(np.int64).max:
+        raise ValueError(f"candidates: expected the number of columns in all, got {candidates}")
+    return int(candidates)
+
+
+def _targets(targets: Any, tasks: int, columns: int | None) -> IntArray:
+    if columns is None:
+        return np.full(tasks, NOWHERE, np.int64)
+    array = as_integers("targets", targets)
+    if array.ndim == 0:
+        array = np.full(tasks, array, np.int64)
+    if array.shape != (tasks,):
+        raise ValueError(
+            f"targets: expected {tasks} integers, one for each true score, got shape {array.shape}"
+        )
+    check_range("targets", array, columns, "columns in all")
+    return array
+
+
+def _rows(rows: Any, tasks: int) -> IntArray | None:
+    if rows is None:
+        return None
+    array = as_integers("rows", rows)
+    if array.shape != (tasks,):
+        raise ValueError(
+            f"rows: expected {tasks} rows, one for each true score, got shape {array.shape}"
+        )
+    check_range("rows", array, np.iinfo(np.int64).max, "rows")
+    return array
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else bool(a == b)

@@ -1,0 +1,141 @@
+"""Sampled negatives: ranks of true scores among other scores that are simply given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _core
+from .counters import NOWHERE, RankCounter, refuse_nan_truth, sampled_or_full, true_values
+from .counting import NAN_RULES, ORDERS, Job, choice, thread_count
+from .scores import Scores, as_scores
+from .selection import as_integers
+from .tallies import Rules, Tallies, Truths
+
+if TYPE_CHECKING:
+    from .arrays import IntArray
+    from .ranks import Ranks
+
+
+def rank_against(
+    true_scores: Any,
+    others: Any,
+    *,
+    order: str = "descending",
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+    audit: bool = False,
+) -> Ranks:
+    """Count, for every task, the other scores above its true one, and those equal to it.
+
+    The form of sampled negatives, as OGB's evaluators take them (`y_pred_pos`, `y_pred_neg`). The
+    scores are counted as they are given: repeats stay, and the truth counts once, beside them.
+
+    Parameters
+    ----------
+    true_scores : array_like, shape (tasks,)
+        The score of each task's true candidate.
+    others : array_like, shape (tasks, k), or (values, indptr)
+        The scores of each task's other candidates, of the same dtype. Where tasks have unlike
+        numbers of them: ``values`` of shape (entries,), of which task i has
+        ``values[indptr[i]:indptr[i + 1]]``.
+    order, nan, dtype, threads, audit
+        As in `rank`.
+
+    Returns
+    -------
+    Ranks
+        With a protocol that says "sampled".
+
+    Raises
+    ------
+    TypeError
+        For scores of unlike dtypes (both are named), or of one that `rank` does not take.
+    ValueError
+        For shapes that do not fit, and a NaN that the rule forbids.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import truerank as tr
+    >>> tr.rank_against([0.5, 0.2], [[0.1, 0.9], [0.2, 0.3]]).pessimistic
+    array([2, 3])
+    >>> tr.rank_against([0.5, 0.2], (np.array([0.1, 0.9, 0.3]), [0, 2, 3])).candidates
+    array([3, 2])
+    """
+    if not isinstance(others, tuple):
+        counter = RankCounter(
+            true_scores, order=order, nan=nan, dtype=dtype, threads=threads, audit=audit
+        )
+        scores = as_scores(others, dtype, "others")
+        if scores.array.ndim != 2:
+            raise ValueError(
+                "others: expected a matrix (tasks, k), or (values, indptr), "
+                f"got shape {scores.array.shape}"
+            )
+        counter._add(scores, "others")
+        return counter.ranks()
+    if len(others) != 2:
+        raise ValueError(f"others: expected (values, indptr), got {len(others)} members")
+    truth = true_values(true_scores, dtype)
+    rules = Rules(choice("order", order, ORDERS) == "ascending", nan, bool(audit))
+    choice("nan", nan, NAN_RULES)
+    team = thread_count(threads)
+    values, indptr = as_scores(others[0], dtype, "others"), as_integers("others: indptr", others[1])
+    _check_ragged(truth, values, indptr)
+    tasks = len(truth.array)
+    truths = Truths(truth.array, truth.dtype)
+    refuse_nan_truth(truths, nan)
+    nowhere = np.full(tasks, NOWHERE, np.int64)
+    *found, fault = _core.count_part(
+        values.array[None, :],
+        values.dtype,
+        values.swapped,
+        np.zeros(tasks, np.int64),
+        nowhere,
+        truth.array,
+        0,
+        None,
+        (indptr, None, None, False),
+        rules.ascending,
+        nan,
+        rules.audit,
+        team,
+    )
+    if fault is not None:
+        position = int(fault[3])
+        task = int(np.searchsorted(indptr, position, side="right")) - 1
+        raise ValueError(
+            f"others: the score at position {position}, of task {task}, is NaN, "
+            f'which nan="{nan}" does not allow'
+        )
+    tallies = Tallies(tasks, rules)
+    tallies.add(found)
+    job = Job(None, nowhere, None, None, rules, team)
+    return sampled_or_full(job, tallies.settled(truths), truth.dtype, sampled=True)
+
+
+def _check_ragged(truth: Scores, values: Scores, indptr: IntArray) -> None:
+    if values.dtype != truth.dtype:
+        raise TypeError(f"others: expected {truth.dtype}, as true_scores are, got {values.dtype}")
+    if values.array.ndim != 1:
+        raise ValueError(f"others: expected 1-D values, got shape {values.array.shape}")
+    tasks, entries = len(truth.array), len(values.array)
+    if indptr.shape != (tasks + 1,):
+        raise ValueError(
+            f"others: expected an indptr of length {tasks + 1} (tasks + 1), "
+            f"got shape {indptr.shape}"
+        )
+    if indptr[0] != 0 or indptr[-1] != entries:
+        raise ValueError(
+            f"others: expected an indptr from 0 to {entries}, the number of values, "
+            f"got {indptr[0]} to {indptr[-1]}"
+        )
+    falls = np.flatnonzero(np.diff(indptr) < 0)
+    if falls.size:
+        raise ValueError(
+            f"others: expected an indptr that never falls, got one that falls after position "
+            f"{falls[0]}"
+        )

@@ -1,0 +1,134 @@
+"""Open files: few at a time, however many shards there are, and checked to be still the same."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+# Far below the usual limit of 1024 open files.
+_KEPT = 64
+
+
+class Descriptors:
+    """Descriptors of files opened for reading, of which the least recently used are closed.
+
+    Parameters
+    ----------
+    most : int
+        How many stay open while nobody uses them.
+    """
+
+    def __init__(self, most: int = _KEPT) -> None:
+        self._most = most
+        self._open: dict[str, list[int]] = {}  # descriptor and users; the last used comes last
+        self._identities: dict[str, tuple[int, int]] = {}
+        self._lock = threading.Lock()
+        self._folder = os.getcwd()  # relative names stay good after a chdir
+        self._closed = False
+
+    @contextmanager
+    def lease(self, name: str) -> Iterator[int]:
+        """Give the descriptor of a file, which stays open until the block ends.
+
+        Raises
+        ------
+        OSError
+            As the system gives it, by the name that was given.
+        ValueError
+            If it is no regular file, is another one than before, or all have been closed.
+        """
+        with self._lock:
+            if self._closed:
+                raise ValueError(f"scores: {name}: the store is closed")
+            entry = self._open.pop(name, None) or [self._opened(name), 0]
+            self._open[name] = entry
+            entry[1] += 1
+        try:
+            yield entry[0]
+        finally:
+            with self._lock:
+                entry[1] -= 1
+                self._trim()
+
+    def close(self) -> None:
+        """Close all that nobody uses, and the others as soon as nobody does."""
+        with self._lock:
+            self._closed, self._most = True, 0
+            self._trim()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_closed"):
+            self.close()
+
+    def _trim(self) -> None:
+        idle = [name for name, (_, users) in self._open.items() if not users]
+        for name in idle[: max(0, len(self._open) - self._most)]:
+            os.close(self._open.pop(name)[0])
+
+    def _opened(self, name: str) -> int:
+        descriptor = open_regular(name, self._folder)
+        found = os.fstat(descriptor)
+        identity = (found.st_dev, found.st_ino)
+        if self._identities.setdefault(name, identity) != identity:
+            os.close(descriptor)
+            raise ValueError(f"scores: {name}: another file has taken its place")
+        return descriptor
+
+
+def open_regular(name: str, folder: str) -> int:
+    """Open a regular file for reading; a pipe would block, and a folder has no scores."""
+    path = os.path.join(folder, name)
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        if not stat.S_ISREG(mode):
+            raise ValueError(f"scores: {name}: expected a regular file")
+        return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, name) from None
+
+
+_seeking = threading.Lock()
+
+
+def read_at(descriptor: int, size: int, offset: int, name: str) -> bytes:
+    """Read bytes at an offset, without moving the position where the system can.
+
+    Raises
+    ------
+    ValueError
+        If the file ends before them; it names the file.
+    """
+    parts = []
+    while size:
+        part = _pread(descriptor, size, offset)
+        if not part:
+            raise ValueError(
+                f"scores: {name}: expected {size:,} more bytes at {offset:,}, the file ends"
+            )
+        parts.append(part)
+        size -= len(part)
+        offset += len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _seek_and_read(descriptor: int, size: int, offset: int) -> bytes:
+    with _seeking:
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return os.read(descriptor, size)
+
+
+_pread = getattr(os, "pread", _seek_and_read)  # Windows has none
+
+
+def will_need(descriptor: int, ranges: list[tuple[int, int]]) -> None:
+    """Hint that ranges (offset, size) come next, so that a cold disk fetches them side by side."""
+    if hasattr(os, "posix_fadvise"):
+        with suppress(OSError):  # not every file system takes hints
+            for offset, size in ranges:
+                os.posix_fadvise(descriptor, offset, size, os.POSIX_FADV_WILLNEED)

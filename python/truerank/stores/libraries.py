@@ -1,0 +1,144 @@
+"""Paths that zarr and h5py open: both are extras, imported where a path asks for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .chunked import ChunkStore
+from .descriptors import Descriptors
+from .headers import Place, of_array
+from .mapped import FileStore
+from .members import pick
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from .base import Store
+
+HDF5 = b"\x89HDF\r\n\x1a\n"
+_ZARR = ("zarr.json", ".zarray", ".zgroup")
+
+
+def is_zarr(path: str) -> bool:
+    """Whether a folder is an array or a group of zarr, of either format."""
+    return any(os.path.isfile(os.path.join(path, name)) for name in _ZARR)
+
+
+def open_zarr(name: str, member: str | None, dtype: object) -> Store:
+    """Open a folder of zarr.
+
+    Raises
+    ------
+    ImportError
+        If zarr is not installed.
+    TypeError
+        For a dtype that scores cannot have.
+    ValueError
+        For a damaged store, and a member that is not there.
+    """
+    zarr = _library("zarr", name)
+    try:
+        found = zarr.open(name, mode="r")
+    except Exception as error:  # whatever its parsers meet
+        raise ValueError(f"scores: {name}: zarr cannot open it: {error}") from error
+    return of_group(found, member, dtype, name)
+
+
+def open_hdf5(
+    name: str, member: str | None, dtype: object, descriptors: Descriptors | None = None
+) -> Store:
+    """Open a file of HDF5; a dataset that lies in it as a whole is read as a raw file is.
+
+    Raises
+    ------
+    ImportError
+        If h5py is not installed.
+    TypeError
+        For a dtype that scores cannot have.
+    ValueError
+        For a damaged file, and a member that is not there.
+    """
+    h5py = _library("h5py", name)
+    try:
+        file = h5py.File(name, "r")
+    except OSError as error:
+        raise ValueError(f"scores: {name}: h5py cannot open it: {error}") from error
+    try:
+        store = of_group(file, member, dtype, name, file.close, descriptors)
+    except BaseException:
+        file.close()
+        raise
+    if isinstance(store, FileStore):
+        file.close()
+    return store
+
+
+def of_group(
+    group: Any,
+    member: str | None,
+    dtype: object,
+    name: str = "",
+    closing: Callable[[], object] | None = None,
+    descriptors: Descriptors | None = None,
+) -> Store:
+    """Make a store of an array, or of one in a group of arrays."""
+    array, inside = group, name
+    if not hasattr(group, "shape"):
+        names = sorted(str(key) for key in group if hasattr(group[key], "shape"))
+        if member is None or member not in group:
+            member = names[pick(name, names, member)]
+        array, inside = group[member], f"{name}: {member}" if name else member
+        if not hasattr(array, "shape"):
+            raise ValueError(f"member: {name}: expected an array, {member!r} is a group")
+    elif member is not None:
+        raise ValueError(f"member: {name}: there are none, it is one array")
+    place = _place(array, dtype, inside or name)
+    if place is None:
+        return ChunkStore(array, dtype, name or file_of(array), closing)
+    path = os.fsdecode(array.file.filename)
+    store = FileStore(path, place, descriptors or Descriptors())
+    try:
+        store.check()
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def file_of(array: Any) -> str:
+    """The file or folder that an array of zarr or h5py is in, if it is known and there."""
+    if hasattr(array, "file"):
+        path = os.fsdecode(array.file.filename)
+    else:
+        store = getattr(array, "store", None)
+        root = getattr(store, "root", None) or getattr(store, "path", None)
+        path = os.path.join(str(root or ""), str(getattr(array, "path", ""))).rstrip("/")
+    return path if os.path.exists(path) else ""
+
+
+def _place(array: Any, dtype: object, name: str) -> Place | None:
+    """Where a dataset of HDF5 lies, if it is in one piece, as it is, and nobody writes to it."""
+    if type(array).__module__.partition(".")[0] != "h5py" or array.chunks is not None:
+        return None
+    in_file = array.file.mode == "r" and array.file.driver in ("sec2", "stdio")
+    if not in_file or array.external is not None or array.is_virtual:
+        return None
+    offset = array.id.get_offset()
+    if offset is None:
+        return None
+    carrier, dtype_name, shape = of_array(name, array, dtype)
+    single = len(array.shape) == 1
+    return Place(name, "the dataset is of", offset, shape, dtype_name, carrier, single_row=single)
+
+
+def _library(package: str, name: str) -> ModuleType:
+    from importlib import import_module
+
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"scores: {name}: {package} is needed to read it: pip install 'truerank[{package}]'"
+        ) from error

@@ -1,0 +1,149 @@
+"""A matrix that lies in one file as it would in memory: mapped, or read by the core itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .base import FileBlock, Store, Tile, cut
+from .descriptors import Descriptors, read_at, will_need
+
+if TYPE_CHECKING:
+    import mmap
+
+    import numpy.typing as npt
+
+    from ..arrays import IntArray
+    from .headers import Place
+
+# Scores that lie closer are read together, up to a window: a page is fetched whole anyway.
+_NEAR = 4096
+_WINDOW = 1 << 20
+# Reads that a cold disk is told of at a time.
+_AHEAD = 64
+
+
+class FileStore(Store):
+    """A matrix in a file.
+
+    A block is a map of its own bytes alone, so that page tables stay small however large the
+    file is. Single scores are read, never mapped: a random fault reads megabytes ahead.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    place : Place
+        Where the matrix lies in it.
+    descriptors : Descriptors
+        Who opens the file.
+    """
+
+    def __init__(self, path: str, place: Place, descriptors: Descriptors) -> None:
+        super().__init__(place.shape, place.dtype, place.carrier, (path,))
+        self.single_row = place.single_row
+        self.is_raw = place.exact
+        self.by_columns = place.by_columns
+        self._path = path
+        self._place = place
+        self._descriptors = descriptors
+        rows, columns = place.shape
+        across = (rows if place.by_columns else columns) * self.itemsize
+        # A matrix of one row, or of one column, lies both ways.
+        self._strides = (self.itemsize, across) if place.by_columns else (across, self.itemsize)
+
+    def tiles(self, most: int) -> list[Tile]:
+        return cut(self.shape, self.itemsize, most, by_columns=self.by_columns)
+
+    @contextmanager
+    def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any] | FileBlock]:
+        down, right = self._strides
+        offset = self._place.offset + tile.top * down + tile.left * right
+        with self._checked() as descriptor:
+            if io == "read":
+                yield FileBlock(
+                    descriptor, offset, tile.height, tile.width, down, right, self._place.name
+                )
+                return
+            span = (tile.height - 1) * down + (tile.width - 1) * right + self.itemsize
+            memory, skip = _map(descriptor, offset, span)
+            try:
+                # numpy.ndarray would let go of the map while it points there; frombuffer does not
+                yield np.ndarray(
+                    (tile.height, tile.width),
+                    self.carrier,
+                    np.frombuffer(memory, np.uint8),
+                    skip,
+                    self._strides,
+                )
+            finally:
+                with suppress(BufferError):  # an array still points there: it unmaps when it goes
+                    memory.close()
+
+    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+        down, right = self._strides
+        offsets = rows * down + columns * right
+        order = np.argsort(offsets, kind="stable")
+        offsets = offsets[order]
+        out = np.empty(len(offsets), self.carrier)
+        with self._checked() as descriptor:
+            runs = list(self._runs(offsets))
+            for first in range(0, len(runs), _AHEAD):
+                group = runs[first : first + _AHEAD]
+                will_need(descriptor, [(start, size) for start, size, _ in group])
+                for start, size, part in group:
+                    data = read_at(descriptor, size, start, self._place.name)
+                    inside = (offsets[part] - offsets[part.start]) // self.itemsize
+                    out[order[part]] = np.frombuffer(data, self.carrier)[inside]
+        return out if self.carrier.isnative else out.astype(self.carrier.newbyteorder("="))
+
+    def _runs(self, offsets: IntArray) -> Iterator[tuple[int, int, slice]]:
+        """What to read for sorted offsets: where it begins, how much, and for which of them."""
+        if not len(offsets):
+            return
+        far = (np.diff(offsets) > _NEAR) | (np.diff(offsets // _WINDOW) != 0)
+        bounds = [0, *(np.flatnonzero(far) + 1).tolist(), len(offsets)]
+        for first, last in pairwise(bounds):
+            low, high = int(offsets[first]), int(offsets[last - 1])
+            yield self._place.offset + low, high - low + self.itemsize, slice(first, last)
+
+    def check(self) -> None:
+        with self._checked():
+            pass
+
+    def state(self) -> list[Any]:
+        import os
+
+        with self._checked() as descriptor:
+            found = os.fstat(descriptor)
+        place = self._place
+        layout = [place.offset, place.by_columns, self.swapped]
+        return [list(self.shape), self.dtype, layout, found.st_size, found.st_mtime_ns]
+
+    def close(self) -> None:
+        self._descriptors.close()
+
+    @contextmanager
+    def _checked(self) -> Iterator[int]:
+        """The descriptor of the file, which has the size that it must have."""
+        import os
+
+        with self._descriptors.lease(self._path) as descriptor:
+            self._place.check(os.fstat(descriptor).st_size)
+            yield descriptor
+
+
+def _map(descriptor: int, offset: int, size: int) -> tuple[mmap.mmap, int]:
+    """Map a stretch of a file for reading once; give the map, and where in it the stretch is."""
+    import mmap
+
+    skip = offset % mmap.ALLOCATIONGRANULARITY
+    memory = mmap.mmap(descriptor, skip + size, access=mmap.ACCESS_READ, offset=offset - skip)
+    if hasattr(mmap, "MADV_SEQUENTIAL"):
+        with suppress(OSError):
+            memory.madvise(mmap.MADV_SEQUENTIAL)
+    return memory, skip

@@ -1,0 +1,70 @@
+"""Names of files: what a glob finds, in the order people count, without a shard that is missing."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+
+_MAGIC = "*?["
+
+
+def is_glob(name: str) -> bool:
+    """Whether a name is a pattern; a file that has the name itself goes first."""
+    return any(mark in name for mark in _MAGIC) and not os.path.lexists(name)
+
+
+def matches(pattern: str) -> list[str]:
+    """Give the files that match a pattern, part-2 before part-10.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none, or if one of those that the names count is missing.
+    """
+    import errno
+    import glob
+
+    found = sorted(glob.glob(pattern, recursive=True), key=natural)
+    if not found:
+        raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
+    hole = _hole(found)
+    if hole:
+        before, after = hole
+        raise FileNotFoundError(
+            errno.ENOENT,
+            f"between {before} and {after} a shard is missing (a list of names needs none); "
+            "searched with",
+            pattern,
+        )
+    return found
+
+
+def natural(name: str) -> tuple[list[str | int], str]:
+    """Sort key: runs of digits count as numbers."""
+    return _split(name), name
+
+
+def _split(name: str) -> list[str | int]:
+    import re
+
+    parts = re.split("([0-9]+)", name)
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+
+
+def _hole(names: list[str]) -> tuple[str, str] | None:
+    """Neighbours between which a number is missing, where one number counts the shards by one.
+
+    Numbers that never follow each other by one are something else, such as first rows.
+    """
+    keys = [_split(name) for name in names]
+    if len({len(key) for key in keys}) > 1:
+        return None
+    varying = [i for i in range(len(keys[0])) if len({key[i] for key in keys}) > 1]
+    if len(varying) != 1 or varying[0] % 2 == 0:
+        return None
+    numbers = [key[varying[0]] for key in keys]
+    steps = [int(b) - int(a) for a, b in pairwise(numbers)]
+    if 1 not in steps:
+        return None
+    wide = [i for i, step in enumerate(steps) if step > 1]
+    return (names[wide[0]], names[wide[0] + 1]) if wide else None

@@ -1,0 +1,90 @@
+"""Raw binary files: scores without a header, of which the caller says how they lie."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..scores import DTYPES
+from .headers import Place, matrix_shape, named
+
+
+def of_raw(
+    name: str,
+    size: int,
+    dtype: object,
+    lengths: tuple[int, ...],
+    offset: int = 0,
+    order: str = "C",
+) -> Place:
+    """Place the matrix of a raw binary file, which must end where the matrix does.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the file.
+    size : int
+        Its bytes.
+    dtype : str or dtype
+        One that scores may have; numpy's marks of a byte order are understood.
+    lengths : tuple of int
+        (rows, columns) or (columns,); one of them may be -1, which follows from the size.
+    offset : int
+        Bytes before the scores.
+    order : {"C", "F"}
+        Whether rows or columns lie together.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that scores cannot have.
+    ValueError
+        For a file of another size.
+    """
+    carrier, wanted = _raw_dtype(dtype)
+    dtype_name = named(name, carrier, wanted)
+    if -1 in lengths:
+        lengths = _inferred(name, lengths, size - offset, carrier, dtype_name)
+    place = Place(
+        name,
+        "the call says",
+        offset,
+        matrix_shape(name, lengths),
+        dtype_name,
+        carrier,
+        order == "F",
+        len(lengths) == 1,
+        exact=True,
+    )
+    place.check(size)
+    return place
+
+
+def _raw_dtype(dtype: object) -> tuple[np.dtype[Any], object]:
+    """The dtype to read raw scores as, and what they are where numpy has no name for it."""
+    plain = str(dtype).removeprefix("torch.")
+    name = plain.lstrip("<>")
+    if name in DTYPES:  # by those names numpy takes no mark
+        carrier = np.dtype(np.uint16 if name == "bfloat16" else name)
+        swap = plain[0] == (">" if sys.byteorder == "little" else "<")
+        return carrier.newbyteorder("S" if swap else "="), name
+    try:
+        return np.dtype(dtype if isinstance(dtype, (str, type, np.dtype)) else plain), None
+    except TypeError:
+        raise TypeError(f"dtype: expected a dtype that scores may have, got {dtype!r}") from None
+
+
+def _inferred(
+    name: str, lengths: tuple[int, ...], size: int, carrier: np.dtype[Any], dtype: str
+) -> tuple[int, ...]:
+    """Fill in the one length that is -1."""
+    known = sum(length for length in lengths if length != -1) if len(lengths) == 2 else 1
+    each = known * carrier.itemsize
+    if each == 0 or size < 0 or size % each:
+        raise ValueError(
+            f"scores: {name}: expected a multiple of {each:,} bytes ({known:,} {dtype}) after "
+            f"the offset, the file has {size:,}"
+        )
+    return tuple(size // each if length == -1 else length for length in lengths)

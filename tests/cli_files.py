@@ -1,0 +1,125 @@
+"""What the tests of the command line share: files good and bad, and ways to run it.
+
+A test module takes the fixtures by name: ``run, folder, files = cli_files.run, ...``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.sparse
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from truerank.cli import commands as cli
+
+SCORES = np.array(
+    [
+        [0.9, 0.1, 0.5, 0.5, 0.2],
+        [0.3, 0.3, 0.3, 0.1, 0.8],
+        [0.7, 0.6, 0.5, 0.4, 0.3],
+        [0.0, 0.1, 0.2, 0.3, 0.4],
+    ],
+    dtype=np.float32,
+)
+TARGETS = np.array([2, 0, 4, 4])
+INDPTR, INDICES = np.array([0, 1, 1, 4, 4]), np.array([0, 0, 1, 2])
+
+
+class Outcome(NamedTuple):
+    """How a run ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Outcome]
+Files = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command line in this process."""
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # with which rich takes anything for a terminal
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*arguments: object) -> Outcome:
+        with pytest.raises(SystemExit) as ended:
+            cli.commands([str(argument) for argument in arguments], prog_name="truerank")
+        code = ended.value.code
+        assert isinstance(code, int)
+        return Outcome(code, *capsys.readouterr())
+
+    return run
+
+
+def start(*arguments: object, **environment: str) -> Outcome:
+    """Run the command line in a process of its own."""
+    plain = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "TTY_COMPATIBLE")}
+    done = subprocess.run(
+        [sys.executable, "-m", "truerank", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**plain, **environment},
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Good and bad files."""
+    arrays: dict[str, Any] = {
+        "scores": SCORES,
+        "targets": TARGETS,
+        "few": TARGETS[:2],
+        "far": np.array([0, 0, 0, 5]),
+        "words": np.array(["a", "b", "c", "d"]),
+        "rows": np.array([3, 0]),
+        "chosen": np.array([0, 2, 4]),
+        "bfloat16": SCORES.astype(ml_dtypes.bfloat16).view("V2"),
+        "nan": SCORES.copy(),
+    }
+    arrays["nan"][1, 4] = np.nan
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    np.savez(tmp_path / "pair.npz", indptr=INDPTR, indices=INDICES)
+    np.savez(
+        tmp_path / "lists.npz", indptr=[0, 1, 4], indices=[0, 0, 1, 2], lists=np.array([0, 0, 1, 1])
+    )
+    np.savez(tmp_path / "all.npz", indptr=np.arange(0, 25, 5)[:5], indices=np.tile(np.arange(5), 4))
+    np.savez(tmp_path / "foreign.npz", numbers=INDPTR)
+    csr = scipy.sparse.csr_matrix((np.zeros(len(INDICES)), INDICES, INDPTR), shape=SCORES.shape)
+    scipy.sparse.save_npz(tmp_path / "csr.npz", csr)
+    scipy.sparse.save_npz(tmp_path / "csc.npz", csr.tocsc())
+    scipy.sparse.save_npz(tmp_path / "wide.npz", scipy.sparse.csr_matrix((4, 6)))
+    np.save(tmp_path / "pickle.npy", np.array([{}, None]), allow_pickle=True)
+    whole = (tmp_path / "scores.npy").read_bytes()
+    (tmp_path / "short.npy").write_bytes(whole[:-8])
+    (tmp_path / "text.npy").write_text("0.1 0.2\n")
+    (tmp_path / "empty.npy").touch()
+    damaged = (tmp_path / "pair.npz").read_bytes()
+    (tmp_path / "damaged.npz").write_bytes(damaged[: len(damaged) // 2])
+    return tmp_path
+
+
+@pytest.fixture
+def files(folder: Path) -> Callable[[str], list[str]]:
+    """Split a command line, with the folder put before each file name."""
+
+    def files(line: str) -> list[str]:
+        return [
+            str(folder / word) if word.endswith((".npy", ".npz")) else word for word in line.split()
+        ]
+
+    return files

@@ -1,0 +1,89 @@
+"""Score files of every kind, and what a store must give for them, in plain numpy."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from truerank.stores import FileBlock, Store
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DTYPES = ("<f4", ">f4", "<f2", "<f8", ">i8", "i1", "u1", "<u2", "V2")
+
+
+def scores(rows: int, columns: int, dtype: str, seed: int = 0) -> Array:
+    """Scores of any bytes, NaN among them; equal means equal bytes."""
+    size = rows * columns * np.dtype(dtype).itemsize
+    data = np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8)
+    return data.view(dtype).reshape(rows, columns)
+
+
+@st.composite
+def matrices(draw: st.DrawFn, dtypes: tuple[str, ...] = DTYPES, least: int = 0) -> Array:
+    rows, columns = draw(st.integers(least, 9)), draw(st.integers(least, 40))
+    return scores(rows, columns, draw(st.sampled_from(dtypes)), draw(st.integers(0, 9)))
+
+
+def name_of(dtype: Any) -> dict[str, Any]:
+    """The option that raw 16-bit scores need."""
+    return {"dtype": "bfloat16"} if np.dtype(dtype).kind == "V" else {}
+
+
+def assert_same(store: Store, array: Array, most: int = 100, io: str = "map") -> None:
+    """The tiles make up the matrix, each score once; single scores are those of the matrix."""
+    assert store.shape == array.shape
+    assert store.nbytes == array.nbytes
+    assert store.swapped == (not array.dtype.isnative)
+    assert_bytes(assembled(store, most, io), array)
+    rng = np.random.default_rng(1)
+    pairs = 20 if array.size else 0
+    rows, columns = (rng.integers(0, max(1, n), pairs) for n in array.shape)
+    taken = store.take(rows, columns)
+    assert taken.dtype == array.dtype.newbyteorder("=")
+    assert_bytes(taken, array[rows, columns].astype(taken.dtype))
+
+
+def assert_bytes(got: Array, expected: Array) -> None:
+    assert got.shape == expected.shape
+    assert got.tobytes() == expected.tobytes()
+
+
+def assembled(store: Store, most: int, io: str) -> Array:
+    out = np.zeros(store.shape, store.carrier)
+    times = np.zeros(store.shape, np.int64)
+    for tile in store.tiles(most):
+        assert tile.height >= 1
+        assert tile.width >= 1
+        assert 0 <= tile.part < store.parts
+        part = slice(tile.top, tile.top + tile.height), slice(tile.left, tile.left + tile.width)
+        with store.block(tile, io) as block:
+            if isinstance(block, FileBlock):
+                assert io == "read"
+                block = read(block, store.carrier)
+            assert block.dtype == store.carrier
+            out[part] = block
+            del block
+        times[part] += 1
+    assert (times == 1).all()
+    return out
+
+
+def read(block: FileBlock, dtype: np.dtype[Any]) -> Array:
+    """What the core does with a block of a file."""
+    assert min(block.row_stride, block.column_stride) > 0
+    assert dtype.itemsize in (block.row_stride, block.column_stride)
+    strides = block.row_stride, block.column_stride
+    span = (block.rows - 1) * strides[0] + (block.columns - 1) * strides[1] + dtype.itemsize
+    data = os.pread(block.descriptor, span, block.offset)
+    return np.ndarray((block.rows, block.columns), dtype, data, 0, strides)
+
+
+def write_npy(path: Path, array: Array, version: tuple[int, int] | None = None) -> Path:
+    with open(path, "wb") as file:
+        np.lib.format.write_array(file, array, version)
+    return path
