@@ -58,6 +58,10 @@ tools() {
         "$python" -m venv "$folder"
         "$folder/bin/python" "$root/.ci/requirements.py" >"$folder/requirements.txt"
         "$folder/bin/python" -m pip install -qq --only-binary :all: -r "$folder/requirements.txt" >&2
+        # Tests of what these read are skipped on a Python for which they are not built.
+        "$folder/bin/python" "$root/.ci/requirements.py" zarr h5py >"$folder/stores.txt"
+        "$folder/bin/python" -m pip install -qq --only-binary :all: -r "$folder/stores.txt" >"$folder/stores.log" 2>&1 ||
+            say "no zarr or h5py for $tag" >&2
         touch "$folder/ready"
     fi
     echo "$folder"

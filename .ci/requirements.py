@@ -1,8 +1,12 @@
-"""Prints what building, testing and timing truerank needs, as pyproject.toml states it."""
+"""Prints what building, testing and timing truerank needs, as pyproject.toml states it.
+
+With arguments: what these extras stand for.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -19,6 +23,10 @@ def flat(requirements: list[str], extras: dict[str, list[str]]) -> list[str]:
 def main() -> None:
     pyproject = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
     project = pyproject["project"]
+    if len(sys.argv) > 1:
+        own = [f"truerank[{extra}]" for extra in sys.argv[1:]]
+        print(*flat(own, project["optional-dependencies"]), sep="\n")
+        return
     wanted = project["dependencies"] + flat(["truerank[bench]"], project["optional-dependencies"])
     print(
         *pyproject["build-system"]["requires"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -48,7 +49,7 @@ def read_triples(folder: Path) -> dict[str, list[tuple[str, str, str]]]:
 
 
 @pytest.fixture(scope="module")
-def problem(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Problem:
+def problem(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Problem]:
     """Tasks with long filters and a sample of the others; a model of small whole numbers.
 
     Its scores are exact on every machine, and they tie.
@@ -84,7 +85,8 @@ def problem(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Problem:
         [answers[query] for query in queries],
     )
     write(made)
-    return made
+    yield made
+    shutil.rmtree(made.folder)  # 160 MB, of which pytest would keep three
 
 
 def write(problem: Problem) -> None:

@@ -31,8 +31,8 @@ class Finding(NamedTuple):
     Attributes
     ----------
     name : str
-        The check: "ties", "kinds", "constant", "nan", "inf", "saturated", "filtered", "sampled",
-        "chance hits", "few candidates", "weights", "split", "unaudited".
+        The check: "ties", "kinds", "constant", "nan", "inf", "rescored", "saturated", "filtered",
+        "sampled", "chance hits", "few candidates", "weights", "split", "unaudited".
     value : float
         What was measured.
     threshold : float
@@ -302,6 +302,16 @@ CHECKS = (
     Check("constant", 0.0, _share(_constant, "all candidates have one score in {tasks}")),
     Check("nan", 0.0, _counted("nan", "{total} candidates of {tasks} tasks have the score NaN")),
     Check("inf", 0.0, _counted("inf", "{total} candidates of {tasks} tasks have infinite scores")),
+    # any task whose true candidate had another score in its block than the one that was given
+    Check(
+        "rescored",
+        0.0,
+        _counted(
+            "differing",
+            "{tasks} true candidates have another score in their block of candidates: the model "
+            "scores a pair differently in two batches",
+        ),
+    ),
     # any task with more than two candidates, and more than 1 % of them, at its best score
     Check("saturated", 0.01, _saturated),
     # any task that nothing but the true candidate is left of, which is never left out
