@@ -165,7 +165,7 @@ def test_every_check_has_a_case() -> None:
     assert len(set(names)) == len(names)
     everything = Ranks([0] * 20, [9] * 20, 9, weights=[1] + [0] * 19)
     broken = everything.with_protocol(sampled=True)
-    audited = Ranks([0], [1], 1, audit=([1], [1], [3]))
+    audited = Ranks([0], [1], 1, audit=([1], [1], [3], [1]))
     assert {f.name for f in [*report(broken).audit(), *report(audited).audit()]} == set(names)
 
 
