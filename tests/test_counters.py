@@ -93,7 +93,7 @@ def parts_of(problem: Problem) -> tuple[Array, Array, Array, dict[str, Any]]:
 
 
 @given(problems(nan=True, errors=False), st.integers(0, 2**32), st.integers(1, 4))
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_blocks_count_what_the_whole_does(problem: Problem, seed: int, counters: int) -> None:
     """In any order, by any number of counters, some of them saved, pickled and merged."""
     assume(problem.scores.ndim == 2)
@@ -122,7 +122,7 @@ def test_blocks_count_what_the_whole_does(problem: Problem, seed: int, counters:
 
 
 @given(problems(nan=True, errors=False), st.integers(0, 2**32))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_block_has_no_say_in_the_truth(problem: Problem, seed: int) -> None:
     """Whatever stands in the target's column: the truth is what was given, and counted once."""
     assume(problem.scores.ndim == 2 and "rows" not in problem.keywords)
@@ -287,7 +287,7 @@ def test_a_nan_leaves_the_counter_as_it_was() -> None:
 
 
 @given(problems(nan=True, errors=False), st.integers(0, 2**32))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_sampled_negatives_are_counted_as_given(problem: Problem, seed: int) -> None:
     """Beside the truth in a column of its own, matrices and ragged lists are what `rank` sees."""
     assume(problem.scores.ndim == 2 and "rows" not in problem.keywords)

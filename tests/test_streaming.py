@@ -81,14 +81,14 @@ MOST = st.sampled_from([1, 8, 40, 200, 1000, 1 << 20])
 
 
 @given(problems(nan=True, errors=True), MOST)
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_tiles_of_an_array(problem: Problem, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         assert_alike(problem.scores, problem, most, patch)
 
 
 @given(problems(nan=True, errors=False), MOST, st.sampled_from(["map", "read"]), st.booleans())
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_tiles_of_a_file(
     tmp_path_factory: pytest.TempPathFactory, problem: Problem, most: int, io: str, fortran: bool
 ) -> None:
