@@ -16,9 +16,11 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from baselines import ReadPass
-from harness import Board, Compare, Contestants, Pair, Team, Times, ratio, rows_of
+from harness import Compare, Contestants, Pair, Team, Times, ratio
+from plots import draw
+from read_pass import ReadPass
 from synthetic import FULL, QUICK, Pool, Sizes, memory_left
+from table import Board, rows_of
 from truerank import _core
 
 BOARD = pytest.StashKey[Board]()
@@ -36,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="wall",
         help="cpu: processor time of the calling thread; with -k one, on a busy machine",
     )
-    group.addoption("--bench-out", type=Path, metavar="DIR", help="write the table there as well")
+    group.addoption("--bench-out", type=Path, metavar="DIR", help="write table and plots there")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -50,17 +52,18 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print the table, and write it where --bench-out says."""
+    """Print the table; write it, and draw, where --bench-out says."""
     board = config.stash[BOARD]
     if not board.rows:
         return
     board.facts["load average at the end"] = _load()
+    directory: Path | None = config.getoption("--bench-out")
+    plots = [] if directory is None else draw(board, directory)  # it may have a remark to add
     terminalreporter.section("ratios, measured in this run")
     for line in board.lines():
         terminalreporter.write_line(line)
-    directory: Path | None = config.getoption("--bench-out")
     if directory is not None:
-        for path in board.write(directory):
+        for path in board.write(directory) + plots:
             terminalreporter.write_line(f"wrote {path}")
 
 
@@ -103,7 +106,7 @@ def sizes(request: pytest.FixtureRequest) -> Sizes:
 def board(pytestconfig: pytest.Config, threads: int, sizes: Sizes) -> Board:
     """The table of this run, headed by what it was measured on."""
     board = pytestconfig.stash[BOARD]
-    size = "quick" if sizes.many == QUICK.many else "full"
+    size = "quick" if sizes.quick else "full"
     board.facts |= {
         "machine": f"{_processor()}, {os.cpu_count()} processors, {threads} threads",
         "mode": f"{size}, {sizes.rounds} rounds, {pytestconfig.getoption('--clock')} clock",
@@ -149,7 +152,7 @@ def read_pass(board: Board, pool: Pool, sizes: Sizes, threads: int) -> ReadPass:
         )
     scores = pool.matrix(sizes.many)
     for count in sorted({1, threads}):
-        speeds = built.tune(scores, count, sizes.rounds)
+        speeds = built.tune(scores, count, max(3, sizes.rounds // 3))
         best, rate = next(iter(speeds.items()))
         said = f"{best}: {rate:.1f} GB/s; slowest of {len(speeds)} ways {min(speeds.values()):.1f}"
         board.facts[f"read pass, {Team(count, count)}"] = said
@@ -164,11 +167,12 @@ def compare(benchmark: Any, board: Board, sizes: Sizes, pytestconfig: pytest.Con
     def run(
         case: str,
         contestants: Contestants,
-        pairs: Sequence[Pair],
+        pairs: Sequence[Pair] | Callable[[Mapping[str, Times]], Sequence[Pair]],
         *,
         nbytes: int | Mapping[str, int] = 0,
         rounds: int | None = None,
         agree: bool = True,
+        show: bool = True,
         statistics: Sequence[Literal["best", "median"]] = ("best",),
         **options: Any,
     ) -> dict[str, Times]:
@@ -178,9 +182,10 @@ def compare(benchmark: Any, board: Board, sizes: Sizes, pytestconfig: pytest.Con
             assert_agree(times)
         if isinstance(nbytes, int):
             nbytes = dict.fromkeys(contestants, nbytes) if nbytes else {}
-        for statistic in statistics:
+        shown = pairs(times) if callable(pairs) else pairs
+        for statistic in statistics if show else ():
             title = case if len(statistics) == 1 else f"{case}, {statistic}"
-            rows = rows_of(title, times, pairs, nbytes, statistic)
+            rows = rows_of(title, times, shown, nbytes, statistic)
             board.rows += rows
             for row in rows:
                 if row.ratio is not None:

@@ -1,18 +1,19 @@
-"""Contestants run in turn, the best time of each, and the table of their ratios."""
+"""Contestants run in turn: the times and the memory of each, and what two are compared by."""
 
 from __future__ import annotations
 
-import json
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
-__all__ = ["Board", "Compare", "Contestants", "Pair", "Row", "Team", "Times", "ratio", "rows_of"]
+from footprint import HighWater
+
+__all__ = ["Compare", "Contestants", "Pair", "Pedantic", "Team", "Times", "ratio"]
 
 Contestants = Mapping[str, Callable[[], object]]
+WATCHED = 2  # first runs whose memory is watched: the least counts, for the first loads code
 
 
 class Pedantic(Protocol):
@@ -25,10 +26,11 @@ class Pedantic(Protocol):
 
 @dataclass
 class Times:
-    """Seconds of each run of one contestant, and what its last run returned."""
+    """Seconds of each run of one contestant, its memory, and what its last run returned."""
 
     seconds: list[float] = field(default_factory=list)
     result: Any = None
+    memory: int | None = None  # bytes by which anonymous memory grew at most
 
     @property
     def best(self) -> float:
@@ -49,6 +51,8 @@ def ratio(
     budget: float = 8.0,
     rest: float = 0.005,
     clock: Callable[[], float] = time.perf_counter,
+    before: Callable[[], object] | None = None,
+    memory: bool = True,
     benchmark: Pedantic | None = None,
 ) -> dict[str, Times]:
     """Time contestants in turn, round by round, so that a disturbance meets all of them alike.
@@ -69,6 +73,10 @@ def ratio(
         go to sleep.
     clock
         What tells the seconds.
+    before
+        What to do before each run, untimed.
+    memory
+        Whether to look how far anonymous memory grows; of no use where a call maps files.
     benchmark
         The fixture of pytest-benchmark: it times the subject, the others run in its set-up.
 
@@ -78,22 +86,34 @@ def ratio(
     """
     times = {name: Times() for name in contestants}
     subject, *others = contestants
+    marks: dict[str, HighWater] = {}
+
+    def prepare(name: str) -> None:
+        if before is not None:
+            before()
+        time.sleep(rest)
+        if memory and len(times[name].seconds) < WATCHED:
+            marks[name] = HighWater()
 
     def run(name: str) -> None:
-        call = contestants[name]
+        call, taken = contestants[name], times[name]
         start = clock()
         for _ in range(calls):
             result = call()
-        times[name].seconds.append((clock() - start) / calls)
-        times[name].result = result
+        taken.seconds.append((clock() - start) / calls)
+        mark = marks.pop(name, None)
+        grown = None if mark is None else mark.grown()
+        if grown is not None:
+            taken.memory = grown if taken.memory is None else min(grown, taken.memory)
+        taken.result = result
 
     def run_others() -> None:
         for name in others:
             done = times[name].seconds
             if len(done) < 2 or calls * sum(done) < budget:
-                time.sleep(rest)
+                prepare(name)
                 run(name)
-        time.sleep(rest)
+        prepare(subject)
 
     if benchmark is not None:
         benchmark.pedantic(lambda: run(subject), setup=run_others, rounds=rounds)
@@ -144,110 +164,3 @@ class Pair:
         if self.goal is None:
             return ""
         return f"{'>=' if self.kind == 'speed' else '<='} {self.goal:g}"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: a contestant's time and, in a pair, its ratio to a baseline."""
-
-    case: str
-    contestant: str
-    seconds: float
-    rate: float | None = None
-    kind: str = ""
-    baseline: str = ""
-    ratio: float | None = None
-    goal: str = ""
-    met: bool | None = None
-
-
-def rows_of(
-    case: str,
-    times: Mapping[str, Times],
-    pairs: Sequence[Pair],
-    nbytes: Mapping[str, int],
-    statistic: Literal["best", "median"] = "best",
-) -> list[Row]:
-    """Rows of one case: every pair, then the contestants that are no pair's subject."""
-    seconds = {name: float(getattr(taken, statistic)) for name, taken in times.items()}
-    rates = {name: nbytes[name] / seconds[name] / 1e9 for name in times if name in nbytes}
-    rows = []
-    for pair in pairs:
-        one, other = pair.subject, pair.baseline
-        slower = seconds[one] / seconds[other]
-        by_rate = one in rates and other in rates
-        faster = rates[one] / rates[other] if by_rate else 1 / slower
-        value = faster if pair.kind == "speed" else slower
-        found = (pair.kind, other, value, pair.text, pair.met(value))
-        rows.append(Row(case, one, seconds[one], rates.get(one), *found))
-    subjects = {pair.subject for pair in pairs}
-    rows += [Row(case, n, seconds[n], rates.get(n)) for n in times if n not in subjects]
-    return rows
-
-
-HEADER = ("case", "contestant", "time", "GB/s", "ratio", "of / times", "goal", "")
-UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
-MARKS = {True: "met", False: "missed", None: ""}
-JOINTS = {"speed": "of the rate of", "cost": "times the time of", "": ""}
-
-
-def time_text(seconds: float) -> str:
-    """Seconds in the unit that leaves one to three digits before the point."""
-    size, unit = next((u for u in UNITS if seconds >= u[0]), UNITS[-1])
-    return f"{seconds / size:.3g} {unit}" if seconds < 1000 else f"{seconds:.0f} s"
-
-
-def cells(row: Row) -> tuple[str, ...]:
-    """The printed cells of a row."""
-    return (
-        row.case,
-        row.contestant,
-        time_text(row.seconds),
-        "" if row.rate is None else f"{row.rate:.2f}",
-        "" if row.ratio is None else f"{row.ratio:.3g}",
-        f"{JOINTS[row.kind]} {row.baseline}".strip(),
-        row.goal,
-        MARKS[row.met],
-    )
-
-
-class Board:
-    """Everything that one run found: facts of the machine, rows, remarks."""
-
-    def __init__(self) -> None:
-        self.facts: dict[str, str] = {}
-        self.rows: list[Row] = []
-        self.remarks: list[str] = []
-
-    def lines(self) -> list[str]:
-        """The table as aligned text."""
-        table: list[tuple[str, ...]] = [HEADER]
-        before = ""
-        for row in self.rows:
-            first, *rest = cells(row)
-            table.append((first if first != before else "", *rest))
-            before = first
-        widths = [max(len(line[k]) for line in table) for k in range(len(HEADER))]
-        text = [f"{name}: {value}" for name, value in self.facts.items()]
-        text += ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in table]
-        return [line.rstrip() for line in text + self.remarks]
-
-    def markdown(self) -> str:
-        """The table as Markdown."""
-        text = [f"- {name}: {value}" for name, value in self.facts.items()]
-        text += ["", "| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER)]
-        text += ["| " + " | ".join(cells(row)) + " |" for row in self.rows]
-        text += ["", *(f"- {remark}" for remark in self.remarks)]
-        return "\n".join(text) + "\n"
-
-    def write(self, directory: Path) -> list[Path]:
-        """Write `bench-results.md` and `bench-results.json`."""
-        directory.mkdir(parents=True, exist_ok=True)
-        found = {"facts": self.facts, "rows": [asdict(r) for r in self.rows]}
-        texts = {
-            "bench-results.md": self.markdown(),
-            "bench-results.json": json.dumps(found | {"remarks": self.remarks}, indent=1) + "\n",
-        }
-        for name, text in texts.items():
-            (directory / name).write_text(text, encoding="utf-8")
-        return [directory / name for name in texts]

@@ -1,60 +1,45 @@
-"""Rank a memory map and print, as JSON, how far anonymous memory grew. Run in a new process."""
+"""Rank a file and print, as JSON, how far anonymous memory grew. Run in a new process."""
 
 from __future__ import annotations
 
 import json
 import sys
-import threading
 import time
-from pathlib import Path
-from typing import Literal, cast
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 import truerank as tr
+from footprint import Watch, resident
+
+__all__ = ["WAYS"]
+
+# How the file is handed over; each takes its path and the targets.
+WAYS: dict[str, Callable[[str, Any], tr.Ranks]] = {
+    "io=map": lambda path, targets: tr.rank(path, targets),
+    "io=read": lambda path, targets: tr.rank(path, targets, io="read"),
+    "np.memmap": lambda path, targets: tr.rank(np.load(path, mmap_mode="r"), targets),
+}
+SOME = 100  # rows whose target differs from the zeros of a sparse file
 
 
-def resident() -> dict[str, int]:
-    """Bytes that the kernel counts as resident, by kind."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    fields = (line.split(":", 1) for line in lines if line.startswith(("Rss", "VmHWM")))
-    return {name: int(value.split()[0]) * 1024 for name, value in fields}
-
-
-class Watch(threading.Thread):
-    """Sample the resident memory about every millisecond and keep the peaks."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.anonymous = self.file = 0
-        self.done = threading.Event()
-
-    def sample(self) -> None:
-        now = resident()
-        self.anonymous = max(self.anonymous, now["RssAnon"])
-        self.file = max(self.file, now["RssFile"])
-
-    def run(self) -> None:
-        while not self.done.wait(0.001):
-            self.sample()
-
-
-def main(path: str, rows: int, columns: int, order: Literal["C", "F"]) -> dict[str, object]:
-    """Rank `path` as a float32 matrix whose targets alone differ from zero."""
-    shape = (rows, columns)
+def main(path: str, way: str) -> dict[str, object]:
+    """Rank `path`, a .npy of zeros, after some of its targets are made the worst of their row."""
+    writable = np.lib.format.open_memmap(path, mode="r+")
+    rows, columns = writable.shape
     targets = np.arange(rows) * 7 % columns
-    writable = np.memmap(path, np.float32, "r+", shape=shape, order=order)
-    some = np.unique(np.linspace(0, rows - 1, 100).astype(int))
+    some = np.unique(np.linspace(0, rows - 1, SOME).astype(int))
     writable[some, targets[some]] = -1
     writable.flush()
+    nbytes = writable.nbytes
     del writable
-    scores = np.memmap(path, np.float32, "r", shape=shape, order=order)
     watch = Watch()
     watch.start()
     time.sleep(0.01)
     before = resident()["RssAnon"]
     start = time.perf_counter()
-    ranks = tr.rank(scores, targets)
+    ranks = WAYS[way](path, targets)
     seconds = time.perf_counter() - start
     watch.sample()
     watch.done.set()
@@ -63,7 +48,7 @@ def main(path: str, rows: int, columns: int, order: Literal["C", "F"]) -> dict[s
     above[some] = columns - 1
     tied = np.where(above > 0, 1, columns)
     return {
-        "bytes": scores.nbytes,
+        "bytes": nbytes,
         "seconds": seconds,
         "anonymous": watch.anonymous - before,
         "file": watch.file,
@@ -73,6 +58,4 @@ def main(path: str, rows: int, columns: int, order: Literal["C", "F"]) -> dict[s
 
 
 if __name__ == "__main__":
-    _, file_name, row_count, column_count, layout = sys.argv
-    found = main(file_name, int(row_count), int(column_count), cast(Literal["C", "F"], layout))
-    print(json.dumps(found))
+    print(json.dumps(main(*sys.argv[1:])))

@@ -30,10 +30,18 @@ class Sizes:
     wider: Shape
     row: Shape
     shared: Shape  # rows that several tasks read
-    mapped: Shape
+    sorted: Shape  # what peers sort
+    negatives: Shape  # sampled candidates of each task
+    sweep: int  # scores in all, of matrices from tall to wide
+    file: Shape
+    mapped: tuple[Shape, ...]  # files whose ranking is watched for memory: as many tasks in each
+    per_row: tuple[int, ...]  # filtered candidates of each task
+    blocks: tuple[int, ...]  # columns of a block of candidates
+    samples: int  # of peers that have no formula
     rounds: int
     budget: float  # seconds after which a slow contestant sits out
     starts: int  # interpreters started for each import
+    quick: bool = False
 
     @property
     def pool(self) -> int:
@@ -50,7 +58,14 @@ FULL = Sizes(
     wider=(10, 100_000_000),
     row=(1, 100_000_000),
     shared=(2_000, 15_000),
-    mapped=(100_000, 10_000),
+    sorted=(1_000, 15_000),
+    negatives=(200_000, 500),
+    sweep=100_000_000,
+    file=(25_000, 10_000),
+    mapped=((25_000, 10_000), (25_000, 40_000)),
+    per_row=(10, 30, 100, 300, 1_000, 3_000, 7_500),
+    blocks=(100, 1_000, 5_000, 15_000),
+    samples=1_000,
     rounds=15,
     budget=8.0,
     starts=40,
@@ -64,10 +79,18 @@ QUICK = Sizes(
     wider=(4, 15_000_000),
     row=(1, 60_000_000),
     shared=(2_000, 15_000),
-    mapped=(5_000, 10_000),
-    rounds=15,
-    budget=0.8,
+    sorted=(100, 15_000),
+    negatives=(20_000, 500),
+    sweep=10_000_000,
+    file=(5_000, 10_000),
+    mapped=((5_000, 10_000),),
+    per_row=(30, 300, 3_000),
+    blocks=(100, 15_000),
+    samples=200,
+    rounds=7,
+    budget=0.6,
     starts=10,
+    quick=True,
 )
 
 

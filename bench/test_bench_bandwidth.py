@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from baselines import ReadPass, numpy_idiom
 from harness import Compare, Pair, Team
+from peers.by_numpy import numpy_idiom
+from read_pass import ReadPass
 from synthetic import Pool, Sizes, draw_targets
 
 SHAPES = ("many", "few", "tall", "square", "wide", "wider", "row")

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import Board, Pair, ratio, rows_of
-from synthetic import QUICK, Sizes
+from harness import Pair, ratio
+from synthetic import Sizes
+from table import Board, rows_of
 from truerank import Ranks
 from truerank.comparison.functionals import Functional
 from truerank.comparison.intervals import interval
@@ -17,7 +18,7 @@ from truerank.comparison.units import units_of
 
 # resamples that scipy holds at once: its fastest, and as many as our chunks do
 BATCH = 3
-ROUNDS = 3
+ROUNDS = 2
 # PyKEEN resamples one by one, so that a share of them tells the time of all
 SHARE = 50
 
@@ -89,7 +90,7 @@ def ready(ranks: Ranks, key: str) -> Functional:
 def test_bootstrap(key: str, benchmark: Any, board: Board, sizes: Sizes) -> None:
     """BCa and percentiles, each against scipy's; percentiles against PyKEEN's resampling."""
     pytest.importorskip("scipy.stats")
-    tasks, resamples = (4_000, 2_000) if sizes.many == QUICK.many else (20_000, 10_000)
+    tasks, resamples = (4_000, 2_000) if sizes.quick else (20_000, 10_000)
     ranks = draw_ranks(tasks)
     contestants = {
         f"truerank, {method}": lambda method=method: interval(
@@ -109,12 +110,13 @@ def test_bootstrap(key: str, benchmark: Any, board: Board, sizes: Sizes) -> None
     try:
         import pykeen  # noqa: F401
     except ImportError:
-        board.remarks.append("PyKEEN is not installed: no ratio against its resampling")
+        board.remark("PyKEEN is not installed: no ratio against its resampling")
     else:
         share = f"PyKEEN, one side and kind ({resamples // SHARE} resamples, scaled)"
         contestants[share] = lambda: pykeen_bootstrap(ranks, key, resamples // SHARE)
         pairs.append(Pair("truerank, percentile", share))
-    times = ratio(contestants, min(sizes.rounds, ROUNDS), budget=30.0, benchmark=benchmark)
+    rounds = 1 if sizes.quick else ROUNDS
+    times = ratio(contestants, rounds, budget=30.0, benchmark=benchmark)
     for name, taken in times.items():
         if name.startswith("PyKEEN"):
             taken.seconds = [SHARE * seconds for seconds in taken.seconds]

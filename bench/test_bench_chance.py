@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from harness import Board, Compare, Pair
+from harness import Compare, Pair
+from synthetic import Sizes
+from table import Board
 
 TASKS, DISTINCT, LARGEST = 20_000, 5_000, 15_000
-SAMPLES = 1_000  # of PyKEEN, where it has no formula: it has no default
 Moments = tuple[float, float]
 
 
@@ -54,20 +55,22 @@ def ranking(board: Board) -> Any:
         from pykeen.metrics import ranking
         from pykeen.version import get_version
     except ImportError:
-        board.remarks.append("PyKEEN is not installed: no ratios against its chance model")
+        board.remark("PyKEEN is not installed: no ratios against its chance model")
         pytest.skip("PyKEEN is not installed")
-    board.facts["PyKEEN"] = get_version()
+    board.facts["pykeen"] = get_version()
     return ranking
 
 
 @pytest.mark.parametrize("key", PEERS)
-def test_chance_of_one_metric(key: str, compare: Compare, board: Board, ranking: Any) -> None:
+def test_chance_of_one_metric(
+    key: str, compare: Compare, board: Board, sizes: Sizes, ranking: Any
+) -> None:
     """Expectation and variance; what PyKEEN has no formula for it estimates from samples."""
     candidates = draw_candidates()
     peer = PEERS[key]
     metric = getattr(ranking, peer.name)(**peer.parameters)
-    theirs = "PyKEEN" if peer.closed else f"PyKEEN, {SAMPLES:,} samples"
-    options: dict[str, Any] = {} if peer.closed else {"num_samples": SAMPLES}
+    theirs = "PyKEEN" if peer.closed else f"PyKEEN, {sizes.samples:,} samples"
+    options: dict[str, Any] = {} if peer.closed else {"num_samples": sizes.samples}
 
     def moments() -> Moments:
         given = {"num_candidates": candidates, **options}
@@ -80,7 +83,7 @@ def test_chance_of_one_metric(key: str, compare: Compare, board: Board, ranking:
         {"truerank": lambda: tr.chance(key, candidates), theirs: moments},
         [Pair("truerank", theirs, "cost")],
         agree=False,
-        rounds=None if peer.closed else 3,
+        rounds=None if peer.closed else 1 if sizes.quick else 3,
     )
     mine, (mean, variance) = found["truerank"].result, found[theirs].result
     if peer.closed:
@@ -88,14 +91,14 @@ def test_chance_of_one_metric(key: str, compare: Compare, board: Board, ranking:
         # one of PyKEEN's is a difference of nearly equal moments
         assert variance == pytest.approx(mine[1], rel=1e-3)
     else:
-        assert abs(mean - mine[0]) < 6 * math.sqrt(mine[1] / SAMPLES)
+        assert abs(mean - mine[0]) < 6 * math.sqrt(mine[1] / sizes.samples)
     board.remarks.append(
         f"{theirs}, {key}: mean off by {abs(mean / mine[0] - 1):.0e}, "
         f"variance by {abs(variance / mine[1] - 1):.0e} of the exact ones"
     )
 
 
-def test_chance_of_all_metrics(compare: Compare) -> None:
+def test_chance_of_all_metrics(compare: Compare, sizes: Sizes) -> None:
     """All but the medians, with equal weights and with as many weights as tasks."""
     candidates = draw_candidates()
     weights = np.random.default_rng(5).random(TASKS) + 0.1
@@ -117,5 +120,5 @@ def test_chance_of_all_metrics(compare: Compare) -> None:
             Pair("truerank, medians", "truerank", "cost"),
         ],
         agree=False,
-        rounds=5,
+        rounds=2 if sizes.quick else 5,
     )

@@ -1,17 +1,19 @@
-"""Other dtypes against float32, and Fortran order against C order, in bytes per second."""
+"""Other dtypes against float32, and other layouts against C order, in bytes per second."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import ml_dtypes
 import numpy as np
 import pytest
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 import truerank as tr
-from baselines import ReadPass, numpy_idiom
 from harness import Compare, Pair, Team
+from peers.by_numpy import numpy_idiom
+from read_pass import ReadPass
 from synthetic import Pool, Sizes, draw_targets
 
 DTYPES: dict[str, tuple[DTypeLike, float | None]] = {
@@ -76,3 +78,35 @@ def test_fortran_order(
         [Pair("Fortran order", "C order", goal=0.5)],
         nbytes=scores.nbytes,
     )
+
+
+# Parts of a matrix that are views, with strides of their own.
+SLICES: dict[str, Callable[[NDArray[np.float32]], NDArray[np.float32]]] = {
+    "half of each row": lambda scores: scores[:, : scores.shape[1] // 2],
+    "every other row": lambda scores: scores[::2],
+    "every other column": lambda scores: scores[:, ::2],
+    "columns backwards": lambda scores: scores[:, ::-1],
+    "transposed": lambda scores: scores.T,
+}
+
+
+def test_slices(team: Team, compare: Compare, pool: Pool, sizes: Sizes) -> None:
+    """Views of a matrix against the whole; GB/s of the scores that are in the view."""
+    scores = pool.matrix(sizes.shared)
+    parts = {name: view(scores) for name, view in SLICES.items()} | {"whole": scores}
+    targets = {name: draw_targets(part.shape) for name, part in parts.items()}
+    found = compare(
+        f"slices, {team}",
+        {
+            name: partial(tr.rank, part, targets[name], threads=team.asked)
+            for name, part in parts.items()
+        },
+        [Pair(name, "whole") for name in SLICES],
+        nbytes={name: part.nbytes for name, part in parts.items()},
+        agree=False,
+    )
+    for name, part in parts.items():
+        some = np.linspace(0, len(part) - 1, 50).astype(int)
+        above, tied = numpy_idiom(part[some], targets[name][some])
+        np.testing.assert_array_equal(found[name].result.above[some], above)
+        np.testing.assert_array_equal(found[name].result.tied[some], tied)

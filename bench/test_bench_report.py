@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from harness import Board, Compare, Pair
+from harness import Compare, Pair
+from synthetic import Sizes
+from table import Board
 
 TASKS = 20_000
 HITS = (1, 3, 5, 10)
@@ -46,7 +48,6 @@ SAMPLED = {
     "igmr": "inverse_geometric_mean_rank",
     "median": "median_rank",
 }
-SAMPLES = 1_000
 
 
 def draw_counts() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -64,9 +65,9 @@ def pykeen(board: Board) -> Any:
         from pykeen.evaluation import rank_based_evaluator
         from pykeen.version import get_version
     except ImportError:
-        board.remarks.append("PyKEEN is not installed: no ratios against its metrics")
+        board.remark("PyKEEN is not installed: no ratios against its metrics")
         pytest.skip("PyKEEN is not installed")
-    board.facts["PyKEEN"] = get_version()
+    board.facts["pykeen"] = get_version()
     return rank_based_evaluator
 
 
@@ -109,13 +110,14 @@ def test_all_metrics(compare: Compare, board: Board, pykeen: Any) -> None:
     )
 
 
-def test_sampled_constants(compare: Compare, board: Board, pykeen: Any) -> None:
-    """The z of four metrics that PyKEEN has no formula for, its constants from 1,000 samples."""
+def test_sampled_constants(compare: Compare, board: Board, sizes: Sizes, pykeen: Any) -> None:
+    """The z of four metrics that PyKEEN has no formula for, its constants from samples."""
     ranks, candidates = draw_counts()
+    theirs = f"PyKEEN, {sizes.samples:,} samples"
     every = {metric.key: metric for metric in pykeen.RankBasedEvaluator().metrics}
 
     def sampled() -> dict[str, tuple[float, float]]:
-        given = {"num_candidates": candidates, "num_samples": SAMPLES}
+        given = {"num_candidates": candidates, "num_samples": sizes.samples}
         return {
             key: (every[name].expected_value(**given), every[name].variance(**given))
             for key, name in SAMPLED.items()
@@ -126,17 +128,18 @@ def test_sampled_constants(compare: Compare, board: Board, pykeen: Any) -> None:
 
     found = compare(
         f"z of {', '.join(SAMPLED)}",
-        {"truerank, exact": exact, f"PyKEEN, {SAMPLES:,} samples": sampled},
-        [Pair("truerank, exact", f"PyKEEN, {SAMPLES:,} samples", "cost")],
+        {"truerank, exact": exact, theirs: sampled},
+        [Pair("truerank, exact", theirs, "cost")],
         agree=False,
-        rounds=3,
+        rounds=1 if sizes.quick else 3,
     )
     errors = []
-    for key, (mean, variance) in found[f"PyKEEN, {SAMPLES:,} samples"].result.items():
+    for key, (mean, variance) in found[theirs].result.items():
         exact_mean, exact_variance = tr.chance(key, candidates)
-        deviations = abs(mean - exact_mean) / math.sqrt(exact_variance / SAMPLES)
+        deviations = abs(mean - exact_mean) / math.sqrt(exact_variance / sizes.samples)
         assert deviations < 6, key  # their samples are of the same distribution
         errors.append(f"{key} {100 * abs(variance / exact_variance - 1):.1f} %")
     board.remarks.append(
-        f"PyKEEN's variance from {SAMPLES:,} samples is off by {', '.join(errors)} of the exact one"
+        f"PyKEEN's variance from {sizes.samples:,} samples is off by {', '.join(errors)}"
+        " of the exact one"
     )

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from baselines import numpy_idiom
 from harness import Compare, Pair
-from synthetic import QUICK, Pool, Shape, Sizes, draw_targets
+from peers.by_numpy import numpy_idiom
+from synthetic import Pool, Shape, Sizes, draw_targets
 
 SHAPES: dict[str, Shape] = {
     "10 x 100": (10, 100),
@@ -82,7 +82,7 @@ def test_threads_for_small_work(
     threads: int,
 ) -> None:
     """The default number of threads against one and all: it should never be much the slowest."""
-    if sizes.many == QUICK.many and name not in QUICK_SHAPES:
+    if sizes.quick and name not in QUICK_SHAPES:
         pytest.skip("only in full mode")
     shape = SHAPES[name]
     scores, targets = pool.matrix(shape), draw_targets(shape)
@@ -96,7 +96,7 @@ def test_threads_for_small_work(
             },
             [Pair("threads=None", "threads=1", "cost")],
             nbytes=scores.nbytes,
-            rounds=50 if sizes.many == QUICK.many else 200,
+            rounds=50 if sizes.quick else 200,
             statistics=("best", "median"),
             rest=0.001,
         )

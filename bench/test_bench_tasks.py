@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import truerank as tr
-from baselines import Counts, numpy_idiom
 from harness import Compare, Pair, Team
+from peers import Counts
+from peers.by_numpy import numpy_idiom
 from synthetic import Pool, Sizes, draw_filter, draw_targets
 
 ENTRIES = 50

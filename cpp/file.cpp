@@ -76,7 +76,8 @@ Cut cut_of(const FileScores& scores) {
     cut.by_rows = scores.column_stride == scores.size;
     cut.outer = cut.by_rows ? scores.rows : scores.columns;
     cut.inner = cut.by_rows ? scores.columns : scores.rows;
-    cut.inner_step = std::min(cut.inner, (cut.by_rows ? kReadBytes : kStretchBytes) / scores.size);
+    const std::int64_t most = (cut.by_rows ? kReadBytes : kStretchBytes) / scores.size;
+    cut.inner_step = std::clamp<std::int64_t>(cut.inner, 1, most);
     cut.outer_step = std::max<std::int64_t>(1, kReadBytes / (cut.inner_step * scores.size));
     return cut;
 }

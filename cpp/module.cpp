@@ -291,6 +291,7 @@ py::tuple rank(const py::object& scores, const std::string& dtype, bool swapped,
     const truerank::Tasks tasks{size, rows ? rows->data() : nullptr, targets.data()};
     const truerank::Selection without = selection_of(filter, size);
     const truerank::Selection among = selection_of(candidates, size);
+    require(!among.ranges, "candidates: ranges of a whole matrix");
     Results results(size);
     truerank::Counts counts;
     for (std::int64_t** data : {&counts.above, &counts.tied, &counts.candidates}) *data = results.add();
@@ -312,7 +313,8 @@ py::tuple count_part(const py::object& scores, const std::string& dtype, bool sw
                 (truths.flags() & py::array::c_style) != 0 &&
                 reinterpret_cast<std::uintptr_t>(truths.data()) % static_cast<std::uintptr_t>(input.size) == 0,
             "truths: not one for each task");
-    require(!candidates || std::get<1>(*candidates) || first_column == 0, "candidates: ranges of a part");
+    require(!candidates || std::get<1>(*candidates) || (first_column == 0 && !input.in_file),
+            "candidates: ranges of a part, or of a file");
     require(first_column >= 0 && first_column <= std::numeric_limits<std::int64_t>::max() - input.columns,
             "first_column: out of range");
     require_within(targets, std::numeric_limits<std::int64_t>::max(), "targets: negative", -1);
@@ -349,7 +351,8 @@ std::int64_t first_absent(const SelectionArrays& selection, const Int64Array& co
 // Keys of native scores, those of the least and the greatest, and whether there may be NaN, below the least.
 py::tuple keys(const py::array& scores, const std::string& dtype) {
     require(scores.ndim() == 1, "scores: not one-dimensional");
-    const truerank::Scores column = scores_of(scores.attr("reshape")(-1, 1).cast<py::array>(), dtype, false);
+    const auto matrix = scores.attr("reshape")(-1, 1).cast<py::array>();
+    const truerank::Scores column = scores_of(matrix, dtype, false);
     Int64Array result(column.rows);
     const truerank::KeyRange range = truerank::keys_of(column, result.mutable_data());
     return py::make_tuple(result, range.bottom, range.top, range.floating);

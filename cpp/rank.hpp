@@ -84,11 +84,13 @@ struct Fault {
     std::int64_t column = -1;
 };
 
-// Of two faults, the one to report: a target that is no candidate before a NaN, then the first task, or the first row.
+// Of two faults, the one to report: a target that is no candidate before a NaN, then the first task, or the first row
+// and column.
 inline bool sooner(const Fault& a, const Fault& b) {
     if (a.kind == Fault::Kind::none || b.kind == Fault::Kind::none) return b.kind == Fault::Kind::none;
     if (a.kind != b.kind) return a.kind < b.kind;
-    return a.kind == Fault::Kind::not_a_candidate ? a.task < b.task : a.row < b.row;
+    if (a.kind == Fault::Kind::not_a_candidate) return a.task < b.task;
+    return a.row != b.row ? a.row < b.row : a.column < b.column;
 }
 
 // The keys of scores, integers in their order: those of NaN are below `bottom`, the key of -inf (of the least integer).

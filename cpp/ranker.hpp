@@ -152,7 +152,7 @@ class Ranker {
     void settle(Worker& worker, std::int64_t task, std::int64_t size);
     void settle_part(Worker& worker, std::int64_t task, std::int64_t size);
     void fail(Worker& worker, Fault::Kind kind, std::int64_t task) const;
-    void best_but_own(std::int64_t task);
+    void best_but_own(Worker& worker, std::int64_t task);
     template <class Use>
     void with_columns(const Selection& selection, std::int64_t start, const Use& use) const;
     void intersect(Worker& worker, std::int64_t task) const;

@@ -205,6 +205,7 @@ void Ranker<T>::fetch_truths(std::int64_t g) const {
 // The first indices of a task's filter, which are needed when its row has been counted.
 template <class T>
 void Ranker<T>::fetch_filter(std::int64_t task) const {
+    if (filter_.windowed) return;  // to find the place costs more
     const Span span = filter_.span(filter_.list(task));
     const std::int64_t size = filter_.wide ? 8 : 4;
     const auto* start = static_cast<const char*>(filter_.indices) + span.start * size;

@@ -14,17 +14,27 @@ template <class Use>
 void Ranker<T>::with_columns(const Selection& selection, std::int64_t start, const Use& use) const {
     const auto bound = static_cast<std::uint64_t>(scores_.columns);
     const std::int64_t first = tasks_.first_column;
-    const auto within = [bound, first](std::int64_t index) {
-        return static_cast<std::uint64_t>(index - first) < bound ? index - first : 0;
+    const auto give = [&](const auto& index) {
+        if (first == 0) {  // a subtraction less, which shows where whole selections are read
+            use([index, bound](std::int64_t j) {
+                const auto column = static_cast<std::int64_t>(index(j));
+                return static_cast<std::uint64_t>(column) < bound ? column : 0;
+            });
+        } else {
+            use([index, bound, first](std::int64_t j) {
+                const auto column = static_cast<std::int64_t>(index(j)) - first;
+                return static_cast<std::uint64_t>(column) < bound ? column : 0;
+            });
+        }
     };
     if (selection.ranges) {
-        use([start, within](std::int64_t j) { return within(start + j); });
+        give([start](std::int64_t j) { return start + j; });
     } else if (selection.wide) {
         const auto* indices = static_cast<const std::int64_t*>(selection.indices) + start;
-        use([indices, within](std::int64_t j) { return within(indices[j]); });
+        give([indices](std::int64_t j) { return indices[j]; });
     } else {
         const auto* indices = static_cast<const std::int32_t*>(selection.indices) + start;
-        use([indices, within](std::int64_t j) { return within(indices[j]); });
+        give([indices](std::int64_t j) { return indices[j]; });
     }
 }
 
@@ -178,7 +188,7 @@ void Ranker<T>::settle_part(Worker& worker, std::int64_t task, std::int64_t size
             counts_.inf[task] -= counted && infinite;
             if (key == best_[t]) {
                 at_best_[t] -= counted;
-                if (differs) best_but_own(task);
+                if (differs) best_but_own(worker, task);
             }
         }
     }
@@ -196,7 +206,8 @@ void Ranker<T>::settle_part(Worker& worker, std::int64_t task, std::int64_t size
 
 // The best score once more without the target's column, whose score is not the truth: slow, and as rare as that.
 template <class T>
-void Ranker<T>::best_but_own(std::int64_t task) {
+void Ranker<T>::best_but_own(Worker& worker, std::int64_t task) {
+    if (worker.stopped(scores_.columns)) return;
     Key<T> best = rules_.ascending ? Order<T>::top() : Order<T>::bottom();
     std::int64_t at_best = 0;
     const auto look = [&](std::int64_t column) {
@@ -249,17 +260,22 @@ Fault Ranker<T>::locate(Fault fault) const {
         std::int64_t at, last;
         Walk(const Selection& s, std::int64_t list)
             : selection(s), at(s ? s.indptr[list] : 0), last(s ? s.indptr[list + 1] : 0) {}
+        bool done() const { return at >= last; }
+        std::int64_t column() const { return selection.column(at); }
         bool has(std::int64_t c) {
-            while (at < last && selection.column(at) < c) ++at;
-            return at < last && selection.column(at) == c;
+            while (!done() && column() < c) ++at;
+            return !done() && column() == c;
         }
     };
     for (const auto& [candidates, filter, own] : lists) {
         Walk in(candidates_, candidates), out(filter_, filter);
-        for (const std::int64_t c : nans) {
-            if (c >= fault.column) break;
-            const std::int64_t whole = c + tasks_.first_column;
-            if (c != own && (!candidates_ || in.has(whole)) && !out.has(whole)) fault.column = c;
+        // From the first candidate to the last one: of many lists in one row, each looks at its own NaNs.
+        if (candidates_ && in.done()) continue;
+        const std::int64_t first = candidates_ ? in.column() - tasks_.first_column : 0;
+        for (auto c = std::lower_bound(nans.begin(), nans.end(), first); c != nans.end() && *c < fault.column; ++c) {
+            const std::int64_t whole = *c + tasks_.first_column;
+            if (*c != own && (!candidates_ || in.has(whole)) && !out.has(whole)) fault.column = *c;
+            if (candidates_ && in.done()) break;
         }
     }
     return fault;

@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,7 +80,20 @@ def start(*arguments: object, **environment: str) -> Outcome:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Good and bad files."""
+    """Good and bad files, which are made once and copied."""
+    for name, data in _made().items():
+        (tmp_path / name).write_bytes(data)
+    return tmp_path
+
+
+@cache
+def _made() -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as made:
+        _make(Path(made))
+        return {path.name: path.read_bytes() for path in Path(made).iterdir()}
+
+
+def _make(folder: Path) -> None:
     arrays: dict[str, Any] = {
         "scores": SCORES,
         "targets": TARGETS,
@@ -92,25 +107,24 @@ def folder(tmp_path: Path) -> Path:
     }
     arrays["nan"][1, 4] = np.nan
     for name, array in arrays.items():
-        np.save(tmp_path / f"{name}.npy", array)
-    np.savez(tmp_path / "pair.npz", indptr=INDPTR, indices=INDICES)
+        np.save(folder / f"{name}.npy", array)
+    np.savez(folder / "pair.npz", indptr=INDPTR, indices=INDICES)
     np.savez(
-        tmp_path / "lists.npz", indptr=[0, 1, 4], indices=[0, 0, 1, 2], lists=np.array([0, 0, 1, 1])
+        folder / "lists.npz", indptr=[0, 1, 4], indices=[0, 0, 1, 2], lists=np.array([0, 0, 1, 1])
     )
-    np.savez(tmp_path / "all.npz", indptr=np.arange(0, 25, 5)[:5], indices=np.tile(np.arange(5), 4))
-    np.savez(tmp_path / "foreign.npz", numbers=INDPTR)
+    np.savez(folder / "all.npz", indptr=np.arange(0, 25, 5)[:5], indices=np.tile(np.arange(5), 4))
+    np.savez(folder / "foreign.npz", numbers=INDPTR)
     csr = scipy.sparse.csr_matrix((np.zeros(len(INDICES)), INDICES, INDPTR), shape=SCORES.shape)
-    scipy.sparse.save_npz(tmp_path / "csr.npz", csr)
-    scipy.sparse.save_npz(tmp_path / "csc.npz", csr.tocsc())
-    scipy.sparse.save_npz(tmp_path / "wide.npz", scipy.sparse.csr_matrix((4, 6)))
-    np.save(tmp_path / "pickle.npy", np.array([{}, None]), allow_pickle=True)
-    whole = (tmp_path / "scores.npy").read_bytes()
-    (tmp_path / "short.npy").write_bytes(whole[:-8])
-    (tmp_path / "text.npy").write_text("0.1 0.2\n")
-    (tmp_path / "empty.npy").touch()
-    damaged = (tmp_path / "pair.npz").read_bytes()
-    (tmp_path / "damaged.npz").write_bytes(damaged[: len(damaged) // 2])
-    return tmp_path
+    scipy.sparse.save_npz(folder / "csr.npz", csr)
+    scipy.sparse.save_npz(folder / "csc.npz", csr.tocsc())
+    scipy.sparse.save_npz(folder / "wide.npz", scipy.sparse.csr_matrix((4, 6)))
+    np.save(folder / "pickle.npy", np.array([{}, None]), allow_pickle=True)
+    whole = (folder / "scores.npy").read_bytes()
+    (folder / "short.npy").write_bytes(whole[:-8])
+    (folder / "text.npy").write_text("0.1 0.2\n")
+    (folder / "empty.npy").touch()
+    damaged = (folder / "pair.npz").read_bytes()
+    (folder / "damaged.npz").write_bytes(damaged[: len(damaged) // 2])
 
 
 @pytest.fixture

@@ -143,7 +143,8 @@ def count(
         infinite = sum(1 for b in numbers if b in (float("inf"), float("-inf")))
         whole = [score[column] for column in unfiltered[i]]
         whole = [b for b in whole if b == b]
-        at_best = sum(1 for b in numbers if b == best_of(whole)) if whole else 0
+        best = best_of(whole) if whole else None
+        at_best = sum(1 for b in numbers if b == best)
         result.append((above, tied, size, len(s) - len(numbers), infinite, at_best))
     return Counts(*np.array(result, np.int64).reshape(-1, 6).T)
 

@@ -199,7 +199,7 @@ def test_sizes_beyond_exact_floats() -> None:
     assert mean == pytest.approx(less[0] * 2.0**33, rel=1e-5)
     assert variance == pytest.approx(less[1] * 4.0**33, rel=1e-5)
     for model in MODELS.values():
-        for seed in range(6):
+        for seed in range(2):
             drawn = np.random.default_rng(seed).integers(1, 2**62, 4)
             assert all(x > 0 for x in model(compress(drawn)))
 

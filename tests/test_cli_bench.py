@@ -14,7 +14,7 @@ import cli_files
 from cli_files import Run
 from truerank import _core, bandwidth
 from truerank.bandwidth import Bandwidth, fastest, measure
-from truerank.memory import free_memory
+from truerank.memory import _left_by_control_group, free_memory
 
 run = cli_files.run
 KINDS = ["float32", "float32, filtered", "float32, warm file", "float16"]
@@ -146,6 +146,37 @@ def test_the_fastest_run_counts() -> None:
 def test_free_memory_is_that_of_this_machine() -> None:
     free = free_memory()
     assert 2**20 < free < 2**50
+
+
+def write(folder: Path, **files: object) -> None:
+    """Files of a control group; "_" stands for a dot."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name.replace("_", ".", 1)).write_text(str(content))
+
+
+@pytest.mark.parametrize(
+    ("own", "left"),
+    [("0::/a/b\n", 1000 - 300 + 50), ("0::/a\n", 5000 - 300), ("0::/\n", None), ("", None)],
+)
+def test_the_tightest_limit_counts(tmp_path: Path, own: str, left: int | None) -> None:
+    groups = tmp_path / "sys/fs/cgroup"
+    write(tmp_path / "proc/self", cgroup=own)
+    write(groups / "a", memory_max=5000, memory_current=300, memory_stat="anon 1\ninactive_file 0")
+    stat = "anon 1\ninactive_file 50\n"
+    write(groups / "a/b", memory_max=1000, memory_current=300, memory_stat=stat)
+    assert _left_by_control_group(tmp_path) == left
+
+
+def test_limits_of_the_older_kind(tmp_path: Path) -> None:
+    write(tmp_path / "proc/self", cgroup="5:cpu:/x\n4:memory:/y\n0::/\n")
+    folder = tmp_path / "sys/fs/cgroup/memory"
+    stat = "inactive_file 9\ntotal_inactive_file 10\n"
+    for group, limit in (("y", 900), (".", 2**63 - 4096)):
+        write(folder / group, memory_stat=stat)
+        (folder / group / "memory.limit_in_bytes").write_text(str(limit))
+        (folder / group / "memory.usage_in_bytes").write_text("100")
+    assert _left_by_control_group(tmp_path) == 810
 
 
 def test_table(run: Run, tmp_path: Path) -> None:

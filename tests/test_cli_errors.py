@@ -82,6 +82,7 @@ def test_bad_data_ends_with_one(
         ("evaluate", "Missing argument 'SCORES'"),
         ("evaluate scores.npy", "Missing argument 'TARGETS'"),
         ("evaluate scores.npy 0 1", "unexpected extra argument"),
+        ("evaluate scores.npy 0 1 2 3 4", "unexpected extra arguments (1 2 3 ...)"),
         ("evaluate scores.npy 0 --colour red", "No such option"),
         ("evaluate scores.npy 0 --order sideways", "'--order'"),
         ("evaluate scores.npy 0 --nan zero", "'--nan'"),

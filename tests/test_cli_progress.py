@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -72,21 +72,57 @@ def test_a_bar_comes_late_and_goes() -> None:
     assert drawn.count("\n") <= 1
 
 
-@terminals
-def test_what_ends_early_draws_nothing() -> None:
-    _, drawn = in_terminal("from truerank.cli.progress import Bar\nBar().show(0.5, 'half')")
-    assert drawn == ""
+class Stream(io.StringIO):
+    """What may be a terminal."""
+
+    terminal = True
+
+    def isatty(self) -> bool:
+        return self.terminal
 
 
-@terminals
-def test_terminals_that_cannot_move_their_cursor_get_nothing() -> None:
-    assert in_terminal(SHOWN, TERM="dumb") == ("the result\n", "")
+def pretended(monkeypatch: pytest.MonkeyPatch) -> Stream:
+    """A standard error that says it is a terminal; not in a fixture, pytest sets its own later."""
+    for name, value in (("TERM", "xterm"), ("COLUMNS", "80")):
+        monkeypatch.setenv(name, value)
+    for name in ("TTY_COMPATIBLE", "TTY_INTERACTIVE", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "stderr", stream := Stream())
+    return stream
 
 
-@pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1", "TERM": "xterm"}])
-def test_pipes_get_nothing(run_python: Callable[..., str], environment: dict[str, str]) -> None:
-    script = f"import sys; sys.stderr = sys.stdout\n{SHOWN}"
-    assert run_python(script, env=environment) == "the result\n"
+def shown(*seconds: float) -> None:
+    """Show a bar, as the clock says."""
+    with Bar(clock=iter(seconds).__next__) as bar:
+        for _ in seconds[1:]:
+            bar.show(0.5, "half of it")
+
+
+def test_what_ends_early_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = pretended(monkeypatch)
+    shown(0.0, 0.4)
+    assert stderr.getvalue() == ""
+    shown(0.0, 0.6)
+    assert "half of it" in stderr.getvalue()
+
+
+def test_terminals_that_cannot_move_their_cursor_get_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stderr = pretended(monkeypatch)
+    monkeypatch.setenv("TERM", "dumb")
+    shown(0.0, 1.0, 2.0)
+    assert stderr.getvalue() == ""
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_pipes_get_nothing(monkeypatch: pytest.MonkeyPatch, forced: bool) -> None:
+    stderr = pretended(monkeypatch)
+    stderr.terminal = False
+    if forced:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    shown(0.0, 1.0, 2.0)
+    assert stderr.getvalue() == ""
 
 
 def test_no_standard_error_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,22 +156,12 @@ def test_what_was_done_before_is_said_once(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr() == ("", "Resumed: 4 GB of 8 GB had been counted before.\n")
 
 
-def test_a_bar_is_drawn_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    import io
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    for name, value in (("TERM", "xterm"), ("COLUMNS", "80")):
-        monkeypatch.setenv(name, value)
-    for name in ("TTY_COMPATIBLE", "TTY_INTERACTIVE", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+def test_reports_of_a_count_move_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = pretended(monkeypatch)
     monkeypatch.setattr(progress, "LATE", 0.0)
     with Bar() as bar:
         Follower(bar)(tr.Progress(1, 4, 1.0, 0))
-    assert "1 bytes of 4 bytes" in terminal.getvalue()
+    assert "1 bytes of 4 bytes" in stderr.getvalue()
 
 
 @terminals

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ import pytest
 import cli_files
 import truerank as tr
 from cli_files import Outcome, Run
+from truerank import streaming
+from truerank.cli import runs
 
 run = cli_files.run
+Stop = Callable[..., Outcome]
 
 # Runs the command line with small tiles and a checkpoint after each; after so many reports of
 # progress it meets a signal.
@@ -80,23 +84,55 @@ def whole(run: Run, line: list[str], tmp_path: Path) -> bytes:
     return (tmp_path / "whole.npz").read_bytes()
 
 
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process, too, tiles are small and kept at once."""
+    monkeypatch.setattr(streaming, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(streaming, "TILE_BYTES", 4096)
+
+
+@pytest.fixture
+def stop(run: Run, small: None, monkeypatch: pytest.MonkeyPatch) -> Stop:
+    """Run the command line in this process until it has told of progress so often."""
+
+    class Stopping(runs.Follower):
+        reports = 0
+
+        def __call__(self, progress: tr.Progress) -> None:
+            super().__call__(progress)
+            self.reports += 1
+            if self.reports == self.after:
+                signal.raise_signal(signal.SIGINT)
+
+        after = 0
+
+    def stop(after: int, *arguments: object) -> Outcome:
+        with monkeypatch.context() as patch:
+            patch.setattr(Stopping, "after", after)
+            patch.setattr(runs, "Follower", Stopping)
+            return run(*arguments)
+
+    return stop
+
+
 posix = pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
 
 
 @posix
 @pytest.mark.parametrize(
-    ("line", "after"), [("rows", 3), ("rows", 7), ("columns", 5)], indirect=["line"]
+    ("line", "stops"), [("rows", (7, 2)), ("columns", (5,))], indirect=["line"]
 )
-def test_killed_and_resumed(line: list[str], whole: bytes, tmp_path: Path, after: int) -> None:
+def test_killed_and_resumed(
+    run: Run, small: None, line: list[str], whole: bytes, tmp_path: Path, stops: tuple[int, ...]
+) -> None:
     saved, partial = tmp_path / "ranks.npz", tmp_path / "ranks.npz.partial"
-    line = [*line, "--save", str(saved)]
-    killed = driven("SIGKILL", after, *line)
-    assert (killed.code, killed.out) == (-signal.SIGKILL, "")
-    assert partial.exists()
-    assert not saved.exists()
-    again = driven("SIGKILL", 2, *line, "--resume")  # and once more
-    assert again.code == -signal.SIGKILL
-    done = driven("SIGKILL", 0, *line, "--resume")
+    line = [*line, "--save", str(saved), "--resume"]
+    for after in stops:
+        killed = driven("SIGKILL", after, *line)
+        assert (killed.code, killed.out) == (-signal.SIGKILL, "")
+        assert partial.exists()
+        assert not saved.exists()
+    done = run(*line)
     assert (done.code, done.err.count("\n")) == (0, 1)
     assert done.err.startswith("Resumed: ")
     assert saved.read_bytes() == whole
@@ -104,35 +140,39 @@ def test_killed_and_resumed(line: list[str], whole: bytes, tmp_path: Path, after
 
 
 @posix
-def test_interrupted_and_resumed(line: list[str], whole: bytes, tmp_path: Path) -> None:
+def test_interrupted_and_resumed(
+    run: Run, small: None, line: list[str], whole: bytes, tmp_path: Path
+) -> None:
     saved, partial = tmp_path / "ranks.npz", tmp_path / "ranks.npz.partial"
     line = [*line, "--save", str(saved)]
     stopped = driven("SIGINT", 5, *line)
     assert (stopped.code, stopped.out, stopped.err.count("\n")) == (130, "", 1)
     assert f"--resume goes on from {partial}" in stopped.err
     assert not saved.exists()
-    done = driven("SIGINT", 0, *line, "--resume", "--format", "csv", "--metrics", "mr")
+    done = run(*line, "--resume", "--format", "csv", "--metrics", "mr")
     assert (done.code, done.err.count("\n")) == (0, 1)
     assert done.out == f"key,value\nmr,{tr.report(tr.load(tmp_path / 'whole.npz'))['mr']!r}\n"
     assert saved.read_bytes() == whole
     assert not partial.exists()
 
 
-@posix
-def test_interrupted_without_save(line: list[str]) -> None:
-    stopped = driven("SIGINT", 2, *line)
+def test_interrupted_without_save(stop: Stop, line: list[str]) -> None:
+    stopped = stop(2, *line)
     assert (stopped.code, stopped.out, stopped.err.strip()) == (130, "", "")
 
 
-@posix
-def test_without_resume_it_starts_anew(line: list[str], whole: bytes, tmp_path: Path) -> None:
+def test_without_resume_it_starts_anew(
+    run: Run, stop: Stop, line: list[str], whole: bytes, tmp_path: Path
+) -> None:
     saved = tmp_path / "ranks.npz"
+    before = set(tmp_path.iterdir())
     line = [*line, "--save", str(saved)]
-    assert driven("SIGKILL", 4, *line).code == -signal.SIGKILL
-    done = driven("SIGKILL", 0, *line)
-    assert (done.code, done.err) == (0, "")
+    for _ in range(2):
+        assert stop(4, *line).code == 130
+        assert set(tmp_path.iterdir()) - before == {tmp_path / "ranks.npz.partial"}
+    assert run(*line)[::2] == (0, "")
     assert saved.read_bytes() == whole
-    assert not (tmp_path / "ranks.npz.partial").exists()
+    assert set(tmp_path.iterdir()) - before == {saved}
 
 
 def test_nothing_to_resume(run: Run, line: list[str], whole: bytes, tmp_path: Path) -> None:
@@ -141,12 +181,13 @@ def test_nothing_to_resume(run: Run, line: list[str], whole: bytes, tmp_path: Pa
     assert (tmp_path / "ranks.npz").read_bytes() == whole
 
 
-@posix
 @pytest.mark.parametrize("changed", ["scores", "targets", "filter", "order"])
-def test_another_count_is_not_resumed(line: list[str], tmp_path: Path, changed: str) -> None:
+def test_another_count_is_not_resumed(
+    run: Run, stop: Stop, line: list[str], tmp_path: Path, changed: str
+) -> None:
     saved, partial = tmp_path / "ranks.npz", tmp_path / "ranks.npz.partial"
     line = [*line, "--save", str(saved)]
-    assert driven("SIGKILL", 4, *line).code == -signal.SIGKILL
+    assert stop(4, *line).code == 130
     before = partial.read_bytes()
     if changed == "scores":
         part = tmp_path / "part-0.npy"
@@ -162,7 +203,7 @@ def test_another_count_is_not_resumed(line: list[str], tmp_path: Path, changed: 
         np.savez(tmp_path / "filter.npz", **value) if changed == "filter" else np.save(
             tmp_path / "targets.npy", value
         )
-    done = driven("SIGKILL", 0, *line, "--resume")
+    done = run(*line, "--resume")
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert "ranks.npz.partial" in done.err
     assert (partial.read_bytes(), saved.exists()) == (before, False)
@@ -184,16 +225,27 @@ def test_a_wrong_command_line_costs_no_checkpoint(
 ) -> None:
     partial = tmp_path / "ranks.npz.partial"
     partial.write_bytes(b"hours of work")
-    for more in (["--metrics", "head.mr"], ["--by", "relation"], ["--split", ""]):
+    np.save(tmp_path / "far.npy", np.full(150, 100))
+    far = ["--candidates", tmp_path / "far.npy"]  # this one is refused by `rank` itself
+    for more in (["--metrics", "head.mr"], ["--by", "relation"], ["--split", ""], far):
         assert run(*line, "--save", tmp_path / "ranks.npz", *more).code in (1, 2)
         assert partial.read_bytes() == b"hours of work"
+        assert not partial.with_name("ranks.npz.partial.old").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_a_count(
+    run: Run, line: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)
+    monkeypatch.setattr(runs, "rank", lambda *_, **__: pytest.fail("counted"))
+    code, out, err = run(*line, "--save", tmp_path / "ranks.npz")
+    assert (code, out) == (1, "")
+    assert err == f"Error: --save: no permission to write into {tmp_path}\n"
 
 
 def test_saved_ranks_leave_no_checkpoint(
     run: Run, line: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from truerank.cli import runs
-
     def failing(*_: object, **__: object) -> tr.Report:
         raise ValueError("too late")
 

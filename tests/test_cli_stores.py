@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ def stored(folder: Path) -> Path:
     np.savez(folder / "one.npz", SCORES)
     np.savez(folder / "two.npz", tails=SCORES, heads=-SCORES)
     SCORES.tofile(folder / "raw.bin")
+    (folder / "fortran.bin").write_bytes(SCORES.tobytes("F"))
+    SCORES.astype(">f4").tofile(folder / "big.bin")
     (folder / "offset.bin").write_bytes(b"seven b" + SCORES.tobytes())
     SCORES.astype(np.float16).tofile(folder / "half.bin")
     SCORES.astype(ml_dtypes.bfloat16).tofile(folder / "brain.bin")
@@ -57,13 +60,16 @@ KINDS = {
     "raw.bin targets.npy --shape x5 --dtype float32": SCORES,
     "raw.bin targets.npy --shape 4X --dtype float32 --offset 0": SCORES,
     "offset.bin targets.npy --shape 4x5 --dtype float32 --offset 7": SCORES,
+    "fortran.bin targets.npy --shape 4x5 --dtype float32 --layout F": SCORES,
+    "raw.bin targets.npy --shape 4x5 --dtype <float32 --layout C --io map": SCORES,
+    "big.bin targets.npy --shape x5 --dtype >float32": SCORES,
     "half.bin targets.npy --shape 4x5 --dtype float16": SCORES.astype(np.float16),
     "brain.bin targets.npy --shape 4x5 --dtype bfloat16": SCORES.astype(ml_dtypes.bfloat16),
     "bfloat16.npy targets.npy --dtype bfloat16": SCORES.astype(ml_dtypes.bfloat16),
 }
 
 
-@pytest.mark.parametrize("io", ["", "map", "read"])
+@pytest.mark.parametrize("io", ["", "read"])
 @pytest.mark.parametrize("line", KINDS)
 def test_every_kind_of_file(run: Run, stored: Path, line: str, io: str) -> None:
     more = ["--filter", str(stored / "pair.npz"), *(["--io", io] if io else [])]
@@ -133,6 +139,22 @@ def test_formats_and_findings_are_those_of_one_file(run: Run, files: Files, stor
         assert run("evaluate", *files("part-*.npy targets.npy"), *more) == first
 
 
+def contents(folder: Path) -> dict[Path, bytes]:
+    """The files of a folder."""
+    return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+@pytest.mark.parametrize(
+    "line", ["pipe.npy 0", "scores.npy pipe.npy", "scores.npy 0 --filter pipe.npy"]
+)
+def test_pipes_do_not_block(run: Run, files: Files, folder: Path, line: str) -> None:
+    os.mkfifo(folder / "pipe.npy")
+    code, out, err = run("evaluate", *files(line))
+    assert (code, out) == (1, "")
+    assert "pipe.npy: expected a regular file" in err
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -154,7 +176,12 @@ def test_formats_and_findings_are_those_of_one_file(run: Run, files: Files, stor
         ("part-*.npy 0 --save spoilt.npy", "spoilt.npy.partial is one of the files to be read"),
         ("scores.npy 0 --dtype float64", "float64"),
         ("scores.npy 0 --shape 5x4", "scores.npy"),
-        ("raw.bin 0 --shape 4x5", "raw.bin"),
+        ("raw.bin 0 --shape 4x5", "or --dtype and --shape of a raw"),
+        ("two.npz 0", "expected --member to say which"),
+        ("scores.npy 0 --layout F", "--layout: F is of raw binary files"),
+        ("part-9.npy part-10.npy", "part-10.npy: expected columns, got a matrix; the shell splits"),
+        ("part-*.npy 0 --save away.npz", "--save: no folder "),
+        ("part-*.npy 0 --save held.npz", "held.npz.partial"),
         ("raw.bin 0 --dtype float32 --offset 8", "raw.bin"),
         ("part-*.npy 0 --member x", "member"),
     ],
@@ -164,14 +191,18 @@ def test_faults_of_files_end_with_one(run: Run, stored: Path, line: str, message
     np.save(stored / "mixed-2.npy", SCORES.astype(np.float64))
     if "spoilt" in line:
         (stored / "spoilt.npy.partial").symlink_to(stored / "part-9.npy")
-    before = {path: path.read_bytes() for path in stored.iterdir()}
+    if "away" in line:
+        (stored / "away.npz").symlink_to(stored / "nowhere" / "away.npz")
+    if "held" in line:
+        (stored / "held.npz.partial").mkdir()
+    before = contents(stored)
     words = [str(stored / w) if "." in w and not w.startswith("-") else w for w in line.split()]
     code, out, err = run("evaluate", *words)
     assert (code, out) == (1, "")
     assert err.startswith("Error: ")
     assert message in err
     assert err.count("\n") == 1
-    assert {path: path.read_bytes() for path in stored.iterdir()} == before
+    assert contents(stored) == before
 
 
 @pytest.mark.parametrize(
@@ -181,6 +212,9 @@ def test_faults_of_files_end_with_one(run: Run, stored: Path, line: str, message
         ("raw.bin 0 --dtype float32 --shape 20", "'--shape': expected rows and columns"),
         ("raw.bin 0 --dtype float8 --shape 4x5", "'--dtype'"),
         ("raw.bin 0 --dtype float32 --shape 4x5 --offset=-1", "'--offset'"),
+        ("raw.bin 0 --dtype <>float32 --shape 4x5", "'--dtype'"),
+        ("raw.bin 0 --dtype float32 --shape 4x5 --layout A", "'--layout'"),
+        ("part-9.npy part-10.npy part-11.npy targets.npy", 'in quotes: "part-*.npy"'),
         ("scores.npy 0 --io mmap", "'--io'"),
         ("scores.npy 0 --shards both", "'--shards'"),
         ("scores.npy 0 --resume", "--resume needs --save"),

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from drawn_problems import Problem, problems
+from interruptions import interrupted
 from oracle import exact
 from problems import FORMS, Array
+from truerank.archives import json_array, write_archive
 
 SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
 TARGETS = np.array([2, 1])
@@ -217,7 +219,60 @@ def test_columns_that_do_not_fit(keywords: dict[str, Any], words: str) -> None:
 
 
 def test_a_start_that_is_no_integer() -> None:
-    refusal(TypeError, "start: expected an integer, got float", counter().update, SCORES, start=0.0)
+    refusal(
+        TypeError, "start: expected an integer, .* got float", counter().update, SCORES, start=0.0
+    )
+
+
+def test_a_narrow_start_does_not_wrap() -> None:
+    one = tr.RankCounter(np.zeros(1), [0], candidates=200)
+    one.update(np.zeros((1, 50)), start=np.int8(100))
+    refusal(ValueError, "column 100", one.update, np.zeros((1, 50)), start=np.int8(100))
+    refusal(ValueError, "start: expected columns", one.update, SCORES[:1], start=2**63 - 1)
+
+
+def test_the_filter_is_the_counters_own() -> None:
+    indices = np.array([1, 3, 0])
+    one = counter(filter=(np.array([0, 2, 3]), indices))
+    one.update(SCORES[:, :2], start=0)
+    indices[:] = 2
+    one.update(SCORES[:, 2:], start=2)
+    assert_equal(one.ranks(), tr.rank(SCORES, TARGETS, filter=[[1, 3], [0]]))
+
+
+def test_filters_of_two_forms_merge_as_the_forms_they_are() -> None:
+    one = counter(filter=([0, 1, 1], [3]))
+    other = counter(filter=([0, 1, 1], [3], [0, 1]))
+    refusal(ValueError, "the same filter", one.merge, other)
+    refusal(ValueError, "the same filter", other.merge, one)
+
+
+def test_zeros_of_either_sign_are_one_truth() -> None:
+    one = tr.RankCounter([0.0, np.nan], nan="worst")
+    one.merge(tr.RankCounter([-0.0, -np.nan], nan="worst"))
+
+
+@pytest.mark.parametrize("how", ["update", "merge"])
+def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None:
+    """Wherever that was: the call given again is refused where it was done, and else does it."""
+    expected = tr.rank(SCORES, TARGETS, audit=True)
+    for stop in range(1, 1000):
+        one, other = counter(audit=True), counter(audit=True)
+        one.update(SCORES[:, :1], start=0)
+        other.update(SCORES[:, 1:], start=1)
+        calls = {
+            "update": lambda one=one: one.update(SCORES[:, 1:], start=1),
+            "merge": lambda one=one, other=other: one.merge(other),
+        }
+        if not interrupted(calls[how], stop, ("counters.py", "tallies.py", "columns.py")):
+            break
+        try:
+            calls[how]()
+        except ValueError as error:
+            if "column 1" not in str(error):
+                raise
+        assert_equal(one.ranks(), expected)
+    assert 20 < stop < 999
 
 
 # -- what is refused -------------------------------------------------------------------------------
@@ -241,14 +296,18 @@ def test_blocks_of_another_height() -> None:
     ("keywords", "kind", "words"),
     [
         ({"candidates": None}, ValueError, "candidates: expected the number of columns"),
-        ({"candidates": [0, 1]}, TypeError, "candidates: expected the number of columns in all"),
+        (
+            {"candidates": [0, 1]},
+            TypeError,
+            "candidates: expected an integer, the number of columns",
+        ),
         ({"candidates": 2}, ValueError, "targets: expected integers from 0 to 1 .* got 2"),
         ({"candidates": -1}, ValueError, "candidates: expected the number"),
         ({"order": "up"}, ValueError, "order"),
         ({"nan": "best"}, ValueError, "nan"),
         ({"threads": 0}, ValueError, "threads"),
         ({"rows": [0]}, ValueError, "rows: expected 2"),
-        ({"rows": [-1, 0]}, ValueError, "rows: expected integers"),
+        ({"rows": [-1, 0]}, ValueError, "rows: expected rows from 0 on, got -1 for task 0"),
         ({"filter": [[4], []]}, ValueError, "filter: expected indices from 0 to 3"),
     ],
 )
@@ -317,6 +376,13 @@ def test_sampled_negatives_are_counted_as_given(problem: Problem, seed: int) -> 
         if got.audit is not None and expected.audit is not None:
             for a, b in zip(got.audit, expected.audit, strict=True):
                 np.testing.assert_array_equal(a, b)
+
+
+def test_a_block_of_one_dimension_has_columns() -> None:
+    refusal(ValueError, r"block: expected a matrix \(tasks, k\)", tr.RankCounter(TRUE).update, TRUE)
+    one = tr.RankCounter(SCORES[0][[2, 1]], [2, 1], candidates=4)
+    one.update(SCORES[0])  # a single row, which all tasks read
+    assert_equal(one.ranks(), tr.rank(SCORES[0], [2, 1]))
 
 
 def test_sampled_blocks_add_up() -> None:
@@ -414,6 +480,34 @@ def test_a_damaged_file(cut: int, tmp_path: Path) -> None:
     counter().save(path)
     path.write_bytes(path.read_bytes()[:cut])
     refusal(ValueError, "one.npz", tr.RankCounter.load, path)
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "words"),
+    [
+        ("count.above", np.array([-1, 0]), "integers >= 0"),
+        ("count.above", np.array([9, 0]), "no more scores than candidates"),
+        ("count.above", np.array([0]), "expected 2 integers"),
+        ("count.tied", np.array([0.0, 0]), "expected 2 integers"),
+        ("seen.stops", np.array([9]), "seen: expected runs"),
+        ("facts", json_array({"dtype": "V0"}), "no member|damaged"),
+        ("facts", json_array([]), "one.npz"),
+        ("targets", np.array([0, 7]), "targets: expected integers"),
+    ],
+)
+def test_a_file_whose_content_is_impossible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member: str, value: Any, words: str
+) -> None:
+    """A checksum says nothing of who wrote it."""
+    one = counter()
+    one.update(SCORES[:, :2], start=0)
+
+    def write(path: Any, kind: Any, members: Any) -> None:
+        write_archive(path, kind, {**members, member: value})
+
+    monkeypatch.setattr("truerank.counter_files.write_archive", write)
+    one.save(tmp_path / "one.npz")
+    refusal(ValueError, words, tr.RankCounter.load, tmp_path / "one.npz")
 
 
 def test_files_of_another_kind(tmp_path: Path) -> None:

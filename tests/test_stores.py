@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store_files import (
@@ -40,6 +40,7 @@ def folder() -> Iterator[Path]:
 
 
 @given(matrices(), st.booleans(), st.sampled_from([(1, 0), (2, 0), (3, 0)]), sizes, ios)
+@settings(max_examples=60)
 def test_npy(
     folder: Path, array: Array, fortran: bool, version: tuple[int, int], most: int, io: str
 ) -> None:
@@ -50,6 +51,7 @@ def test_npy(
 
 
 @given(matrices(), st.sampled_from("CF"), st.integers(0, 30), sizes, ios)
+@settings(max_examples=60)
 def test_raw(folder: Path, array: Array, order: Any, offset: int, most: int, io: str) -> None:
     path = folder / "one.bin"
     path.write_bytes(b"x" * offset + array.tobytes(order))
@@ -85,6 +87,7 @@ def test_dtypes_of_raw_files(folder: Path, dtype: Any, carrier: str, name: str) 
 
 
 @given(matrices(), st.booleans(), sizes, ios)
+@settings(max_examples=60)
 def test_npz(folder: Path, array: Array, extra: bool, most: int, io: str) -> None:
     path = folder / "one.npz"
     np.savez(path, scores=array, **{"a" * 40: array[:0]})
@@ -208,6 +211,7 @@ def test_tiles_of_one_matrix_are_about_alike() -> None:
 
 
 @given(matrices(), st.integers(0, 1), st.lists(st.integers(0, 40), max_size=5), sizes, ios)
+@settings(max_examples=60)
 def test_shards(folder: Path, array: Array, axis: int, cuts: list[int], most: int, io: str) -> None:
     parts = np.split(array, sorted(min(at, array.shape[axis]) for at in cuts), axis)
     paths = [write_npy(folder / f"s-{i}.npy", part) for i, part in enumerate(parts)]
@@ -217,6 +221,7 @@ def test_shards(folder: Path, array: Array, axis: int, cuts: list[int], most: in
 
 
 @given(matrices(least=2), sizes)
+@settings(max_examples=60)
 def test_shards_of_shards(array: Array, most: int) -> None:
     option = name_of(array.dtype)
     bands = [
@@ -312,6 +317,7 @@ def test_a_map_without_a_name_is_guarded_too(folder: Path) -> None:
 
 
 @given(matrices(), st.sampled_from(list(VIEWS)), sizes)
+@settings(max_examples=60)
 def test_arrays_in_memory_if_asked(array: Array, view: str, most: int) -> None:
     array = np.resize(array, (8, 20))
     with open_scores(VIEWS[view](array), **name_of(array.dtype)) as store:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import truerank as tr
 from store_files import Array, assert_same, matrices, name_of, scores
 from truerank.stores import Store, open_scores, store_of
 from truerank.stores.chunked import ChunkStore
@@ -167,7 +168,7 @@ def test_zarr_members(tmp_path: Path) -> None:
                 assert_same(store, arrays[member or "scores"])
         with pytest.raises(ValueError, match="expected member 'x', there are 'other', 'scores'"):
             open_scores(source, member="x")
-        with pytest.raises(ValueError, match="expected an array, 'deep' is a group"):
+        with pytest.raises(ValueError, match="expected an array, 'deep' is none"):
             open_scores(source, member="deep")
     with pytest.raises(ValueError, match="there are none, it is one array"):
         open_scores(tmp_path / "g" / "scores", member="x")
@@ -257,6 +258,30 @@ def test_hdf5_without_storage_or_outside(tmp_path: Path) -> None:
     for member, expected in (("empty", np.zeros((3, 4), "f4")), ("outside", array)):
         with open_scores(tmp_path / "s.h5", member=member) as store:
             assert_same(store, expected)
+
+
+def test_hdf5_links_and_groups(tmp_path: Path) -> None:
+    """What is no array does not hide those that are."""
+    h5py = pytest.importorskip("h5py")
+    array = scores(3, 4, "f4")
+    path = tmp_path / "s.h5"
+    with h5py.File(path, "w") as file:
+        file["deep/a"] = array
+        file["dangling"] = h5py.SoftLink("/nowhere")
+        file["nothing"] = h5py.Empty("f4")
+    with pytest.raises(ValueError, match="only groups: dangling, deep, nothing"):
+        open_scores(path)
+    for member in ("dangling", "deep", "nothing"):
+        with pytest.raises(ValueError, match=rf"s\.h5: expected .*{member}"):
+            open_scores(path, member=member)
+    with h5py.File(path, "a") as file:
+        file["scores"] = array
+    with h5py.File(path) as file:
+        for store in (open_scores(path), store_of(file)):
+            assert store is not None
+            assert_same(store, array)
+            store.close()
+        assert tr.rank(file, [0, 1, 2]) == tr.rank(path, [0, 1, 2])
 
 
 def test_hdf5_shards_and_members(tmp_path: Path) -> None:

@@ -160,11 +160,17 @@ FAULTS = {
     "raw, rows do not divide": Fault(
         "x.dat",
         b"x" * 121,
-        "expected a multiple of 20 bytes (5 float32) after the offset, the file has 121",
+        "expected a multiple of 20 bytes (5 float32) from byte 0 on, the file has 121",
         {"dtype": "float32", "shape": (-1, 5)},
     ),
     "raw, rows of no length": Fault(
-        "x.dat", b"x" * 120, "multiple of 0 bytes", {"dtype": "f4", "shape": (-1, 0)}
+        "x.dat", b"x" * 120, "-1 beside 0 can be any length", {"dtype": "f4", "shape": (-1, 0)}
+    ),
+    "raw, offset beyond an open length": Fault(
+        "x.dat",
+        b"x" * 120,
+        "from byte 200 on, the file has 120",
+        {"dtype": "f4", "shape": (-1, 5), "offset": 200},
     ),
     "raw, no dtype of scores": Fault(
         "x.dat", b"x" * 8, "x.dat: expected one of", {"dtype": "c8", "shape": 1}, TypeError
@@ -212,6 +218,22 @@ def test_a_missing_file(tmp_path: Path, open_: Callable[[Any], Any]) -> None:
     for source in (tmp_path / "part.npy", [tmp_path / "there.npy", tmp_path / "part.npy"]):
         with pytest.raises(FileNotFoundError, match=r"part\.npy"):
             open_(source)
+
+
+@pytest.mark.parametrize("name", ["", b"", "a\0b", ["", "b.npy"]])
+def test_what_names_no_file(name: Any) -> None:
+    with pytest.raises(ValueError, match="scores: expected the path of a file, got '"):
+        open_scores(name)
+
+
+@pytest.mark.parametrize("shape", [b"(9**9, 10)", b"[6, 5"])
+def test_the_insides_of_the_parser_stay_inside(tmp_path: Path, shape: bytes) -> None:
+    data = npy().replace(b"(6, 5), }".ljust(len(shape) + 3), shape + b", }")
+    (tmp_path / "x.npy").write_bytes(data)
+    with pytest.raises(ValueError, match=r"the \.npy header is broken: ") as caught:
+        open_scores(tmp_path / "x.npy")
+    assert " at 0x" not in str(caught.value)
+    assert "(2, 0)" not in str(caught.value)
 
 
 def test_a_pattern_without_a_match(tmp_path: Path) -> None:
@@ -321,7 +343,9 @@ def test_a_missing_shard_of_a_pattern(tmp_path: Path, names: str, hole: bool) ->
             assert store.shape == (6 * len(names.split()), 5)
         return
     before, after = names.split()[1:]
-    with pytest.raises(FileNotFoundError, match=rf"{before}\.npy and .*{after}\.npy a shard is"):
+    with pytest.raises(
+        FileNotFoundError, match=rf"missing between .*{before}\.npy and .*{after}\.npy "
+    ):
         open_scores(pattern)
     with open_scores([tmp_path / f"{name}.npy" for name in names.split()]) as store:
         assert store.shape == (18, 5)

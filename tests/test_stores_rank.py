@@ -100,7 +100,7 @@ def outcome(scores: Any, problem: Problem, **more: Any) -> tr.Ranks | Exception:
     st.sampled_from([1, 40, 1000, 1 << 20]),
     st.sampled_from(["map", "read"]),
 )
-@settings(max_examples=200)
+@settings(max_examples=120)
 def test_ranks_of_stores(folder: Path, problem: Problem, how: str, most: int, io: str) -> None:
     array = problem.scores
     raw_bits = problem.keywords["dtype"] or ("bfloat16" if array.dtype.kind == "V" else None)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from conftest import Run
 from drawn_problems import Problem, problems
+from interruptions import interrupted
 from problems import FORMS, SHARED_FORMS
 from truerank import streaming
 
@@ -125,6 +126,24 @@ def test_read_in_pieces(
         assert got.protocol.files == (str(tmp_path / "scores.npy"),)
 
 
+def test_the_first_nan_is_told_whatever_the_threads(tmp_path: Path) -> None:
+    scores = np.zeros((1, 2_000_000), np.float32)
+    scores[0, [300_000, 1_900_000]] = np.nan
+    np.save(tmp_path / "scores.npy", scores)
+    for _ in range(20):
+        with pytest.raises(ValueError, match="row 0, column 300000 is NaN"):
+            tr.rank(tmp_path / "scores.npy", [1], io="read", threads=2)
+
+
+def test_many_nans_of_many_lists_are_told_at_once() -> None:
+    """In time that grows with what there is, not with its square."""
+    tasks = 40_000
+    indptr = np.arange(tasks + 1) * 50
+    values = np.full(50 * tasks, np.nan, np.float32)
+    with pytest.raises(ValueError, match="position 0, of task 0, is NaN"):
+        tr.rank_against(np.zeros(tasks, np.float32), (values, indptr))
+
+
 # -- progress --------------------------------------------------------------------------------------
 
 
@@ -212,6 +231,46 @@ def test_a_killed_count_goes_on_from_the_last_checkpoint(
         seen: list[tr.Progress] = []
         assert tr.rank(path, TARGETS, checkpoint=kept, progress=seen.append) == expected
         assert seen[0].resumed == done * SCORES.nbytes // 4
+
+
+def test_a_count_that_is_interrupted_anywhere_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two lines: a tile that was added in part must not be added again."""
+    scores, kept = SCORES[:6, :40], tmp_path / "kept"
+    np.save(tmp_path / "scores.npy", np.asfortranarray(scores))
+    monkeypatch.setattr(streaming, "TILE_BYTES", scores.nbytes // 2)
+    expected = tr.rank(scores, TARGETS[:6] % 40, audit=True)
+
+    def count() -> tr.Ranks:
+        path = tmp_path / "scores.npy"
+        return tr.rank(path, TARGETS[:6] % 40, audit=True, checkpoint=kept)
+
+    for stop in range(1, 1000):
+        kept.unlink(missing_ok=True)
+        if not interrupted(count, stop, ("streaming.py", "tallies.py")):
+            break
+        assert_equal(count(), expected, files=True)
+    assert 100 < stop < 900
+
+
+def test_a_full_disk_does_not_end_a_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("truerank.checkpoints.write_archive", full)
+    with pytest.warns(UserWarning, match="kept was not written: .*No space left"):
+        got = tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "kept")
+    assert_equal(got, tr.rank(SCORES, TARGETS))
+    with pytest.warns(UserWarning, match="not written"), pytest.raises(Stopped):
+        tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "kept", progress=stop_after(1))
+
+
+def test_a_checkpoint_that_cannot_be_a_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="checkpoint: expected a regular file or a new name"):
+        tr.rank(SCORES, TARGETS, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="checkpoint: expected the path of a file"):
+        tr.rank(SCORES, TARGETS, checkpoint="")
 
 
 OTHERS: dict[str, Any] = {

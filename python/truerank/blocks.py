@@ -10,6 +10,7 @@ import numpy as np
 from .counting import rank
 from .ranks import Ranks, concatenate
 from .scores import as_scores
+from .stores import may_be_stored
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -35,8 +36,9 @@ def rank_blocks(
     Parameters
     ----------
     blocks : iterable of (scores, targets) or (scores, targets, filter)
-        As the arguments of `rank`; a filter of None is none. A block must not change after it was
-        given: a producer that fills one buffer again and again has to give copies.
+        As the arguments of `rank`; a filter of None is none. Scores must not change after they were
+        given: a producer that fills one buffer again and again has to give copies. Targets and
+        filters may change.
     order, nan, dtype, threads, audit
         As in `rank`.
 
@@ -67,7 +69,7 @@ def rank_blocks(
 
     rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
     filtered: bool | None = None
-    before: npt.NDArray[Any] | None = None
+    before: Any = None
     counted: list[Ranks] = []
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-count") as executor:
         running: Future[Ranks] | None = None
@@ -76,19 +78,17 @@ def rank_blocks(
             filtered = without is not None if filtered is None else filtered
             if filtered is not (without is not None):
                 raise ValueError(f"blocks: expected a filter in all or none, unlike block {number}")
-            array = _named(number, as_scores, scores, dtype).array
-            if before is not None and array.size and np.may_share_memory(array, before):
+            if _overlap(scores, before):
                 raise ValueError(
                     f"blocks: block {number} lies in the memory of the one before, which was to be "
                     "counted meanwhile; give copies"
                 )
             if running is not None:
                 counted.append(running.result())
-            running = executor.submit(
-                _named, number, rank, scores, targets, filter=without, **rules
-            )
-            before = array
-            del scores, block, array
+            kept = {"targets": _copied(targets), "filter": _copied(without)}
+            running = executor.submit(_named, number, rank, scores, **kept, **rules)
+            before = scores
+            del scores, block
         if running is None:
             raise ValueError("blocks: expected at least one block, got none")
         counted.append(running.result())
@@ -105,9 +105,40 @@ def _members(number: int, block: Any) -> tuple[Any, Any, Any]:
     return scores, targets, without[0] if without else None
 
 
-def _named(number: int, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+def _copied(value: Any) -> Any:
+    """Targets, or a filter in any form, that are the producer's no longer."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_copied, value))
+    if hasattr(value, "tocsr"):
+        return value.copy()
+    return np.array(value) if hasattr(value, "__array__") else value
+
+
+def _overlap(scores: Any, before: Any) -> bool:
+    """Whether two arrays have memory in common, as far as that can be told in no time."""
+    one, other = _array(scores), _array(before)
+    if one is None or other is None:
+        return False
+    try:
+        return np.shares_memory(one, other, max_work=100_000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _array(scores: Any) -> npt.NDArray[Any] | None:
+    """The array over the memory of scores; None where there is none, or it is a new one."""
+    if scores is None or may_be_stored(scores) or isinstance(scores, (list, tuple)):
+        return None
+    try:
+        return as_scores(scores).array
+    except (TypeError, ValueError):  # `rank` tells what is wrong
+        return None
+
+
+def _named(number: int, function: Callable[..., Ranks], *args: Any, **keywords: Any) -> Ranks:
     """Call, and say in errors of input which block it was."""
     try:
         return function(*args, **keywords)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"blocks: block {number}: {error}") from error
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"blocks: block {number}: {error}") from error

@@ -25,6 +25,8 @@ SHARE = 0.02
 class Counting(Protocol):
     """A count that can be kept and restored."""
 
+    way: str  # one that goes on in another way is another
+
     def arrays(self) -> dict[str, IntArray]:
         """All that has been counted so far."""
 
@@ -54,24 +56,42 @@ class Checkpoint:
         self._path = os.fsdecode(path)
         self._count = count
         self._tiles = tiles
-        self._facts = _facts(store, job, tiles, type(count).__name__)
+        self._facts = _facts(store, job, tiles, count.way)
         self._saved = time.monotonic()
         self._cost = 0.0
+        self._check_place()
+
+    def _check_place(self) -> None:
+        """Refuse before the count what could not be written after hours of it."""
+        import stat
+
         folder = os.path.dirname(os.path.abspath(self._path))
-        if not os.path.isdir(folder):  # not after hours
+        if not self._path:
+            raise ValueError("checkpoint: expected the path of a file, got an empty one")
+        if not os.path.isdir(folder):
             raise FileNotFoundError(f"checkpoint: no folder {folder}")
+        if os.path.exists(self._path) and not stat.S_ISREG(os.stat(self._path).st_mode):
+            raise ValueError(f"checkpoint: expected a regular file or a new name, got {self._path}")
+        there = os.path.exists(self._path)
+        if not os.access(folder, os.W_OK) or (there and not os.access(self._path, os.W_OK)):
+            raise PermissionError(f"checkpoint: {self._path} cannot be written")
 
     def is_due(self, seconds: float) -> bool:
         """Whether it is time to save: after some seconds, and not at too large a share of them."""
         return time.monotonic() - self._saved >= max(seconds, self._cost / SHARE)
 
     def save(self, done: int) -> None:
-        """Write the file anew: so many tiles are done."""
+        """Write the file anew: so many tiles are done. If that fails, it warns."""
         start = time.monotonic()
         members: Members = {f"count.{name}": array for name, array in self._count.arrays().items()}
         members["done"] = np.array(done, np.int64)
         members["facts"] = json_array(self._facts)
-        write_archive(self._path, KIND, members)
+        try:
+            write_archive(self._path, KIND, members)
+        except OSError as error:
+            import warnings
+
+            warnings.warn(f"checkpoint: {self._path} was not written: {error}", stacklevel=3)
         self._saved = time.monotonic()
         self._cost = self._saved - start
 
@@ -88,7 +108,7 @@ class Checkpoint:
         with open(self._path, "rb") as file:
             try:
                 members = read_archive(file, KIND)
-                facts, done = from_json_array(members["facts"]), int(members["done"])
+                facts, done = dict(from_json_array(members["facts"])), int(members["done"])
                 arrays = self._count.arrays()
                 kept = {name: members[f"count.{name}"] for name in arrays if facts == self._facts}
                 fits = all(kept[name].shape == arrays[name].shape for name in kept)
@@ -99,6 +119,7 @@ class Checkpoint:
             raise ValueError(
                 f"checkpoint: {self._path} is of another count, with other {', '.join(unlike)}"
             )
+        fits = fits and all((array >= 0).all() for name, array in kept.items() if name != "best")
         if not fits or not 0 <= done <= self._tiles:
             raise ValueError(f"checkpoint: {self._path} is damaged")
         for name, array in kept.items():
@@ -119,7 +140,8 @@ def _facts(store: Store, job: Job, tiles: int, way: str) -> dict[str, Any]:
         "order": "ascending" if job.rules.ascending else "descending",
         "nan": job.rules.nan,
         "audit": job.rules.audit,
-        "cut into tiles": [tiles, way],
+        "io": way,
+        "tiles": tiles,
     }
 
 

@@ -11,7 +11,7 @@ from .archives import Kind, from_json_array, json_array, read_archive, write_arc
 from .columns import Columns
 from .counters import RankCounter
 from .counting import NAN_RULES, Job
-from .scores import Scores, as_scores
+from .scores import DTYPES, Scores, as_scores
 from .tallies import Rules
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def load(path: str | os.PathLike[str]) -> RankCounter:
             return _counter(read_archive(file, KIND))
         except KeyError as error:
             raise ValueError(f"{name}: damaged: no member {error}") from error
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, AttributeError) as error:
             raise ValueError(f"{name}: {error}") from error
 
 
@@ -84,7 +84,12 @@ def _counter(members: Members) -> RankCounter:
         kept = members[f"count.{key}"]
         if kept.dtype != np.int64 or kept.shape != array.shape:
             raise ValueError(f"damaged: count.{key}: expected {len(array)} integers")
+        if key != "best" and (kept < 0).any():
+            raise ValueError(f"damaged: count.{key}: expected integers >= 0")
         array[:] = kept
+    found = state["tallies"]
+    if (found["above"] > found["candidates"] - found["tied"] - found["nan"]).any():
+        raise ValueError("damaged: expected no more scores than candidates")
     state["raw"] = bool(facts["raw"])
     state["seen"] = _seen(members["seen.starts"], members["seen.stops"], facts["columns"] or 0)
     counter.__setstate__(state)
@@ -92,6 +97,8 @@ def _counter(members: Members) -> RankCounter:
 
 
 def _true_scores(raw: Any, dtype: Any) -> Scores:
+    if dtype not in DTYPES:
+        raise ValueError(f"damaged: dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
     carrier = np.dtype(np.uint16 if dtype == "bfloat16" else dtype)
     if raw.dtype != np.uint8 or raw.ndim != 1 or raw.size % carrier.itemsize:
         raise ValueError("damaged: true_scores: expected bytes of scores")

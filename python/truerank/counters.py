@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import operator
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -111,15 +110,11 @@ class RankCounter:
         job = Job(
             _rows(rows, tasks),
             _targets(targets, tasks, columns),
-            None if columns is None else as_selection("filter", filter, tasks, columns, team),
+            _filter(filter, tasks, columns, team),
             None,
             rules,
             team,
         )
-        if columns is None and filter is not None:
-            raise ValueError(
-                "filter: expected none without targets, for candidates have no columns"
-            )
         self._start(scores, job, columns, dtype is not None)
 
     def _start(self, scores: Scores, job: Job, columns: int | None, raw: bool) -> None:
@@ -129,10 +124,9 @@ class RankCounter:
         self._job = job
         self._columns = columns
         refuse_nan_truth(self._truths, job.rules.nan)
-        self._tallies = Tallies(len(job.targets), job.rules)
-        self._seen = stretch(0, 0)
-        self._updates = 0  # under way
-        self._changed = threading.Condition()
+        # replaced as a whole, so that whatever interrupts a call finds all of a block or nothing
+        self._counted = _Counted(Tallies(len(job.targets), job.rules), stretch(0, 0))
+        self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
 
@@ -172,36 +166,45 @@ class RankCounter:
         matrix = scores.array
         rows = self._job.rows
         if matrix.ndim == 1:
+            if self._columns is None:  # one for each task, or all for each?
+                raise ValueError(f"{name}: expected a matrix (tasks, k), got shape {matrix.shape}")
             matrix = matrix[None, :]
             rows = np.zeros(len(self._job.targets), np.int64)
         self._check_height(name, matrix, rows)
         placed = self._place(matrix.shape[1], start, columns)
-        with self._updating(placed.columns):
-            *found, fault = _core.count_part(
-                matrix,
-                scores.dtype,
-                scores.swapped,
-                rows,
-                placed.targets,
-                self._truths.scores,
-                placed.first,
-                placed.filter,
-                None,
-                self._job.rules.ascending,
-                self._job.rules.nan,
-                self._job.rules.audit,
-                self._job.threads,
+        self._refuse_again(name, placed.columns)
+        *found, fault = _core.count_part(
+            matrix,
+            scores.dtype,
+            scores.swapped,
+            rows,
+            placed.targets,
+            self._truths.scores,
+            placed.first,
+            placed.filter,
+            None,
+            self._job.rules.ascending,
+            self._job.rules.nan,
+            self._job.rules.audit,
+            self._job.threads,
+        )
+        if fault is not None:
+            _, _, row, column = fault
+            whole = placed.column(column)
+            of_all = "" if self._columns is None or whole == column else f" (column {whole})"
+            raise ValueError(
+                f"{name}: the score at row {row}, column {column}{of_all} is NaN, "
+                f'which nan="{self._job.rules.nan}" does not allow'
             )
-            if fault is not None:
-                _, _, row, column = fault
-                whole = placed.column(column)
-                of_all = "" if self._columns is None or whole == column else f" (column {whole})"
-                raise ValueError(
-                    f"{name}: the score at row {row}, column {column}{of_all} is NaN, "
-                    f'which nan="{self._job.rules.nan}" does not allow'
-                )
-            with self._changed:
-                self._tallies.add(found)
+        with self._lock:
+            self._refuse_again(name, placed.columns)  # another thread may have been quicker
+            tallies, seen = self._counted
+            self._counted = _Counted(tallies.plus(found), seen | placed.columns)
+
+    def _refuse_again(self, name: str, columns: Columns) -> None:
+        again = self._counted.seen.first_common(columns)
+        if again >= 0:
+            raise ValueError(f"{name}: column {again} has been counted before")
 
     def _check_height(self, name: str, matrix: npt.NDArray[Any], rows: IntArray | None) -> None:
         tasks, height = len(self._job.targets), len(matrix)
@@ -244,8 +247,7 @@ class RankCounter:
                     f"{self._columns} columns"
                 )
             start = 0
-        if isinstance(start, bool) or not isinstance(start, (int, np.integer)):
-            raise TypeError(f"start: expected an integer, got {type(start).__name__}")
+        start = _integer("start", start, "the column of the block's first one")
         if start < 0 or start + width > self._columns:
             name = "columns" if columns is not None else "start"
             raise ValueError(
@@ -273,42 +275,17 @@ class RankCounter:
             place = np.minimum(np.searchsorted(ordered, job.targets), len(ordered) - 1)
             here = ordered[place] == job.targets
             targets[here] = order[place[here]]
-        without = None if job.filter is None else job.filter.at(ordered, order, job.threads)
+        without = job.filter
+        if without is not None:
+            without = without.at(ordered, order, columns, job.threads)
         return _Placed(columns_of(ordered), 0, targets, without, ids)
-
-    @contextmanager
-    def _updating(self, columns: Columns) -> Iterator[None]:
-        """Hold the columns of a block while it is counted; give them back if that fails."""
-        with self._changed:
-            again = self._seen.first_common(columns)
-            if again >= 0:
-                raise ValueError(f"block: column {again} has been counted before")
-            self._seen |= columns
-            self._updates += 1
-        try:
-            yield
-        except BaseException:
-            with self._changed:
-                self._seen -= columns
-            raise
-        finally:
-            with self._changed:
-                self._updates -= 1
-                self._changed.notify_all()
-
-    @contextmanager
-    def _at_rest(self) -> Iterator[None]:
-        """Wait until no update is under way, and keep new ones out."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._updates == 0)
-            yield
 
     # -- results ---------------------------------------------------------------------------------
 
     @property
     def differing(self) -> IntArray:
-        with self._changed:
-            return self._tallies.arrays["differing"].copy()
+        """Per task, how many blocks gave the true candidate another score: int64, (tasks,)."""
+        return self._counted.tallies.arrays["differing"].copy()
 
     def ranks(self) -> Ranks:
         """Give the ranks of all tasks, once all columns have been counted.
@@ -329,16 +306,16 @@ class RankCounter:
         UserWarning
             If a block's score of a true candidate differs from `true_scores`.
         """
-        with self._at_rest():
-            missing = self._seen.missing(self._columns or 0)
-            if missing.size:
-                raise ValueError(
-                    f"update: column {missing.starts[0]} has not been counted "
-                    f"({missing.size} of {self._columns} columns are missing)"
-                )
-            settled = self._tallies.settled(self._truths)
-            differing = self._tallies.arrays["differing"]
-            tasks = int(np.count_nonzero(differing))
+        tallies, seen = self._counted
+        missing = seen.missing(self._columns or 0)
+        if missing.size:
+            raise ValueError(
+                f"update: column {missing.starts[0]} has not been counted "
+                f"({missing.size} of {self._columns} columns are missing)"
+            )
+        settled = tallies.settled(self._truths)
+        differing = tallies.arrays["differing"]
+        tasks = int(np.count_nonzero(differing))
         if tasks:
             import warnings
 
@@ -356,7 +333,7 @@ class RankCounter:
         what = f"{len(self._job.targets)} tasks, {self._dtype}"
         if self._columns is None:
             return f"RankCounter({what}, sampled)"
-        return f"RankCounter({what}, {self._seen.size} of {self._columns} columns)"
+        return f"RankCounter({what}, {self._counted.seen.size} of {self._columns} columns)"
 
     # -- parts -----------------------------------------------------------------------------------
 
@@ -383,19 +360,19 @@ class RankCounter:
         """
         if not isinstance(other, RankCounter):
             raise TypeError(f"other: expected a RankCounter, got {type(other).__name__}")
-        if other is self and self._columns is not None and self._seen.size:
+        if other is self:
             raise ValueError("other: expected another counter, got this one")
-        with ExitStack() as stack:
-            for counter in sorted({self, other}, key=id):  # always in one order: no deadlock
-                stack.enter_context(counter._at_rest())
-            unlike = self._unlike(other)
-            if unlike:
-                raise ValueError(f"other: expected a counter of the same {unlike[0]}, got another")
-            again = self._seen.first_common(other._seen)
+        unlike = self._unlike(other)
+        if unlike:
+            raise ValueError(f"other: expected a counter of the same {unlike[0]}, got another")
+        theirs = other._counted
+        with self._lock:
+            tallies, seen = self._counted
+            again = seen.first_common(theirs.seen)
             if again >= 0:
                 raise ValueError(f"other: both counters have counted column {again}")
-            self._tallies.add([array.copy() for array in other._tallies.arrays.values()])
-            self._seen |= other._seen
+            found = theirs.tallies.arrays.values()
+            self._counted = _Counted(tallies.plus(found), seen | theirs.seen)
         return self
 
     def _unlike(self, other: RankCounter) -> list[str]:
@@ -407,7 +384,8 @@ class RankCounter:
         return {
             "dtype": self._dtype,
             "candidates": self._columns,
-            "true_scores": self._truths.scores.view(np.uint8),
+            "true_scores": np.where(self._truths.nan, 0, self._truths.keys),
+            "true_scores, whose NaN count,": self._truths.nan,
             "targets": job.targets,
             "filter": job.filter,
             "order, nan and audit": tuple(job.rules),
@@ -457,20 +435,28 @@ class RankCounter:
         return load(path)
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._at_rest():
-            return {
-                "scores": Scores(self._truths.scores, self._dtype, False),
-                "job": self._job,
-                "columns": self._columns,
-                "raw": self._raw,
-                "seen": self._seen,
-                "tallies": {name: array.copy() for name, array in self._tallies.arrays.items()},
-            }
+        tallies, seen = self._counted
+        return {
+            "scores": Scores(self._truths.scores, self._dtype, False),
+            "job": self._job,
+            "columns": self._columns,
+            "raw": self._raw,
+            "seen": seen,
+            "tallies": tallies.arrays,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._start(state["scores"], state["job"], state["columns"], state["raw"])
-        self._seen = state["seen"]
-        self._tallies.arrays = state["tallies"]
+        tallies = Tallies(len(self._job.targets), self._job.rules)
+        tallies.arrays = state["tallies"]
+        self._counted = _Counted(tallies, state["seen"])
+
+
+class _Counted(NamedTuple):
+    """What has been counted, and the columns of it."""
+
+    tallies: Tallies
+    seen: Columns
 
 
 class _Placed(NamedTuple):
@@ -532,13 +518,20 @@ def _columns(targets: Any, candidates: Any) -> int | None:
         return None
     if candidates is None:
         raise ValueError("candidates: expected the number of columns in all, beside targets")
-    if isinstance(candidates, bool) or not isinstance(candidates, (int, np.integer)):
-        raise TypeError(
-            f"candidates: expected the number of columns in all, got {type(candidates).__name__}"
-        )
-    if not 0 <= candidates <= np.iinfo(np.int64).max:
-        raise ValueError(f"candidates: expected the number of columns in all, got {candidates}")
-    return int(candidates)
+    columns = _integer("candidates", candidates, "the number of columns in all")
+    if not 0 <= columns <= np.iinfo(np.int64).max:
+        raise ValueError(f"candidates: expected the number of columns in all, got {columns}")
+    return columns
+
+
+def _integer(name: str, value: Any, what: str) -> int:
+    """An integer of any kind, as Python's own, whose sums do not wrap."""
+    try:
+        if not isinstance(value, (bool, np.bool_)):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise TypeError(f"{name}: expected an integer, {what}, got {type(value).__name__}")
 
 
 def _targets(targets: Any, tasks: int, columns: int | None) -> IntArray:
@@ -555,6 +548,18 @@ def _targets(targets: Any, tasks: int, columns: int | None) -> IntArray:
     return array
 
 
+def _filter(filter: Any, tasks: int, columns: int | None, threads: int) -> Selection | None:
+    """Check a filter, and copy it: a counter lives longer than the call."""
+    if columns is None:
+        if filter is not None:
+            raise ValueError(
+                "filter: expected none without targets, for candidates have no columns"
+            )
+        return None
+    selection = as_selection("filter", filter, tasks, columns, threads)
+    return None if selection is None else selection.owned()
+
+
 def _rows(rows: Any, tasks: int) -> IntArray | None:
     if rows is None:
         return None
@@ -563,11 +568,17 @@ def _rows(rows: Any, tasks: int) -> IntArray | None:
         raise ValueError(
             f"rows: expected {tasks} rows, one for each true score, got shape {array.shape}"
         )
-    check_range("rows", array, np.iinfo(np.int64).max, "rows")
+    wrong = np.flatnonzero(array < 0)
+    if wrong.size:
+        raise ValueError(
+            f"rows: expected rows from 0 on, got {array[wrong[0]]} for task {wrong[0]}"
+        )
     return array
 
 
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(_same, a, b))
-    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else bool(a == b)
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return bool(np.array_equal(a, b))
+    return type(a) is type(b) and not isinstance(a, np.ndarray) and bool(a == b)

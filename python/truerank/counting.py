@@ -135,22 +135,29 @@ def rank(
     >>> tr.rank([[0.1, 0.9, 0.5]], [2], filter=[[1]]).optimistic
     array([1])
     """
-    given = {"rows": rows, "filter": filter, "candidates": candidates, "threads": threads}
-    given |= {"order": order, "nan": nan, "audit": audit}
-    always = progress is not None or checkpoint is not None
-    if always or may_be_stored(scores):
+    stored = progress is not None or checkpoint is not None
+    in_memory = type(scores) is np.ndarray and scores.base is None  # told at no cost
+    if stored or (not in_memory and may_be_stored(scores)):
         from .streaming import rank_store, store_for
 
-        opened = store_for(scores, dtype, io, always=always)
+        opened = store_for(scores, dtype, io, always=stored)
         if opened is not None:
             store, ours = opened
             with store if ours else nullcontext():
-                job = prepare(store.shape, store.single_row, targets, **given)
+                job = prepare(
+                    *(store.shape, store.single_row, targets, rows, filter, candidates),
+                    *(order, nan, threads, audit),
+                )
                 return rank_store(store, job, io=io, progress=progress, checkpoint=checkpoint)
-    choice("io", io or "map", IO)
+    if io is not None:
+        choice("io", io, IO)
     matrix = as_scores(scores, dtype)
-    array = matrix.array if matrix.array.ndim == 2 else matrix.array[None, :]
-    job = prepare(array.shape, matrix.array.ndim == 1, targets, **given)
+    array, single = matrix.array, matrix.array.ndim == 1
+    if single:
+        array = array[None, :]
+    job = prepare(
+        array.shape, single, targets, rows, filter, candidates, order, nan, threads, audit
+    )
     counted = _core.rank(
         array,
         matrix.dtype,
@@ -182,14 +189,13 @@ class Job(NamedTuple):
 
     def ranks(self, counts: Sequence[IntArray], dtype: str, files: tuple[str, ...] = ()) -> Ranks:
         """Make Ranks of fresh counts: above, tied, candidates and those of the audit."""
-        above, tied, sizes, *audited = counts
-        audit = None
-        if self.rules.audit:
-            rescored = () if len(audited) == 4 else (np.zeros(len(above), dtype=np.int64),)
-            audit = Audit(*audited, *rescored)
-        order = ORDERS[self.rules.ascending]
-        selected = self.filter is not None, self.candidates is not None
-        protocol = _protocol(*selected, self.rules.nan, order, dtype)
+        above, tied, sizes = counts[:3]
+        rules, audit = self.rules, None
+        if rules.audit:
+            rescored = [np.zeros(len(above), dtype=np.int64)] if len(counts) == 6 else []
+            audit = Audit(*counts[3:], *rescored)
+        filtered, selected = self.filter is not None, self.candidates is not None
+        protocol = _protocol(filtered, selected, rules.nan, ORDERS[rules.ascending], dtype)
         if files:
             protocol = replace(protocol, files=files)
         return Ranks._trusted(above, tied, sizes, audit=audit, protocol=protocol)
@@ -199,7 +205,6 @@ def prepare(
     shape: tuple[int, ...],
     single_row: bool,
     targets: Any,
-    *,
     rows: Any,
     filter: Any,
     candidates: Any,
@@ -209,8 +214,9 @@ def prepare(
     audit: bool,
 ) -> Job:
     """Check the arguments of `rank` beside scores of a shape; its errors are those of `rank`."""
-    rules = Rules(choice("order", order, ORDERS) == "ascending", nan, bool(audit))
+    choice("order", order, ORDERS)
     choice("nan", nan, NAN_RULES)
+    rules = _rules(order == "ascending", nan, bool(audit))
     team = thread_count(threads)
     task_rows, task_targets = _tasks(shape, single_row, targets, rows)
     tasks, columns = len(task_targets), shape[1]
@@ -293,6 +299,9 @@ def explain(fault: Any, nan: str, targets: IntArray) -> str:
         return f"candidates: the target {targets[task]} of task {task} is not among its candidates"
     what = "the true score" if kind == "nan_truth" else "a score"
     return f'scores: {what} at row {row}, column {column} is NaN, which nan="{nan}" does not allow'
+
+
+_rules = lru_cache(maxsize=16)(Rules)
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 UNKNOWN = 2 * 10**9  # bytes that are taken for free where no system tells
 
@@ -35,25 +35,43 @@ def _available() -> int | None:
         return None
 
 
-# The limit, what is used, and the part of that which is cache and can be given up.
-_CONTROL_GROUPS = (
-    ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
-    (
-        "/sys/fs/cgroup/memory",
+# By version: where groups are, the limit, what is used, and the part of it that can be given up.
+_CONTROL_GROUPS = {
+    1: (
+        "sys/fs/cgroup/memory",
         "memory.limit_in_bytes",
         "memory.usage_in_bytes",
         "total_inactive_file",
     ),
-)
+    2: ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+}
 
 
-def _left_by_control_group() -> int | None:
-    for folder, limit, used, cache in _CONTROL_GROUPS:
-        try:
-            most = int(Path(folder, limit).read_text("ascii"))
-            current = int(Path(folder, used).read_text("ascii"))
-            stat = dict(map(str.split, Path(folder, "memory.stat").read_text("ascii").splitlines()))
-            return most - (current - int(stat[cache]))
-        except (OSError, KeyError, ValueError):  # absent, or "max": no limit
-            continue
-    return None
+def _left_by_control_group(system: Path = Path("/")) -> int | None:
+    """What the tightest limit leaves, of the process's own group and of those above it."""
+    left = []
+    for version, path in _own_groups(system):
+        mount, limit, used, cache = _CONTROL_GROUPS[version]
+        for group in (path, *path.parents):  # a container sees its own as the root, mostly
+            folder = system / mount / group.relative_to("/")
+            try:
+                most = int((folder / limit).read_text("ascii"))
+                current = int((folder / used).read_text("ascii"))
+                lines = (folder / "memory.stat").read_text("ascii").splitlines()
+                left.append(most - (current - int(dict(map(str.split, lines))[cache])))
+            except (OSError, KeyError, ValueError):  # absent, or "max": no limit
+                continue
+    return min(left, default=None)
+
+
+def _own_groups(system: Path) -> list[tuple[int, PurePosixPath]]:
+    """Versions and paths of the groups that this process is in; the root if nothing says so."""
+    found = []
+    try:
+        for line in (system / "proc/self/cgroup").read_text("utf-8").splitlines():
+            number, controllers, path = line.split(":", 2)
+            if number == "0" or "memory" in controllers.split(","):
+                found.append((2 if number == "0" else 1, PurePosixPath("/") / path))
+    except (OSError, ValueError):
+        pass
+    return found or [(2, PurePosixPath("/")), (1, PurePosixPath("/"))]

@@ -37,7 +37,11 @@ class Selection(NamedTuple):
         indptr = self.indptr[first : max(first, last) + 1]
         return Selection(indptr - indptr[0], self.indices[indptr[0] : indptr[-1]], None, False)
 
-    def at(self, ordered: IntArray, order: IntArray, threads: int) -> Selection:
+    def owned(self) -> Selection:
+        """Give the selection in arrays that are nobody else's."""
+        return self._replace(indices=self.indices.copy())
+
+    def at(self, ordered: IntArray, order: IntArray, columns: int, threads: int) -> Selection:
         """Give what the lists have of some columns, numbered by where those stand.
 
         Parameters
@@ -46,17 +50,21 @@ class Selection(NamedTuple):
             The columns, in ascending order and distinct.
         order : ndarray of int64, shape (n,)
             Where each of them stands.
+        columns : int
+            How many there are in all.
         threads : int
             As many as the core may take; 0 for the default.
         """
-        place = np.searchsorted(ordered, self.indices)
-        place[place == len(ordered)] = 0
-        found = ordered[place] == self.indices if len(ordered) else np.zeros(len(place), bool)
-        counted = np.zeros(len(self.indices) + 1, np.int64)
-        np.cumsum(found, out=counted[1:])
-        indptr, indices = counted[self.indptr], order[place[found]]
-        indptr, indices = _core.sorted_lists(indptr, indices, len(ordered), threads)
-        return self._replace(indptr=indptr, indices=indices)
+        if columns <= 8 * len(self.indices):  # a table is quicker than a search, and no larger
+            here = np.zeros(columns, dtype=bool)
+            here[ordered] = True
+            hits = np.flatnonzero(here[self.indices])
+        else:
+            hits = np.flatnonzero(np.isin(self.indices, ordered))
+        indptr = np.searchsorted(hits, self.indptr).astype(np.int64)
+        indices = order[np.searchsorted(ordered, self.indices[hits])]
+        lists = _core.sorted_lists(indptr, indices, len(ordered), threads)
+        return self._replace(indptr=lists[0], indices=lists[1])
 
 
 def as_integers(name: str, value: object, *, copy: bool = True) -> IntArray:

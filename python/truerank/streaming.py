@@ -4,11 +4,12 @@ A store (see `stores`) gives tiles of the score matrix in the order in which the
 tiles are whole rows, each is ranked for good. Where rows are cut, the true scores are taken first,
 and every tile adds to tallies that are settled at the end.
 
-Files are mapped by default. On Linux a map of a warm file was as fast as memory (on a kernel whose
-page cache has large folios), of a cold one as fast as the fastest reading loop, with the kernel's
-own reading ahead: populating the map by hand, asking for what comes next, or reading into buffers
-gained nothing there. A tile is mapped alone and unmapped after it, so that page tables do not grow
-with the file.
+Files are mapped by default. On Linux a map of a warm file is nearly as fast as memory, where the
+page cache holds it in huge pages, as `stores.mapped` asks for; of a cold one it is as fast as the
+fastest reading loop, by the kernel's own reading ahead: populating the map by hand, or asking for
+what comes next, gained nothing. A tile is mapped alone and unmapped after it, so that page tables
+do not grow with the file. Reading into buffers costs a copy, which leaves half of the rate of
+memory, and is there for files that may shrink.
 """
 
 from __future__ import annotations
@@ -140,11 +141,13 @@ def rank_store(
                 count.add(tile, block)
                 bytes_done += sizes[done]
                 done += 1
+                count.torn = False
                 tell()
                 if kept is not None and kept.is_due(SECONDS_BETWEEN_CHECKPOINTS):
                     kept.save(done)
     except BaseException:
-        if kept is not None:
+        # A tile that was half added would be added again: then the last file stands.
+        if kept is not None and not count.torn:
             kept.save(done)
         raise
     if kept is not None:
@@ -200,7 +203,13 @@ def _blocks(
 
 
 class _Count:
-    """Tasks in the order of their rows, so that those of a tile stand together."""
+    """Tasks in the order of their rows, so that those of a tile stand together.
+
+    It is torn while a tile may have been added in part and is not yet known to be done.
+    """
+
+    torn = False
+    way = ""
 
     def __init__(self, store: Store, job: Job) -> None:
         self.store = store
@@ -284,6 +293,8 @@ class _Count:
 class _WholeRows(_Count):
     """Tiles of whole rows: each gives the counts of its tasks."""
 
+    way = "by whole rows"
+
     def __init__(self, store: Store, job: Job) -> None:
         super().__init__(store, job)
         names = ["above", "tied", "candidates"]
@@ -319,6 +330,8 @@ class _WholeRows(_Count):
 class _Parts(_Count):
     """Tiles of parts of rows: tallies add up, beside true scores that are known before."""
 
+    way = "by parts of rows"
+
     def __init__(self, store: Store, job: Job) -> None:
         super().__init__(store, job)
         tasks = len(job.targets)
@@ -350,6 +363,7 @@ class _Parts(_Count):
         )
 
     def keep(self, where: slice | IntArray, found: list[IntArray]) -> None:
+        self.torn = True
         self._tallies.add(found, where)
 
     def settled(self) -> Sequence[IntArray]:

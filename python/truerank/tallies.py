@@ -89,6 +89,13 @@ class Tallies:
         for name, counts in more.items():
             self.arrays[name][where] += counts
 
+    def plus(self, found: Iterable[IntArray]) -> Tallies:
+        """Give new tallies with what a part found for all tasks; these stay as they are."""
+        more = Tallies(len(self.arrays["above"]), self.rules)
+        more.arrays = {name: array.copy() for name, array in self.arrays.items()}
+        more.add(found)
+        return more
+
     def _add_best(self, best: IntArray, at_best: IntArray, where: slice | IntArray) -> None:
         mine, held = self.arrays["best"][where], self.arrays["at_best"][where]
         better = best < mine if self.rules.ascending else best > mine

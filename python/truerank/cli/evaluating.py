@@ -15,6 +15,7 @@ from ..scores import DTYPES
 from .display import draw_report
 from .files import AXES, holds_ranks, read_labels
 from .frame import (
+    QUOTED,
     File,
     by_option,
     drawn,
@@ -62,9 +63,19 @@ def shape_of(
     return rows, columns
 
 
-@click.command()
+def dtype_of(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+    """The dtype of scores, perhaps with a mark of their byte order."""
+    if text is not None and text[text[:1] in ("<", ">") :] not in DTYPES:
+        raise click.BadParameter(
+            f"expected one of {', '.join(DTYPES)} (big-endian with > before it), got {text!r}"
+        )
+    return text
+
+
+# Words too many are mostly the files of a pattern: the command itself sees to them.
+@click.command(context_settings={"allow_extra_args": True})
 @click.argument("scores", type=File)
-@click.argument("targets", required=False)
+@click.argument("targets", required=False, callback=not_blank)
 @click.option(
     "--filter",
     type=File,
@@ -101,9 +112,15 @@ def shape_of(
 )
 @click.option(
     "--dtype",
-    type=click.Choice(DTYPES),
+    callback=dtype_of,
     metavar="NAME",
-    help="Of a raw file: float32, int8, ...; of raw 2-byte scores in .npy: bfloat16.",
+    help='Of a raw file: float32, int8, ..., or in quotes ">float32", which is big-endian; of raw '
+    "2-byte scores in .npy: bfloat16.",
+)
+@click.option(
+    "--layout",
+    type=click.Choice(["C", "F"]),
+    help="Of a raw file: whether rows lie together (C, the default) or columns (F, Fortran).",
 )
 @click.option(
     "--offset", type=click.IntRange(min=0), metavar="BYTES", help="Where a raw file's scores begin."
@@ -162,7 +179,10 @@ def shape_of(
     "--resume", is_flag=True, help="Go on from what a stopped run left beside --save, if it did."
 )
 @style_option
+@click.pass_context
 def evaluate(
+    context: click.Context,
+    /,
     scores: Path,
     targets: str | None,
     metrics: Keys,
@@ -189,6 +209,9 @@ def evaluate(
     truerank evaluate "part-*.npy" targets.npy --shards columns --save ranks.npz --resume
     truerank evaluate ranks.npz --metrics mrr,amri,macro.mrr --by relation --interval
     """
+    if context.args:
+        many = " ".join(context.args[:3]) + " ..." * (len(context.args) > 3)
+        raise click.UsageError(f"Got unexpected extra arguments ({many}); {QUOTED}")
     given = {k: v for k, v in options.items() if not (v is None or v is False or v == [])}
     if interval and not metrics:
         raise click.UsageError("--interval needs --metrics, whose intervals it gives")

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ STORED = {
     "member": "member",
     "shape": "shape",
     "dtype": "dtype",
+    "layout": "order",
     "offset": "offset",
     "io": "io",
 }
@@ -38,21 +39,30 @@ def is_file(given: str | Path | None) -> bool:
     return isinstance(given, Path) or Path(given or "").suffix == ".npy"
 
 
-def is_archive(path: Path) -> bool:
+def opened(argument: str, path: Path) -> BinaryIO:
+    """A file to be read; it is read more than once, and a pipe would block."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{argument}: {path}: expected a regular file")
+    return path.open("rb")
+
+
+def is_archive(argument: str, path: Path) -> bool:
     """Whether a file is a zip archive, as every .npz is."""
-    with path.open("rb") as file:
+    with opened(argument, path) as file:
         return file.read(4) == b"PK\x03\x04"
 
 
 def holds_ranks(path: Path) -> bool:
     """Whether SCORES is an archive with a member `kind`, as ours have; all others hold scores."""
-    if path.is_dir() or (not path.exists() and glob.has_magic(str(path))) or not is_archive(path):
+    if path.is_dir() or (not path.exists() and glob.has_magic(str(path))):
+        return False
+    if not is_archive("scores", path):
         return False
     try:
         with zipfile.ZipFile(path) as archive:
             return "kind.npy" in archive.namelist()
     except zipfile.BadZipFile as error:
-        raise ValueError(f"SCORES: cannot read {path}: {error}") from error
+        raise ValueError(f"scores: {path}: the archive is damaged: {error}") from error
 
 
 def open_store(path: Path, options: Mapping[str, Any]) -> Store:
@@ -65,7 +75,7 @@ def open_store(path: Path, options: Mapping[str, Any]) -> Store:
 
 def read_array(argument: str, path: Path) -> NDArray[Any]:
     """A .npy file as a read-only memory map; pickles are refused."""
-    with path.open("rb") as file:
+    with opened(argument, path) as file:
         if file.read(6) != b"\x93NUMPY":
             raise ValueError(f"{argument}: expected a .npy file, got {path}")
     try:
@@ -90,7 +100,7 @@ class SavedMatrix:
 
 def read_selection(argument: str, path: Path) -> SavedMatrix | tuple[NDArray[Any], ...]:
     """(indptr, indices) or (indptr, indices, lists), or what scipy.sparse.save_npz wrote."""
-    if not is_archive(path):
+    if not is_archive(argument, path):
         raise ValueError(f"{argument}: expected an .npz with indptr and indices, got {path}")
     try:
         # opened here: numpy leaves the file open where it is damaged
@@ -115,7 +125,9 @@ def read_candidates(
     argument: str, path: Path
 ) -> NDArray[Any] | SavedMatrix | tuple[NDArray[Any], ...]:
     """One index array for all tasks from a .npy, or a selection from an .npz."""
-    return read_selection(argument, path) if is_archive(path) else read_array(argument, path)
+    return (
+        read_selection(argument, path) if is_archive(argument, path) else read_array(argument, path)
+    )
 
 
 def read_targets(argument: str, text: str) -> int | NDArray[Any]:

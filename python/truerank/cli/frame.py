@@ -20,7 +20,18 @@ from .sheets import FORMATS, Sheet, in_options
 BAD_DATA, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # the last two as shells name SIGINT and SIGPIPE
 WIDE = 1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
 
-File = click.Path(path_type=Path)
+
+class _Named(click.Path):
+    """A path; an empty one, of a variable that is not set, would be the folder."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value == "":
+            self.fail("expected the name of a file, got an empty one", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+File = _Named(path_type=Path)
+QUOTED = 'the shell splits a pattern of shards unless it is in quotes: "part-*.npy"'
 
 
 class Commands(click.Group):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,11 +24,12 @@ from .files import (
     read_targets,
     tasks_of,
 )
-from .frame import reading_data
+from .frame import QUOTED, reading_data
 from .progress import Bar, Follower
 from .sheets import in_options
 
 if TYPE_CHECKING:
+    from .. import Progress
     from ..stores import Store
 
 PARTIAL = ".partial"  # what the name of a checkpoint ends in
@@ -58,10 +60,18 @@ class Wanted(NamedTuple):
         return {NAMED[name] for name in named}
 
 
-def followed(store: Store, targets: Any, **keywords: Any) -> Ranks:
-    """Count, and draw how far it is."""
+def followed(
+    store: Store, targets: Any, begun: Callable[[], object] = lambda: None, **keywords: Any
+) -> Ranks:
+    """Count, draw how far it is, and say whenever a part of it is done, none at first."""
     with Bar() as bar:
-        return rank(store, targets, progress=Follower(bar), **keywords)
+        follower = Follower(bar)
+
+        def told(progress: Progress) -> None:
+            begun()
+            follower(progress)
+
+        return rank(store, targets, progress=told, **keywords)
 
 
 class Kept(NamedTuple):
@@ -77,10 +87,14 @@ class Kept(NamedTuple):
 
     def check(self, files: Sequence[str | Path]) -> None:
         """Refuse a name that cannot be written, and to write over or into what is read."""
-        if not self.path.parent.is_dir():
-            raise FileNotFoundError(f"--save: no folder {self.path.parent}")
-        if self.path.exists() and not self.path.is_file():
-            raise ValueError(f"--save: expected the name of a file, got {self.path}")
+        for folder in (self.path.parent, self.path.resolve().parent):  # it may be a link
+            if not folder.is_dir():
+                raise FileNotFoundError(f"--save: no folder {folder}")
+            if not os.access(folder, os.W_OK):
+                raise PermissionError(f"--save: no permission to write into {folder}")
+        for path in (self.path, self.partial):
+            if path.exists() and not path.is_file():
+                raise ValueError(f"--save: expected the name of a file, got {path}")
         for file in map(Path, files):
             for path in (self.path, self.partial):
                 same = path.exists() and path.samefile(file)
@@ -89,11 +103,16 @@ class Kept(NamedTuple):
 
     def ranked(self, store: Store, targets: Any, **keywords: Any) -> Ranks:
         """Count beside a checkpoint: an old one goes unless it is wanted, a new one is told of."""
-        if not self.resume:
-            self.partial.unlink(missing_ok=True)
+        old = Path(f"{self.partial}.old")  # until counting begins: what is refused costs nothing
+        if not self.resume and self.partial.exists():
+            self.partial.replace(old)
         ours = not self.partial.exists()
+
+        def begun() -> None:
+            old.unlink(missing_ok=True)
+
         try:
-            return followed(store, targets, checkpoint=self.partial, **keywords)
+            return followed(store, targets, begun, checkpoint=self.partial, **keywords)
         except (TypeError, ValueError):  # the same would come again
             if ours:
                 self.partial.unlink(missing_ok=True)
@@ -104,6 +123,9 @@ class Kept(NamedTuple):
                 told = f"; --resume goes on from {self.partial}" if found else " before the count"
                 sys.stderr.write(f"Stopped{told}\n")
             raise click.Abort from None
+        finally:
+            if old.exists():
+                old.replace(self.partial)
 
     def keep(self, ranks: Ranks) -> None:
         """Save the ranks; the checkpoint has done its work."""
@@ -125,6 +147,8 @@ def count(
             if kept is not None:
                 kept.check(files)
             truth = read_targets("TARGETS", targets)
+            if np.ndim(truth) == 2:
+                raise ValueError(f"TARGETS: {targets}: expected columns, got a matrix; {QUOTED}")
             counted = {name: options[name] for name in COUNTED if name in options}
             for name, reader in READERS.items():
                 if name in options:

@@ -74,6 +74,9 @@ IN_OPTIONS = (
     (r"\b(nan|dtype|dataset)=[\"']([\w-]+)[\"']", r"--\1 \2"),
     (r"^group:", "--relation:"),
     (r"^folder:", "--file:"),
+    (r'^order: "F"', "--layout: F"),
+    (r"\bdtype= and shape=", "--dtype and --shape"),
+    (r"\bmember= to\b", "--member to"),
     (r"^checkpoint:", "--resume:"),
     (rf"^({'|'.join(SAME)}):", r"--\1:"),
 )

@@ -123,7 +123,9 @@ def may_be_stored(value: Any) -> bool:
         return type(owner).__name__ == "mmap"
     if isinstance(value, (list, tuple)):
         return len(value) > 0 and all(isinstance(item, _PATHS) for item in value)
-    return isinstance(value, (Store, *_PATHS)) or hasattr(value, "chunks")
+    if isinstance(value, (Store, *_PATHS)) or hasattr(value, "chunks"):
+        return True
+    return type(value).__module__.partition(".")[0] in ("h5py", "zarr")  # groups and files
 
 
 def store_of(value: Any, dtype: Any = None, io: str = "map") -> Store | None:
@@ -141,7 +143,8 @@ def store_of(value: Any, dtype: Any = None, io: str = "map") -> Store | None:
     Returns
     -------
     Store or None
-        None for what is no path, list of paths, memory map, chunked array or `Store`.
+        None for what is no path, list of paths, memory map, chunked array, group of such, or
+        `Store`.
 
     Raises
     ------
@@ -164,9 +167,9 @@ def store_of(value: Any, dtype: Any = None, io: str = "map") -> Store | None:
     elif isinstance(value, (list, tuple)):
         wanted = len(value) > 0 and all(isinstance(item, _PATHS) for item in value)
     else:
-        from .opening import is_chunked
+        from .opening import is_chunked, is_group
 
-        wanted = isinstance(value, _PATHS) or is_chunked(value)
+        wanted = isinstance(value, _PATHS) or is_chunked(value) or is_group(value)
     return open_scores(value, dtype=dtype, io=io) if wanted else None
 
 

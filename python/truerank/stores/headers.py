@@ -97,7 +97,7 @@ def parse(descriptor: int, start: int, end: int, name: str, dtype: object) -> Pl
             raise ValueError(f"format version {version[0]}.{version[1]} is not known")
         lengths, by_columns, carrier = read(stream)
     except Exception as error:  # numpy lets out whatever its parser meets
-        raise ValueError(f"scores: {name}: the .npy header is broken: {error}") from None
+        raise ValueError(f"scores: {name}: the .npy header is broken: {_why(error)}") from None
     dtype_name = named(name, carrier, dtype)
     _check_mark(name, head[: stream.tell()], carrier)
     lengths = tuple(map(int, lengths))
@@ -112,6 +112,13 @@ def parse(descriptor: int, start: int, end: int, name: str, dtype: object) -> Pl
         by_columns,
         len(lengths) == 1,
     )
+
+
+def _why(error: Exception) -> str:
+    """What numpy's parser says, without the insides of the parser."""
+    import re
+
+    return re.sub(r"<ast\.(\w+) object at \w+>", r"\1", str((error.args or ("",))[0]))
 
 
 def _looks_like(head: bytes) -> str:

@@ -86,12 +86,11 @@ def of_group(
     """Make a store of an array, or of one in a group of arrays."""
     array, inside = group, name
     if not hasattr(group, "shape"):
-        names = sorted(str(key) for key in group if hasattr(group[key], "shape"))
         if member is None or member not in group:
-            member = names[pick(name, names, member)]
-        array, inside = group[member], f"{name}: {member}" if name else member
-        if not hasattr(array, "shape"):
-            raise ValueError(f"member: {name}: expected an array, {member!r} is a group")
+            member = _named(group, member, name)
+        array, inside = group.get(member), f"{name}: {member}" if name else member
+        if not _is_array(array):
+            raise ValueError(f"member: {name}: expected an array, {member!r} is none")
     elif member is not None:
         raise ValueError(f"member: {name}: there are none, it is one array")
     place = _place(array, dtype, inside or name)
@@ -105,6 +104,23 @@ def of_group(
         store.close()
         raise
     return store
+
+
+def _is_array(found: Any) -> bool:
+    """Whether it has a shape: groups, links that lead nowhere and empty datasets have none."""
+    return getattr(found, "shape", None) is not None
+
+
+def _named(group: Any, member: str | None, name: str) -> str:
+    """The array that is meant, of those that lie in a group itself."""
+    keys = sorted(map(str, group))
+    names = [key for key in keys if _is_array(group.get(key))]
+    if keys and not names:
+        raise ValueError(
+            f"member: {name}: expected member= to name an array, there are only groups: "
+            f"{', '.join(keys[:20])}"
+        )
+    return names[pick(name, names, member)]
 
 
 def file_of(array: Any) -> str:

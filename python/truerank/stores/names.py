@@ -32,8 +32,7 @@ def matches(pattern: str) -> list[str]:
         before, after = hole
         raise FileNotFoundError(
             errno.ENOENT,
-            f"between {before} and {after} a shard is missing (a list of names needs none); "
-            "searched with",
+            f"a shard is missing between {before} and {after} (if none is, give a list of names)",
             pattern,
         )
     return found

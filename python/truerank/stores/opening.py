@@ -46,6 +46,11 @@ def opened(source: Any, options: Options) -> Store:
     return _one(source, options)
 
 
+def is_group(value: Any) -> bool:
+    """Whether a value is a group of zarr or h5py, or a file of it, that holds arrays."""
+    return _package(value) in ("h5py", "zarr") and not hasattr(value, "shape")
+
+
 def is_chunked(value: Any) -> bool:
     """Whether a value is an array in chunks; nothing else may be mistaken for one."""
     if not all(hasattr(value, name) for name in ("shape", "dtype", "chunks", "__getitem__")):
@@ -103,7 +108,7 @@ def _one(source: Any, options: Options, descriptors: Descriptors | None = None) 
 
 
 def _of_object(value: Any, options: Options) -> Store:
-    if is_chunked(value) or (_package(value) in ("h5py", "zarr") and not hasattr(value, "shape")):
+    if is_chunked(value) or is_group(value):
         return of_group(value, options.member, options.dtype)
     if options.member is not None:
         raise ValueError(f"member: there are none in {type(value).__name__}")
@@ -115,6 +120,8 @@ def _package(value: object) -> str:
 
 
 def _of_path(name: str, options: Options, descriptors: Descriptors) -> Store:
+    if not name or "\0" in name:
+        raise ValueError(f"scores: expected the path of a file, got {name!r}")
     if os.path.isdir(name):
         if not is_zarr(name):
             raise IsADirectoryError(

@@ -46,7 +46,7 @@ def of_raw(
     carrier, wanted = _raw_dtype(dtype)
     dtype_name = named(name, carrier, wanted)
     if -1 in lengths:
-        lengths = _inferred(name, lengths, size - offset, carrier, dtype_name)
+        lengths = _inferred(name, lengths, size, offset, carrier.itemsize, dtype_name)
     place = Place(
         name,
         "the call says",
@@ -77,14 +77,16 @@ def _raw_dtype(dtype: object) -> tuple[np.dtype[Any], object]:
 
 
 def _inferred(
-    name: str, lengths: tuple[int, ...], size: int, carrier: np.dtype[Any], dtype: str
+    name: str, lengths: tuple[int, ...], size: int, offset: int, itemsize: int, dtype: str
 ) -> tuple[int, ...]:
     """Fill in the one length that is -1."""
     known = sum(length for length in lengths if length != -1) if len(lengths) == 2 else 1
-    each = known * carrier.itemsize
-    if each == 0 or size < 0 or size % each:
+    each, left = known * itemsize, size - offset
+    if each == 0:
+        raise ValueError(f"shape: {name}: -1 beside 0 can be any length, got {lengths}")
+    if left < 0 or left % each:
         raise ValueError(
-            f"scores: {name}: expected a multiple of {each:,} bytes ({known:,} {dtype}) after "
-            f"the offset, the file has {size:,}"
+            f"scores: {name}: expected a multiple of {each:,} bytes ({known:,} {dtype}) from "
+            f"byte {offset:,} on, the file has {size:,}"
         )
-    return tuple(size // each if length == -1 else length for length in lengths)
+    return tuple(left // each if length == -1 else length for length in lengths)

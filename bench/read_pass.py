@@ -1,4 +1,4 @@
-"""What the package is measured against: a read-only pass, the numpy idiom, torch expressions."""
+"""The least that reading can cost: a read-only pass over memory."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from harness import ratio
 
-__all__ = ["Counts", "ReadPass", "Variant", "numpy_idiom", "torch_contestants"]
+__all__ = ["ReadPass", "Variant"]
 
-Counts = tuple[NDArray[np.int64], NDArray[np.int64]]  # above, tied
 CHUNKS = (0, 1 << 20)  # bytes drawn at once; 0: one contiguous part for each thread
 KEPT = 3  # fastest variants that take turns as the baseline, for tuning meets noise as well
 
@@ -122,52 +120,3 @@ def _build(directory: Path) -> Path:
                 return library
             said = done.stderr
     raise OSError(f"the read-only pass could not be built: {said}")
-
-
-def numpy_idiom(scores: NDArray[Any], targets: NDArray[np.integer[Any]]) -> Counts:
-    """Two comparisons, two boolean matrices, two sums: what users write by hand."""
-    true = scores[np.arange(len(scores)), targets]
-    above = (scores > true[:, None]).sum(1)
-    tied = (scores == true[:, None]).sum(1)
-    return above, tied
-
-
-def torch_contestants(
-    torch: Any, scores: NDArray[np.float32], targets: NDArray[np.int64]
-) -> dict[str, Callable[[], Counts]]:
-    """The counts as torch expressions, and in the style of PyKEEN.
-
-    PyKEEN (`pykeen/evaluation/ranks.py`) takes the optimistic rank from a count of greater scores,
-    the pessimistic one from a count of scores not smaller, their mean as float32 for the realistic
-    rank, and the number of candidates from a mask of finite scores. It does so batch by batch,
-    which is kinder to the caches than the whole matrix at once: both are timed.
-    """
-    matrix = torch.from_numpy(scores)
-    column = torch.from_numpy(targets)[:, None]
-
-    def plain() -> Counts:
-        true = matrix.gather(1, column)
-        return (matrix > true).sum(dim=1).numpy(), (matrix == true).sum(dim=1).numpy()
-
-    def in_style(part: Any, true: Any) -> Counts:
-        optimistic = (part > true).sum(dim=1) + 1
-        pessimistic = (part >= true).sum(dim=1)
-        _ = (optimistic + pessimistic).float() / 2
-        _ = torch.isfinite(part).sum(dim=1)
-        return (optimistic - 1).numpy(), (pessimistic - optimistic + 1).numpy()
-
-    def whole() -> Counts:
-        return in_style(matrix, matrix.gather(1, column))
-
-    def batched() -> Counts:
-        true = matrix.gather(1, column)
-        starts = range(0, len(matrix), 256)
-        parts = [in_style(matrix[at : at + 256], true[at : at + 256]) for at in starts]
-        above, tied = zip(*parts, strict=True)
-        return np.concatenate(above), np.concatenate(tied)
-
-    return {
-        "torch, > and ==": plain,
-        "PyKEEN's style": whole,
-        "PyKEEN's style, 256 rows at once": batched,
-    }

@@ -1,0 +1,110 @@
+"""numpy and scipy: what users write by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peers import Counts, Peer, Problem
+
+__all__ = ["COUNTING", "NEGATIVES", "SORTING", "numpy_by_row", "numpy_idiom"]
+
+
+def numpy_idiom(scores: NDArray[Any], targets: NDArray[np.integer[Any]]) -> Counts:
+    """Two comparisons, two boolean matrices, two sums."""
+    true = scores[np.arange(len(scores)), targets]
+    above = (scores > true[:, None]).sum(1)
+    tied = (scores == true[:, None]).sum(1)
+    return above, tied
+
+
+def numpy_by_row(scores: NDArray[Any], targets: NDArray[np.integer[Any]]) -> Counts:
+    """The same row by row: each row is still in the cache when it is compared again."""
+    above, tied = np.empty((2, len(scores)), np.int64)
+    for task, (row, target) in enumerate(zip(scores, targets.tolist(), strict=True)):
+        true = row[target]
+        above[task] = np.count_nonzero(row > true)
+        tied[task] = np.count_nonzero(row == true)
+    return above, tied
+
+
+def _plain(count: Callable[..., Counts]) -> Callable[[Problem], Callable[[], Counts]]:
+    return lambda problem: lambda: count(problem.scores, problem.targets)
+
+
+def _argsort(problem: Problem) -> Callable[[], NDArray[np.int64]]:
+    """The position of the target among the sorted columns: ties fall as they will."""
+
+    def positions() -> NDArray[np.int64]:
+        pairs = zip(problem.scores, problem.targets.tolist(), strict=True)
+        return np.array([np.flatnonzero(np.argsort(-row) == at)[0] + 1 for row, at in pairs])
+
+    return positions
+
+
+def _searchsorted(problem: Problem) -> Callable[[], Counts]:
+    """Each row sorted, then both ends of the tie searched in it."""
+
+    def counts() -> Counts:
+        above, tied = np.empty((2, len(problem.scores)), np.int64)
+        pairs = zip(problem.scores, problem.targets.tolist(), strict=True)
+        for task, (row, target) in enumerate(pairs):
+            ascending = np.sort(row)
+            first = np.searchsorted(ascending, row[target], "left")
+            last = np.searchsorted(ascending, row[target], "right")
+            above[task], tied[task] = len(row) - last, last - first
+        return above, tied
+
+    return counts
+
+
+def _rankdata(problem: Problem) -> Callable[[], NDArray[np.float64]]:
+    """`rankdata` ranks the smallest first, which needs no negated copy."""
+    from scipy.stats import rankdata
+
+    def ranks() -> NDArray[np.float64]:
+        pairs = zip(problem.scores, problem.targets.tolist(), strict=True)
+        return np.array([len(row) + 1 - rankdata(row)[target] for row, target in pairs])
+
+    return ranks
+
+
+def _rankdata_whole(problem: Problem) -> Callable[[], NDArray[np.float64]]:
+    from scipy.stats import rankdata
+
+    tasks, columns = problem.scores.shape
+
+    def ranks() -> NDArray[np.float64]:
+        return columns + 1 - rankdata(problem.scores, axis=1)[np.arange(tasks), problem.targets]
+
+    return ranks
+
+
+def _ogb(problem: Problem) -> Callable[[], Counts]:
+    """The formula of OGB's Evaluator: negatives above the truth, and not below it."""
+    assert problem.true is not None
+    positive, negative = problem.true[:, None], problem.scores
+
+    def counts() -> Counts:
+        optimistic = (negative > positive).sum(axis=1)
+        pessimistic = (negative >= positive).sum(axis=1)
+        _ = 0.5 * (optimistic + pessimistic) + 1
+        return optimistic, pessimistic - optimistic + 1
+
+    return counts
+
+
+COUNTING = {
+    "numpy, > and ==": Peer((), _plain(numpy_idiom)),
+    "numpy, row by row": Peer((), _plain(numpy_by_row)),
+}
+SORTING = {
+    "numpy, argsort by row": Peer((), _argsort, "positions"),
+    "numpy, sort and searchsorted by row": Peer((), _searchsorted),
+    "scipy, rankdata": Peer(("scipy",), _rankdata_whole, "realistic ranks"),
+    "scipy, rankdata by row": Peer(("scipy",), _rankdata, "realistic ranks"),
+}
+NEGATIVES = {"OGB's formula, numpy": Peer((), _ogb)}

@@ -1,0 +1,122 @@
+"""The harness itself: laws are fitted right, memory is seen, contestants that differ are caught."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from footprint import HighWater
+from harness import Pair, ratio
+from laws import fit, steps
+from peers import CHECKS, Peer, Problem, by_numpy, ready
+from reading import ColdFile, read_through
+from synthetic import draw_targets
+from table import Board, law_row, rows_of
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
+def test_a_law_is_found_and_noise_is_its_error(exponent: float) -> None:
+    """The error is what the textbook's formula gives, and near zero without noise."""
+    sizes = steps(1e3, 1e9, 7)
+    seconds = 3e-9 * np.array(sizes, float) ** exponent
+    exact = fit("x", sizes, seconds)
+    assert exact.exponent == pytest.approx(exponent)
+    assert exact.error < 1e-9
+    noise = np.random.default_rng(0).normal(0, 0.05, len(sizes))
+    found = fit("x", sizes, seconds * np.exp(noise))
+    (slope, _), covariance = np.polyfit(np.log(sizes), np.log(seconds) + noise, 1, cov=True)
+    assert found.exponent == pytest.approx(slope)
+    assert found.error == pytest.approx(math.sqrt(covariance[0, 0]))
+    assert abs(found.exponent - exponent) < 4 * found.error
+    assert math.isnan(fit("x", sizes[:2], seconds[:2]).error)
+
+
+def test_a_goal_of_an_exponent_is_a_range() -> None:
+    """Inside is met, outside is missed; a range from zero asks for no less."""
+    law = fit("time in bytes", [1, 2, 4], [1, 2, 4])
+    assert law_row("case", "one", law, (0.95, 1.05)).met is True
+    assert law_row("case", "one", law, (0.5, 0.95)).met is False
+    assert law_row("case", "one", law, (0.0, 1.05)).goal == "<= 1.05"
+    assert law_row("case", "one", law).met is None
+
+
+@pytest.mark.skipif(HighWater().grown() is None, reason="the system does not tell the peak")
+def test_memory_is_the_peak_of_a_call() -> None:
+    """What a call took and gave back counts, what it shares with its input does not."""
+    array = np.ones(1 << 22)
+    found = ratio(
+        {
+            "frees what it takes": lambda: (array + 1).sum(),
+            "takes nothing": lambda: array[::2].sum(),
+        },
+        3,
+    )
+    taken, nothing = (found[name].memory for name in found)
+    assert taken is not None
+    assert nothing is not None
+    assert array.nbytes * 0.9 < taken < array.nbytes * 1.2
+    assert nothing < array.nbytes * 0.2
+
+
+def test_every_peer_that_is_wrong_is_caught() -> None:
+    """Counts that are off by one do not pass any of the checks."""
+    scores = np.random.default_rng(0).integers(0, 50, (20, 100)).astype(np.float32)
+    above, tied = by_numpy.numpy_by_row(scores, draw_targets(scores.shape))
+    said = {
+        "counts": (above, tied),
+        "realistic ranks": above + (tied + 1) / 2,
+        "positions": above + tied,
+        "mrr": np.mean(1 / (above + 1)),
+    }
+    assert said.keys() == CHECKS.keys()
+    for name, check in CHECKS.items():
+        check(said[name], above, tied)
+        with pytest.raises(AssertionError):
+            check(said[name], above + tied, tied)
+
+
+def test_a_missing_peer_is_a_remark() -> None:
+    """It is left out, and the table says so once."""
+    board = Board()
+    problem = Problem(np.ones((2, 3), np.float32), np.array([0, 1]), 1)
+    peers = {"theirs": Peer(("no_such_package",), lambda _: lambda: None), **by_numpy.COUNTING}
+    for _ in range(2):
+        assert ready(peers, problem, board).keys() == by_numpy.COUNTING.keys()
+    assert board.remarks == ["theirs: skipped, no_such_package not installed"]
+
+
+@pytest.mark.skipif(not hasattr(os, "preadv"), reason="needs pread")
+def test_files_are_read_to_their_end_and_dropped(tmp_path: Path) -> None:
+    """The loops of any number of threads end; what a file holds does not depend on the cache."""
+    scores = np.random.default_rng(0).random((100, 99), np.float32)
+    file = ColdFile(tmp_path / "scores.npy", scores)
+    for threads in (1, 2, 3):
+        read_through(file.path, threads)()
+    if file.dropped():
+        file.drop()
+    np.testing.assert_array_equal(np.load(file.path), scores)
+    targets = draw_targets(scores.shape)
+    by_numpy_alone = by_numpy.numpy_idiom(scores, targets)
+    CHECKS["counts"](by_numpy_alone, *by_numpy.numpy_by_row(scores, targets))
+    ranks = tr.rank(file.path, targets)
+    CHECKS["counts"]((ranks.above, ranks.tied), *by_numpy_alone)
+
+
+def test_the_table_is_written_as_it_is_printed(tmp_path: Path) -> None:
+    """Markdown and JSON hold the same rows; JSON the charts as well."""
+    board = Board()
+    found = ratio({"ours": lambda: None, "theirs": lambda: None}, 2)
+    board.rows += rows_of("case", found, [Pair("ours", "theirs", goal=0.0)], {"ours": 8})
+    board.chart("title", "x", "y").add("read pass", 1.0, 2.0)
+    markdown, json_file = board.write(tmp_path)
+    kept = json.loads(json_file.read_text(encoding="utf-8"))
+    assert [row["contestant"] for row in kept["rows"]] == ["ours", "theirs"]
+    assert kept["rows"][0]["met"] is True
+    assert kept["charts"]["title"]["lines"] == {"read pass": [[1.0, 2.0]]}
+    assert markdown.read_text(encoding="utf-8").count("\n| case | ") == 1 + 2
