@@ -61,7 +61,9 @@ void Ranker<T>::finish(Worker& worker, std::int64_t first, std::int64_t last) {
 template <class T>
 void Ranker<T>::remove(Worker& worker, Ids ids, std::int64_t list) {
     const std::int64_t size = candidates_of(ids[0]);
-    auto [start, n] = filter_.span(list);
+    const Span span = filter_.span(list);
+    std::int64_t start = span.start;
+    std::int64_t n = span.length;
     Selection common;  // of filter and candidates
     if (candidates_) {
         intersect(worker, ids[0]);
