@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import operator
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from . import _core
-from .columns import Columns, columns_of, stretch
+from .columns import Columns, stretch
 from .counting import NAN_RULES, ORDERS, Job, check_range, choice, thread_count
+from .placing import NOWHERE, integer, place
 from .protocol import Protocol
 from .ranks import Ranks
 from .scores import Scores, as_scores
 from .selection import as_integers, as_selection, first_outside
-from .tallies import Rules, Tallies, Truths
+from .tallies import Rules, Tallies
+from .truths import Truths, refuse_nan_truth, true_values
 
 if TYPE_CHECKING:
     import os
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from .arrays import IntArray
     from .selection import Selection
-
-NOWHERE = -1  # the target's column, where the candidates have no columns
 
 
 class RankCounter:
@@ -171,7 +170,7 @@ class RankCounter:
             matrix = matrix[None, :]
             rows = np.zeros(len(self._job.targets), np.int64)
         self._check_height(name, matrix, rows)
-        placed = self._place(matrix.shape[1], start, columns)
+        placed = place(self._job, self._columns, matrix.shape[1], start, columns)
         self._refuse_again(name, placed.columns)
         *found, fault = _core.count_part(
             matrix,
@@ -219,66 +218,6 @@ class RankCounter:
             raise ValueError(
                 f"{name}: expected {tasks} rows, one for each task, got shape {matrix.shape}"
             )
-
-    def _place(self, width: int, start: int | None, columns: Any) -> _Placed:
-        """Find out which columns a block of some width has."""
-        job = self._job
-        if self._columns is None:
-            if start is not None or columns is not None:
-                name = "columns" if start is None else "start"
-                raise ValueError(f"{name}: expected none without targets")
-            return _Placed(stretch(0, 0), 0, job.targets, None, None)
-        if start is not None and columns is not None:
-            raise ValueError("columns: expected none beside start")
-        if columns is not None:
-            ids = as_integers("columns", columns)
-            if ids.shape != (width,):
-                raise ValueError(
-                    f"columns: expected {width}, one for each column of the block, "
-                    f"got shape {ids.shape}"
-                )
-            if width == 0 or (np.diff(ids) != 1).any():
-                return self._scattered(ids)
-            start = int(ids[0])
-        elif start is None:
-            if width != self._columns:
-                raise ValueError(
-                    f"start: expected a column, or columns, for a block of {width} of "
-                    f"{self._columns} columns"
-                )
-            start = 0
-        start = _integer("start", start, "the column of the block's first one")
-        if start < 0 or start + width > self._columns:
-            name = "columns" if columns is not None else "start"
-            raise ValueError(
-                f"{name}: expected columns from 0 to {self._columns - 1}, "
-                f"got {start} to {start + width - 1}"
-            )
-        return _Placed(stretch(start, start + width), int(start), job.targets, job.filter, None)
-
-    def _scattered(self, ids: IntArray) -> _Placed:
-        """Number the columns of a block by their place in it, and what is asked of them too."""
-        columns, job = self._columns or 0, self._job
-        wrong = first_outside(ids, columns)
-        if wrong >= 0:
-            raise ValueError(
-                f"columns: expected columns from 0 to {columns - 1}, got {ids[wrong]} at "
-                f"position {wrong}"
-            )
-        order = np.argsort(ids, kind="stable")
-        ordered = ids[order]
-        twice = np.flatnonzero(ordered[1:] == ordered[:-1])
-        if twice.size:
-            raise ValueError(f"columns: column {ordered[twice[0]]} is given twice")
-        targets = np.full(len(job.targets), NOWHERE, np.int64)
-        if ordered.size:
-            place = np.minimum(np.searchsorted(ordered, job.targets), len(ordered) - 1)
-            here = ordered[place] == job.targets
-            targets[here] = order[place[here]]
-        without = job.filter
-        if without is not None:
-            without = without.at(ordered, order, columns, job.threads)
-        return _Placed(columns_of(ordered), 0, targets, without, ids)
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -459,42 +398,6 @@ class _Counted(NamedTuple):
     seen: Columns
 
 
-class _Placed(NamedTuple):
-    """Where a block of candidates stands: its columns, and tasks as the core is to see them."""
-
-    columns: Columns
-    first: int
-    targets: IntArray
-    filter: Selection | None
-    ids: IntArray | None
-
-    def column(self, of_block: int) -> int:
-        """The column that a column of the block is."""
-        return self.first + of_block if self.ids is None else int(self.ids[of_block])
-
-
-def true_values(true_scores: Any, dtype: Any) -> Scores:
-    """Check true scores: one for each task, copied, contiguous, in native byte order."""
-    scores = as_scores(true_scores, dtype, "true_scores")
-    if scores.array.ndim != 1:
-        raise ValueError(
-            f"true_scores: expected one score for each task, got shape {scores.array.shape}"
-        )
-    array = scores.array
-    if scores.swapped:
-        array = array.byteswap().view(array.dtype.newbyteorder())
-    return Scores(np.array(array, order="C"), scores.dtype, False)
-
-
-def refuse_nan_truth(truths: Truths, rule: str) -> None:
-    """Raise for a true score that is NaN, unless the rule allows it."""
-    wrong = truths.first_nan(rule)
-    if wrong >= 0:
-        raise ValueError(
-            f'true_scores: the true score of task {wrong} is NaN, which nan="{rule}" does not allow'
-        )
-
-
 def sampled_or_full(job: Job, settled: Any, dtype: str, *, sampled: bool) -> Ranks:
     """Make Ranks of settled tallies."""
     *counts, audit = settled
@@ -518,20 +421,10 @@ def _columns(targets: Any, candidates: Any) -> int | None:
         return None
     if candidates is None:
         raise ValueError("candidates: expected the number of columns in all, beside targets")
-    columns = _integer("candidates", candidates, "the number of columns in all")
+    columns = integer("candidates", candidates, "the number of columns in all")
     if not 0 <= columns <= np.iinfo(np.int64).max:
         raise ValueError(f"candidates: expected the number of columns in all, got {columns}")
     return columns
-
-
-def _integer(name: str, value: Any, what: str) -> int:
-    """An integer of any kind, as Python's own, whose sums do not wrap."""
-    try:
-        if not isinstance(value, (bool, np.bool_)):
-            return operator.index(value)
-    except TypeError:
-        pass
-    raise TypeError(f"{name}: expected an integer, {what}, got {type(value).__name__}")
 
 
 def _targets(targets: Any, tasks: int, columns: int | None) -> IntArray:

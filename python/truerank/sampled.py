@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from .counters import NOWHERE, RankCounter, refuse_nan_truth, sampled_or_full, true_values
+from .counters import RankCounter, sampled_or_full
 from .counting import NAN_RULES, ORDERS, Job, choice, thread_count
+from .placing import NOWHERE
 from .scores import Scores, as_scores
 from .selection import as_integers
-from .tallies import Rules, Tallies, Truths
+from .tallies import Rules, Tallies
+from .truths import Truths, refuse_nan_truth, true_values
 
 if TYPE_CHECKING:
     from .arrays import IntArray

@@ -28,7 +28,8 @@ from .counting import IO, Job, choice, explain
 from .scores import as_scores
 from .stores import Store, Tile, open_scores, store_of
 from .stores.base import FileBlock
-from .tallies import Tallies, Truths
+from .tallies import Tallies
+from .truths import Truths
 
 if TYPE_CHECKING:
     from .arrays import IntArray

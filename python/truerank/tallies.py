@@ -7,19 +7,15 @@ Tallies add up in any order, and to the same integers.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from . import _core
 from .counts import Audit
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from .arrays import IntArray
-
-    Flags = npt.NDArray[np.bool_]
+    from .truths import Truths
 
 # In the order in which the core gives them.
 FIELDS = ("above", "tied", "candidates", "nan", "differing")
@@ -32,28 +28,6 @@ class Rules(NamedTuple):
     ascending: bool
     nan: str
     audit: bool
-
-
-class Truths:
-    """The true scores of all tasks: as they are, and as keys, integers in the order of the scores.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (tasks,)
-        In native byte order, contiguous.
-    dtype : str
-        The name of their dtype.
-    """
-
-    def __init__(self, scores: npt.NDArray[Any], dtype: str) -> None:
-        self.scores = scores
-        self.keys, bottom, top, floating = _core.keys(scores, dtype)
-        self.nan: Flags = self.keys < bottom
-        self.inf: Flags = floating & ((self.keys == bottom) | (self.keys == top))
-
-    def first_nan(self, rule: str) -> int:
-        """The first NaN, or -1 where there is none or the rule for NaN allows it."""
-        return -1 if rule == "worst" or not self.nan.any() else int(self.nan.argmax())
 
 
 class Tallies:
