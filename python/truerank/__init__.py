@@ -21,7 +21,6 @@ from .protocol import Protocol
 from .ranks import Ranks, concatenate
 from .reporting import Report, report
 from .selection import csr_from_padded
-from .storage import load
 
 if TYPE_CHECKING:
     from .blocks import rank_blocks
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from .published import adjust
     from .reporting.tables import table
     from .sampled import rank_against
+    from .storage import load
     from .stores import Store, open_scores
     from .streaming import Progress
 
@@ -64,6 +64,7 @@ _LATER = {
     "Store": "stores",
     "adjust": "published",
     "compare": "comparison",
+    "load": "storage",
     "open_scores": "stores",
     "pvalue": "comparison",
     "rank_against": "sampled",
