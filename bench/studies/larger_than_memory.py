@@ -288,7 +288,7 @@ numpy and truerank themselves, and buffers. Pages of files are the kernel's to t
 ## Killed and resumed
 
 A run of the largest file is killed (SIGKILL) at half its time, and the same command given again
-with `--resume`: how much had been counted is what the stopped run kept, ten seconds apart. The file
+with `--resume`: how much had been counted is what the stopped run kept, two seconds apart. The file
 of ranks has to be that of the run that was left alone, bit for bit.
 
 {resumed}

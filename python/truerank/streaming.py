@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 TILE_BYTES = 256 << 20
 # Of stores that are decoded, of which two tiles are in memory.
 DECODED_TILE_BYTES = 64 << 20
-SECONDS_BETWEEN_CHECKPOINTS = 10.0
+SECONDS_BETWEEN_CHECKPOINTS = 2.0
 
 
 class Progress(NamedTuple):
