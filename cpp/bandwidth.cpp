@@ -35,7 +35,7 @@ TRUERANK_INLINE std::uint64_t read_body(const char* data, std::size_t n) {
     return words;
 }
 
-#define TRUERANK_WRAP(name, width, several, attribute)                                                  \
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                           \
     namespace name {                                                                                    \
     attribute std::uint64_t read(const char* data, std::size_t n) { return read_body<width>(data, n); } \
     }
@@ -44,7 +44,7 @@ TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 
 using Read = std::uint64_t (*)(const char*, std::size_t);
 constexpr Read kReads[] = {
-#define TRUERANK_ROW(name, width, several, attribute) name::read,
+#define TRUERANK_ROW(name, width, several, fused, attribute) name::read,
     TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
 };

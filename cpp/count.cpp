@@ -393,7 +393,7 @@ TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t strid
     }
 }
 
-#define TRUERANK_WRAP(name, width, several, attribute)                                                              \
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                       \
     namespace name {                                                                                                \
     template <class T>                                                                                              \
     attribute std::int64_t count_one(const T* scores, std::size_t n, T truth, Tally* tally) {                       \
@@ -422,7 +422,7 @@ TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 template <class T>
 const Kernels<T>& kernels() {
     static constexpr Kernels<T> table[] = {
-#define TRUERANK_ROW(name, width, several, attribute)                  \
+#define TRUERANK_ROW(name, width, several, fused, attribute)           \
     {name::count_one<T>,     several::count_several<T>, name::best<T>, \
      name::count_columns<T>, width / sizeof(T),         kMaxLanes<T>},
         TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)

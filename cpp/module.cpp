@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "bandwidth.hpp"
+#include "embeddings.hpp"
 #include "file.hpp"
 #include "parallel.hpp"
 #include "rank.hpp"
@@ -358,6 +360,141 @@ py::tuple keys(const py::array& scores, const std::string& dtype) {
     return py::make_tuple(result, range.bottom, range.top, range.floating);
 }
 
+// A matrix of vectors: (array, dtype, whether its byte order is not the machine's).
+using VectorArrays = std::tuple<py::array, std::string, bool>;
+
+truerank::Scores vectors_of(const VectorArrays& vectors) {
+    const auto& [array, dtype, swapped] = vectors;
+    const truerank::Scores matrix = scores_of(array, dtype, swapped);
+    require(matrix.dtype <= truerank::DType::float64, "vectors: no floats");
+    return matrix;
+}
+
+struct NamedSimilarity {
+    const char* name;
+    truerank::Similarity similarity;
+};
+constexpr NamedSimilarity kSimilarities[] = {
+    {"dot", truerank::Similarity::dot},
+    {"cosine", truerank::Similarity::cosine},
+    {"l1", truerank::Similarity::l1},
+    {"l2", truerank::Similarity::l2},
+    {"sql2", truerank::Similarity::sql2},
+    {"complex_l1", truerank::Similarity::complex_l1},
+    {"poincare", truerank::Similarity::poincare},
+};
+
+truerank::Embeddings embeddings_of(const VectorArrays& queries, const VectorArrays& entities,
+                                   const std::string& similarity, const std::optional<py::array>& bias) {
+    const auto* row = std::find_if(std::begin(kSimilarities), std::end(kSimilarities),
+                                   [&](const NamedSimilarity& known) { return similarity == known.name; });
+    require(row != std::end(kSimilarities), "similarity: unknown");
+    truerank::Embeddings embeddings{vectors_of(queries), vectors_of(entities), row->similarity, nullptr};
+    require(embeddings.queries.columns == embeddings.entities.columns, "vectors: of different lengths");
+    require(embeddings.queries.columns % truerank::components(row->similarity) == 0, "vectors: of odd length");
+    if (bias) {
+        const bool typed =
+            embeddings.wide() ? py::isinstance<py::array_t<double>>(*bias) : py::isinstance<py::array_t<float>>(*bias);
+        require(typed && bias->ndim() == 1 && bias->size() == embeddings.entities.rows &&
+                    (bias->flags() & py::array::c_style) != 0 &&
+                    reinterpret_cast<std::uintptr_t>(bias->data()) % static_cast<std::uintptr_t>(bias->itemsize()) == 0,
+                "bias: not one score for each entity");
+        embeddings.bias = bias->data();
+    }
+    return embeddings;
+}
+
+// Tasks that ask queries; without rows, task i asks query i.
+std::int64_t require_queries(const std::optional<Int64Array>& rows, std::int64_t queries) {
+    if (!rows) return queries;
+    require(rows->ndim() == 1, "rows: not one-dimensional");
+    require_within(*rows, queries, "rows: outside of the queries");
+    return rows->size();
+}
+
+py::array new_scores(const truerank::Embeddings& embeddings, const std::vector<py::ssize_t>& shape) {
+    if (embeddings.wide()) return py::array_t<double>(shape);
+    return py::array_t<float>(shape);
+}
+
+py::tuple rank_embeddings(const VectorArrays& queries, const VectorArrays& entities, const std::string& similarity,
+                          const std::optional<py::array>& bias, const std::optional<Int64Array>& rows,
+                          const Int64Array& targets, const std::optional<SelectionArrays>& filter,
+                          const std::optional<SelectionArrays>& candidates, const std::string& nan, bool audit,
+                          std::int64_t block, int threads) {
+    const truerank::Embeddings embeddings = embeddings_of(queries, entities, similarity, bias);
+    const std::int64_t size = targets.size();
+    require_within(targets, embeddings.entities.rows, "targets: outside of the entities");
+    require(rows ? require_queries(rows, embeddings.queries.rows) == size : size <= embeddings.queries.rows,
+            "rows: not one for each task");
+    require(block >= 0, "block: negative");
+    const truerank::Tasks tasks{size, rows ? rows->data() : nullptr, targets.data()};
+    const truerank::Selection without = selection_of(filter, size);
+    const truerank::Selection among = selection_of(candidates, size);
+    require(!among.ranges && !without.ranges, "selection: ranges");
+    Results results(size);
+    truerank::Counts counts;
+    for (std::int64_t** data : {&counts.above, &counts.tied, &counts.candidates}) *data = results.add();
+    if (audit) {
+        for (std::int64_t** data : {&counts.nan, &counts.inf, &counts.at_best}) *data = results.add();
+    }
+    truerank::Fault fault;
+    const truerank::Way way{block, threads, asks()};
+    without_gil([&] {
+        fault = truerank::rank_embeddings(embeddings, tasks, without, among, rules_of(false, nan).nan, way, counts);
+    });
+    return results.with(fault_of(fault));
+}
+
+py::array score_embeddings(const VectorArrays& queries, const VectorArrays& entities, const std::string& similarity,
+                           const std::optional<py::array>& bias, const std::optional<Int64Array>& rows,
+                           const std::optional<Int64Array>& targets, int threads) {
+    const truerank::Embeddings embeddings = embeddings_of(queries, entities, similarity, bias);
+    const std::int64_t size = require_queries(rows, embeddings.queries.rows);
+    if (targets) {
+        require(targets->size() == size, "targets: not one for each task");
+        require_within(*targets, embeddings.entities.rows, "targets: outside of the entities");
+    }
+    std::vector<std::int64_t> own(targets && !rows ? static_cast<std::size_t>(size) : 0);
+    std::iota(own.begin(), own.end(), std::int64_t{0});
+    const std::int64_t* const asked = rows ? rows->data() : targets ? own.data() : nullptr;
+    std::vector<py::ssize_t> shape{size};
+    if (!targets) shape.push_back(embeddings.entities.rows);
+    py::array scores = new_scores(embeddings, shape);
+    void* const out = scores.mutable_data();
+    const truerank::Way way{0, threads, asks()};
+    without_gil(
+        [&] { truerank::score_embeddings(embeddings, asked, targets ? targets->data() : nullptr, size, way, out); });
+    return scores;
+}
+
+py::tuple topk_embeddings(const VectorArrays& queries, const VectorArrays& entities, const std::string& similarity,
+                          const std::optional<py::array>& bias, const std::optional<Int64Array>& rows, std::int64_t k,
+                          const std::optional<SelectionArrays>& filter,
+                          const std::optional<SelectionArrays>& candidates, const std::string& nan, std::int64_t block,
+                          int threads) {
+    const truerank::Embeddings embeddings = embeddings_of(queries, entities, similarity, bias);
+    const std::int64_t size = require_queries(rows, embeddings.queries.rows);
+    require(k >= 0 && block >= 0, "k, block: negative");
+    const truerank::Selection without = selection_of(filter, size);
+    const truerank::Selection among = selection_of(candidates, size);
+    require(!among.ranges && !without.ranges, "selection: ranges");
+    Int64Array ids(std::vector<py::ssize_t>{size, k});
+    py::array scores = new_scores(embeddings, {size, k});
+    scores.attr("fill")(std::numeric_limits<double>::quiet_NaN());
+    std::fill_n(ids.mutable_data(), ids.size(), std::int64_t{-1});
+    std::int64_t* const best = ids.mutable_data();
+    void* const found = scores.mutable_data();
+    const truerank::Tasks tasks{size, rows ? rows->data() : nullptr, nullptr};
+    truerank::Fault fault;
+    const truerank::Way way{block, threads, asks()};
+    without_gil([&] {
+        fault =
+            truerank::topk_embeddings(embeddings, tasks, k, without, among, rules_of(false, nan).nan, way, best, found);
+    });
+    return py::make_tuple(ids, scores, fault_of(fault));
+}
+
 std::uint64_t read_pass(const py::array& array, int threads) {
     require((array.flags() & py::array::c_style) != 0, "array: not contiguous");
     std::uint64_t words = 0;
@@ -440,6 +577,18 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
           py::arg("audit"), py::arg("threads"),
           "Counts of a part of a matrix, truths left out: above, tied, candidates, nan, differing (and, audited, inf, "
           "at_best, best), and the fault or None.");
+    m.def("rank_embeddings", &rank_embeddings, py::arg("queries"), py::arg("entities"), py::arg("similarity"),
+          py::arg("bias").none(true), py::arg("rows").none(true), py::arg("targets"), py::arg("filter").none(true),
+          py::arg("candidates").none(true), py::arg("nan"), py::arg("audit"), py::arg("block"), py::arg("threads"),
+          "As rank, of the scores of vectors.");
+    m.def("score_embeddings", &score_embeddings, py::arg("queries"), py::arg("entities"), py::arg("similarity"),
+          py::arg("bias").none(true), py::arg("rows").none(true), py::arg("targets").none(true), py::arg("threads"),
+          "The scores of queries and their targets, or of queries and all entities.");
+    m.def("topk_embeddings", &topk_embeddings, py::arg("queries"), py::arg("entities"), py::arg("similarity"),
+          py::arg("bias").none(true), py::arg("rows").none(true), py::arg("k"), py::arg("filter").none(true),
+          py::arg("candidates").none(true), py::arg("nan"), py::arg("block"), py::arg("threads"),
+          "The best entities of each query and their scores (-1 and NaN where there are too few), and the fault or "
+          "None.");
     m.def("reads_whole_rows", &reads_whole_rows, py::arg("scores"), py::arg("dtype"),
           "Whether a matrix in a file is read by whole rows, in which tasks find their truths.");
     m.def("can_read_files", &truerank::can_read_files, "Whether matrices in files can be read, not only mapped.");

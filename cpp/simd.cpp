@@ -34,7 +34,7 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-#define TRUERANK_ROW(name, width, several, attribute) {Isa::name, #name},
+#define TRUERANK_ROW(name, width, several, fused, attribute) {Isa::name, #name},
     TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
 };

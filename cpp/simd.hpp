@@ -13,27 +13,28 @@
 
 #define TRUERANK_INLINE inline __attribute__((always_inline))
 
-// X(name, bytes in a vector, row whose comparisons with several truths are used, function attribute). AVX-512 compares
-// into mask registers, at one or two a cycle: plenty for a pass at the speed of memory, but where a score meets many
-// truths AVX2's comparisons are up to twice as fast (measured on Zen 4; on a par elsewhere).
+// X(name, bytes in a vector, row whose comparisons with several truths are used, whether float multiply-adds are fused
+// or else emulated, function attribute). AVX-512 compares into mask registers, at one or two a cycle: plenty for a pass
+// at the speed of memory, but where a score meets many truths AVX2's comparisons are up to twice as fast (measured on
+// Zen 4; on a par elsewhere).
 #if defined(__x86_64__) || defined(_M_X64)
 #define TRUERANK_AVX2 "avx2,bmi,bmi2,fma,popcnt"
 #define TRUERANK_AVX512 "avx512f,avx512bw,avx512cd,avx512dq,avx512vl," TRUERANK_AVX2
-#define TRUERANK_FOR_EACH_ISA(X)                              \
-    X(baseline, 16, baseline, )                               \
-    X(v2, 16, v2, __attribute__((target("sse4.2,popcnt"))))   \
-    X(avx2, 32, avx2, __attribute__((target(TRUERANK_AVX2)))) \
-    X(avx512, 64, avx2, __attribute__((target(TRUERANK_AVX512))))
+#define TRUERANK_FOR_EACH_ISA(X)                                    \
+    X(baseline, 16, baseline, false, )                              \
+    X(v2, 16, v2, false, __attribute__((target("sse4.2,popcnt"))))  \
+    X(avx2, 32, avx2, true, __attribute__((target(TRUERANK_AVX2)))) \
+    X(avx512, 64, avx2, true, __attribute__((target(TRUERANK_AVX512))))
 #elif defined(__aarch64__) || defined(_M_ARM64)
-#define TRUERANK_FOR_EACH_ISA(X) X(neon, 16, neon, )
+#define TRUERANK_FOR_EACH_ISA(X) X(neon, 16, neon, true, )
 #else
-#define TRUERANK_FOR_EACH_ISA(X) X(baseline, 16, baseline, )
+#define TRUERANK_FOR_EACH_ISA(X) X(baseline, 16, baseline, true, )
 #endif
 
 namespace truerank {
 
 enum class Isa : int {
-#define TRUERANK_ROW(name, width, several, attribute) name,
+#define TRUERANK_ROW(name, width, several, fused, attribute) name,
     TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
 };

@@ -8,6 +8,7 @@ import numpy.typing as npt
 _Int64 = npt.NDArray[np.int64]
 _Selection = tuple[_Int64, npt.NDArray[np.int32] | _Int64 | None, _Int64 | None, bool]
 _Scores = npt.NDArray[Any] | tuple[Any, ...]
+_Vectors = tuple[npt.NDArray[Any], str, bool]
 
 __version__: str
 compiler: str
@@ -44,6 +45,42 @@ def count_part(
     audit: bool,
     threads: int,
 ) -> tuple[Any, ...]: ...
+def rank_embeddings(
+    queries: _Vectors,
+    entities: _Vectors,
+    similarity: str,
+    bias: npt.NDArray[Any] | None,
+    rows: _Int64 | None,
+    targets: _Int64,
+    filter: _Selection | None,
+    candidates: _Selection | None,
+    nan: str,
+    audit: bool,
+    block: int,
+    threads: int,
+) -> tuple[Any, ...]: ...
+def score_embeddings(
+    queries: _Vectors,
+    entities: _Vectors,
+    similarity: str,
+    bias: npt.NDArray[Any] | None,
+    rows: _Int64 | None,
+    targets: _Int64 | None,
+    threads: int,
+) -> npt.NDArray[Any]: ...
+def topk_embeddings(
+    queries: _Vectors,
+    entities: _Vectors,
+    similarity: str,
+    bias: npt.NDArray[Any] | None,
+    rows: _Int64 | None,
+    k: int,
+    filter: _Selection | None,
+    candidates: _Selection | None,
+    nan: str,
+    block: int,
+    threads: int,
+) -> tuple[_Int64, npt.NDArray[Any], tuple[Any, ...] | None]: ...
 def reads_whole_rows(scores: tuple[Any, ...], dtype: str) -> bool: ...
 def can_read_files() -> bool: ...
 def first_absent(selection: _Selection, columns: _Int64) -> int: ...

@@ -1,0 +1,134 @@
+// Vector arithmetic that gives the same bits everywhere: every operation rounds once, to nearest.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "simd.hpp"
+
+// Loops over the lanes of a vector, which compilers turn into one instruction once they are unrolled.
+#define TRUERANK_UNROLL _Pragma("GCC unroll 64")
+
+namespace truerank {
+
+template <class T, int Bytes, bool Fused>
+struct Arithmetic {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    using Integer = std::make_signed_t<Bits>;
+    using Vector = typename Simd<T, Bytes>::type;
+    using Mask = typename Simd<Integer, Bytes>::type;
+    using Counts = typename Simd<Bits, Bytes>::type;
+    static constexpr int size = Bytes / static_cast<int>(sizeof(T));
+
+    static TRUERANK_INLINE Vector load(const T* from) {
+        return *reinterpret_cast<const typename Simd<T, Bytes>::loose*>(from);
+    }
+    static TRUERANK_INLINE void store(T* to, Vector vector) {
+        *reinterpret_cast<typename Simd<T, Bytes>::loose*>(to) = vector;
+    }
+    static TRUERANK_INLINE Counts load(const Bits* from) {
+        return *reinterpret_cast<const typename Simd<Bits, Bytes>::loose*>(from);
+    }
+    static TRUERANK_INLINE void store(Bits* to, Counts counts) {
+        *reinterpret_cast<typename Simd<Bits, Bytes>::loose*>(to) = counts;
+    }
+    // By its bits: Vector{} + x would be an addition, which makes +0 of -0, and lanes set one by one stay that in GCC.
+    static TRUERANK_INLINE Vector spread(T x) { return (Vector)(Counts{} + std::bit_cast<Bits>(x)); }
+    static TRUERANK_INLINE Vector abs(Vector x) { return (Vector)((Counts)x & (Counts{} + (~Bits{0} >> 1))); }
+    static TRUERANK_INLINE Vector sqrt(Vector x) {
+        Vector result{};
+        TRUERANK_UNROLL
+        for (int i = 0; i < size; ++i) {
+            if constexpr (sizeof(T) == 4) {
+                result[i] = __builtin_sqrtf(x[i]);
+            } else {
+                result[i] = __builtin_sqrt(x[i]);
+            }
+        }
+        return result;
+    }
+    // a * b + c, rounded once.
+    static TRUERANK_INLINE Vector fma(Vector a, Vector b, Vector c) {
+        if constexpr (!Fused && sizeof(T) == 4) {
+            static_assert(Bytes == 16);
+            return emulated(a, b, c);
+        } else {
+            Vector result{};
+            TRUERANK_UNROLL
+            for (int i = 0; i < size; ++i) {
+                if constexpr (sizeof(T) == 4) {
+                    result[i] = __builtin_fmaf(a[i], b[i], c[i]);
+                } else {
+                    result[i] = __builtin_fma(a[i], b[i], c[i]);  // without the hardware: the library's, which is slow
+                }
+            }
+            return result;
+        }
+    }
+    // counts += 1 where the mask is set: AVX-512 has masked additions, elsewhere a mask is a vector of -1.
+    static TRUERANK_INLINE Counts add(Counts counts, Mask mask) {
+        if constexpr (Bytes == 64) {
+            return mask ? counts + (Counts{} + Bits{1}) : counts;
+        } else {
+            return counts - (Counts)mask;
+        }
+    }
+    static TRUERANK_INLINE bool any(Mask mask) {
+        using Words = typename Simd<std::int64_t, Bytes>::type;
+        const Words words = (Words)mask;
+        std::int64_t all = 0;
+        TRUERANK_UNROLL
+        for (int i = 0; i < Bytes / 8; ++i) all |= words[i];
+        return all != 0;
+    }
+
+  private:
+    // Vectors of 16 bytes, in two halves.
+    using Half = typename Simd<float, Bytes / 2>::type;
+    using Wide = typename Simd<double, Bytes>::type;
+    using Long = typename Simd<std::int64_t, Bytes>::type;
+    static TRUERANK_INLINE Wide widened(Vector vector, int part) {
+        return __builtin_convertvector(std::bit_cast<Half>(((Long)vector)[part]), Wide);
+    }
+
+    // In double precision the product of two floats is exact, and its sum with a third is rounded once before it is
+    // rounded to a float. The two roundings are one unless the first ended half way between two floats, which its last
+    // 29 bits tell of normal numbers.
+    static TRUERANK_INLINE Vector emulated(Vector a, Vector b, Vector c) {
+        const Wide low = widened(a, 0) * widened(b, 0), high = widened(a, 1) * widened(b, 1);
+        const Wide low_addend = widened(c, 0), high_addend = widened(c, 1);
+        Wide low_sum = low + low_addend, high_sum = high + high_addend;
+        if (any((Mask)(doubtful(low_sum) | doubtful(high_sum)))) {
+            low_sum = odd(low, low_addend, low_sum);
+            high_sum = odd(high, high_addend, high_sum);
+        }
+        return (Vector)Long{std::bit_cast<std::int64_t>(__builtin_convertvector(low_sum, Half)),
+                            std::bit_cast<std::int64_t>(__builtin_convertvector(high_sum, Half))};
+    }
+
+    static TRUERANK_INLINE Long doubtful(Wide sum) {
+        // Words of 32 bits, which SSE2 can compare; of the upper ones the answer does not count.
+        using Words = typename Simd<std::int32_t, Bytes>::type;
+        const Words half_way = ((Words)sum & 0x1fffffff) == 0x10000000;
+        const Wide magnitude = (Wide)((Long)sum & std::numeric_limits<std::int64_t>::max());
+        return ((Long)half_way & 0xffffffff) | ((magnitude < 0x1p-125) & (magnitude > 0.0));
+    }
+
+    // The sum rounded to odd: where it is not exact, and the nearest number is even, its neighbour on the other side of
+    // the exact sum is taken, which is odd. Rounding that to a float is rounding the exact sum (Boldo and Melquiond,
+    // 2008).
+    static TRUERANK_INLINE Wide odd(Wide product, Wide addend, Wide sum) {
+        const Wide back = sum - product;
+        const Wide rest = (product - (sum - back)) + (addend - back);  // exact, or NaN beside an infinity
+        const Long more = rest > 0, less = rest < 0, negative = sum < 0;
+        const Long even = ((Long)sum & 1) - 1;
+        const Long out = (more & ~negative) | (less & negative), in = (more & negative) | (less & ~negative);
+        return (Wide)((Long)sum - (out & even) + (in & even));
+    }
+};
+
+}  // namespace truerank

@@ -1,0 +1,389 @@
+#include "embeddings.hpp"
+
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <numeric>
+
+#include "sweep.hpp"
+
+namespace truerank {
+
+std::vector<Cell> cut(const std::vector<Group>& groups, const std::int64_t* rows, const Shape& shape) {
+    // Packed queries, and what a sink keeps of tasks, stay in the last-level cache, more or less.
+    constexpr std::int64_t query_bytes = std::int64_t{8} << 20, sink_bytes = std::int64_t{16} << 20;
+    // Enough to hide the packing of candidates behind, and, of cells, the end of the slowest.
+    constexpr std::int64_t few_queries = 96, few_panels = 8, cells_per_thread = 4, longest = 1 << 16;
+    const auto at_most = [](std::int64_t bytes, std::int64_t each, std::int64_t least, std::int64_t most) {
+        return std::clamp(bytes / std::max<std::int64_t>(1, each), least, most);
+    };
+    const std::int64_t tasks = at_most(sink_bytes, shape.task_bytes, 1, 1 << 16);
+    std::int64_t queries = at_most(query_bytes, shape.depth * shape.item, few_queries, 1 << 13);
+    const std::int64_t cells = cells_per_thread * shape.threads;
+    std::int64_t total = 0, chunks = 0, candidates = 1;
+    for (const Group& group : groups) {
+        total += group.last - group.first;
+        chunks += divide_up(group.last - group.first, std::min(tasks, queries));
+        candidates = std::max(candidates, group.view.size);
+    }
+    std::int64_t stretch = shape.block;
+    if (stretch == 0) {
+        const std::int64_t parts = divide_up(cells, std::max<std::int64_t>(1, chunks));
+        stretch = divide_up(divide_up(candidates, parts), shape.lanes) * shape.lanes;
+        stretch = std::clamp(stretch, few_panels * shape.lanes, longest);
+    }
+    if (chunks * divide_up(candidates, stretch) < cells) {
+        const std::int64_t parts = divide_up(cells, divide_up(candidates, stretch));
+        queries = std::min(queries, std::max(few_queries, divide_up(total, parts)));
+    }
+    std::vector<Cell> result;
+    for (const Group& group : groups) {
+        for (std::int64_t first = group.first, last; first < group.last; first = last) {
+            std::int64_t distinct = 1;
+            for (last = first + 1; last < group.last && last - first < tasks; ++last) {
+                if (rows[last] != rows[last - 1] && ++distinct > queries) break;
+            }
+            for (std::int64_t begin = 0; begin < group.view.size; begin += stretch) {
+                result.push_back({first, last, group.view, begin, std::min(group.view.size, begin + stretch)});
+            }
+        }
+    }
+    return result;
+}
+
+Sorted sort_tasks(const Tasks& tasks, const Selection& candidates, std::int64_t columns) {
+    const auto row = [&](std::int64_t task) { return tasks.rows == nullptr ? task : tasks.rows[task]; };
+    const auto list = [&](std::int64_t task) { return candidates ? candidates.list(task) : 0; };
+    Sorted sorted;
+    sorted.order.resize(static_cast<std::size_t>(tasks.size));
+    std::iota(sorted.order.begin(), sorted.order.end(), std::int64_t{0});
+    const auto before = [&](std::int64_t a, std::int64_t b) {
+        if (list(a) != list(b)) return list(a) < list(b);
+        return row(a) != row(b) ? row(a) < row(b) : a < b;
+    };
+    if (!std::is_sorted(sorted.order.begin(), sorted.order.end(), before)) {
+        std::sort(sorted.order.begin(), sorted.order.end(), before);
+    }
+    sorted.rows.reserve(sorted.order.size());
+    for (const std::int64_t task : sorted.order) {
+        const auto at = static_cast<std::int64_t>(sorted.rows.size());
+        sorted.rows.push_back(row(task));
+        if (sorted.groups.empty() || list(task) != list(sorted.order[static_cast<std::size_t>(at - 1)])) {
+            View view{nullptr, 0, columns, columns};
+            if (candidates) {
+                view = {&candidates, candidates.indptr[list(task)], candidates.length(list(task)), columns};
+            }
+            sorted.groups.push_back({at, at, view});
+        }
+        sorted.groups.back().last = at + 1;
+    }
+    return sorted;
+}
+
+namespace {
+
+// Counts of the tasks of a cell, in the order of the cell, and how they are joined to those of other cells.
+template <class C>
+class CountSink {
+  public:
+    using Bits = typename Tallies<C>::Counter;
+
+    struct Shared {
+        const Tasks& tasks;
+        const Selection& filter;
+        const Selection& candidates;
+        const Counts& counts;
+        const Sorted& sorted;
+        const std::vector<C>& truths;
+        NanRule nan_rule;
+        // By task: NaN among its candidates, and, audited, the key of the best score.
+        std::vector<std::int64_t> nan;
+        std::vector<Key<C>> best;
+        Fault fault{};
+        std::mutex mutex{};
+    };
+
+    CountSink(const SimilarityKernels<C>& kernels, Shared& shared) : kernels_(kernels), shared_(shared) {}
+
+    void begin(const Cell& cell, const std::vector<std::int64_t>& first) {
+        cell_ = &cell;
+        first_ = first.data();
+        const auto n = static_cast<std::size_t>(cell.last - cell.first);
+        above_.assign(n * kernels_.counters, 0);
+        tied_.assign(n * kernels_.counters, 0);
+        found_.assign(n, Found{});
+        if (!shared_.filter) return;
+        const std::int64_t low = cell.view.column(cell.begin), high = cell.view.column(cell.end - 1);
+        const Selection window = shared_.filter.within(low, high + 1);
+        for (std::size_t i = 0; i < n; ++i) {
+            const Span span = window.span(window.list(task(i)));
+            found_[i].position = span.start;
+            found_[i].end = span.start + span.length;
+            found_[i].next = span.length > 0 ? window.column(span.start) : kNone;
+        }
+    }
+
+    void enter(const Panel& panel) { panel_ = panel; }
+
+    void take(C* scores, std::int64_t first_query, std::int64_t queries) {
+        const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
+        if (panel_.width < lanes) {  // what is made up is neither above nor tied
+            for (std::int64_t i = 0; i < queries; ++i) {
+                std::fill(scores + i * lanes + panel_.width, scores + (i + 1) * lanes,
+                          std::numeric_limits<C>::quiet_NaN());
+            }
+        }
+        const std::int64_t* first = first_ + first_query;
+        const bool nan = kernels_.count(scores, static_cast<std::size_t>(queries), first,
+                                        {shared_.truths.data() + cell_->first, above_.data(), tied_.data()});
+        for (std::int64_t i = 0; i < queries; ++i) {
+            const C* row = scores + i * lanes;
+            if (nan) find_nans(row, first[i], first[i + 1]);
+            if (shared_.counts.audit()) audit(row, first[i], first[i + 1]);
+            if (!shared_.filter) continue;
+            for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
+                Found& found = found_[static_cast<std::size_t>(t)];
+                if (found.next <= panel_.columns[panel_.width - 1]) remove(row, static_cast<std::size_t>(t), found);
+            }
+        }
+    }
+
+    void end() {
+        const std::lock_guard<std::mutex> lock(shared_.mutex);
+        const Counts& counts = shared_.counts;
+        for (std::size_t i = 0; i < found_.size(); ++i) {
+            const std::int64_t task = this->task(i);
+            const Found& found = found_[i];
+            counts.above[task] += sum(above_, i) - found.above;
+            counts.tied[task] += sum(tied_, i) - found.tied;
+            counts.candidates[task] -= found.removed;
+            const auto t = static_cast<std::size_t>(task);
+            shared_.nan[t] += found.nan;
+            if (!counts.audit()) continue;
+            counts.inf[task] += found.inf;
+            if (found.best > shared_.best[t]) {
+                shared_.best[t] = found.best;
+                counts.at_best[task] = 0;
+            }
+            if (found.best == shared_.best[t]) counts.at_best[task] += found.at_best;
+            if (found.best_removed == shared_.best[t]) counts.at_best[task] -= found.at_best_removed;
+        }
+        if (sooner(fault_, shared_.fault)) shared_.fault = fault_;
+    }
+
+  private:
+    static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
+    // What is seen of a task beside the tallies.
+    struct Found {
+        // Where the filter's list is, and the column it has there.
+        std::int64_t next = kNone, position = 0, end = 0;
+        std::int64_t above = 0, tied = 0, removed = 0;
+        std::int64_t nan = 0, inf = 0;
+        Key<C> best = Order<C>::bottom(), best_removed = Order<C>::bottom();
+        std::int64_t at_best = 0, at_best_removed = 0;
+    };
+
+    std::int64_t task(std::size_t i) const { return shared_.sorted.order[static_cast<std::size_t>(cell_->first) + i]; }
+    std::int64_t sum(const std::vector<Bits>& counters, std::size_t i) const {
+        const Bits* first = counters.data() + i * kernels_.counters;
+        return std::accumulate(first, first + kernels_.counters, std::int64_t{0});
+    }
+    bool is_filtered(std::int64_t task, std::int64_t column) const {
+        return column != shared_.tasks.targets[task] && shared_.filter &&
+               shared_.filter.has(shared_.filter.list(task), column);
+    }
+
+    void find_nans(const C* scores, std::int64_t first, std::int64_t last) {
+        for (std::int64_t j = 0; j < panel_.width; ++j) {
+            if (scores[j] == scores[j]) continue;
+            for (std::int64_t t = first; t < last; ++t) {
+                const auto i = static_cast<std::size_t>(t);
+                const std::int64_t task = this->task(i);
+                if (is_filtered(task, panel_.columns[j])) continue;
+                ++found_[i].nan;
+                const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first + t)];
+                const bool truth = panel_.columns[j] == shared_.tasks.targets[task];
+                using Kind = Fault::Kind;
+                const Fault fault{shared_.nan_rule == NanRule::raise ? Kind::nan_score : Kind::nan_truth, task, row,
+                                  panel_.columns[j]};
+                if (shared_.nan_rule == NanRule::raise || (shared_.nan_rule == NanRule::omit && truth)) {
+                    if (sooner(fault, fault_)) fault_ = fault;
+                }
+            }
+        }
+    }
+
+    // Infinities among the candidates, and how many share the best score before the filter.
+    void audit(const C* scores, std::int64_t first, std::int64_t last) {
+        Key<C> best = Order<C>::bottom();
+        std::int64_t at_best = 0, inf = 0;
+        for (std::int64_t j = 0; j < panel_.width; ++j) {
+            inf += std::isinf(scores[j]);
+            const Key<C> key = Order<C>::key(scores[j]);
+            at_best = key > best ? 1 : at_best + (key == best);
+            best = std::max(best, key);
+        }
+        for (std::int64_t t = first; t < last; ++t) {
+            Found& found = found_[static_cast<std::size_t>(t)];
+            found.inf += inf;
+            if (best > found.best) found.at_best = 0;
+            found.best = std::max(found.best, best);
+            if (best == found.best) found.at_best += at_best;
+        }
+    }
+
+    // Takes the columns of the filter's list that the panel has out of the counts.
+    void remove(const C* scores, std::size_t i, Found& found) {
+        const std::int64_t task = this->task(i), target = shared_.tasks.targets[task];
+        const C truth = shared_.truths[static_cast<std::size_t>(cell_->first) + i];
+        const std::int64_t* const columns = panel_.columns;
+        const std::int64_t* const end = columns + panel_.width;
+        while (found.next <= end[-1]) {
+            const std::int64_t* at = std::lower_bound(columns, end, found.next);
+            if (at != end && *at == found.next && found.next != target) {
+                const C score = scores[at - columns];
+                ++found.removed;
+                found.above += score > truth;
+                found.tied += score == truth;
+                if (shared_.counts.audit()) {
+                    found.inf -= std::isinf(score);
+                    const Key<C> key = Order<C>::key(score);
+                    if (key > found.best_removed) found.at_best_removed = 0;
+                    found.best_removed = std::max(found.best_removed, key);
+                    found.at_best_removed += key == found.best_removed;
+                }
+            }
+            ++found.position;
+            found.next = found.position < found.end ? shared_.filter.column(found.position) : kNone;
+        }
+    }
+
+    const SimilarityKernels<C>& kernels_;
+    Shared& shared_;
+    const Cell* cell_ = nullptr;
+    const std::int64_t* first_ = nullptr;
+    Panel panel_{};
+    std::vector<Bits> above_, tied_;
+    std::vector<Found> found_;
+    Fault fault_{};
+};
+
+template <class C>
+std::vector<C> score_pairs(const Scoring<C>& scoring, const std::int64_t* rows, const std::int64_t* columns,
+                           std::int64_t n, const Way& way) {
+    std::vector<C> scores(static_cast<std::size_t>(n));
+    // Enough work to be worth handing out.
+    const std::int64_t size = std::clamp<std::int64_t>((1 << 20) / (1 + scoring.depth()), 1, 1 << 14) * scoring.lanes();
+    const Team team(way.threads, divide_up(n, size));
+    std::vector<Sweeper<C>> sweepers(static_cast<std::size_t>(team.size()), Sweeper<C>(scoring));
+    parallel_for(team, divide_up(n, size), way.interrupted, [&](std::int64_t piece, int worker, Stop&) {
+        const std::int64_t at = piece * size;
+        sweepers[static_cast<std::size_t>(worker)].pairs(rows + at, columns + at, std::min(size, n - at),
+                                                         scores.data() + at);
+    });
+    return scores;
+}
+
+template <class C>
+Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter, const Selection& candidates,
+              NanRule nan, const Way& way, const Counts& counts) {
+    for (std::int64_t task = 0; candidates && task < tasks.size; ++task) {
+        if (!candidates.has(candidates.list(task), tasks.targets[task])) {
+            return {Fault::Kind::not_a_candidate, task, tasks.rows == nullptr ? task : tasks.rows[task], -1};
+        }
+    }
+    const Scoring<C> scoring(embeddings);
+    const Sorted sorted = sort_tasks(tasks, candidates, embeddings.entities.rows);
+    std::vector<std::int64_t> targets;
+    for (const std::int64_t task : sorted.order) targets.push_back(tasks.targets[task]);
+    const std::vector<C> truths = score_pairs(scoring, sorted.rows.data(), targets.data(), tasks.size, way);
+
+    using Sink = CountSink<C>;
+    typename Sink::Shared shared{tasks, filter, candidates, counts, sorted, truths, nan, {}, {}};
+    shared.nan.assign(static_cast<std::size_t>(tasks.size), 0);
+    shared.best.assign(static_cast<std::size_t>(counts.audit() ? tasks.size : 0), Order<C>::bottom());
+    for (const Group& group : sorted.groups) {
+        for (std::int64_t i = group.first; i < group.last; ++i) {
+            counts.candidates[sorted.order[static_cast<std::size_t>(i)]] = group.view.size;
+        }
+    }
+    sweep(scoring, sorted, way, static_cast<std::int64_t>(2 * scoring.kernels.counters * sizeof(C)),
+          [&] { return Sink(scoring.kernels, shared); });
+    if (shared.fault.kind != Fault::Kind::none) return shared.fault;
+    for (std::size_t i = 0; i < sorted.order.size(); ++i) {
+        const std::int64_t task = sorted.order[i];
+        const std::int64_t nans = shared.nan[static_cast<std::size_t>(task)];
+        if (counts.audit()) counts.nan[task] = nans;
+        if (truths[i] != truths[i]) {
+            counts.above[task] = counts.candidates[task] - 1;
+            counts.tied[task] = 1;
+        } else if (nan == NanRule::omit) {
+            counts.candidates[task] -= nans;
+        }
+    }
+    return {};
+}
+
+// Copies scores out.
+template <class C>
+class WriteSink {
+  public:
+    WriteSink(const Sorted& sorted, std::int64_t lanes, std::int64_t columns, C* out)
+        : sorted_(sorted), lanes_(lanes), columns_(columns), out_(out) {}
+    void begin(const Cell& cell, const std::vector<std::int64_t>& first) {
+        cell_ = &cell;
+        first_ = first.data();
+    }
+    void enter(const Panel& panel) { panel_ = panel; }
+    void take(const C* scores, std::int64_t first_query, std::int64_t queries) {
+        for (std::int64_t i = 0; i < queries; ++i) {
+            for (std::int64_t t = first_[first_query + i]; t < first_[first_query + i + 1]; ++t) {
+                const std::int64_t task = sorted_.order[static_cast<std::size_t>(cell_->first + t)];
+                std::copy_n(scores + i * lanes_, panel_.width, out_ + task * columns_ + panel_.columns[0]);
+            }
+        }
+    }
+    void end() {}
+
+  private:
+    const Sorted& sorted_;
+    std::int64_t lanes_, columns_;
+    C* out_;
+    const Cell* cell_ = nullptr;
+    const std::int64_t* first_ = nullptr;
+    Panel panel_{};
+};
+
+template <class C>
+void score_as(const Embeddings& embeddings, const std::int64_t* rows, const std::int64_t* columns, std::int64_t tasks,
+              const Way& way, C* out) {
+    const Scoring<C> scoring(embeddings);
+    if (columns != nullptr) {
+        const std::vector<C> scores = score_pairs(scoring, rows, columns, tasks, way);
+        std::copy(scores.begin(), scores.end(), out);
+        return;
+    }
+    const Sorted sorted = sort_tasks({tasks, rows, nullptr}, {}, embeddings.entities.rows);
+    sweep(scoring, sorted, way, 0,
+          [&] { return WriteSink<C>(sorted, scoring.lanes(), embeddings.entities.rows, out); });
+}
+
+}  // namespace
+
+Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
+                      const Selection& candidates, NanRule nan, const Way& way, const Counts& counts) {
+    const auto run = embeddings.wide() ? rank_as<double> : rank_as<float>;
+    return run(embeddings, tasks, filter, candidates, nan, way, counts);
+}
+
+void score_embeddings(const Embeddings& embeddings, const std::int64_t* rows, const std::int64_t* columns,
+                      std::int64_t tasks, const Way& way, void* out) {
+    if (embeddings.wide()) {
+        score_as(embeddings, rows, columns, tasks, way, static_cast<double*>(out));
+    } else {
+        score_as(embeddings, rows, columns, tasks, way, static_cast<float*>(out));
+    }
+}
+
+}  // namespace truerank

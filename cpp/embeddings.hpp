@@ -1,0 +1,44 @@
+// Scores of queries against candidates, made of their vectors tile by tile and never stored: ranks, the best, and, for
+// those who ask, the scores themselves.
+#pragma once
+
+#include <cstdint>
+
+#include "rank.hpp"
+#include "selection.hpp"
+#include "similarity.hpp"
+
+namespace truerank {
+
+// Matrices of vectors, one to a row. Scores are doubles where one of them holds doubles, else floats, and so is the
+// bias, one number for each entity, or null.
+struct Embeddings {
+    Scores queries;
+    Scores entities;
+    Similarity similarity;
+    const void* bias;
+    bool wide() const { return queries.dtype == DType::float64 || entities.dtype == DType::float64; }
+};
+
+// `block`: candidates scored at a time, 0 for as many as seem good; `threads` and `interrupted` as in rank.
+struct Way {
+    std::int64_t block;
+    int threads;
+    bool (*interrupted)();
+};
+
+// As rank, of scores that are made on the way: rows are queries, columns entities.
+Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
+                      const Selection& candidates, NanRule nan, const Way& way, const Counts& counts);
+
+// out[i] = the score of query rows[i] and entity columns[i]; or, where columns is null, row i of `out` has those of
+// query rows[i] and all entities.
+void score_embeddings(const Embeddings& embeddings, const std::int64_t* rows, const std::int64_t* columns,
+                      std::int64_t tasks, const Way& way, void* out);
+
+// The k best candidates of task i, a query each, best first and equals in their order: ids[i * k ...], scores likewise,
+// which come filled for tasks of fewer candidates.
+Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
+                      const Selection& candidates, NanRule nan, const Way& way, std::int64_t* ids, void* scores);
+
+}  // namespace truerank

@@ -1,0 +1,292 @@
+#include "similarity.hpp"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "arithmetic.hpp"
+
+namespace truerank {
+namespace {
+
+// Vectors of candidates in a register tile: with kQueries accumulators for each they fill the thirty-two registers of
+// AVX-512 and NEON, or the sixteen of AVX2 and SSE.
+#if defined(__aarch64__) || defined(_M_ARM64)
+template <int Bytes>
+constexpr std::size_t kVectors = 4;
+#else
+template <int Bytes>
+constexpr std::size_t kVectors = Bytes == 64 ? 4 : 2;
+#endif
+
+// What the components of a pair add to its sum.
+struct Product {
+    static constexpr int components = 1;
+    template <class A, class V = typename A::Vector>
+    static TRUERANK_INLINE V add(V sum, const V* q, const V* e) {
+        return A::fma(q[0], e[0], sum);
+    }
+};
+struct Difference {
+    static constexpr int components = 1;
+    template <class A, class V = typename A::Vector>
+    static TRUERANK_INLINE V add(V sum, const V* q, const V* e) {
+        return sum + A::abs(q[0] - e[0]);
+    }
+};
+struct SquaredDifference {
+    static constexpr int components = 1;
+    template <class A, class V = typename A::Vector>
+    static TRUERANK_INLINE V add(V sum, const V* q, const V* e) {
+        const V difference = q[0] - e[0];
+        return A::fma(difference, difference, sum);
+    }
+};
+struct ComplexModulus {
+    static constexpr int components = 2;
+    template <class A, class V = typename A::Vector>
+    static TRUERANK_INLINE V add(V sum, const V* q, const V* e) {
+        const V re = q[0] - e[0], im = q[1] - e[1];
+        return sum + A::sqrt(A::fma(re, re, im * im));
+    }
+};
+
+template <class A, std::size_t Vectors, class Step, class T>
+TRUERANK_INLINE void accumulate_body(const T* queries, const T* panel, std::size_t depth, T* sums) {
+    using Vector = typename A::Vector;
+    constexpr std::size_t size = A::size, lanes = Vectors * size, width = Step::components;
+    Vector sum[kQueries][Vectors];
+    TRUERANK_UNROLL
+    for (std::size_t i = 0; i < kQueries; ++i) {
+        TRUERANK_UNROLL
+        for (std::size_t v = 0; v < Vectors; ++v) sum[i][v] = A::load(sums + i * lanes + v * size);
+    }
+    for (std::size_t k = 0; k < depth; k += width) {
+        Vector e[Vectors][width];
+        TRUERANK_UNROLL
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            TRUERANK_UNROLL
+            for (std::size_t c = 0; c < width; ++c) e[v][c] = A::load(panel + (k + c) * lanes + v * size);
+        }
+        TRUERANK_UNROLL
+        for (std::size_t i = 0; i < kQueries; ++i) {
+            Vector q[width];
+            TRUERANK_UNROLL
+            for (std::size_t c = 0; c < width; ++c) q[c] = A::spread(queries[(k + c) * kQueries + i]);
+            TRUERANK_UNROLL
+            for (std::size_t v = 0; v < Vectors; ++v) sum[i][v] = Step::template add<A>(sum[i][v], q, e[v]);
+        }
+    }
+    TRUERANK_UNROLL
+    for (std::size_t i = 0; i < kQueries; ++i) {
+        TRUERANK_UNROLL
+        for (std::size_t v = 0; v < Vectors; ++v) A::store(sums + i * lanes + v * size, sum[i][v]);
+    }
+}
+
+template <class A, std::size_t Vectors, class Step, class T>
+TRUERANK_INLINE void pairs_body(const T* queries, const T* panel, std::size_t depth, T* sums) {
+    using Vector = typename A::Vector;
+    constexpr std::size_t size = A::size, lanes = Vectors * size, width = Step::components;
+    for (std::size_t v = 0; v < lanes; v += size) {
+        Vector sum = A::load(sums + v);
+        for (std::size_t k = 0; k < depth; k += width) {
+            Vector q[width], e[width];
+            TRUERANK_UNROLL
+            for (std::size_t c = 0; c < width; ++c) {
+                q[c] = A::load(queries + (k + c) * lanes + v);
+                e[c] = A::load(panel + (k + c) * lanes + v);
+            }
+            sum = Step::template add<A>(sum, q, e);
+        }
+        A::store(sums + v, sum);
+    }
+}
+
+// log(u) for u >= 1, by arithmetic alone, since libraries differ in the last bit: u = 2^e m with m near 1, and log m =
+// 2 artanh((m - 1) / (m + 1)) by its series.
+TRUERANK_INLINE double logarithm(double u) {
+    constexpr double ln2_high = 0x1.62e42fefa38p-1, ln2_low = 0x1.ef35793c7673p-45;
+    const auto bits = std::bit_cast<std::uint64_t>(u);
+    // Of sqrt(1/2) to sqrt(2): the exponent is rounded to the nearest.
+    const std::uint64_t exponent = (bits + 0x00095f6198000000ULL) >> 52;
+    const double m = std::bit_cast<double>(bits - ((exponent - 1023) << 52));
+    const double s = (m - 1) / (m + 1), square = s * s;
+    double series = 0;
+    for (int n = 23; n >= 3; n -= 2) series = series * square + 1.0 / n;
+    const auto e = static_cast<double>(static_cast<std::int64_t>(exponent) - 1023);
+    return e * ln2_high + (2 * s + (2 * s * square * series + e * ln2_low));
+}
+
+// The squared distance of two points of the Poincare ball: arcosh(1 + y)^2 where y = 2 |q - e|^2 / ((1 - |q|^2) (1 -
+// |e|^2)), and arcosh(1 + y) = log1p(y + sqrt(y (y + 2))).
+TRUERANK_INLINE double squared_hyperbolic(double squared_difference, double query_squares, double candidate_squares) {
+    const double a = 1 - query_squares, b = 1 - candidate_squares;
+    const double y = 2 * (squared_difference / (a * b));
+    const double w = y + __builtin_sqrt(y * (y + 2)), u = 1 + w;
+    // What was lost of w when 1 was added is made good to first order (Kahan).
+    const double distance = logarithm(u) + (w - (u - 1)) / u;
+    const double square = u < std::numeric_limits<double>::infinity() ? distance * distance : u;  // or NaN
+    return a > 0 && b > 0 ? square : std::numeric_limits<double>::quiet_NaN();
+}
+
+template <class A, std::size_t Vectors, class T>
+TRUERANK_INLINE void finish_body(Similarity similarity, const Tile<T>& tile) {
+    constexpr std::size_t size = A::size, lanes = Vectors * size;
+    T* sums = tile.sums;
+    switch (similarity) {
+        case Similarity::dot:
+        case Similarity::cosine:
+            break;
+        case Similarity::l1:
+        case Similarity::sql2:
+        case Similarity::complex_l1:
+            for (std::size_t i = 0; i < tile.rows * lanes; i += size) A::store(sums + i, -A::load(sums + i));
+            break;
+        case Similarity::l2:
+            for (std::size_t i = 0; i < tile.rows * lanes; i += size) A::store(sums + i, -A::sqrt(A::load(sums + i)));
+            break;
+        case Similarity::poincare:
+            for (std::size_t i = 0; i < tile.rows; ++i) {
+                for (std::size_t j = 0; j < lanes; ++j) {
+                    const double of_query = tile.query_squares[tile.pairwise ? j : i];
+                    T& sum = sums[i * lanes + j];
+                    sum = static_cast<T>(
+                        -squared_hyperbolic(static_cast<double>(sum), of_query, tile.candidate_squares[j]));
+                }
+            }
+            break;
+    }
+    if (tile.bias == nullptr) return;
+    for (std::size_t i = 0; i < tile.rows; ++i) {
+        for (std::size_t v = 0; v < lanes; v += size) {
+            T* const at = sums + i * lanes + v;
+            A::store(at, A::load(at) + A::load(tile.bias + v));
+        }
+    }
+}
+
+template <class A, std::size_t Vectors, class T>
+TRUERANK_INLINE bool count_body(const T* scores, std::size_t rows, const std::int64_t* first,
+                                const Tallies<T>& tallies) {
+    using Vector = typename A::Vector;
+    using Mask = typename A::Mask;
+    using Counts = typename A::Counts;
+    constexpr std::size_t size = A::size, lanes = Vectors * size;
+    Mask nan{};
+    for (std::size_t i = 0; i < rows; ++i) {
+        Vector score[Vectors];
+        TRUERANK_UNROLL
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            score[v] = A::load(scores + i * lanes + v * size);
+            nan |= score[v] != score[v];
+        }
+        for (std::int64_t task = first[i]; task < first[i + 1]; ++task) {
+            const Vector truth = A::spread(tallies.truths[task]);
+            auto* const above_at = tallies.above + static_cast<std::size_t>(task) * size;
+            auto* const tied_at = tallies.tied + static_cast<std::size_t>(task) * size;
+            Counts above = A::load(above_at), tied = A::load(tied_at);
+            TRUERANK_UNROLL
+            for (std::size_t v = 0; v < Vectors; ++v) {
+                above = A::add(above, score[v] > truth);
+                tied = A::add(tied, score[v] == truth);
+            }
+            A::store(above_at, above);
+            A::store(tied_at, tied);
+        }
+    }
+    return A::any(nan);
+}
+
+template <class A, std::size_t Vectors, class T>
+TRUERANK_INLINE bool any_from_body(const T* scores, T threshold) {
+    using Mask = typename A::Mask;
+    const auto least = A::spread(threshold);
+    Mask below = ~Mask{};
+    TRUERANK_UNROLL
+    for (std::size_t v = 0; v < Vectors; ++v) below &= A::load(scores + v * A::size) < least;
+    return A::any(~below);
+}
+
+template <class A, std::size_t Vectors, class T>
+TRUERANK_INLINE void accumulate_of(Similarity similarity, const T* queries, const T* panel, std::size_t depth,
+                                   T* sums) {
+    switch (similarity) {
+        case Similarity::dot:
+        case Similarity::cosine:
+            return accumulate_body<A, Vectors, Product>(queries, panel, depth, sums);
+        case Similarity::l1:
+            return accumulate_body<A, Vectors, Difference>(queries, panel, depth, sums);
+        case Similarity::l2:
+        case Similarity::sql2:
+        case Similarity::poincare:
+            return accumulate_body<A, Vectors, SquaredDifference>(queries, panel, depth, sums);
+        case Similarity::complex_l1:
+            return accumulate_body<A, Vectors, ComplexModulus>(queries, panel, depth, sums);
+    }
+}
+
+template <class A, std::size_t Vectors, class T>
+TRUERANK_INLINE void pairs_of(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums) {
+    switch (similarity) {
+        case Similarity::dot:
+        case Similarity::cosine:
+            return pairs_body<A, Vectors, Product>(queries, panel, depth, sums);
+        case Similarity::l1:
+            return pairs_body<A, Vectors, Difference>(queries, panel, depth, sums);
+        case Similarity::l2:
+        case Similarity::sql2:
+        case Similarity::poincare:
+            return pairs_body<A, Vectors, SquaredDifference>(queries, panel, depth, sums);
+        case Similarity::complex_l1:
+            return pairs_body<A, Vectors, ComplexModulus>(queries, panel, depth, sums);
+    }
+}
+
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                        \
+    namespace name {                                                                                                 \
+    template <class T>                                                                                               \
+    using A = Arithmetic<T, width, fused>;                                                                           \
+    template <class T>                                                                                               \
+    attribute void accumulate(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums) { \
+        accumulate_of<A<T>, kVectors<width>>(similarity, queries, panel, depth, sums);                               \
+    }                                                                                                                \
+    template <class T>                                                                                               \
+    attribute void pairs(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums) {      \
+        pairs_of<A<T>, kVectors<width>>(similarity, queries, panel, depth, sums);                                    \
+    }                                                                                                                \
+    template <class T>                                                                                               \
+    attribute void finish(Similarity similarity, const Tile<T>& tile) {                                              \
+        finish_body<A<T>, kVectors<width>>(similarity, tile);                                                        \
+    }                                                                                                                \
+    template <class T>                                                                                               \
+    attribute bool count(const T* scores, std::size_t rows, const std::int64_t* first, const Tallies<T>& tallies) {  \
+        return count_body<A<T>, kVectors<width>>(scores, rows, first, tallies);                                      \
+    }                                                                                                                \
+    template <class T>                                                                                               \
+    attribute bool any_from(const T* scores, T threshold) {                                                          \
+        return any_from_body<A<T>, kVectors<width>>(scores, threshold);                                              \
+    }                                                                                                                \
+    }
+TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
+#undef TRUERANK_WRAP
+
+}  // namespace
+
+template <class T>
+const SimilarityKernels<T>& similarity_kernels() {
+    static constexpr SimilarityKernels<T> table[] = {
+#define TRUERANK_ROW(name, width, several, fused, attribute)                        \
+    {name::accumulate<T>, name::pairs<T>,    name::finish<T>,                       \
+     name::count<T>,      name::any_from<T>, kVectors<width> * (width / sizeof(T)), \
+     width / sizeof(T)},
+        TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
+#undef TRUERANK_ROW
+    };
+    return table[static_cast<int>(isa())];
+}
+
+template const SimilarityKernels<float>& similarity_kernels<float>();
+template const SimilarityKernels<double>& similarity_kernels<double>();
+
+}  // namespace truerank

@@ -1,0 +1,70 @@
+// The scoring kernels: the scores of a few queries against a panel of candidates, and what they count.
+//
+// The score of a pair is a pure function of its two vectors: one accumulator for each pair, to which the components are
+// added in their order by operations that round once, a fused multiply-add among them. A register tile holds many
+// pairs, never parts of one, so that tiles, blocks, threads and instruction sets leave no trace in the bits; where the
+// hardware has no fused multiply-add, an equivalent takes its place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace truerank {
+
+enum class Similarity : int { dot, cosine, l1, l2, sql2, complex_l1, poincare };
+
+// Queries in a register tile.
+inline constexpr std::size_t kQueries = 6;
+
+// Finds scores in the sums of a tile: `rows` times `lanes` of them, in place. The bias is one number for each lane, or
+// null. The squares, sums of the squared components of a vector, matter to similarities that ask for them: one for
+// each row, or, pairwise, for each lane.
+template <class T>
+struct Tile {
+    T* sums;
+    std::size_t rows;
+    const T* bias;
+    const double* query_squares;
+    const double* candidate_squares;
+    bool pairwise;
+};
+
+// Counters of tasks, a vector of `counters` lanes for each of them.
+template <class T>
+struct Tallies {
+    using Counter = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    const T* truths;
+    Counter* above;
+    Counter* tied;
+};
+
+template <class T>
+struct SimilarityKernels {
+    // Vectors are packed side by side: component k of vector i is panel[k * lanes + i]; of queries, queries[k *
+    // kQueries + i]. Adds `depth` components of kQueries x lanes pairs to sums[i * lanes + lane].
+    void (*accumulate)(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums);
+    // The same for lane i of a panel of queries with lane i of a panel of candidates.
+    void (*accumulate_pairs)(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums);
+    void (*finish)(Similarity similarity, const Tile<T>& tile);
+    // Adds what the truths of row i, those from first[i] to first[i + 1], find among its scores; a NaN is neither above
+    // nor tied. Returns whether there was one in any row.
+    bool (*count)(const T* scores, std::size_t rows, const std::int64_t* first, const Tallies<T>& tallies);
+    // Whether a score is at least the threshold, or a NaN.
+    bool (*any_from)(const T* scores, T threshold);
+    std::size_t lanes;
+    std::size_t counters;
+};
+
+// The kernels of the instruction set chosen at start; float and double.
+template <class T>
+const SimilarityKernels<T>& similarity_kernels();
+
+// Steps through a vector: the components of complex numbers come in pairs.
+constexpr std::int64_t components(Similarity similarity) { return similarity == Similarity::complex_l1 ? 2 : 1; }
+constexpr bool normalises(Similarity similarity) { return similarity == Similarity::cosine; }
+constexpr bool needs_squares(Similarity similarity) {
+    return similarity == Similarity::cosine || similarity == Similarity::poincare;
+}
+
+}  // namespace truerank

@@ -1,0 +1,137 @@
+// Reads vectors wherever they lie, widens them to the type that scores have, and packs them side by side.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "count.hpp"
+#include "rank.hpp"
+#include "reader.hpp"
+
+namespace truerank {
+
+inline float widen(Half half) {
+    const std::uint32_t magnitude = half.bits & 0x7fffu, sign = (half.bits & 0x8000u) << 16;
+    const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112f;  // exact, of subnormal numbers too
+    const std::uint32_t bits =
+        magnitude < 0x7c00u ? std::bit_cast<std::uint32_t>(finite) : 0x7f800000u | magnitude << 13;
+    return std::bit_cast<float>(bits | sign);
+}
+inline float widen(BFloat16 score) { return std::bit_cast<float>(std::uint32_t{score.bits} << 16); }
+inline float widen(float score) { return score; }
+inline double widen(double score) { return score; }
+
+// The sum of the squared components, in double precision and in their order; of floats the products are exact.
+template <class C>
+void add_squares(const C* const* vectors, std::int64_t n, std::int64_t depth, double* sums) {
+    std::fill_n(sums, n, 0.0);
+    for (std::int64_t k = 0; k < depth; ++k) {
+        for (std::int64_t i = 0; i < n; ++i) {
+            const auto x = static_cast<double>(vectors[i][k]);
+            sums[i] += x * x;
+        }
+    }
+}
+
+// What becomes of vectors as they are packed.
+struct Packing {
+    bool normalise;  // to length 1: each component divided by the root of the sum of squares, unless that is 0
+    bool squares;    // their sums are wanted
+};
+
+template <class C>
+class Vectors {
+  public:
+    explicit Vectors(const Scores& matrix)
+        : matrix_(matrix), in_place_(is_in_place(matrix)), read_(reader(matrix.dtype)) {}
+
+    std::int64_t count() const { return matrix_.rows; }
+    std::int64_t depth() const { return matrix_.columns; }
+
+    // Component k of vector ids[i], i < n, becomes out[k * lanes + i]; lanes from n on become 0. Buffers grow in
+    // `scratch`.
+    void pack(const std::int64_t* ids, std::int64_t n, std::int64_t lanes, Packing packing, C* out, double* squares,
+              std::vector<C>& scratch) const {
+        const std::int64_t depth = this->depth();
+        if (n < lanes) std::fill_n(out, depth * lanes, C{0});
+        if (packing.squares) std::fill_n(squares, lanes, 0.0);
+        if (!in_place_) scratch.resize(static_cast<std::size_t>(kAtOnce * depth));
+        for (std::int64_t first = 0; first < n; first += kAtOnce) {
+            const std::int64_t width = std::min(kAtOnce, n - first);
+            const C* vectors[kAtOnce];
+            for (std::int64_t i = 0; i < width; ++i) {
+                if (in_place_) {
+                    vectors[i] = reinterpret_cast<const C*>(matrix_.data + ids[first + i] * matrix_.row_stride);
+                } else {
+                    C* const copy = scratch.data() + i * depth;
+                    read_(matrix_, ids[first + i], copy);
+                    vectors[i] = copy;
+                }
+            }
+            double sums[kAtOnce];
+            if (packing.squares) {
+                add_squares(vectors, width, depth, sums);
+                std::copy_n(sums, width, squares + first);
+            }
+            C* const to = out + first;
+            if (packing.normalise) {
+                for (double& sum : sums) sum = sum == 0 ? 1 : std::sqrt(sum);
+                for (std::int64_t k = 0; k < depth; ++k) {
+                    for (std::int64_t i = 0; i < width; ++i) {
+                        to[k * lanes + i] = static_cast<C>(static_cast<double>(vectors[i][k]) / sums[i]);
+                    }
+                }
+            } else if (width == kAtOnce) {
+                for (std::int64_t k = 0; k < depth; ++k) {
+                    for (std::int64_t i = 0; i < kAtOnce; ++i) to[k * lanes + i] = vectors[i][k];
+                }
+            } else {
+                for (std::int64_t k = 0; k < depth; ++k) {
+                    for (std::int64_t i = 0; i < width; ++i) to[k * lanes + i] = vectors[i][k];
+                }
+            }
+        }
+    }
+
+  private:
+    // A cache line of floats.
+    static constexpr std::int64_t kAtOnce = 16;
+    using Read = void (*)(const Scores&, std::int64_t, C*);
+
+    template <class T>
+    static void read(const Scores& matrix, std::int64_t row, C* out) {
+        const Reader<T> from(matrix);
+        if (from.contiguous_rows()) {
+            const T* in = from.in_place(row, 0);
+            for (std::int64_t k = 0; k < matrix.columns; ++k) out[k] = static_cast<C>(widen(in[k]));
+        } else {
+            for (std::int64_t k = 0; k < matrix.columns; ++k) out[k] = static_cast<C>(widen(from.load(row, k)));
+        }
+    }
+    static Read reader(DType dtype) {
+        switch (dtype) {
+            case DType::float16:
+                return read<Half>;
+            case DType::bfloat16:
+                return read<BFloat16>;
+            case DType::float64:
+                return read<double>;
+            default:
+                return read<float>;
+        }
+    }
+    static bool is_in_place(const Scores& matrix) {
+        const bool same = matrix.dtype == (sizeof(C) == 4 ? DType::float32 : DType::float64);
+        return same && Reader<C>(matrix).contiguous_rows();
+    }
+
+    Scores matrix_;
+    bool in_place_;
+    Read read_;
+};
+
+}  // namespace truerank

@@ -1,0 +1,222 @@
+"""Vectors as they come: queries, entities and biases become views that the core can read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from .counting import check_range, choice
+from .scores import DTYPES, as_scores
+from .selection import as_integers
+from .stores import may_be_stored, store_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .arrays import IntArray
+
+    Triple = tuple[npt.NDArray[Any], str, bool]  # the array, its dtype, whether it is byte-swapped
+
+T = TypeVar("T")
+
+SIMILARITIES = ("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+# What is read is never cut into tiles.
+_WHOLE = 1 << 80
+
+_SHAPES = {
+    "queries": "a matrix (queries, d) or a single vector (d,)",
+    "entities": "a matrix (entities, d)",
+    "bias": "one number for each entity",
+}
+# What checks that are made for scores say, and what it is called here.
+_WORDS = {
+    f"one of {', '.join(DTYPES)}": f"one of {', '.join(FLOATS)}",
+    "plain scores, got a masked array; give a filter instead": "plain numbers, got a masked array",
+    "dense scores": "a dense array",
+    "rows of scores": "queries",
+    "row of scores": "query",
+    "columns of scores": "entities",
+}
+
+
+class Pairs(NamedTuple):
+    """Queries and entities, checked, and how a pair of them is scored."""
+
+    queries: Triple
+    entities: Triple
+    similarity: str
+    bias: npt.NDArray[Any] | None  # of the dtype of the scores
+    dtype: str  # of the scores
+    single: bool  # whether the queries are one vector, of which every task is
+    files: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many queries and entities there are: the shape of the scores."""
+        return len(self.queries[0]), len(self.entities[0])
+
+    def rows(self, rows: Any) -> IntArray | None:
+        """Check the query of each task, where there is no target; None: task i is query i."""
+        if rows is None:
+            return None
+        found = as_integers("rows", rows)
+        if found.ndim != 1:
+            raise ValueError(f"rows: expected a 1-D array, got shape {found.shape}")
+        check_range("rows", found, self.shape[0], "queries")
+        return found
+
+
+class _Array(NamedTuple):
+    """What `as_scores` gives, or a file that is mapped."""
+
+    array: npt.NDArray[Any]
+    dtype: str
+    swapped: bool
+    files: tuple[str, ...] = ()
+
+
+@contextmanager
+def opened(queries: Any, entities: Any, similarity: str, bias: Any, dtype: Any) -> Iterator[Pairs]:
+    """Check queries, entities and bias; what is in files is mapped as long as the block lasts.
+
+    Nothing of the queries and entities is copied. A map is an error where its file is too short by
+    now for all of it to be there.
+
+    Parameters
+    ----------
+    queries, entities, similarity, bias, dtype
+        As in `rank_embeddings`.
+
+    Yields
+    ------
+    Pairs
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `rank_embeddings` does.
+    """
+    choice("similarity", similarity, SIMILARITIES)
+    with ExitStack() as stack:
+        left = _read(stack, "queries", queries, dtype)
+        right = _read(stack, "entities", entities, dtype)
+        single = left.array.ndim == 1
+        if single:
+            left = left._replace(array=left.array[None, :])
+        _check_lengths(left.array.shape, right.array.shape, similarity)
+        wide = "float64" if "float64" in (left.dtype, right.dtype) else "float32"
+        added, files = None, left.files + right.files
+        if bias is not None:
+            given = _read(stack, "bias", bias, dtype)
+            added, files = _as_bias(given, len(right.array), wide), files + given.files
+        yield Pairs(left[:3], right[:3], similarity, added, wide, single, files)
+
+
+def _read(stack: ExitStack, name: str, value: Any, dtype: Any) -> _Array:
+    """View one of the arguments; one in a file is mapped until the stack is left."""
+    with in_words_of_vectors(name):
+        found = _raw_as(dtype, lambda raw: _mapped(stack, value, raw))
+        if found is None:
+            found = _raw_as(dtype, lambda raw: _Array(*as_scores(value, raw, name)))
+    if found.dtype not in FLOATS:
+        raise TypeError(f"{name}: expected one of {', '.join(FLOATS)}, got dtype {found.dtype}")
+    dimensions = {"queries": (1, 2), "entities": (2,), "bias": (1,)}[name]
+    if found.array.ndim not in dimensions:
+        raise ValueError(f"{name}: expected {_SHAPES[name]}, got shape {found.array.shape}")
+    return found
+
+
+def _mapped(stack: ExitStack, value: Any, dtype: Any) -> _Array | None:
+    """Map what lies in a file, or check that a map is all there; None for plain memory."""
+    store = store_of(value, dtype) if may_be_stored(value) else None
+    if store is None:
+        return None
+    if store is not value:
+        stack.enter_context(store)
+    tiles = store.tiles(_WHOLE) if store.in_place else []
+    if len(tiles) > 1 or not store.in_place:
+        raise TypeError(f"expected an array, or the path of one .npy file, got {store!r}")
+    # Nothing is to be mapped of a matrix without rows or without columns.
+    whole = (
+        store.block(tiles[0], "map") if tiles else nullcontext(np.empty(store.shape, store.carrier))
+    )
+    array: Any = stack.enter_context(whole)
+    return _Array(array[0] if store.single_row else array, store.dtype, store.swapped, store.files)
+
+
+def _raw_as(dtype: Any, read: Callable[[Any], T]) -> T:
+    """Read with `dtype` where it says what raw 16-bit numbers are; others say that themselves."""
+    try:
+        return read(dtype)
+    except TypeError:
+        if not _is_16_bit(dtype):
+            raise
+    return read(None)
+
+
+def _is_16_bit(dtype: Any) -> bool:
+    try:
+        return as_scores(np.empty((0, 0), "V2"), dtype).dtype in FLOATS
+    except TypeError:
+        return False
+
+
+def _check_lengths(queries: tuple[int, ...], entities: tuple[int, ...], similarity: str) -> None:
+    length = queries[1]
+    if entities[1] != length:
+        raise ValueError(
+            f"entities: expected vectors of length {length}, as the queries have, "
+            f"got shape {entities}"
+        )
+    if length == 0:
+        raise ValueError(f"queries: expected vectors of length 1 or more, got shape {queries}")
+    if similarity == "complex_l1" and length % 2:
+        raise ValueError(
+            f"queries: expected vectors of even length for complex_l1, real and imaginary parts "
+            f"in turn, got shape {queries}"
+        )
+
+
+def _as_bias(bias: _Array, entities: int, dtype: str) -> npt.NDArray[Any]:
+    """Round the bias to the dtype of the scores, in an array of its own."""
+    if bias.array.shape != (entities,):
+        raise ValueError(
+            f"bias: expected {entities} numbers, one for each entity, got shape {bias.array.shape}"
+        )
+    array = bias.array
+    if bias.dtype == "bfloat16":  # the upper half of the float32 of the same value
+        bits = array.view(np.dtype(np.uint16).newbyteorder("S" if bias.swapped else "="))
+        array = (bits.astype(np.uint32) << 16).view(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinities, and signalling NaN
+        return array.astype(dtype, order="C")
+
+
+@contextmanager
+def in_words_of_vectors(name: str = "scores") -> Iterator[None]:
+    """Name an argument in what checks for scores have against it, and call scores what they are.
+
+    Examples
+    --------
+    >>> with in_words_of_vectors("entities"):
+    ...     raise ValueError("scores: x.npy: expected a .npy file, this one is empty")
+    Traceback (most recent call last):
+    ValueError: entities: x.npy: expected a .npy file, this one is empty
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        message = str(error)
+        if name in _SHAPES:
+            if message.startswith(("scores: ", "expected ")):
+                message = f"{name}: {message.removeprefix('scores: ')}"
+            shape = "a matrix (rows, columns) or a single row (columns,)"
+            message = message.replace(shape, _SHAPES[name])
+        for words, ours in _WORDS.items():
+            message = message.replace(words, ours)
+        if "got dtype complex" in message:
+            message += "; array.view of its real dtype has real and imaginary parts in turn"
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from None
