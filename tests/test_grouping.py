@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from example_ranks import any_ranks, everything
-from truerank import Ranks, Report, report
+from truerank import Ranks, Report, compare, report
 from truerank.grouping import group_codes, task_weights_by
 from truerank.metrics import KINDS, METRICS, Sample, chance, parse
 from truerank.metrics.base import value
@@ -103,6 +103,61 @@ def test_wrong_groups(labelled: Ranks) -> None:
         group_codes(labelled, ["a", "b"])
     with pytest.raises(TypeError, match="by: expected str or integers, got dtype float64"):
         report(labelled, by=np.zeros(5))
+
+
+def test_codes_of_other_names(labelled: Ranks) -> None:
+    ranks = labelled.with_labels(
+        labels={"category": ["1-n", "n-1", "1-n", "1-1", "1-1"], "head_degree": [9, 2, 9, 2, 2]}
+    )
+    codes, names = group_codes(ranks, "category")
+    assert (codes.tolist(), names) == ([0, 1, 0, 2, 2], ["1-n", "n-1", "1-1"])
+    codes, names = group_codes(ranks, "head_degree")
+    assert (codes.tolist(), names) == ([1, 0, 1, 0, 0], [2, 9])
+    measured = report(ranks, by="category")
+    assert measured.by == "category"
+    assert measured["macro.mrr"] == report(ranks, by=ranks.labels["category"])["macro.mrr"]
+    assert "by category (3 groups)" in measured.to_markdown()
+    assert list(measured.groups["n-1"].ranks.labels) == ["category", "head_degree"]
+    assert measured.interval("mrr", by="head_degree", resamples=50).units == 2
+    other = Ranks([1, 3, 5, 0, 0], [1] * 5, ranks.candidates)
+    assert compare(ranks, other, by="category", resamples=50).units == 3
+    assert Report.from_json(measured.to_json()) == measured
+    kept = pickle.loads(pickle.dumps(measured))
+    assert kept == measured
+    once = report(ranks, weights="category")
+    assert once.weighting == "each category counts once"
+    assert once.weights.tolist() == [1, 1, 1, 0.5, 0.5]
+    assert (
+        ranks.with_labels(side=None, labels={"by": 0 * ranks.above}).labels["by"].codes.any() == 0
+    )
+    assert task_weights_by(ranks.with_labels(side=None), "category").tolist() == [
+        0.5,
+        1,
+        *[0.5] * 3,
+    ]
+
+
+def test_queries_of_one_object_with_other_labels(labelled: Ranks) -> None:
+    """Only queries are told by their side, even where another label is the same object."""
+    ranks = labelled.with_labels(labels={"twin": labelled.queries})
+    assert group_codes(ranks, "twin")[1] == [-3, 7, 8]
+    assert len(group_codes(ranks, "query")[1]) == 4
+
+
+def test_wrong_names_say_what_there_is(labelled: Ranks) -> None:
+    ranks = labelled.with_labels(targets=None, labels={"category": "1-n"})
+    has = "side, group, queries, category"
+    with pytest.raises(
+        ValueError,
+        match=r"one of side, .*, target, category, got 'degree' \(labels of these ranks: " + has,
+    ):
+        report(ranks, by="degree")
+    with pytest.raises(ValueError, match=f"no labels 'targets', which 'target' means .but {has}.;"):
+        report(ranks, by="target")
+    with pytest.raises(ValueError, match="one of query, relation, target, category, got 'degree'"):
+        report(ranks, weights="degree")
+    with pytest.raises(ValueError, match=r"got 'category' \(labels of these ranks: none\)"):
+        group_codes(Ranks([0], [1], 5), "category")
 
 
 def test_weights_that_count_once(labelled: Ranks) -> None:

@@ -150,7 +150,8 @@ def test_trusted_takes_over() -> None:
     audit = Audit(*(np.array([x]) for x in (0, 0, 1, 0)))
     ranks = Ranks._trusted(*counts, audit=audit, protocol=Protocol())
     assert ranks.above is counts[0]
-    assert not any(array.flags.writeable for array in (*counts, *audit))
+    assert not any(array.flags.writeable for array in (*counts, *audit[:4], *ranks.audit))
+    assert ranks.audit.mismatched.tolist() == [0]
     assert ranks == Ranks([3], [2], 9, audit=audit)
 
 
@@ -219,6 +220,84 @@ def test_with_labels_keeps_sets_and_drops() -> None:
     assert ranks.with_weights(None).weights is None
     assert ranks.with_protocol(nan="omit").protocol.nan == "omit"
     assert ranks.protocol.nan == "raise"
+
+
+@pytest.fixture
+def labelled() -> Ranks:
+    """Ranks with labels of other names: words, and ids."""
+    more = {"category": ["1-n", "n-1", "1-n", "1-1"], "head_degree": [7, 0, 2**40, -1]}
+    return everything().with_labels(labels=more)
+
+
+def test_labels_of_other_names(labelled: Ranks) -> None:
+    assert everything().labels == {}
+    assert list(labelled.labels) == ["category", "head_degree"]
+    assert labelled.labels["category"].values.tolist() == ["1-n", "n-1", "1-n", "1-1"]
+    assert labelled.labels["head_degree"].values.tolist() == [7, 0, 2**40, -1]
+    assert labelled[1:3].labels["head_degree"].values.tolist() == [0, 2**40]
+    assert labelled[[3]].labels["category"] == Labels([0], ["1-1"])
+    for other in (labelled.with_weights(None), labelled.with_protocol(split="valid")):
+        assert other.labels == labelled.labels
+    for other in (pickle.loads(pickle.dumps(labelled)), copy.deepcopy(labelled)):
+        assert other == labelled
+        assert not other.labels["head_degree"].codes.flags.writeable
+    assert labelled != everything()
+    assert everything() != labelled
+    assert "targets, category, head_degree, audit;" in repr(labelled)
+    with pytest.raises(TypeError):
+        labelled.labels["category"] = None
+    with pytest.raises(AttributeError, match="immutable"):
+        labelled.labels = {}
+
+
+def test_with_labels_merges_other_names(labelled: Ranks) -> None:
+    other = labelled.with_labels(labels={"category": None, "degree": "0", "absent": None})
+    assert list(other.labels) == ["head_degree", "degree"]
+    assert list(labelled.labels) == ["category", "head_degree"]
+    assert other.queries == labelled.queries
+    assert labelled.with_labels(side=None).labels == labelled.labels
+    assert labelled.with_labels(labels=None) == everything()
+    assert Ranks([0], [1], 5, labels={"x": None}) == Ranks([0], [1], 5)
+    assert labelled.with_labels(labels={"category": "1-1"}) != labelled
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        ({"category": ["a"]}, ValueError, r"labels\['category'\]: expected 2 labels, one for each"),
+        ({"category": [0.5, 1]}, TypeError, r"labels\['category'\]: expected integers"),
+        ({"head degree": [0, 1]}, ValueError, "labels: expected names as .*, got 'head degree'"),
+        ({"": [0, 1]}, ValueError, "labels: expected names as 'head_degree', got ''"),
+        ({"relation": [0, 1]}, ValueError, "labels: 'relation' has a meaning already: give group="),
+        ({"queries": [0, 1]}, ValueError, "'queries' has a meaning already: give queries=..."),
+        ({3: [0, 1]}, TypeError, "labels: expected names that are str, got int"),
+        ("category", TypeError, "labels: expected a mapping of names, got str"),
+        ([("category", [0, 1])], TypeError, "labels: expected a mapping of names, got list"),
+    ],
+)
+def test_wrong_labels_of_other_names(labels: object, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        Ranks([0, 1], [1, 1], 5, labels=labels)
+    with pytest.raises(error, match=message):
+        Ranks([0, 1], [1, 1], 5).with_labels(labels=labels)
+
+
+@given(any_ranks(), st.data())
+def test_other_names_follow_their_tasks(ranks: Ranks, data: st.DataObject) -> None:
+    """Slices, joins and copies, held against the plain columns."""
+    n = len(ranks)
+    words = data.draw(st.lists(st.sampled_from("abc"), min_size=n, max_size=n))
+    ids = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=n, max_size=n))
+    more = {"word": (["abc".index(w) for w in words], ["a", "b", "c"]), "number": (ids, None)}
+    ranks = ranks.with_labels(labels=more)
+    cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=3)))
+    parts = [ranks[a:b] for a, b in pairwise([0, *cuts, n])]
+    assert concatenate(parts) == ranks
+    assert pickle.loads(pickle.dumps(ranks)) == ranks
+    order = data.draw(st.permutations(range(n)))
+    moved = ranks[list(order)].labels
+    assert moved["word"].values.tolist() == [words[i] for i in order]
+    assert moved["number"].values.tolist() == [ids[i] for i in order]
 
 
 def test_labels_are_equal_where_they_decode_alike() -> None:
@@ -446,6 +525,22 @@ def test_join_needs_all_or_none(name: str) -> None:
     bare, rich = Ranks([0], [1], 5), Ranks([0], [1], 5, **{name: value})
     with pytest.raises(ValueError, match=rf"parts: {name} missing in part 1, 3, but not in all"):
         concatenate([rich, bare, rich, bare])
+
+
+def test_join_needs_other_names_in_all_or_none(labelled: Ranks) -> None:
+    fewer = labelled.with_labels(labels={"category": None})
+    with pytest.raises(
+        ValueError, match=r"parts: labels\['category'\] missing in part 1, but not in all"
+    ):
+        concatenate([labelled, fewer])
+    with pytest.raises(ValueError, match=r"labels\['category'\] missing in part 0, but not in all"):
+        concatenate([fewer, labelled])
+    assert (
+        concatenate([fewer, fewer]).labels["head_degree"].values.tolist() == [7, 0, 2**40, -1] * 2
+    )
+    ids = labelled.with_labels(labels={"category": range(4)})
+    with pytest.raises(ValueError, match=r"labels\['category'\]: cannot join names and ids"):
+        concatenate([labelled, ids])
 
 
 def test_join_refuses_names_with_ids() -> None:

@@ -116,6 +116,62 @@ def test_numpy_reads_it_too(saved: Path) -> None:
         )
 
 
+def test_labels_of_other_names_are_members(tmp_path: Path) -> None:
+    more = {"word": ["x", "y\0", "x", "z"], "codes": [3, -1, 2**62, 0], "été": "a"}
+    ranks = everything().with_labels(labels=more)
+    path = tmp_path / "ranks.npz"
+    ranks.save(path)
+    assert load(path) == ranks
+    assert load(path).labels["codes"].values.tolist() == more["codes"]
+    contents = members(path)
+    assert {name for name in contents if name.startswith("labels.")} == {
+        *("labels.codes.codes", "labels.été.codes", "labels.été.vocabulary"),
+        *("labels.word.codes", "labels.word.vocabulary"),
+    }
+    # what older versions know is as it was
+    rest = {name: data for name, data in contents.items() if not name.startswith("labels.")}
+    assert load(write(path, rest)) == everything()
+    first = everything().with_labels(labels=dict(reversed(more.items())))
+    first.save(path)
+    assert members(path) == contents
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"labels.word.codes": npy([0, 1])}, r"labels.word: expected 4 labels"),
+        ({"labels.word.codes": npy([0, 1, 2, 3.0])}, "labels.word codes: expected integers"),
+        (
+            {"labels.word.codes": npy([0] * 4), "labels.word.vocabulary": text({"a": 1})},
+            "damaged: labels.word.vocabulary: expected a list of str",
+        ),
+        ({"labels.side.codes": npy([0] * 4)}, "labels: 'side' has a meaning already"),
+        ({"labels..codes": npy([0] * 4)}, "labels: expected names as 'head_degree', got ''"),
+    ],
+)
+def test_impossible_labels_of_other_names(
+    saved: Path, change: dict[str, bytes], match: str
+) -> None:
+    write(saved, members(saved) | change)
+    refused(saved, match)
+
+
+@pytest.mark.parametrize("name", ["differing", "mismatched"])
+def test_audit_that_older_versions_did_not_have(saved: Path, name: str) -> None:
+    ranks = everything()
+    bare = set(members(saved))
+    assert f"audit.{name}" not in bare
+    assert getattr(load(saved).audit, name).tolist() == [0] * 4
+    counts = np.array([0, 1, 0, 1])
+    with_counts = Ranks._of_fields(
+        {**ranks._fields(), "audit": ranks.audit._replace(**{name: counts})}
+    )
+    with_counts.save(saved)
+    assert set(members(saved)) == bare | {f"audit.{name}"}
+    assert load(saved) == with_counts != ranks
+    assert getattr(load(saved).audit, name).tolist() == [0, 1, 0, 1]
+
+
 def test_golden_file() -> None:
     ranks = load(GOLDEN)
     assert ranks.above.tolist() == [0, 3, 1099511627776, 1]

@@ -88,6 +88,17 @@ def test_what_the_audit_of_the_counts_saw() -> None:
     assert "audit=True" in findings["unaudited"].message
 
 
+def test_rows_that_are_not_that_of_their_query() -> None:
+    none, one = some(0, 0), some(N, 1)
+    findings = found(sound(audit=(none, none, one, none, some(3, 1))))
+    assert set(findings) == {"queries"}
+    assert str(findings["queries"]) == (
+        "queries: 3 tasks have rows that differ from the first row of their query; they were "
+        "ranked as they are"
+    )
+    assert findings["queries"].value == 3
+
+
 def test_a_pair_at_the_top_is_no_saturation() -> None:
     ranks = sound(
         above=some(N, 2), candidates=some(N, 60), audit=(some(0, 0), some(0, 0), some(N, 2))
@@ -165,7 +176,7 @@ def test_every_check_has_a_case() -> None:
     assert len(set(names)) == len(names)
     everything = Ranks([0] * 20, [9] * 20, 9, weights=[1] + [0] * 19)
     broken = everything.with_protocol(sampled=True)
-    audited = Ranks([0], [1], 1, audit=([1], [1], [3], [1]))
+    audited = Ranks([0], [1], 1, audit=([1], [1], [3], [1], [1]))
     assert {f.name for f in [*report(broken).audit(), *report(audited).audit()]} == set(names)
 
 

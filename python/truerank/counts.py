@@ -28,12 +28,16 @@ class Audit(NamedTuple):
     differing : ndarray
         Blocks in which the true candidate had another score than the true score that was given
         (see `RankCounter`); 0 where scores were counted at once.
+    mismatched : ndarray
+        1 where the task's row of scores or vectors is not bit for bit the first one of the same
+        query, as far as that was looked at; else 0.
     """
 
     nan: IntArray
     inf: IntArray
     at_best: IntArray
-    differing: IntArray = None  # type: ignore[assignment]  # Ranks make zeros of it
+    differing: IntArray = None  # type: ignore[assignment]  # Ranks make zeros of it, and of this:
+    mismatched: IntArray = None  # type: ignore[assignment]
 
 
 def checked_counts(
@@ -67,24 +71,39 @@ def checked_counts(
 
 
 def checked_audit(value: object, length: int, *, copy: bool = True) -> Audit:
-    """Check audit counts: three or four arrays of integers >= 0, one for each task.
+    """Check audit counts: three to five arrays of integers >= 0, one for each task.
 
     Examples
     --------
-    >>> checked_audit([[0], [0], [1]], 1)
-    Audit(nan=array([0]), inf=array([0]), at_best=array([1]), differing=array([0]))
+    >>> checked_audit([[0], [0], [1]], 1).differing
+    array([0])
     """
-    if not isinstance(value, (tuple, list)) or len(value) not in (3, 4):
+    if not isinstance(value, (tuple, list)) or not 3 <= len(value) <= len(Audit._fields):
         raise TypeError(f"audit: expected an Audit or three arrays, got {type(value).__name__}")
-    given = list(value)[:3]
-    nothing = np.zeros(length, dtype=np.int64)
-    given.append(nothing if len(value) == 3 or value[3] is None else value[3])
     arrays = []
-    for name, counts in zip(Audit._fields, given, strict=True):
+    for name, counts in zip(Audit._fields, value, strict=False):
+        if counts is None and name in Audit._field_defaults:
+            counts = np.zeros(length, dtype=np.int64)
         array = integers(f"audit.{name}", counts, length=length, copy=copy)
         _check(f"audit.{name}", array, array < 0, ">= 0")
         arrays.append(array)
-    return Audit(*arrays)
+    return completed(Audit(*arrays))
+
+
+def completed(audit: Audit) -> Audit:
+    """Make the arrays read-only, and zeros of those that nothing was counted for.
+
+    Examples
+    --------
+    >>> completed(Audit(np.zeros(2), np.zeros(2), np.ones(2))).mismatched
+    array([0, 0])
+    """
+    given: tuple[IntArray | None, ...] = audit
+    n = len(audit.nan)
+    filled = [np.zeros(n, dtype=np.int64) if array is None else array for array in given]
+    for array in filled:
+        array.setflags(write=False)
+    return Audit(*filled)
 
 
 def _check(name: str, array: IntArray, wrong: npt.NDArray[np.bool_], expected: str) -> None:

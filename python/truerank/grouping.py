@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .labels import Labels, as_labels
+from .labels import LABELS, NAMED, Labels, as_labels
 
 if TYPE_CHECKING:
     from .arrays import FloatArray, IntArray
     from .labels import LabelsLike
     from .ranks import Ranks
-
-# What `by` may say, and the label of the tasks that it means.
-NAMED = {
-    "side": "side",
-    "group": "group",
-    "relation": "group",
-    "queries": "queries",
-    "query": "queries",
-    "targets": "targets",
-    "target": "targets",
-}
 
 # Ready weights and the labels they go by, whose names are read as well.
 WEIGHTS = {"query": "queries", "relation": "group", "target": "targets"}
@@ -38,9 +27,9 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
         n tasks.
     by : str or labels
         The name of a label of the tasks: "side", "group" or "relation", "queries" or "query",
-        "targets" or "target". A query is told by its side as well, so that ids of unlike sides
-        never mix. Or labels of the tasks: a sequence or array of str or of int ids, Labels, or a
-        (codes, vocabulary) pair.
+        "targets" or "target", or any name that `ranks.labels` has. A query is told by its side as
+        well, so that ids of unlike sides never mix. Or labels of the tasks: a sequence or array of
+        str or of int ids, Labels, or a (codes, vocabulary) pair.
 
     Returns
     -------
@@ -69,12 +58,8 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     """
     if not isinstance(by, str):
         return _present(as_labels("by", by, len(ranks)))
-    if by not in NAMED:
-        raise ValueError(
-            f"by: expected labels, one for each task, or one of {', '.join(NAMED)}, got {by!r}"
-        )
-    labels = _label(ranks, "by", by)
-    if NAMED[by] == "queries" and ranks.side is not None:
+    labels = _label(ranks, "by", by, NAMED, "labels")
+    if NAMED.get(by) == "queries" and ranks.side is not None:
         return _within_side(ranks.side, labels)
     return _present(labels)
 
@@ -90,8 +75,8 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
     ----------
     ranks : Ranks
         n tasks with such labels. Their own weights do not enter.
-    name : {"query", "relation", "target"}
-        Which label.
+    name : {"query", "relation", "target"} or str
+        Which label: one of these, or any name that `ranks.labels` has.
 
     Returns
     -------
@@ -108,23 +93,32 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
     >>> task_weights_by(Ranks([0, 3, 1], [1, 1, 1], 10, queries=[4, 4, 9]), "query")
     array([0.5, 0.5, 1. ])
     """
-    if name not in NAMED or NAMED[name] == "side":
-        raise ValueError(
-            f"weights: expected numbers, one for each task, or one of {', '.join(WEIGHTS)}, "
-            f"got {name!r}"
-        )
-    labels = _label(ranks, "weights", name)
+    labels = _label(ranks, "weights", name, WEIGHTS, "numbers")
     codes, names = _present(labels) if ranks.side is None else _within_side(ranks.side, labels)
     inverse: FloatArray = 1.0 / np.bincount(codes, minlength=len(names))
     return inverse[codes]
 
 
-def _label(ranks: Ranks, argument: str, name: str) -> Labels:
-    labels: Labels | None = getattr(ranks, NAMED[name])
+def _label(
+    ranks: Ranks, argument: str, name: str, words: Mapping[str, str], instead: str
+) -> Labels:
+    """The labels of a name, which is one of `words` or that of other labels."""
+    if name in ranks.labels:
+        return ranks.labels[name]
+    present = [own for own in LABELS if getattr(ranks, own) is not None]
+    had = ", ".join([*present, *ranks.labels]) or "none"
+    meant = NAMED.get(name)
+    if meant is None or meant not in words.values():
+        known = ", ".join([*words, *ranks.labels])
+        raise ValueError(
+            f"{argument}: expected {instead}, one for each task, or one of {known}, got {name!r} "
+            f"(labels of these ranks: {had})"
+        )
+    labels: Labels | None = getattr(ranks, meant)
     if labels is None:
         raise ValueError(
-            f"{argument}: these ranks have no labels {NAMED[name]!r}, which {name!r} means; give "
-            f"them with ranks.with_labels({NAMED[name]}=...)"
+            f"{argument}: these ranks have no labels {meant!r}, which {name!r} means (but {had}); "
+            f"give them with ranks.with_labels({meant}=...)"
         )
     return labels
 

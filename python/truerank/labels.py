@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     Codes: TypeAlias = Sequence[int] | npt.NDArray[Any]
     Names: TypeAlias = Sequence[str] | npt.NDArray[np.str_]
     LabelsLike: TypeAlias = "str | Names | Codes | tuple[Codes, Names | None] | Labels"
+
+# The labels that Ranks have of their own; any others go by names that are none of these words.
+LABELS = ("side", "group", "queries", "targets")
+
+# What these are called where groups and weights are named, and the label that it means.
+NAMED = {
+    "side": "side",
+    "group": "group",
+    "relation": "group",
+    "queries": "queries",
+    "query": "queries",
+    "targets": "targets",
+    "target": "targets",
+}
 
 
 class Labels:
@@ -185,6 +199,38 @@ def as_labels(name: str, value: LabelsLike, length: int) -> Labels:
     if len(labels) != length:
         raise ValueError(f"{name}: expected {length} labels, one for each task, got {len(labels)}")
     return labels
+
+
+def more_labels(value: object, length: int) -> dict[str, Labels | None]:
+    """Read labels of any other names, as {"category": [...], "degree": [...]}; None stays None.
+
+    Raises
+    ------
+    TypeError
+        For anything but a mapping, and for a name that is no str.
+    ValueError
+        For a name that is no identifier or has a meaning already; and as `as_labels` does.
+
+    Examples
+    --------
+    >>> more_labels({"category": "1-n"}, 2)
+    {'category': Labels(2 labels: 1-n 2)}
+    """
+    if not isinstance(value, Mapping):
+        raise TypeError(f"labels: expected a mapping of names, got {type(value).__name__}")
+    for name in value:
+        if not isinstance(name, str):
+            raise TypeError(f"labels: expected names that are str, got {type(name).__name__}")
+        if not name.isidentifier():
+            raise ValueError(f"labels: expected names as 'head_degree', got {name!r}")
+        if name in NAMED:
+            raise ValueError(
+                f"labels: {name!r} has a meaning already: give {NAMED[name]}=..., or another name"
+            )
+    return {
+        str(name): None if given is None else as_labels(f"labels[{name!r}]", given, length)
+        for name, given in value.items()
+    }
 
 
 def join_labels(name: str, parts: Sequence[Labels]) -> Labels:

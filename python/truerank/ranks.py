@@ -7,15 +7,15 @@ report, and the file format of saved ranks (every later version reads format 1).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from types import EllipsisType
+from collections.abc import Iterable, Mapping, Sequence
+from types import EllipsisType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .arrays import read_only
-from .counts import COUNTS, Audit, checked_audit, checked_counts, positions, task_weights
-from .labels import Labels, as_labels, join_labels
+from .counts import COUNTS, Audit, checked_audit, checked_counts, completed, positions, task_weights
+from .labels import LABELS, Labels, as_labels, join_labels, more_labels
 from .protocol import Protocol
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .arrays import FloatArray, IntArray
     from .labels import LabelsLike
 
-LABELS = ("side", "group", "queries", "targets")
+_NO_LABELS: Mapping[str, Labels] = MappingProxyType({})
 
 _set = object.__setattr__
 
@@ -50,6 +50,9 @@ class Ranks:
     side, group, queries, targets : optional
         Labels per task: a sequence or array of str or of int ids, one str for all tasks, Labels, or
         a (codes, vocabulary) pair.
+    labels : mapping of str to labels, optional
+        Labels of any other names, as {"category": [...], "head_degree": [...]}: identifiers that
+        reports, intervals and weights do not read otherwise.
     audit : Audit or three arrays of int, optional
         Counts of NaN, of inf, and of candidates at the best score, per task.
     protocol : Protocol, optional
@@ -68,7 +71,8 @@ class Ranks:
     TypeError
         If counts are no integers (floats with integral values included).
     ValueError
-        If a shape or length differs, or a count is impossible; with the first such position.
+        If a shape or length differs, or a count is impossible; with the first such position. If
+        `labels` has a name that cannot be one.
 
     Examples
     --------
@@ -79,8 +83,9 @@ class Ranks:
     array([1. , 4.5])
     """  # noqa: E501
 
-    # _memo holds what reports derive from the ranks and would compute again
-    __slots__ = (*COUNTS, "weights", *LABELS, "audit", "protocol", "_memo", "__weakref__")
+    # _memo holds what reports derive from the ranks and would compute again; _more is unset where
+    # there are no other labels
+    __slots__ = (*COUNTS, "weights", *LABELS, "_more", "audit", "protocol", "_memo", "__weakref__")
 
     above: IntArray
     tied: IntArray
@@ -90,6 +95,7 @@ class Ranks:
     group: Labels | None
     queries: Labels | None
     targets: Labels | None
+    _more: Mapping[str, Labels]
     audit: Audit | None
     protocol: Protocol
     _memo: dict[Any, Any]
@@ -107,6 +113,7 @@ class Ranks:
         group: LabelsLike | None = None,
         queries: LabelsLike | None = None,
         targets: LabelsLike | None = None,
+        labels: Mapping[str, LabelsLike] | None = None,
         audit: Audit | Sequence[Any] | None = None,
         protocol: Protocol | None = None,
     ) -> None:
@@ -115,14 +122,16 @@ class Ranks:
         counts = checked_counts(above, tied, candidates)
         n = len(counts[0])
         given = dict(zip(LABELS, (side, group, queries, targets), strict=True))
-        labels: dict[str, Any] = {k: as_labels(k, v, n) for k, v in given.items() if v is not None}
+        named: dict[str, Any] = {k: as_labels(k, v, n) for k, v in given.items() if v is not None}
+        more = {} if labels is None else more_labels(labels, n)
         _fill(
             self,
             *counts,
             weights=None if weights is None else task_weights(weights, n),
             audit=None if audit is None else checked_audit(audit, n),
             protocol=protocol or Protocol(),
-            **labels,
+            labels={k: v for k, v in more.items() if v is not None},
+            **named,
         )
 
     @classmethod
@@ -139,17 +148,19 @@ class Ranks:
         above.setflags(write=False)  # quicker than flags.writeable, and small counts notice
         tied.setflags(write=False)
         candidates.setflags(write=False)
-        for array in audit or ():
-            array.setflags(write=False)
+        if audit is not None:
+            audit = completed(audit)
         return _fill(cls.__new__(cls), above, tied, candidates, audit=audit, protocol=protocol)
 
     @classmethod
     def _of_fields(cls, fields: dict[str, Any]) -> Ranks:
         """Take over checked fields; all arrays become read-only (pickle forgets that they are)."""
-        for array in (*(fields[name] for name in COUNTS), *(fields["audit"] or ())):
-            read_only(array)
+        for name in COUNTS:
+            read_only(fields[name])
         if fields["weights"] is not None:
             read_only(fields["weights"])
+        if fields["audit"] is not None:
+            fields["audit"] = completed(fields["audit"])
         return _fill(cls.__new__(cls), **fields)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -160,6 +171,17 @@ class Ranks:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ranks._of_fields, (self._fields(),)
+
+    @property
+    def labels(self) -> Mapping[str, Labels]:
+        """The labels of other names, read-only; empty where there are none.
+
+        Examples
+        --------
+        >>> Ranks([0, 3], [1, 1], 10, labels={"category": ["1-1", "1-n"]}).labels["category"]
+        Labels(2 labels: 1-1 1, 1-n 1)
+        """
+        return getattr(self, "_more", _NO_LABELS)
 
     # -- the kinds of rank -----------------------------------------------------------------------
 
@@ -253,12 +275,14 @@ class Ranks:
         """
         where = index if isinstance(index, slice) else positions(index, len(self))
         taken = {
-            name: None if value is None else value[where]
-            for name, value in self._fields().items()
-            if name not in ("audit", "protocol")
+            name: None if (value := getattr(self, name)) is None else value[where]
+            for name in _PER_TASK
         }
+        more = {name: labels[where] for name, labels in self.labels.items()}
         audit = None if self.audit is None else Audit(*(array[where] for array in self.audit))
-        return Ranks._of_fields({**taken, "audit": audit, "protocol": self.protocol})
+        return Ranks._of_fields(
+            {**taken, "labels": more, "audit": audit, "protocol": self.protocol}
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ranks):
@@ -274,8 +298,9 @@ class Ranks:
         if self.side is not None and self.side.vocabulary is not None:
             sides = [f"{name} {count:,}" for name, count in self.side.counts().items() if count]
             parts += [f"sides {' + '.join(sides)}"] if sides else []
-        parts += [k for k in ("weights", *LABELS, "audit") if getattr(self, k) is not None]
-        parts = [part for part in parts if part != "side"]
+        optional = ("weights", *LABELS[1:])
+        parts += [name for name in optional if getattr(self, name) is not None]
+        parts += [*self.labels, *["audit"] * (self.audit is not None)]
         return f"Ranks({', '.join([f'{n:,} tasks', *parts])}; {self.protocol})"
 
     # -- other Ranks of the same tasks -------------------------------------------------------------
@@ -287,13 +312,18 @@ class Ranks:
         group: LabelsLike | EllipsisType | None = ...,
         queries: LabelsLike | EllipsisType | None = ...,
         targets: LabelsLike | EllipsisType | None = ...,
+        labels: Mapping[str, LabelsLike | None] | EllipsisType | None = ...,
     ) -> Ranks:
         """Give the same ranks with other labels; what is not named stays, None takes it away.
+
+        `labels` has those of other names: each of them is set, or taken away by None.
 
         Examples
         --------
         >>> Ranks([0, 3], [1, 1], 10).with_labels(side="tail").side
         Labels(2 labels: tail 2)
+        >>> Ranks([0, 3], [1, 1], 10).with_labels(labels={"degree": [7, 1]}).labels
+        mappingproxy({'degree': Labels(2 ids)})
         """
         given = dict(zip(LABELS, (side, group, queries, targets), strict=True))
         new = {
@@ -301,7 +331,13 @@ class Ranks:
             for k, v in given.items()
             if not isinstance(v, EllipsisType)
         }
-        return Ranks._of_fields({**self._fields(), **new})
+        fields = {**self._fields(), **new}
+        if labels is None:
+            fields["labels"] = {}
+        elif not isinstance(labels, EllipsisType):
+            more = {**self.labels, **more_labels(labels, len(self))}
+            fields["labels"] = {k: v for k, v in more.items() if v is not None}
+        return Ranks._of_fields(fields)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
         """Give the same ranks with other weights, or with None without.
@@ -349,10 +385,12 @@ class Ranks:
         save(self, path)
 
     def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _FIELDS}
+        fields = {name: getattr(self, name) for name in (*_PER_TASK, "audit", "protocol")}
+        fields["labels"] = dict(self.labels)  # a read-only view cannot be pickled
+        return fields
 
 
-_FIELDS = (*COUNTS, "weights", *LABELS, "audit", "protocol")
+_PER_TASK = (*COUNTS, "weights", *LABELS)
 
 
 def concatenate(parts: Iterable[Ranks]) -> Ranks:
@@ -364,7 +402,7 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     Parameters
     ----------
     parts : iterable of Ranks
-        At least one. All or none have weights, each kind of label, an audit.
+        At least one. All or none have weights, a label of each name, an audit.
 
     Returns
     -------
@@ -396,12 +434,21 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     }
     joined["protocol"] = _joined_protocol(parts)
     for name in ("weights", *LABELS, "audit"):
-        values = [getattr(part, name) for part in parts]
-        missing = [str(i) for i, value in enumerate(values) if value is None]
-        if missing and len(missing) < len(parts):
-            raise ValueError(f"parts: {name} missing in part {', '.join(missing)}, but not in all")
-        joined[name] = None if missing else _JOINS.get(name, join_labels)(name, values)
+        values = _in_all(name, [getattr(part, name) for part in parts])
+        joined[name] = None if values is None else _JOINS.get(name, join_labels)(name, values)
+    joined["labels"] = {}
+    for name in dict.fromkeys(name for part in parts for name in part.labels):
+        values = _in_all(f"labels[{name!r}]", [part.labels.get(name) for part in parts])
+        joined["labels"][name] = join_labels(f"labels[{name!r}]", values or [])
     return Ranks._of_fields(joined)
+
+
+def _in_all(name: str, values: list[Any]) -> list[Any] | None:
+    """What every part has, or None where none has it."""
+    missing = [str(i) for i, value in enumerate(values) if value is None]
+    if missing and len(missing) < len(values):
+        raise ValueError(f"parts: {name} missing in part {', '.join(missing)}, but not in all")
+    return None if missing else values
 
 
 def _joined_protocol(parts: list[Ranks]) -> Protocol:
@@ -437,6 +484,7 @@ def _fill(
     group: Labels | None = None,
     queries: Labels | None = None,
     targets: Labels | None = None,
+    labels: dict[str, Labels] | None = None,
     audit: Audit | None = None,
     protocol: Protocol | None = None,
 ) -> Ranks:
@@ -452,6 +500,8 @@ def _fill(
     _set(ranks, "audit", audit)
     _set(ranks, "protocol", protocol)
     _set(ranks, "_memo", {})
+    if labels:
+        _set(ranks, "_more", MappingProxyType(labels))
     return ranks
 
 

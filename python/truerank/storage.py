@@ -11,8 +11,10 @@ above, tied, candidates                   int64, (n,)              the counts
 weights                                   float64, (n,)            optional
 <label>.codes                             int64, (n,)              optional; side, group, queries,
 <label>.vocabulary                        uint8 JSON list of str   targets; no vocabulary: ids
+labels.<name>.codes                       int64, (n,)              optional; labels of other names,
+labels.<name>.vocabulary                  uint8 JSON list of str   likewise
 audit.nan, audit.inf, audit.at_best       int64, (n,)              optional, all or none
-audit.differing                           int64, (n,)              optional; where any is above 0
+audit.differing, audit.mismatched         int64, (n,)              optional; where any is above 0
 protocol                                  uint8 JSON               {"comparable", "provenance"}
 checksum                                  str, ()                  SHA-256, hexadecimal
 ========================================  =======================  ===============================
@@ -33,14 +35,16 @@ import numpy as np
 from .archives import Kind, from_json_array, json_array, read_archive, write_archive
 from .arrays import weights
 from .counts import COUNTS, Audit, checked_audit, checked_counts
-from .labels import Labels, as_labels
+from .labels import LABELS, Labels, as_labels, more_labels
 from .protocol import COMPARABLE, PROVENANCE, Protocol
-from .ranks import LABELS, Ranks
+from .ranks import Ranks
 
 if TYPE_CHECKING:
     from .archives import Members
 
 KIND = Kind("truerank.ranks", 1)
+
+_MORE, _CODES, _VOCABULARY = "labels.", ".codes", ".vocabulary"  # parts of the names of members
 
 
 def save(ranks: Ranks, path: str | os.PathLike[str]) -> None:
@@ -119,17 +123,18 @@ def _members(ranks: Ranks) -> Members:
     members: Members = {name: getattr(ranks, name) for name in COUNTS}
     if ranks.weights is not None:
         members["weights"] = ranks.weights
-    for name in LABELS:
-        labels: Labels | None = getattr(ranks, name)
+    named: dict[str, Labels | None] = {name: getattr(ranks, name) for name in LABELS}
+    named |= {f"{_MORE}{name}": labels for name, labels in ranks.labels.items()}
+    for name, labels in named.items():
         if labels is not None:
-            members[f"{name}.codes"] = labels.codes
+            members[f"{name}{_CODES}"] = labels.codes
             if labels.vocabulary is not None:
-                members[f"{name}.vocabulary"] = json_array(labels.vocabulary)
+                members[f"{name}{_VOCABULARY}"] = json_array(labels.vocabulary)
     if ranks.audit is not None:
-        audit = ranks.audit._asdict()
-        if not np.any(ranks.audit.differing):  # as good as always: older versions wrote none
-            del audit["differing"]
-        members |= {f"audit.{k}": v for k, v in audit.items()}
+        for name, counts in ranks.audit._asdict().items():
+            # zeros as good as always, which older versions did not write
+            if name not in Audit._field_defaults or np.any(counts):
+                members[f"audit.{name}"] = counts
     members["protocol"] = json_array(protocol)
     return members
 
@@ -142,8 +147,6 @@ def _ranks(members: Members) -> Ranks:
     n = len(counts[0])
     audit = [members.get(f"audit.{name}") for name in Audit._fields]
     has_audit = any(array is not None for array in audit)
-    if audit[-1] is None:
-        audit.pop()
     return Ranks._of_fields(
         dict(zip(COUNTS, counts, strict=True))
         | {name: _labels(name, members, n) for name in LABELS}
@@ -152,6 +155,7 @@ def _ranks(members: Members) -> Ranks:
             "weights": weights(members["weights"], length=n, copy=False)
             if "weights" in members
             else None,
+            "labels": _more_labels(members, n),
             "audit": checked_audit(audit, n, copy=False) if has_audit else None,
             "protocol": _protocol(from_json_array(members["protocol"])),
         }
@@ -159,13 +163,24 @@ def _ranks(members: Members) -> Ranks:
 
 
 def _labels(name: str, members: Members, length: int) -> Labels | None:
-    codes, words = members.get(f"{name}.codes"), members.get(f"{name}.vocabulary")
+    codes, words = members.get(f"{name}{_CODES}"), members.get(f"{name}{_VOCABULARY}")
     if codes is None:
         return None
     vocabulary = None if words is None else from_json_array(words)
     if not isinstance(vocabulary, list | None):
-        raise ValueError(f"damaged: {name}.vocabulary: expected a list of str")
+        raise ValueError(f"damaged: {name}{_VOCABULARY}: expected a list of str")
     return as_labels(name, (codes, vocabulary), length)
+
+
+def _more_labels(members: Members, length: int) -> dict[str, Labels]:
+    """The labels of other names, by name."""
+    names = sorted(
+        name[len(_MORE) : -len(_CODES)]
+        for name in members
+        if name.startswith(_MORE) and name.endswith(_CODES)
+    )
+    read = more_labels({name: _labels(f"{_MORE}{name}", members, length) for name in names}, length)
+    return {name: labels for name, labels in read.items() if labels is not None}
 
 
 def _protocol(value: Any) -> Protocol:

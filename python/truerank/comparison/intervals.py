@@ -93,15 +93,15 @@ def interval(
         the plain ones. "normal": the delta method, without resampling: value -+ quantile times
         standard error, with the factor u / (u - 1) of u units; for the median Woodruff's interval.
     by : str or labels, optional
-        Resample whole groups of tasks: "query", "relation" ("group"), "target", "side", or labels
-        of the tasks. The ranks of one query are not independent: an interval over tasks is then
-        too narrow. For "normal" the error is the cluster-robust one.
+        Resample whole groups of tasks: "query", "relation" ("group"), "target", "side", any name
+        that `ranks.labels` has, or labels of the tasks. The ranks of one query are not independent:
+        an interval over tasks is then too narrow. For "normal" the error is the cluster-robust one.
     seed : int
         Of the resampling. The same resamples on every machine with one version of NumPy; bounds may
         differ in the last digit, as sums do.
     resamples : int
     weights : array_like of float, shape (n,), or str, optional
-        In place of the weights of the ranks; "query", "relation" or "target" as in a report.
+        In place of the weights of the ranks; "query", "relation", ... as in a report.
     draw_seed : int
         Of the kind "random".
 

@@ -106,7 +106,8 @@ def compare(
           whatever their size. Where the metric is no mean (medians, std, variance, mad, power
           means) it is of the ranks r and knows nothing of the metric; a note says so.
     by : str or labels, optional
-        The units are whole groups of tasks, as in `interval`: "query", "relation", labels of a.
+        The units are whole groups of tasks, as in `interval`: "query", "relation", another name of
+        labels that a has, or labels.
     level : float
         Of the interval: percentiles of the bootstrapped difference, under every method.
     resamples, seed : int

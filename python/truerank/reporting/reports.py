@@ -56,11 +56,12 @@ class Report(Assessed):
         For the kind "random". All tasks are drawn at once, so that sides and groups agree with the
         whole.
     by : str or labels, optional
-        The group of each task: the name of a label ("relation", "side", "query", "target"), or
-        labels in any form, one for each task.
+        The group of each task: the name of a label ("relation", "side", "query", "target", or any
+        that `ranks.labels` has), or labels in any form, one for each task.
     weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
         Instead of the weights of the ranks; finite, >= 0, not all 0, only their ratios matter. By
-        name: every query, relation or answer of a side counts once.
+        name: every query, relation or answer of a side counts once, or every value of a label that
+        `ranks.labels` has.
     macro_weights : "count", mapping of label to float, or array_like of float, optional
         What each group counts in "macro.X": once if not given, its number of tasks of the side, or
         so much (an array in the order of `groups`).
@@ -150,7 +151,8 @@ class Report(Assessed):
     def weighting(self) -> str:
         """What the tasks count, in words; empty where all of them count once."""
         if self._weights_name is not None:
-            (thing,) = (k for k, v in WEIGHTS.items() if self._weights_name in (k, v))
+            name = self._weights_name
+            thing = next((word for word, label in WEIGHTS.items() if label == name), name)
             return f"each {thing} counts once"
         return "" if self.weights is None else "weighted"
 
@@ -314,11 +316,11 @@ def report(
     seed : int
         For the kind "random".
     by : str or labels, optional
-        The group of each task: the name of a label ("relation", "side", "query", "target"), or
-        labels in any form, one for each task. See `Report`.
+        The group of each task: the name of a label ("relation", "side", "query", "target", or any
+        that `ranks.labels` has), or labels in any form, one for each task. See `Report`.
     weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
         Instead of the weights of the ranks. By name: every query, relation or answer of a side
-        counts once.
+        counts once, or every value of a label that `ranks.labels` has.
     macro_weights : "count", mapping of label to float, or array_like of float, optional
         What each group counts in "macro.X"; once if not given.
 

@@ -31,8 +31,8 @@ class Finding(NamedTuple):
     Attributes
     ----------
     name : str
-        The check: "ties", "kinds", "constant", "nan", "inf", "rescored", "saturated", "filtered",
-        "sampled", "chance hits", "few candidates", "weights", "split", "unaudited".
+        The check: "ties", "kinds", "constant", "nan", "inf", "rescored", "queries", "saturated",
+        "filtered", "sampled", "chance hits", "few candidates", "weights", "split", "unaudited".
     value : float
         What was measured.
     threshold : float
@@ -310,6 +310,16 @@ CHECKS = (
             "differing",
             "{tasks} true candidates have another score in their block of candidates: the model "
             "scores a pair differently in two batches",
+        ),
+    ),
+    # any task whose row of scores or vectors is not the first one of its query
+    Check(
+        "queries",
+        0.0,
+        _counted(
+            "mismatched",
+            "{tasks} tasks have rows that differ from the first row of their query; they were "
+            "ranked as they are",
         ),
     ),
     # any task with more than two candidates, and more than 1 % of them, at its best score
