@@ -52,14 +52,14 @@ struct ComplexModulus {
 };
 
 template <class A, std::size_t Vectors, class Step, class T>
-TRUERANK_INLINE void accumulate_body(const T* queries, const T* panel, std::size_t depth, T* sums) {
+TRUERANK_INLINE void accumulate_body(const T* queries, const T* panel, std::size_t depth, bool fresh, T* sums) {
     using Vector = typename A::Vector;
     constexpr std::size_t size = A::size, lanes = Vectors * size, width = Step::components;
     Vector sum[kQueries][Vectors];
     TRUERANK_UNROLL
     for (std::size_t i = 0; i < kQueries; ++i) {
         TRUERANK_UNROLL
-        for (std::size_t v = 0; v < Vectors; ++v) sum[i][v] = A::load(sums + i * lanes + v * size);
+        for (std::size_t v = 0; v < Vectors; ++v) sum[i][v] = fresh ? Vector{} : A::load(sums + i * lanes + v * size);
     }
     for (std::size_t k = 0; k < depth; k += width) {
         Vector e[Vectors][width];
@@ -173,13 +173,14 @@ TRUERANK_INLINE bool count_body(const T* scores, std::size_t rows, const std::in
     using Mask = typename A::Mask;
     using Counts = typename A::Counts;
     constexpr std::size_t size = A::size, lanes = Vectors * size;
-    Mask nan{};
+    Mask largest{};  // of all magnitudes, whose bits are in their order
     for (std::size_t i = 0; i < rows; ++i) {
         Vector score[Vectors];
         TRUERANK_UNROLL
         for (std::size_t v = 0; v < Vectors; ++v) {
             score[v] = A::load(scores + i * lanes + v * size);
-            nan |= score[v] != score[v];
+            const Mask magnitude = (Mask)A::abs(score[v]);
+            largest = magnitude > largest ? magnitude : largest;
         }
         for (std::int64_t task = first[i]; task < first[i + 1]; ++task) {
             const Vector truth = A::spread(tallies.truths[task]);
@@ -195,7 +196,7 @@ TRUERANK_INLINE bool count_body(const T* scores, std::size_t rows, const std::in
             A::store(tied_at, tied);
         }
     }
-    return A::any(nan);
+    return A::any(largest > (Mask)A::spread(std::numeric_limits<T>::infinity()));
 }
 
 template <class A, std::size_t Vectors, class T>
@@ -210,19 +211,19 @@ TRUERANK_INLINE bool any_from_body(const T* scores, T threshold) {
 
 template <class A, std::size_t Vectors, class T>
 TRUERANK_INLINE void accumulate_of(Similarity similarity, const T* queries, const T* panel, std::size_t depth,
-                                   T* sums) {
+                                   bool fresh, T* sums) {
     switch (similarity) {
         case Similarity::dot:
         case Similarity::cosine:
-            return accumulate_body<A, Vectors, Product>(queries, panel, depth, sums);
+            return accumulate_body<A, Vectors, Product>(queries, panel, depth, fresh, sums);
         case Similarity::l1:
-            return accumulate_body<A, Vectors, Difference>(queries, panel, depth, sums);
+            return accumulate_body<A, Vectors, Difference>(queries, panel, depth, fresh, sums);
         case Similarity::l2:
         case Similarity::sql2:
         case Similarity::poincare:
-            return accumulate_body<A, Vectors, SquaredDifference>(queries, panel, depth, sums);
+            return accumulate_body<A, Vectors, SquaredDifference>(queries, panel, depth, fresh, sums);
         case Similarity::complex_l1:
-            return accumulate_body<A, Vectors, ComplexModulus>(queries, panel, depth, sums);
+            return accumulate_body<A, Vectors, ComplexModulus>(queries, panel, depth, fresh, sums);
     }
 }
 
@@ -243,30 +244,31 @@ TRUERANK_INLINE void pairs_of(Similarity similarity, const T* queries, const T* 
     }
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                        \
-    namespace name {                                                                                                 \
-    template <class T>                                                                                               \
-    using A = Arithmetic<T, width, fused>;                                                                           \
-    template <class T>                                                                                               \
-    attribute void accumulate(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums) { \
-        accumulate_of<A<T>, kVectors<width>>(similarity, queries, panel, depth, sums);                               \
-    }                                                                                                                \
-    template <class T>                                                                                               \
-    attribute void pairs(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums) {      \
-        pairs_of<A<T>, kVectors<width>>(similarity, queries, panel, depth, sums);                                    \
-    }                                                                                                                \
-    template <class T>                                                                                               \
-    attribute void finish(Similarity similarity, const Tile<T>& tile) {                                              \
-        finish_body<A<T>, kVectors<width>>(similarity, tile);                                                        \
-    }                                                                                                                \
-    template <class T>                                                                                               \
-    attribute bool count(const T* scores, std::size_t rows, const std::int64_t* first, const Tallies<T>& tallies) {  \
-        return count_body<A<T>, kVectors<width>>(scores, rows, first, tallies);                                      \
-    }                                                                                                                \
-    template <class T>                                                                                               \
-    attribute bool any_from(const T* scores, T threshold) {                                                          \
-        return any_from_body<A<T>, kVectors<width>>(scores, threshold);                                              \
-    }                                                                                                                \
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                         \
+    namespace name {                                                                                                  \
+    template <class T>                                                                                                \
+    using A = Arithmetic<T, width, fused>;                                                                            \
+    template <class T>                                                                                                \
+    attribute void accumulate(Similarity similarity, const T* queries, const T* panel, std::size_t depth, bool fresh, \
+                              T* sums) {                                                                              \
+        accumulate_of<A<T>, kVectors<width>>(similarity, queries, panel, depth, fresh, sums);                         \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute void pairs(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums) {       \
+        pairs_of<A<T>, kVectors<width>>(similarity, queries, panel, depth, sums);                                     \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute void finish(Similarity similarity, const Tile<T>& tile) {                                               \
+        finish_body<A<T>, kVectors<width>>(similarity, tile);                                                         \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute bool count(const T* scores, std::size_t rows, const std::int64_t* first, const Tallies<T>& tallies) {   \
+        return count_body<A<T>, kVectors<width>>(scores, rows, first, tallies);                                       \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute bool any_from(const T* scores, T threshold) {                                                           \
+        return any_from_body<A<T>, kVectors<width>>(scores, threshold);                                               \
+    }                                                                                                                 \
     }
 TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 #undef TRUERANK_WRAP

@@ -42,8 +42,8 @@ struct Tallies {
 template <class T>
 struct SimilarityKernels {
     // Vectors are packed side by side: component k of vector i is panel[k * lanes + i]; of queries, queries[k *
-    // kQueries + i]. Adds `depth` components of kQueries x lanes pairs to sums[i * lanes + lane].
-    void (*accumulate)(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums);
+    // kQueries + i]. Adds `depth` components of kQueries x lanes pairs to sums[i * lanes + lane], or, fresh, to 0.
+    void (*accumulate)(Similarity similarity, const T* queries, const T* panel, std::size_t depth, bool fresh, T* sums);
     // The same for lane i of a panel of queries with lane i of a panel of candidates.
     void (*accumulate_pairs)(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums);
     void (*finish)(Similarity similarity, const Tile<T>& tile);

@@ -120,9 +120,9 @@ class Sweeper {
                 const std::int64_t k = block * kDepth, length = std::min(kDepth, depth - k);
                 for (std::int64_t g = 0; g < groups; ++g) {
                     C* const sums = sums_.data() + (blocks > 1 ? g * tile : 0);
-                    if (block == 0) std::fill_n(sums, tile, C{0});
                     scoring_.kernels.accumulate(scoring_.similarity, queries_.data() + (g * depth + k) * kGroup,
-                                                panel_.data() + k * lanes, static_cast<std::size_t>(length), sums);
+                                                panel_.data() + k * lanes, static_cast<std::size_t>(length), block == 0,
+                                                sums);
                     if (block + 1 < blocks) continue;
                     const std::int64_t n = std::min(kGroup, queries - g * kGroup);
                     scoring_.kernels.finish(

@@ -105,6 +105,17 @@ def numbers(rng: np.random.Generator, values: str, kind: str, shape: Any, *, nan
     return made.astype(as_dtype(name)).view(carrier)
 
 
+def tenths(kind: str, height: int, seed: int = 1, d: int = 10) -> Array:
+    return numbers(np.random.default_rng(seed), "tenths", kind, (height, d), nan=False)
+
+
+def vectors_of(*kinds: str, **keywords: Any) -> Vectors:
+    """Seven queries and nineteen entities of one kind, or of two."""
+    disguised = any(kind in DISGUISES for kind in kinds)
+    arrays = tenths(kinds[0], 7), tenths(kinds[-1], 19, 2)
+    return Vectors(*arrays, dtype="bfloat16" if disguised else None, **keywords)
+
+
 def in_ball(vectors: Array, kind: str) -> Array:
     """The same directions, inside of the unit ball or a little out of it."""
     if kind in DISGUISES or vectors.size == 0:

@@ -6,7 +6,8 @@
 is what every metric is adjusted by, and `adjust` does it to published numbers.
 
 Scores may lie in files (`open_scores`), or come in pieces: blocks of candidates (`RankCounter`),
-of rows (`rank_blocks`), sampled negatives (`rank_against`).
+of rows (`rank_blocks`), sampled negatives (`rank_against`); or they are never made at all, for
+vectors are enough (`rank_embeddings`). `link_prediction` goes from triples to the whole report.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from .reporting import Report, report
 from .selection import csr_from_padded
 
 if TYPE_CHECKING:
+    from . import link_prediction
     from .blocks import rank_blocks
     from .comparison import compare, pvalue
     from .counters import RankCounter
+    from .embeddings import TopK, rank_embeddings, score_embeddings, topk_embeddings
     from .published import adjust
     from .reporting.tables import table
     from .sampled import rank_against
@@ -40,6 +43,7 @@ __all__ = [
     "Ranks",
     "Report",
     "Store",
+    "TopK",
     "__version__",
     "adjust",
     "chance",
@@ -47,14 +51,18 @@ __all__ = [
     "concatenate",
     "csr_from_padded",
     "evaluate",
+    "link_prediction",
     "load",
     "open_scores",
     "pvalue",
     "rank",
     "rank_against",
     "rank_blocks",
+    "rank_embeddings",
     "report",
+    "score_embeddings",
     "table",
+    "topk_embeddings",
 ]
 
 # What an evaluation loop does not need is imported when it is asked for.
@@ -62,6 +70,7 @@ _LATER = {
     "Progress": "streaming",
     "RankCounter": "counters",
     "Store": "stores",
+    "TopK": "embeddings",
     "adjust": "published",
     "compare": "comparison",
     "load": "storage",
@@ -69,15 +78,21 @@ _LATER = {
     "pvalue": "comparison",
     "rank_against": "sampled",
     "rank_blocks": "blocks",
+    "rank_embeddings": "embeddings",
+    "score_embeddings": "embeddings",
     "table": "reporting.tables",
+    "topk_embeddings": "embeddings",
 }
+_PROTOCOLS = ("link_prediction",)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _PROTOCOLS:
+        return import_module(f"{__name__}.{name}")
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+SELECTIONS = ("filter", "candidates")
+ARGUMENTS = ("scores", "targets", "rows", *SELECTIONS)
+
+
 def rank_blocks(
-    blocks: Iterable[tuple[Any, ...]],
+    blocks: Iterable[tuple[Any, ...] | Mapping[str, Any]],
     *,
     order: str = "descending",
     nan: str = "raise",
@@ -35,10 +39,11 @@ def rank_blocks(
 
     Parameters
     ----------
-    blocks : iterable of (scores, targets) or (scores, targets, filter)
-        As the arguments of `rank`; a filter of None is none. Scores must not change after they were
-        given: a producer that fills one buffer again and again has to give copies. Targets and
-        filters may change.
+    blocks : iterable of (scores, targets), (scores, targets, filter), or mappings
+        As the arguments of `rank`; a filter of None is none. A mapping has those arguments by name:
+        "scores", "targets" and perhaps "rows", "filter", "candidates". Scores must not change after
+        they were given: a producer that fills one buffer again and again has to give copies. The
+        others may change.
     order, nan, dtype, threads, audit
         As in `rank`.
 
@@ -68,16 +73,21 @@ def rank_blocks(
     from concurrent.futures import ThreadPoolExecutor
 
     rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
-    filtered: bool | None = None
+    selected: set[str] | None = None
     before: Any = None
     counted: list[Ranks] = []
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-count") as executor:
         running: Future[Ranks] | None = None
         for number, block in enumerate(blocks):
-            scores, targets, without = _members(number, block)
-            filtered = without is not None if filtered is None else filtered
-            if filtered is not (without is not None):
-                raise ValueError(f"blocks: expected a filter in all or none, unlike block {number}")
+            given = _arguments(number, block)
+            scores = given.pop("scores")
+            selections = {name for name in SELECTIONS if given.get(name) is not None}
+            selected = selections if selected is None else selected
+            for name in sorted(selected ^ selections):
+                article = "a filter" if name == "filter" else name
+                raise ValueError(
+                    f"blocks: expected {article} in all or none, unlike block {number}"
+                )
             if _overlap(scores, before):
                 raise ValueError(
                     f"blocks: block {number} lies in the memory of the one before, which was to be "
@@ -85,7 +95,7 @@ def rank_blocks(
                 )
             if running is not None:
                 counted.append(running.result())
-            kept = {"targets": _copied(targets), "filter": _copied(without)}
+            kept = {name: _copied(value) for name, value in given.items()}
             running = executor.submit(_named, number, rank, scores, **kept, **rules)
             before = scores
             del scores, block
@@ -95,14 +105,22 @@ def rank_blocks(
     return concatenate(counted)
 
 
-def _members(number: int, block: Any) -> tuple[Any, Any, Any]:
+def _arguments(number: int, block: Any) -> dict[str, Any]:
+    """The arguments of `rank` that a block is."""
+    if isinstance(block, Mapping):
+        missing = {"scores", "targets"} - set(block)
+        if missing or set(block) - set(ARGUMENTS):
+            raise TypeError(
+                f"blocks: expected scores, targets and perhaps rows, filter, candidates, block "
+                f"{number} has {', '.join(map(str, block)) or 'nothing'}"
+            )
+        return dict(block)
     if not isinstance(block, (tuple, list)) or len(block) not in (2, 3):
         raise TypeError(
             f"blocks: expected (scores, targets) or (scores, targets, filter), block {number} is "
             f"{f'of {len(block)} members' if isinstance(block, (tuple, list)) else type(block)}"
         )
-    scores, targets, *without = block
-    return scores, targets, without[0] if without else None
+    return dict(zip(("scores", "targets", "filter"), block, strict=False))
 
 
 def _copied(value: Any) -> Any:

@@ -1,9 +1,9 @@
 """The main job on real input: a published link-prediction model, evaluated again.
 
 The package ships the TransE model of Kinships (entity and relation vectors, triples) and the
-figures published for it. `run` scores its 1,074 test triples on both sides, counts the filtered
-ranks, compares their metrics with the published ones, counts once more after the scores were
-rounded to bfloat16, where ties appear, and times the counting. Nothing is downloaded.
+figures published for it. `run` evaluates its 1,074 test triples on both sides, from the vectors to
+the filtered ranks, compares their metrics with the published ones, counts once more after the
+scores were rounded to bfloat16, where ties appear, and times the counting. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -13,23 +13,20 @@ import math
 import time
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
 from .counting import rank
-from .ranks import Ranks, concatenate
+from .embeddings import score_embeddings
+from .link_prediction import Task
+from .ranks import Ranks
 from .reporting.reports import Report, report
 
 Floats = NDArray[np.float32]
-Integers = NDArray[np.int64]
-Side = Literal["head", "tail"]
 
 FOLDER = Path(__file__).parent / "data"
-SPLITS = ("train", "valid", "test")
-SIDES: tuple[Side, ...] = ("head", "tail")
 
 # How far a measured figure may be from the published one, relative. Optimistic and pessimistic
 # figures were computed from whole numbers in float64, so that only the order of a sum may differ: a
@@ -56,16 +53,6 @@ class Model:
     test: NDArray[np.uint8]
     entity_labels: NDArray[np.str_]
     relation_labels: NDArray[np.str_]
-
-
-@dataclass(frozen=True)
-class Tasks:
-    """The tasks of one side: `queries[rows[i]]` asks for `targets[i]`; `filter` as in `rank`."""
-
-    queries: Floats
-    rows: Integers
-    targets: Integers
-    filter: tuple[Integers, Integers, Integers]
 
 
 @dataclass(frozen=True)
@@ -139,76 +126,56 @@ def load_published() -> Published:
     return Published(**record)
 
 
-def make_tasks(model: Model, side: Side) -> Tasks:
-    """One ranking task for each test triple: its head or its tail is asked for.
-
-    Triples that ask the same question share one query and one list of its known answers in all
-    splits. A list holds the targets too: `rank` never leaves them out.
+def make_task(model: Model) -> Task:
+    """Two tasks for each test triple: its head and its tail are asked for.
 
     Parameters
     ----------
     model
         The model and its triples.
-    side
-        The side that is predicted.
 
     Returns
     -------
-    Tasks
+    Task
 
     Examples
     --------
-    >>> tasks = make_tasks(load_model(), "tail")
-    >>> len(tasks.targets), len(tasks.queries) < len(tasks.targets)
-    (1074, True)
+    >>> task = make_task(load_model())
+    >>> len(task.tail), len(task.tail.queries)
+    (1074, 744)
     """
-    given, asked, inverse = (0, 2, 0) if side == "tail" else (2, 0, 1)
-    entities, relations = len(model.entities), len(model.relations) // 2
-    known = np.concatenate([getattr(model, split) for split in SPLITS]).astype(np.int64)
-    test = model.test.astype(np.int64)
-
-    questions = known[:, given] * relations + known[:, 1]
-    order = np.argsort(questions, kind="stable")
-    indptr = np.zeros(entities * relations + 1, dtype=np.int64)
-    np.cumsum(np.bincount(questions, minlength=entities * relations), out=indptr[1:])
-
-    lists = test[:, given] * relations + test[:, 1]
-    distinct, rows = np.unique(lists, return_inverse=True)
-    vectors = model.relations[distinct % relations + inverse * relations]
-    return Tasks(
-        queries=model.entities[distinct // relations] + vectors,
-        rows=rows.astype(np.int64),
-        targets=test[:, asked],
-        filter=(indptr, known[order, asked], lists),
-    )
+    known = {"train": model.train, "valid": model.valid}
+    entities, relations = model.entity_labels, model.relation_labels
+    return Task(model.test, known=known, entities=entities, relations=relations)
 
 
-def l1_scores(queries: Floats, entities: Floats, *, block: int = 64) -> Floats:
-    """Minus the L1 distance of every query to every entity.
+def query_vectors(model: Model, task: Task) -> dict[str, Floats]:
+    """The vectors of the distinct queries of both sides, which are compared with the entities'.
 
     Parameters
     ----------
-    queries, entities
-        float32 (n, d) and (m, d).
-    block
-        Queries at a time: the differences take block * m * d * 4 bytes.
+    model
+        The model.
+    task
+        Its task.
 
     Returns
     -------
-    numpy.ndarray
-        float32 (n, m). A row does not depend on `block`.
+    dict of str to numpy.ndarray
+        "head" and "tail": float32 (queries, 256).
 
     Examples
     --------
-    >>> l1_scores(np.float32([[0, 1]]), np.float32([[0, 1], [2, 2]])).tolist()
-    [[-0.0, -3.0]]
+    >>> model = load_model()
+    >>> query_vectors(model, make_task(model))["tail"].dtype
+    dtype('float32')
     """
-    scores = np.empty((len(queries), len(entities)), dtype=np.float32)
-    for start in range(0, len(queries), block):
-        difference = queries[start : start + block, None, :] - entities[None, :, :]
-        np.abs(difference, out=difference)
-        difference.sum(axis=2, out=scores[start : start + block])
-    return np.negative(scores, out=scores)
+    heads, relations = task.tail.queries.T
+    inverses, tails = task.head.queries.T
+    return {
+        "head": model.entities[tails] + model.relations[inverses + len(model.relations) // 2],
+        "tail": model.entities[heads] + model.relations[relations],
+    }
 
 
 def to_bfloat16(values: Floats) -> NDArray[np.void]:
@@ -238,7 +205,7 @@ def to_bfloat16(values: Floats) -> NDArray[np.void]:
 
 
 def rank_sides(model: Model, *, threads: int | None = None) -> tuple[Ranks, Ranks]:
-    """Count the filtered ranks of both sides, in float32 and after rounding to bfloat16.
+    """Count the filtered ranks of both sides, in float32 and after rounding scores to bfloat16.
 
     Parameters
     ----------
@@ -258,19 +225,22 @@ def rank_sides(model: Model, *, threads: int | None = None) -> tuple[Ranks, Rank
     >>> len(exact), int(exact.tied.max()), bool(rounded.tied.max() > 1)
     (2148, 1, True)
     """
-    exact: list[Ranks] = []
-    rounded: list[Ranks] = []
-    for side in SIDES:
-        tasks = make_tasks(model, side)
-        scores = l1_scores(tasks.queries, model.entities)
-        keywords: dict[str, Any] = {"rows": tasks.rows, "filter": tasks.filter, "threads": threads}
-        for parts, ranks in (
-            (exact, rank(scores, tasks.targets, **keywords)),
-            (rounded, rank(to_bfloat16(scores), tasks.targets, dtype="bfloat16", **keywords)),
-        ):
-            ranks = ranks.with_labels(side=side)
-            parts.append(ranks.with_protocol(filter=SPLITS, split="test", similarity="l1"))
-    return concatenate(exact), concatenate(rounded)
+    task = make_task(model)
+    queries = query_vectors(model, task)
+    exact = task.evaluate_embeddings(
+        *(queries["tail"], queries["head"], model.entities),
+        similarity="l1",
+        unique=True,
+        threads=threads,
+    )
+    scores = {
+        side: to_bfloat16(score_embeddings(vectors, model.entities, similarity="l1"))
+        for side, vectors in queries.items()
+    }
+    rounded = task.evaluate_scores(
+        *(scores["tail"], scores["head"]), unique=True, dtype="bfloat16", threads=threads
+    )
+    return exact.ranks, rounded.ranks
 
 
 def disagreements(measured: Report, published: Published) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from . import _core
 from .counting import NAN_RULES, choice, explain, prepare, thread_count
+from .ranks import Ranks
 from .selection import as_selection
 from .vectors import in_words_of_vectors, opened
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .arrays import IntArray
-    from .ranks import Ranks
+    from .protocol import Protocol
 
 
 _MOST = 1 << 40  # beyond what any array holds, and within 64 bits
@@ -66,7 +69,8 @@ def rank_embeddings(
         that is compared with the tails: head * relation for DistMult, head + relation for TransE.
     entities : array_like, shape (n, d), or path
         The candidates, likewise. A `.npy` file and a memory map are read where they are, however
-        large.
+        large. Their size is checked before; a file that another process cuts off meanwhile kills
+        this one.
     targets : array_like of int, shape (tasks,), or int
         The entity that is each task's true candidate; one integer for all tasks.
     similarity : {"dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare"}
@@ -186,7 +190,11 @@ def rank_embeddings(
         )
     if fault is not None:
         raise ValueError(_explain(fault, nan, job.targets))
-    return job.ranks(counts, pairs.dtype, pairs.files).with_protocol(similarity=similarity)
+    ranks = job.ranks(counts, pairs.dtype, pairs.files)
+    protocol = _scored_by(similarity, ranks.protocol)
+    return Ranks._trusted(
+        ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
+    )
 
 
 def score_embeddings(
@@ -327,6 +335,12 @@ def _positive(name: str, value: object) -> int:
     if value < 1:
         raise ValueError(f"{name}: expected at least 1, got {value}")
     return min(int(value), _MOST)
+
+
+@lru_cache(maxsize=64)
+def _scored_by(similarity: str, protocol: Protocol) -> Protocol:
+    """Name the similarity in a protocol; kept, since a small count takes less time than this."""
+    return replace(protocol, similarity=similarity)
 
 
 def _explain(fault: Any, nan: str, targets: IntArray) -> str:

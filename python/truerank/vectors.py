@@ -102,8 +102,8 @@ def opened(queries: Any, entities: Any, similarity: str, bias: Any, dtype: Any) 
     """
     choice("similarity", similarity, SIMILARITIES)
     with ExitStack() as stack:
-        left = _read(stack, "queries", queries, dtype)
-        right = _read(stack, "entities", entities, dtype)
+        left = read(stack, "queries", queries, dtype)
+        right = read(stack, "entities", entities, dtype)
         single = left.array.ndim == 1
         if single:
             left = left._replace(array=left.array[None, :])
@@ -111,12 +111,12 @@ def opened(queries: Any, entities: Any, similarity: str, bias: Any, dtype: Any) 
         wide = "float64" if "float64" in (left.dtype, right.dtype) else "float32"
         added, files = None, left.files + right.files
         if bias is not None:
-            given = _read(stack, "bias", bias, dtype)
+            given = read(stack, "bias", bias, dtype)
             added, files = _as_bias(given, len(right.array), wide), files + given.files
         yield Pairs(left[:3], right[:3], similarity, added, wide, single, files)
 
 
-def _read(stack: ExitStack, name: str, value: Any, dtype: Any) -> _Array:
+def read(stack: ExitStack, name: str, value: Any, dtype: Any) -> _Array:
     """View one of the arguments; one in a file is mapped until the stack is left."""
     with in_words_of_vectors(name):
         found = _raw_as(dtype, lambda raw: _mapped(stack, value, raw))

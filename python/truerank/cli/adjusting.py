@@ -10,8 +10,10 @@ import numpy as np
 from ..metrics import chance
 from ..published import SIDES, SPLITS, adjust, candidate_counts, data_set
 from .files import read_targets
-from .frame import emit, in_style, reading_data, style_option
-from .sheets import adjusted_sheet, in_options
+from .frame import emit, in_style, reading_data
+from .options import style_option
+from .sheets import adjusted_sheet
+from .wording import in_options
 
 
 @click.command("adjust")

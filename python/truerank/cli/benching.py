@@ -14,7 +14,8 @@ from .. import __version__
 from ..bandwidth import MOST, SECONDS, SMALLEST, Bandwidth, Rate, measure
 from ..reporting.grids import Grid
 from ..reporting.rendering import counted
-from .frame import emit, in_style, reading_data, style_option
+from .frame import emit, in_style, reading_data
+from .options import style_option
 from .progress import Bar, size_text
 from .sheets import Sheet, Write
 

@@ -1,4 +1,4 @@
-"""The command line: `truerank evaluate | compare | adjust | bench | demo | info`.
+"""The command line: `truerank evaluate | link-prediction | compare | ...`.
 
 Standard output carries the result alone; an error is one line on standard error. Exit codes:
 0 fine, 1 data that cannot be evaluated, 2 a wrong command line, 130 Ctrl-C, 141 a closed pipe.
@@ -18,6 +18,7 @@ from .comparing import compare_files
 from .display import draw_demo
 from .evaluating import evaluate
 from .frame import BAD_DATA, Commands, drawn, emit
+from .predicting import predict_links
 
 
 @click.group(
@@ -38,6 +39,7 @@ commands.add_command(evaluate)
 commands.add_command(compare_files)
 commands.add_command(adjust_value)
 commands.add_command(bench)
+commands.add_command(predict_links)
 
 
 @commands.command()

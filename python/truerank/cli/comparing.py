@@ -8,18 +8,12 @@ import click
 
 from .. import load
 from ..comparison.paired import COUNT, METHODS, NO_COUNT, compare
+from ..labels import NAMED
 from ..metrics import parse
-from .frame import (
-    File,
-    by_option,
-    emit,
-    in_style,
-    read_by,
-    reading_data,
-    seed_option,
-    style_option,
-)
-from .sheets import comparison_sheet, in_options
+from .frame import emit, in_style, reading_data
+from .options import File, by_option, check_named, read_named, seed_option, style_option
+from .sheets import comparison_sheet
+from .wording import in_options
 
 
 @click.command("compare")
@@ -73,7 +67,8 @@ def compare_files(
     names = model_names(ranks)
     with reading_data():
         models = {name: load(path) for name, path in zip(names, ranks, strict=True)}
-        groups = read_by(by)
+        groups = read_named("--by", by)
+    check_named("--by", groups, NAMED, next(iter(models.values())))
     with reading_data():
         try:
             pairs = compare(

@@ -179,7 +179,7 @@ def draw_demo(demo: Demo, console: Console) -> None:
 
     heading("Speed")
     console.print(
-        f"The tasks above, scored with numpy and counted twice: {demo.seconds * 1e3:.0f} ms.\n"
+        f"The tasks above, from vectors to counts in both dtypes: {demo.seconds * 1e3:.0f} ms.\n"
         f"{speed.rows:,} x {speed.columns:,} random float32 scores in memory: "
         f"{speed.rate:.3g} scores/s ({speed.rate * 4e-9:.1f} GB/s), "
         f"{speed.threads} {'thread' if speed.threads == 1 else 'threads'}, {speed.isa}.\n"

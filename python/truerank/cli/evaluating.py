@@ -3,51 +3,36 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..grouping import WEIGHTS
-from ..metrics import parse
-from ..scores import DTYPES
-from .display import draw_report
-from .files import AXES, holds_ranks, read_labels
-from .frame import (
+from .files import AXES, holds_ranks
+from .frame import emit, reading_data
+from .options import (
     QUOTED,
     File,
+    Keys,
+    audit_option,
     by_option,
-    drawn,
-    emit,
-    in_style,
-    named_or_file,
+    dtype_of,
+    given_of,
+    interval_option,
+    io_option,
+    metrics_option,
+    nan_option,
     not_blank,
-    read_by,
-    reading_data,
+    order_option,
+    read_named,
     seed_option,
+    split_keys,
     style_option,
+    threads_option,
+    weights_option,
 )
+from .results import audit_lines, check_interval, report_text, with_findings
 from .runs import Kept, Wanted, count, reopen
-from .sheets import TOLD, WHOLE, chosen_sheet, found_lines
-
-Keys = list[str]
-
-
-def split_keys(_context: click.Context, _option: click.Parameter, text: str | None) -> Keys:
-    """Words between commas."""
-    return [key for part in (text or "").split(",") if (key := part.strip())]
-
-
-def known_keys(context: click.Context, option: click.Parameter, text: str | None) -> Keys:
-    """Metric keys between commas; whether there are such sides and groups is known later."""
-    keys = split_keys(context, option, text)
-    try:
-        for key in keys:
-            parse(key)
-    except KeyError as error:
-        raise click.BadParameter(str(error.args[0])) from error
-    return keys
 
 
 def shape_of(
@@ -61,15 +46,6 @@ def shape_of(
         raise click.BadParameter(f"expected rows and columns, as 1000x40943, got {text!r}")
     rows, columns = (int(length or -1) for length in found.groups())
     return rows, columns
-
-
-def dtype_of(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-    """The dtype of scores, perhaps with a mark of their byte order."""
-    if text is not None and text[text[:1] in ("<", ">") :] not in DTYPES:
-        raise click.BadParameter(
-            f"expected one of {', '.join(DTYPES)} (big-endian with > before it), got {text!r}"
-        )
-    return text
 
 
 # Words too many are mostly the files of a pattern: the command itself sees to them.
@@ -88,16 +64,8 @@ def dtype_of(_context: click.Context, _option: click.Parameter, text: str | None
     type=File,
     help="What alone to rank among: .npy of columns for all tasks, or .npz as for --filter.",
 )
-@click.option(
-    "--order",
-    type=click.Choice(["descending", "ascending"]),
-    help="Whether higher scores are better (descending, the default) or lower ones.",
-)
-@click.option(
-    "--nan",
-    type=click.Choice(["raise", "worst", "omit"]),
-    help="A NaN among the candidates is an error (raise, the default), the worst score, or none.",
-)
+@order_option
+@nan_option
 @click.option(
     "--shards",
     type=click.Choice(list(AXES)),
@@ -125,11 +93,7 @@ def dtype_of(_context: click.Context, _option: click.Parameter, text: str | None
 @click.option(
     "--offset", type=click.IntRange(min=0), metavar="BYTES", help="Where a raw file's scores begin."
 )
-@click.option(
-    "--io",
-    type=click.Choice(["map", "read"]),
-    help="Files are mapped (the default), or read in pieces, which bears that they shrink.",
-)
+@io_option
 @click.option(
     "--side",
     metavar="WORD|FILE",
@@ -148,27 +112,13 @@ def dtype_of(_context: click.Context, _option: click.Parameter, text: str | None
     callback=split_keys,
     help="The splits whose answers --filter leaves out, kept likewise: train,valid,test.",
 )
-@click.option("--threads", type=click.IntRange(min=1), help="By default all that are allowed.")
-@click.option(
-    "--metrics",
-    metavar="KEY,...",
-    callback=known_keys,
-    help="Report only these, such as mrr,optimistic.hits@10,tail.amri,macro.mrr.",
-)
+@threads_option
+@metrics_option
 @by_option
-@click.option(
-    "--weights",
-    metavar="LABEL|FILE",
-    callback=named_or_file(tuple(WEIGHTS)),
-    help="What each task counts: query, relation or target (each counts once), or .npy.",
-)
-@click.option(
-    "--interval",
-    is_flag=True,
-    help="95 % bootstrap intervals of --metrics, over tasks, or over the groups of --by.",
-)
+@weights_option
+@interval_option
 @seed_option
-@click.option("--audit", is_flag=True, help="Count NaN and saturated scores; say what is suspect.")
+@audit_option
 @click.option(
     "--save",
     type=File,
@@ -212,9 +162,8 @@ def evaluate(
     if context.args:
         many = " ".join(context.args[:3]) + " ..." * (len(context.args) > 3)
         raise click.UsageError(f"Got unexpected extra arguments ({many}); {QUOTED}")
-    given = {k: v for k, v in options.items() if not (v is None or v is False or v == [])}
-    if interval and not metrics:
-        raise click.UsageError("--interval needs --metrics, whose intervals it gives")
+    given = given_of(options)
+    check_interval(interval, metrics)
     if "resume" in given and save is None:
         raise click.UsageError("--resume needs --save, beside which a stopped run left its work")
     with reading_data():
@@ -222,8 +171,7 @@ def evaluate(
         kept = None if save is None else Kept(save, "resume" in given)
         if kept is not None:
             kept.check([])
-        groups = read_by(by)
-        masses = None if weights is None else read_labels("--weights", weights, WEIGHTS)
+        groups, masses = read_named("--by", by), read_named("--weights", weights)
     wanted = Wanted(metrics, seed, groups, masses)
     if saved:
         measured = wanted.of(reopen(scores, targets, given))
@@ -236,17 +184,5 @@ def evaluate(
         raise click.UsageError("--filtered-by names the splits of --filter, which is not given")
     else:
         measured = wanted.of(count(scores, targets, {**given, "audit": audit}, kept, wanted))
-    if metrics:
-        with reading_data():
-            keys = metrics if interval else []
-            bounds = {key: measured.interval(key, by=groups, seed=seed) for key in keys}
-        text = in_style(chosen_sheet(measured, metrics, bounds), style)
-    else:
-        text = drawn(draw_report, measured) if style == "table" else WHOLE[style](measured)
-    if audit:
-        lines = found_lines(measured.audit())
-        if style in TOLD:
-            text = f"{text.rstrip()}\n\n{TOLD[style](lines)}"
-        elif style == "csv" and sys.stderr is not None:
-            sys.stderr.write("".join(f"{line}\n" for line in lines))
-    emit(text)
+    text = report_text(measured, wanted, style, interval)
+    emit(with_findings(text, audit_lines(measured), style) if audit else text)

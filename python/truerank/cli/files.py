@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -172,8 +172,3 @@ def tasks_of(store: Store, targets: int | NDArray[Any], rows: Any) -> int | None
     if np.ndim(targets):
         return len(targets) if np.ndim(targets) == 1 else None  # type: ignore[arg-type]
     return store.shape[0]
-
-
-def read_labels(argument: str, text: str, names: Collection[str]) -> str | NDArray[Any]:
-    """The name of labels that the ranks carry, or a .npy file with one label for each task."""
-    return text if text in names else read_array(argument, Path(text))

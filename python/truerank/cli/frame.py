@@ -1,4 +1,4 @@
-"""The frame of the command line: exit codes, errors of one line, output, shared options."""
+"""The frame of the command line: exit codes, errors of one line, output."""
 
 from __future__ import annotations
 
@@ -6,32 +6,17 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 from rich.console import Console
 
-from ..grouping import NAMED
 from .display import draw_sheet
-from .files import read_labels
-from .sheets import FORMATS, Sheet, in_options
+from .sheets import FORMATS, Sheet
+from .wording import in_options
 
 BAD_DATA, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # the last two as shells name SIGINT and SIGPIPE
 WIDE = 1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
-
-
-class _Named(click.Path):
-    """A path; an empty one, of a variable that is not set, would be the folder."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        if value == "":
-            self.fail("expected the name of a file, got an empty one", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-File = _Named(path_type=Path)
-QUOTED = 'the shell splits a pattern of shards unless it is in quotes: "part-*.npy"'
 
 
 class Commands(click.Group):
@@ -58,6 +43,12 @@ def complain(message: str, code: int) -> int:
     if sys.stderr is not None:  # it is where the process was started without one
         sys.stderr.write(f"Error: {' '.join(message.split())}\n")
     return code
+
+
+def warn(message: str) -> None:
+    """Write one line to standard error, of what is done all the same."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"Warning: {' '.join(in_options(message).split())}\n")
 
 
 @contextmanager
@@ -104,46 +95,3 @@ def drawn(draw: Callable[..., None], *values: Any) -> str:
 def in_style(sheet: Sheet, style: str) -> str:
     """A sheet in a format."""
     return drawn(draw_sheet, sheet) if style == "table" else FORMATS[style](sheet)
-
-
-# -- options ---------------------------------------------------------------------------------------
-
-STYLES = ("table", *FORMATS)
-style_option = click.option(
-    "--format", "style", type=click.Choice(STYLES), default="table", show_default=True
-)
-
-
-def named_or_file(names: tuple[str, ...]) -> Callable[..., str | None]:
-    """A check that a text is one of some names, or may be a file."""
-
-    def check(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-        if text is not None and text not in names and Path(text).suffix != ".npy":
-            raise click.BadParameter(f"expected {', '.join(names)} or a .npy file, got {text!r}")
-        return text
-
-    return check
-
-
-def not_blank(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-    """A check that a text is more than blanks."""
-    if text is not None and not text.strip():
-        raise click.BadParameter("expected a name, got an empty one")
-    return text
-
-
-by_option = click.option(
-    "--by",
-    metavar="LABEL|FILE",
-    callback=named_or_file(tuple(NAMED)),
-    help="Groups of tasks: a label that the ranks carry (side, relation, query, target), or .npy "
-    "of a label for each task.",
-)
-seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all that is drawn."
-)
-
-
-def read_by(by: str | None) -> Any:
-    """Labels as `report` and `compare` take them."""
-    return None if by is None else read_labels("--by", by, NAMED)

@@ -12,7 +12,8 @@ import click
 import numpy as np
 
 from .. import Ranks, Report, load, rank, report
-from ..grouping import NAMED
+from ..grouping import WEIGHTS
+from ..labels import NAMED
 from .files import (
     COUNTED,
     LABELS,
@@ -24,9 +25,10 @@ from .files import (
     read_targets,
     tasks_of,
 )
-from .frame import QUOTED, reading_data
+from .frame import reading_data
+from .options import QUOTED, check_named
 from .progress import Bar, Follower
-from .sheets import in_options
+from .wording import in_options
 
 if TYPE_CHECKING:
     from .. import Progress
@@ -45,6 +47,8 @@ class Wanted(NamedTuple):
 
     def of(self, ranks: Ranks) -> Report:
         """The report; a key that it does not know is a wrong command line."""
+        check_named("--by", self.by, NAMED, ranks)
+        check_named("--weights", self.weights, WEIGHTS, ranks)
         with reading_data():
             measured = report(ranks, seed=self.seed, by=self.by, weights=self.weights)
         try:
@@ -57,7 +61,7 @@ class Wanted(NamedTuple):
     def labels(self) -> set[str]:
         """The labels of tasks that it goes by."""
         named = {name for name in (self.by, self.weights) if isinstance(name, str)}
-        return {NAMED[name] for name in named}
+        return {NAMED[name] for name in named if name in NAMED}
 
 
 def followed(
@@ -74,6 +78,21 @@ def followed(
         return rank(store, targets, progress=told, **keywords)
 
 
+def check_place(path: Path, files: Sequence[str | Path]) -> None:
+    """Refuse to save at a name that cannot be written, and over or into what is read."""
+    for folder in (path.parent, path.resolve().parent):  # it may be a link
+        if not folder.is_dir():
+            raise FileNotFoundError(f"--save: no folder {folder}")
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(f"--save: no permission to write into {folder}")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"--save: expected the name of a file, got {path}")
+    for file in map(Path, files):
+        same = path.exists() and path.samefile(file)
+        if same or (file.is_dir() and path.resolve().is_relative_to(file.resolve())):
+            raise ValueError(f"--save: {path} is one of the files to be read")
+
+
 class Kept(NamedTuple):
     """Where ranks are kept, and beside it what is done of them while they are counted."""
 
@@ -87,19 +106,8 @@ class Kept(NamedTuple):
 
     def check(self, files: Sequence[str | Path]) -> None:
         """Refuse a name that cannot be written, and to write over or into what is read."""
-        for folder in (self.path.parent, self.path.resolve().parent):  # it may be a link
-            if not folder.is_dir():
-                raise FileNotFoundError(f"--save: no folder {folder}")
-            if not os.access(folder, os.W_OK):
-                raise PermissionError(f"--save: no permission to write into {folder}")
         for path in (self.path, self.partial):
-            if path.exists() and not path.is_file():
-                raise ValueError(f"--save: expected the name of a file, got {path}")
-        for file in map(Path, files):
-            for path in (self.path, self.partial):
-                same = path.exists() and path.samefile(file)
-                if same or (file.is_dir() and path.resolve().is_relative_to(file.resolve())):
-                    raise ValueError(f"--save: {path} is one of the files to be read")
+            check_place(path, files)
 
     def ranked(self, store: Store, targets: Any, **keywords: Any) -> Ranks:
         """Count beside a checkpoint: an old one goes unless it is wanted, a new one is told of."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +21,7 @@ from ..reporting.grids import (
 )
 from ..reporting.rendering import GROUPS_SHOWN, counted, csv_text, label_text, told
 from ..reporting.stored import plain
+from .wording import in_options
 
 if TYPE_CHECKING:
     from ..comparison.intervals import Interval
@@ -53,46 +53,6 @@ class Sheet(NamedTuple):
     columns: Sequence[str]
     records: Sequence[Sequence[object]]
     content: Any
-
-
-# Arguments whose names are those of options.
-SAME = (
-    *("by", "side", "queries", "weights", "rows", "filter", "candidates", "method", "tasks"),
-    *("dataset", "size", "member", "shape", "dtype", "offset"),
-)
-
-# What errors and findings say in Python, and how a command line says it.
-IN_OPTIONS = (
-    (r"report\(ranks, by=\.\.\.\)", "--by"),
-    (r"\bby=\.\.\.", "--by"),
-    (r"ranks\.with_labels\(group=\.\.\.\)", "evaluate --relation"),
-    (r"ranks\.with_labels\(targets=\.\.\.\)", "evaluate SCORES TARGETS --by target"),
-    (r"ranks\.with_labels\((\w+)=\.\.\.\)", r"evaluate --\1"),
-    (r"ranks\.with_protocol\(split=\"?([^\")]+)\"?\)", r"--split \1"),
-    (r"rank\(\.\.\., audit=True\)", "evaluate SCORES TARGETS --audit"),
-    (r"allow_unlike=True", "--allow-unlike"),
-    (r"\b(nan|dtype|dataset)=[\"']([\w-]+)[\"']", r"--\1 \2"),
-    (r"^group:", "--relation:"),
-    (r"^folder:", "--file:"),
-    (r'^order: "F"', "--layout: F"),
-    (r"\bdtype= and shape=", "--dtype and --shape"),
-    (r"\bmember= to\b", "--member to"),
-    (r"^checkpoint:", "--resume:"),
-    (rf"^({'|'.join(SAME)}):", r"--\1:"),
-)
-
-
-def in_options(text: str) -> str:
-    """Advice in the words of the command line.
-
-    Examples
-    --------
-    >>> in_options("by: give them with ranks.with_labels(group=...)")
-    '--by: give them with evaluate --relation'
-    """
-    for python, option in IN_OPTIONS:
-        text = re.sub(python, option, text)
-    return text
 
 
 # -- formats ---------------------------------------------------------------------------------------
@@ -298,6 +258,6 @@ TOLD: dict[str, Callable[[Iterable[str]], str]] = {
 
 def found_lines(findings: Sequence[Finding]) -> list[str]:
     """The findings, one to a line, or that there are none."""
-    return [in_options(str(found)) for found in findings] or [
+    return [f"{found.name}: {in_options(found.message)}" for found in findings] or [
         "Nothing was found that makes these numbers suspect."
     ]

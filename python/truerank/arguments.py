@@ -1,0 +1,174 @@
+"""What was passed for the sides of a task: vectors and score matrices, opened and checked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .scores import as_scores
+from .stores import Store, may_be_stored
+from .vectors import read as read_vectors
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .streaming import Progress
+
+    Show = Callable[[Progress], object]
+
+
+class Argument(NamedTuple):
+    """What was passed for a side, and the name of the argument, for messages."""
+
+    name: str
+    value: Any
+
+
+class Matrix(NamedTuple):
+    """Scores: an array, or the store of files, and the name of their dtype."""
+
+    scores: npt.NDArray[Any] | Store
+    dtype: str
+
+
+@contextmanager
+def renamed(**names: str) -> Iterator[None]:
+    """Let errors of input speak of the caller's arguments.
+
+    Examples
+    --------
+    >>> with renamed(scores="tail_scores"):
+    ...     raise ValueError("scores: expected a matrix")
+    Traceback (most recent call last):
+    ...
+    ValueError: tail_scores: expected a matrix
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        word, colon, rest = str(error).partition(": ")
+        if not colon or word not in names or names[word] == word:
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{names[word]}: {rest}") from error
+
+
+@contextmanager
+def vectors_of(
+    argument: Argument, role: str, dtype: Any, height: int, what: str
+) -> Iterator[npt.NDArray[Any]]:
+    """Check the shape of vectors, and view them as long as the block lasts.
+
+    Parameters
+    ----------
+    argument : Argument
+        The vectors, as `rank_embeddings` takes them.
+    role : {"queries", "entities"}
+        What that calls them.
+    dtype : str or dtype, optional
+        As there.
+    height : int
+        How many rows there must be.
+    what : str
+        What there is a row for.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        For what is no matrix of that height; the message has the argument's name.
+
+    Examples
+    --------
+    >>> with vectors_of(Argument("tails", [[0.5, 1.0]]), "queries", None, 1, "query") as vectors:
+    ...     vectors.shape
+    (1, 2)
+    """
+    name, value = argument
+    with ExitStack() as stack:
+        with renamed(**{role: name}):
+            array = read_vectors(stack, role, value, dtype).array
+        if array.ndim != 2 or len(array) != height:
+            raise ValueError(
+                f"{name}: expected vectors of shape ({height}, d), a row for each {what}, "
+                f"got {array.shape}"
+            )
+        yield array
+
+
+@contextmanager
+def opened(
+    argument: Argument, dtype: Any, io: str | None, always: bool, shape: tuple[int, int], what: str
+) -> Iterator[Matrix]:
+    """Open scores that are in memory or in files, and check their shape.
+
+    Parameters
+    ----------
+    argument : Argument
+        The scores, as `rank` takes them.
+    dtype, io
+        As in `rank`.
+    always : bool
+        Whether scores in memory are to be a store, too.
+    shape : tuple of int
+        The shape they must have.
+    what : str
+        What there is a row for.
+
+    Examples
+    --------
+    >>> with opened(Argument("s", [[0.5, 1.0]]), None, None, False, (1, 2), "query") as matrix:
+    ...     matrix.dtype
+    'float64'
+    """
+    name, value = argument
+    with ExitStack() as stack:
+        with renamed(scores=name):
+            found = None
+            if always or may_be_stored(value):
+                from .streaming import store_for
+
+                found = store_for(value, dtype, io, always=always)
+            got: tuple[int, ...]
+            if found is None:
+                plain = as_scores(value, dtype, name)
+                matrix, got = Matrix(plain.array, plain.dtype), plain.array.shape
+            else:
+                store, ours = found
+                if ours:
+                    stack.enter_context(store)
+                matrix, got = Matrix(store, store.dtype), store.shape
+                got = got[1:] if store.single_row else got
+        if got != shape:
+            raise ValueError(
+                f"{name}: expected scores of shape {shape}, a row for each {what} and a column "
+                f"for each candidate, got {got}"
+            )
+        yield matrix
+
+
+def progress_of_each(progress: Show | None, scores: Sequence[Any]) -> list[Show | None]:
+    """Make what tells of the bytes of each of several stores, as of one long count of all.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        What is told.
+    scores : sequence of Store
+        In the order in which they will be counted.
+    """
+    if progress is None:
+        return [None] * len(scores)
+    sizes = [store.nbytes for store in scores]
+    start = time.monotonic()
+
+    def part(before: int) -> Show:
+        def show(done: Progress) -> object:
+            seconds = time.monotonic() - start
+            told = done._replace(done=before + done.done, total=sum(sizes), seconds=seconds)
+            return progress(told)
+
+        return show
+
+    return [part(sum(sizes[:i])) for i in range(len(sizes))]

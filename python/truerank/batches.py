@@ -1,0 +1,106 @@
+"""Batches of queries: a model scores one while the one before is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .blocks import rank_blocks
+from .counting import rank
+from .scores import as_scores
+
+if TYPE_CHECKING:
+    from .ranks import Ranks
+    from .task import SideTasks
+
+BATCH_BYTES = 64 << 20  # of float32 scores, of which two batches are in memory
+
+
+def rank_batches(
+    scorer: Callable[[Any], Any],
+    side: SideTasks,
+    *,
+    batch_size: int | None = None,
+    dtype: Any = None,
+    **rules: Any,
+) -> Ranks:
+    """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
+
+    Every distinct query is asked for once, in order. A batch is counted on a thread of its own
+    while the next is made, as in `rank_blocks`; errors speak of "scores".
+
+    Parameters
+    ----------
+    scorer : callable
+        Of queries, int64 (b, c), its own to change; it returns scores (b, columns), any array that
+        `rank` takes. They must not change afterwards.
+    side : SideTasks
+        What is asked.
+    batch_size : int, optional
+        Queries in a batch; by default so many that their float32 scores take 64 MB.
+    dtype, **rules
+        As in `rank`.
+
+    Returns
+    -------
+    Ranks
+        In the order of the tasks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `rank`; for scores of another shape, and for scores in the memory of those before.
+
+    Examples
+    --------
+    >>> from truerank.task import SideTasks
+    >>> queries, rows = np.array([[0], [1]]), np.array([1, 0, 1])
+    >>> side = SideTasks("tail", queries, rows, np.array([2, 2, 0]), 3)
+    >>> rank_batches(lambda q: q * [0.3, 0.2, 0.1], side, batch_size=1).optimistic
+    array([3, 1, 1])
+    """
+    height, columns = len(side.queries), side.columns
+    size = _checked_size(batch_size, height, columns)
+    ordered = np.argsort(side.rows, kind="stable")  # so that the tasks of a batch stand together
+    starts = range(0, height, size)
+    bounds = np.searchsorted(side.rows[ordered], [*starts, height])
+
+    def batches() -> Iterator[dict[str, Any]]:
+        for number, start in enumerate(starts):
+            queries = side.queries[start : start + size].copy()
+            shape = len(queries), columns
+            scores = scorer(queries)
+            got = as_scores(scores, dtype).array.shape
+            if got != shape:
+                raise ValueError(
+                    f"scores: expected scores of shape {shape}, a row for each query and a column "
+                    f"for each candidate, got {got}"
+                )
+            tasks = ordered[bounds[number] : bounds[number + 1]]
+            without, among = side.selections(tasks)
+            yield {
+                "scores": scores,
+                "targets": side.targets[tasks],
+                "rows": side.rows[tasks] - start,
+                "filter": without,
+                "candidates": among,
+            }
+
+    if not height:
+        nothing = np.zeros((0, columns), dtype=np.float32)
+        return rank(nothing, np.zeros(0, dtype=np.int64), **rules)
+    places = np.empty_like(ordered)
+    places[ordered] = np.arange(len(ordered))
+    return rank_blocks(batches(), dtype=dtype, **rules)[places]
+
+
+def _checked_size(batch_size: object, height: int, columns: int) -> int:
+    if batch_size is None:
+        return max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
+    if isinstance(batch_size, bool) or not isinstance(batch_size, (int, np.integer)):
+        raise TypeError(f"batch_size: expected an integer, got {type(batch_size).__name__}")
+    if batch_size < 1:
+        raise ValueError(f"batch_size: expected at least 1, got {batch_size}")
+    return int(batch_size)

@@ -1,0 +1,161 @@
+"""Options that several commands have, and what they accept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..grouping import WEIGHTS
+from ..labels import NAMED
+from ..metrics import parse
+from ..ranks import Ranks
+from ..scores import DTYPES
+from .files import read_array
+from .sheets import FORMATS
+
+Keys = list[str]
+
+
+class _Named(click.Path):
+    """A path; an empty one, of a variable that is not set, would be the folder."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value == "":
+            self.fail("expected the name of a file, got an empty one", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+File = _Named(path_type=Path)
+QUOTED = 'the shell splits a pattern of shards unless it is in quotes: "part-*.npy"'
+
+
+def split_keys(_context: click.Context, _option: click.Parameter, text: str | None) -> Keys:
+    """Words between commas."""
+    return [key for part in (text or "").split(",") if (key := part.strip())]
+
+
+def known_keys(context: click.Context, option: click.Parameter, text: str | None) -> Keys:
+    """Metric keys between commas; whether there are such sides and groups is known later."""
+    keys = split_keys(context, option, text)
+    try:
+        for key in keys:
+            parse(key)
+    except KeyError as error:
+        raise click.BadParameter(str(error.args[0])) from error
+    return keys
+
+
+def dtype_of(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+    """The dtype of scores, perhaps with a mark of their byte order."""
+    if text is not None and text[text[:1] in ("<", ">") :] not in DTYPES:
+        raise click.BadParameter(
+            f"expected one of {', '.join(DTYPES)} (big-endian with > before it), got {text!r}"
+        )
+    return text
+
+
+def not_blank(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+    """A check that a text is more than blanks."""
+    if text is not None and not text.strip():
+        raise click.BadParameter("expected a name, got an empty one")
+    return text
+
+
+# -- labels ----------------------------------------------------------------------------------------
+
+
+def named_or_file(names: Collection[str]) -> Callable[..., str | None]:
+    """A check that a text is one of some names, or may be a label that ranks have, or a file."""
+
+    def check(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+        may_be = text is None or text in names or text.isidentifier() or _is_array(text)
+        if not may_be:
+            raise click.BadParameter(_expected(names, text))
+        return text
+
+    return check
+
+
+def check_named(option: str, given: object, names: Collection[str], ranks: Ranks) -> None:
+    """Refuse a word that is neither one of some names nor of the ranks' other labels."""
+    known = [*names, *ranks.labels]
+    if isinstance(given, str) and given not in known:
+        raise click.BadParameter(_expected(known, given), param_hint=f"'{option}'")
+
+
+def read_named(option: str, text: str | None) -> Any:
+    """Labels or weights as `report` and `compare` take them."""
+    return read_array(option, Path(text)) if text is not None and _is_array(text) else text
+
+
+def _is_array(text: str) -> bool:
+    return Path(text).suffix == ".npy"
+
+
+def _expected(names: Collection[str], text: str | None) -> str:
+    return f"expected {', '.join(names)} or a .npy file, got {text!r}"
+
+
+# -- options ---------------------------------------------------------------------------------------
+
+STYLES = ("table", *FORMATS)
+style_option = click.option(
+    "--format", "style", type=click.Choice(STYLES), default="table", show_default=True
+)
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all that is drawn."
+)
+by_option = click.option(
+    "--by",
+    metavar="LABEL|FILE",
+    callback=named_or_file(NAMED),
+    help="Groups of tasks: a label that the ranks carry (side, relation, query, target, category, "
+    "...), or .npy of a label for each task.",
+)
+weights_option = click.option(
+    "--weights",
+    metavar="LABEL|FILE",
+    callback=named_or_file(WEIGHTS),
+    help="What each task counts: query, relation, target or another label of the ranks (each "
+    "counts once), or .npy.",
+)
+metrics_option = click.option(
+    "--metrics",
+    metavar="KEY,...",
+    callback=known_keys,
+    help="Report only these, such as mrr,optimistic.hits@10,tail.amri,macro.mrr.",
+)
+interval_option = click.option(
+    "--interval",
+    is_flag=True,
+    help="95 % bootstrap intervals of --metrics, over tasks, or over the groups of --by.",
+)
+audit_option = click.option(
+    "--audit", is_flag=True, help="Count NaN and saturated scores; say what is suspect."
+)
+order_option = click.option(
+    "--order",
+    type=click.Choice(["descending", "ascending"]),
+    help="Whether higher scores are better (descending, the default) or lower ones.",
+)
+nan_option = click.option(
+    "--nan",
+    type=click.Choice(["raise", "worst", "omit"]),
+    help="A NaN among the candidates is an error (raise, the default), the worst score, or none.",
+)
+io_option = click.option(
+    "--io",
+    type=click.Choice(["map", "read"]),
+    help="Files are mapped (the default), or read in pieces, which bears that they shrink.",
+)
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), help="By default all that are allowed."
+)
+
+
+def given_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given."""
+    return {k: v for k, v in options.items() if not (v is None or v is False or v in ([], ()))}

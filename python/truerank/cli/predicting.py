@@ -1,0 +1,258 @@
+"""`truerank link-prediction`: from triples, and vectors or scores, to the whole report."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from .. import Ranks, concatenate
+from ..link_prediction import Sampled, Task
+from ..reporting.rendering import counted
+from ..vectors import SIMILARITIES
+from .files import read_array
+from .frame import emit, reading_data, warn
+from .options import (
+    File,
+    Keys,
+    audit_option,
+    by_option,
+    dtype_of,
+    given_of,
+    interval_option,
+    io_option,
+    metrics_option,
+    nan_option,
+    not_blank,
+    order_option,
+    read_named,
+    seed_option,
+    style_option,
+    threads_option,
+    weights_option,
+)
+from .results import audit_lines, check_interval, report_text, with_findings, with_heading
+from .runs import Wanted, check_place
+from .triples import (
+    AMONG,
+    candidates_of,
+    evaluated,
+    known_splits,
+    make_task,
+    model_of,
+    open_model,
+)
+
+TRIPLES = ("duplicates", "leaks", "unseen")
+
+
+def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tuple[str, ...]:
+    """Sides between commas, in their order."""
+    words = {word.strip() for word in text.split(",")}
+    if not words <= AMONG.keys():
+        raise click.BadParameter(f"expected some of {', '.join(AMONG)}, got {text!r}")
+    return tuple(side for side in AMONG if side in words)
+
+
+def triples_option(name: str, what: str) -> Callable[[Any], Any]:
+    """An option for what to do with some of the test triples."""
+    choices = click.Choice(["keep", "drop", "raise"])
+    return click.option(f"--{name}", type=choices, help=f"Test triples {what} (keep by default).")
+
+
+@click.command("link-prediction")
+@click.option("--test", type=File, required=True, help="The triples to be ranked.")
+@click.option("--train", type=File, help="Known triples, left out as candidates.")
+@click.option("--valid", type=File, help="The same.")
+@click.option(
+    "--known",
+    metavar="NAME=FILE",
+    multiple=True,
+    callback=known_splits,
+    help="The same, of any name; as often as wanted.",
+)
+@click.option("--entities", type=File, help="A vector for each entity: .npy.")
+@click.option("--queries-tail", type=File, help="Vectors that are compared with the tails: .npy.")
+@click.option("--queries-head", type=File, help="Vectors that are compared with the heads: .npy.")
+@click.option("--relations", type=File, help="A vector for each relation, to predict it.")
+@click.option("--queries-relation", type=File, help="Vectors that are compared with relations.")
+@click.option(
+    "--similarity", type=click.Choice(SIMILARITIES), help="Of a query and an entity: dot, if none."
+)
+@click.option("--bias", type=File, help="A number for each entity, added to its scores: .npy.")
+@click.option("--scores-tail", type=File, help="In place of vectors: a score for each entity.")
+@click.option("--scores-head", type=File, help="The same for heads; files as for evaluate.")
+@click.option("--scores-relation", type=File, help="The same for relations.")
+@order_option
+@io_option
+@click.option(
+    "--dtype", callback=dtype_of, metavar="NAME", help="Of raw 2-byte numbers in .npy: bfloat16."
+)
+@click.option(
+    "--unique", is_flag=True, help="Rows are those of the distinct queries, not of --test."
+)
+@click.option(
+    "--sides",
+    default="head,tail",
+    show_default=True,
+    callback=sides_of,
+    metavar="SIDE,...",
+    help="What is predicted: head, tail, relation.",
+)
+@click.option(
+    "--entity-labels",
+    type=File,
+    help="The names in --test and the others, a line for each row of --entities. In the order of "
+    "their letters, if not given.",
+)
+@click.option("--relation-labels", type=File, help="The same of relations.")
+@click.option("--ids", is_flag=True, help="Text holds ids, not names; .npy does anyway.")
+@click.option(
+    "--candidates",
+    metavar="NAME|FILE",
+    callback=candidates_of,
+    help="all (the default), train (entities of known triples), typed (seen there with the "
+    "relation), sampled:100 or sampled-typed:100 (so many negatives), or .npy of ids.",
+)
+@click.option(
+    "--split", metavar="NAME", callback=not_blank, default="test", help="Of --test, if not test."
+)
+@triples_option("duplicates", "that repeat an earlier one")
+@triples_option("leaks", "that are known")
+@triples_option("unseen", "with an entity or relation that no known one has")
+@nan_option
+@threads_option
+@metrics_option
+@by_option
+@weights_option
+@interval_option
+@seed_option
+@audit_option
+@click.option("--save", type=File, help="Keep the ranks in an .npz file, for any later metric.")
+@style_option
+def predict_links(
+    test: Path,
+    train: Path | None,
+    valid: Path | None,
+    known: dict[str, Path],
+    sides: tuple[str, ...],
+    ids: bool,
+    candidates: Sampled | Path | str | None,
+    split: str,
+    metrics: Keys,
+    by: str | None,
+    weights: str | None,
+    interval: bool,
+    seed: int,
+    audit: bool,
+    save: Path | None,
+    style: str,
+    **options: Any,
+) -> None:
+    """Evaluate link prediction: triples, and vectors or scores, to filtered ranks and metrics.
+
+    Triples are lines of head, relation and tail with tabs between them (perhaps gzipped), or .npy
+    of ids. A model is vectors of entities and of queries, which --similarity compares and whose
+    scores are never stored; or it is its scores. Row i of queries and of scores belongs to triple i
+    of --test. What --train, --valid, --known and --test hold is left out of the candidates of a
+    query, but never the answer asked for.
+
+    \b
+    truerank link-prediction --train train.txt --valid valid.txt --test test.txt
+        --entities E.npy --queries-tail T.npy --queries-head H.npy --similarity l1 --by relation
+    truerank link-prediction --train train.txt --test test.txt
+        --scores-tail tails.npy --scores-head "heads-*.npy" --save ranks.npz
+    """
+    check_interval(interval, metrics)
+    given = given_of(options)
+    splits = named_splits(train, valid, known, split)
+    model = model_of(sides, given)
+    if isinstance(candidates, Sampled):
+        candidates = candidates._replace(seed=seed)
+    with ExitStack() as stack:
+        with reading_data():
+            found = open_model(model, given, stack)
+            others = ("bias", "entity_labels", "relation_labels")
+            files = [*found.files, str(test), *map(str, splits.values())]
+            files += [str(given[name]) for name in others if name in given]
+            if isinstance(candidates, Path):
+                files.append(str(candidates))
+                candidates = read_array("--candidates", candidates)  # type: ignore[assignment]
+            if save is not None:
+                check_place(save, files)
+            wanted = Wanted(metrics, seed, read_named("--by", by), read_named("--weights", weights))
+            rules = {name: given[name] for name in TRIPLES if name in given}
+            keywords = {"sides": sides, "candidates": candidates, "split": split, **rules}
+            with told(quietly=audit):
+                task = make_task(test, splits, ids, found, given, **keywords)
+        wanted.of(stand_in(task))  # what cannot fit is refused before the work
+        with reading_data():
+            ranks = evaluated(task, model, found, given, audit).ranks.with_protocol(files=files)
+            if save is not None:  # before anything else can fail
+                ranks.save(save)
+    measured = wanted.of(ranks)
+    text = report_text(measured, wanted, style, interval)
+    text = with_heading(text, heading(task), {"task": facts(task)}, style)
+    if audit:
+        lines = [*str(task.audit).split("\n")[1:], *audit_lines(measured)]
+        text = with_findings(text, lines, style)
+    emit(text)
+
+
+def named_splits(
+    train: Path | None, valid: Path | None, known: dict[str, Path], split: str
+) -> dict[str, Path]:
+    """The known splits by name."""
+    splits = {name: path for name, path in (("train", train), ("valid", valid)) if path is not None}
+    twice = [name for name in known if name in splits]
+    if twice:
+        raise click.UsageError(f"--known {twice[0]} and --{twice[0]}: expected one of them")
+    if split in (named := {**splits, **known}):
+        raise click.UsageError(f"--split {split}: it is the name of known triples, too")
+    return named
+
+
+@contextmanager
+def told(quietly: bool) -> Iterator[None]:
+    """Say warnings in a line each, or not at all where they will be told below."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in caught:
+        if not (quietly and issubclass(warning.category, UserWarning)):
+            warn(str(warning.message))
+
+
+def stand_in(task: Task) -> Ranks:
+    """Ranks with the sides and labels of a task, before anything is counted."""
+    parts = []
+    for side in task.sides.values():
+        n = len(side)
+        bare = Ranks(np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64), 2)
+        parts.append(side.labelled(bare))
+    return concatenate(parts)
+
+
+def heading(task: Task) -> list[str]:
+    """What is ranked, in two lines."""
+    first, *_ = str(task.audit).split("\n")
+    sides = ", ".join(
+        f"{name} {len(side.queries):,} (among {side.columns:,} {AMONG[name]})"
+        for name, side in task.sides.items()
+    )
+    relations = counted(len(np.unique(task.test[:, 1])), "relation")
+    return [first, f"{relations}; distinct queries: {sides}"]
+
+
+def facts(task: Task) -> dict[str, Any]:
+    """The same for JSON, with the audit of the triples."""
+    sides = {
+        name: {"tasks": len(side), "queries": len(side.queries), "columns": side.columns}
+        for name, side in task.sides.items()
+    }
+    return {"sides": sides, "audit": task.audit.to_dict()}

@@ -1,0 +1,58 @@
+"""What is printed of a report: all of it or chosen keys, and what is suspect, in a format."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .display import draw_report
+from .frame import drawn, in_style, reading_data
+from .sheets import TOLD, WHOLE, chosen_sheet, found_lines
+
+if TYPE_CHECKING:
+    from ..reporting.reports import Report
+    from .runs import Wanted
+
+
+def check_interval(interval: bool, metrics: Sequence[str]) -> None:
+    """Refuse intervals of nothing."""
+    if interval and not metrics:
+        raise click.UsageError("--interval needs --metrics, whose intervals it gives")
+
+
+def report_text(measured: Report, wanted: Wanted, style: str, interval: bool = False) -> str:
+    """All of a report, or the keys that are wanted, perhaps with their intervals."""
+    if not wanted.keys:
+        return drawn(draw_report, measured) if style == "table" else WHOLE[style](measured)
+    with reading_data():
+        keys = wanted.keys if interval else []
+        bounds = {key: measured.interval(key, by=wanted.by, seed=wanted.seed) for key in keys}
+    return in_style(chosen_sheet(measured, wanted.keys, bounds), style)
+
+
+def with_findings(text: str, lines: Sequence[str], style: str) -> str:
+    """A text and what was found below it; JSON has it anyway, of a CSV it is told beside."""
+    if style in TOLD:
+        return f"{text.rstrip()}\n\n{TOLD[style](lines)}"
+    if style == "csv" and sys.stderr is not None:
+        sys.stderr.write("".join(f"{line}\n" for line in lines))
+    return text
+
+
+def with_heading(text: str, lines: Sequence[str], facts: dict[str, Any], style: str) -> str:
+    """A text below some lines; JSON has the facts themselves, a CSV has no place for them."""
+    if style == "json":
+        return json.dumps({**json.loads(text), **facts}, indent=2, allow_nan=False)
+    if style not in TOLD:
+        return text
+    gap = "\n" if style == "table" else "\n\n"
+    return f"{TOLD[style](lines).rstrip()}{gap}{text}"
+
+
+def audit_lines(measured: Report) -> list[str]:
+    """What the audit of a report found."""
+    return found_lines(measured.audit())

@@ -1,0 +1,28 @@
+"""Link prediction: triples in, one ranking for each head, tail or relation asked for.
+
+`Task` reads the triples of all splits, audits them, and makes the queries, the filter, the
+candidates and the labels of the tasks; its methods evaluate scores of any kind.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .audit import Finding, TaskAudit
+from .candidate_sets import Sampled
+from .tasks import Task
+from .triples import Triples, read_triples
+
+if TYPE_CHECKING:
+    from .errors import error_cases
+
+__all__ = ["Finding", "Sampled", "Task", "TaskAudit", "Triples", "error_cases", "read_triples"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "error_cases":  # needed after an evaluation, if at all
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .errors import error_cases
+
+    globals()[name] = error_cases
+    return error_cases

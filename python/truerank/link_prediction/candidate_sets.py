@@ -1,0 +1,213 @@
+"""Candidate sets: which entities (or relations) a task's answer is ranked among."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..selection import as_integers, first_outside
+from .answers import SIDES, Asked
+from .rows import distinct, distinct_rows
+from .sampling import Pool, sample
+
+if TYPE_CHECKING:
+    from ..arrays import IntArray
+    from .triples import Splits
+    from .vocabularies import Vocabulary
+
+NAMED = ("all", "train", "typed")
+
+
+class Sampled(NamedTuple):
+    """Sampled candidates: the answer among some entities that are no known answer of the query.
+
+    Attributes
+    ----------
+    negatives : int
+        How many distinct ones per task; where fewer are allowed, all of them.
+    typed : bool
+        Whether they are drawn from the entities seen in that position of that relation (in any
+        split), instead of from all.
+    seed : int
+        One seed gives the same draw on every platform with one version of NumPy.
+
+    Notes
+    -----
+    Metrics of sampled candidates flatter, and do not compare with those of all: the protocol of
+    the ranks names the sample.
+
+    Examples
+    --------
+    >>> Sampled(500).name
+    'uniform-500 seed 0'
+    """
+
+    negatives: int = 100
+    typed: bool = False
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """What the protocol calls it."""
+        return f"{'typed' if self.typed else 'uniform'}-{self.negatives} seed {self.seed}"
+
+
+class Candidates(NamedTuple):
+    """A candidate set as a protocol names it, checked."""
+
+    name: str
+    sampled: Sampled | None = None
+    chosen: IntArray | None = None
+
+
+def as_candidates(value: Any, sides: Sequence[str], splits: Splits) -> Candidates:
+    """Check what was passed as candidates.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an unknown name, ids out of range, unknown labels, a sample of no negatives, and for
+        types or a list of entities where relations are asked for.
+    """
+    if value is None:
+        return Candidates("all")
+    if isinstance(value, str):
+        if value not in NAMED:
+            raise ValueError(
+                f"candidates: expected one of {', '.join(NAMED)}, an array of entities or Sampled, "
+                f"got {value!r}"
+            )
+        _check_typed(value == "typed", sides)
+        return Candidates(value)
+    if isinstance(value, Sampled):
+        for field, least in (("negatives", 1), ("seed", 0)):
+            number = getattr(value, field)
+            if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+                raise TypeError(
+                    f"candidates: expected an integer as {field}, got {type(number).__name__}"
+                )
+            if number < least:
+                raise ValueError(f"candidates: expected {field} >= {least}, got {number}")
+        checked = Sampled(int(value.negatives), bool(value.typed), int(value.seed))
+        _check_typed(checked.typed, sides)
+        return Candidates(checked.name, checked)
+    if "relation" in sides and len(sides) > 1:
+        raise ValueError(
+            "candidates: a list is of entities or of relations; expected a task of its own for "
+            "relations"
+        )
+    vocabulary = splits.relations if "relation" in sides else splits.entities
+    return Candidates("selection", chosen=_ids(value, vocabulary))
+
+
+def _check_typed(typed: bool, sides: Sequence[str]) -> None:
+    if typed and "relation" in sides:
+        raise ValueError("candidates: types are those of entities; relations have none")
+
+
+def _ids(value: Any, vocabulary: Vocabulary) -> IntArray:
+    """Read entities by id or by label, ordered and distinct."""
+    array = np.asarray(value)
+    if array.ndim != 1:
+        raise ValueError(f"candidates: expected a 1-D array, got shape {array.shape}")
+    if array.dtype.kind in "UOT" and len(array):
+        if vocabulary.names is None:
+            raise TypeError("candidates: expected ids, as the triples hold no labels, got str")
+        place = {label: code for code, label in enumerate(vocabulary.names)}
+        unknown = [label for label in array.tolist() if label not in place]
+        if unknown:
+            raise ValueError(f"candidates: unknown label {unknown[0]!r}")
+        array = np.array([place[label] for label in array.tolist()], dtype=np.int64)
+    ids = as_integers("candidates", value if not len(array) else array)
+    wrong = first_outside(ids, vocabulary.size)
+    if wrong >= 0:
+        raise ValueError(
+            f"candidates: expected ids from 0 to {vocabulary.size - 1}, got {ids[wrong]} "
+            f"at position {wrong}"
+        )
+    return distinct(ids)
+
+
+def candidates_of(
+    side: str,
+    candidates: Candidates,
+    asked: Asked,
+    relations: IntArray,
+    given: int,
+    splits: Splits,
+) -> Any:
+    """Make the candidates of one side, as `SideTasks` has them.
+
+    Parameters
+    ----------
+    side : str
+        What is asked for.
+    candidates : Candidates
+        Which set.
+    asked : Asked
+        The side's queries.
+    relations : ndarray of int64, shape (n,)
+        The relation of each task.
+    given : int
+        How many triples the evaluated split has.
+    splits : Splits
+        The evaluated split and the known ones.
+
+    Returns
+    -------
+    None, ndarray, or (indptr, indices[, lists])
+
+    Raises
+    ------
+    ValueError
+        Where an answer is not among its candidates.
+    """
+    vocabulary = splits.relations if side == "relation" else splits.entities
+    if candidates.name == "all":
+        return None
+    if candidates.name == "typed":
+        types = types_of(splits.triples, SIDES[side][1], splits.relations.size)
+        return (types.indptr, types.indices, relations)
+    if candidates.sampled is not None:
+        pool = Pool(vocabulary.size)
+        if candidates.sampled.typed:
+            pool = types_of(splits.triples, SIDES[side][1], splits.relations.size)
+            pool = pool._replace(size=vocabulary.size, lists=relations)
+        # the draws of a side do not depend on which other sides there are
+        rng = np.random.default_rng([candidates.sampled.seed, list(SIDES).index(side)])
+        return sample(asked, pool, candidates.sampled.negatives, rng)
+    chosen = candidates.chosen
+    if chosen is None:
+        known = splits.triples[given:]
+        columns = [known[:, 1]] if side == "relation" else [known[:, 0], known[:, 2]]
+        present = np.zeros(vocabulary.size, dtype=bool)
+        for column in columns:
+            present[column] = True
+        chosen = np.flatnonzero(present)
+    among = np.zeros(vocabulary.size, dtype=bool)
+    among[chosen] = True
+    missing = ~among[asked.targets]
+    if missing.any():
+        first = vocabulary.show(int(asked.targets[missing.argmax()]))
+        hint = '; unseen="drop" leaves such triples out' if candidates.name == "train" else ""
+        raise ValueError(
+            f"candidates: {np.count_nonzero(missing)} answers of the side {side} are not among "
+            f"the candidates, first {first!r}{hint}"
+        )
+    return chosen
+
+
+def types_of(triples: IntArray, column: int, relations: int) -> Pool:
+    """List the entities seen in one position of each relation.
+
+    Examples
+    --------
+    >>> types_of(np.array([[0, 1, 5], [0, 1, 3], [2, 1, 5]]), 2, 2)[1:3]
+    (array([0, 0, 2]), array([3, 5]))
+    """
+    relation, entities = distinct_rows([triples[:, 1], triples[:, column]])
+    indptr = np.zeros(relations + 1, dtype=np.int64)
+    np.cumsum(np.bincount(relation, minlength=relations), out=indptr[1:])
+    return Pool(0, indptr, entities)

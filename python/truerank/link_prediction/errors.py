@@ -1,0 +1,286 @@
+"""Error cases: the worst ranked triples beside what was ranked above them, for people who look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import numpy as np
+
+from ..arguments import Argument
+from ..ranks import Ranks
+from ..reporting.reports import Report
+from .answers import SIDES
+from .lookups import Best, Label, Lookup
+
+if TYPE_CHECKING:
+    from ..arrays import IntArray
+    from .tasks import Task
+
+
+class ErrorCase(NamedTuple):
+    """A triple whose answer stands far down.
+
+    Attributes
+    ----------
+    side : str
+        What was asked for: "head", "tail" or "relation".
+    triple : tuple of str or int
+        Head, relation, tail and what else the query has: labels, or ids where there are none.
+    rank : float
+        The realistic rank of the right answer.
+    candidates : int
+        Among so many.
+    best : list of (label, score)
+        The best candidates, best first; of equal scores those with the lowest ids.
+    score : float
+        The score of the right answer.
+    """
+
+    side: str
+    triple: tuple[Label, ...]
+    rank: float
+    candidates: int
+    best: Best
+    score: float
+
+
+class ErrorCases(Sequence[ErrorCase]):
+    """Error cases, worst first; printed as a table.
+
+    Parameters
+    ----------
+    cases : sequence of ErrorCase
+        The cases.
+
+    Examples
+    --------
+    >>> best = [("stockholm", 0.75), ("oslo", 0.5)]
+    >>> print(ErrorCases([ErrorCase("tail", ("norway", "capital", "oslo"), 2.0, 9, best, 0.5)]))
+    side  rank    head    relation  tail  score  best       score
+    tail  2 of 9  norway  capital   oslo    0.5  stockholm   0.75
+                                                 oslo         0.5
+    """
+
+    def __init__(self, cases: Sequence[ErrorCase]) -> None:
+        self._cases = tuple(cases)
+
+    @overload
+    def __getitem__(self, index: int) -> ErrorCase: ...
+    @overload
+    def __getitem__(self, index: slice) -> ErrorCases: ...
+    def __getitem__(self, index: int | slice) -> ErrorCase | ErrorCases:
+        return ErrorCases(self._cases[index]) if isinstance(index, slice) else self._cases[index]
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    def __eq__(self, other: object) -> bool:
+        return self._cases == other._cases if isinstance(other, ErrorCases) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"ErrorCases({len(self)} cases)"
+
+    def __str__(self) -> str:
+        heading = ["side", "rank", *self._positions(), "score", "best", "score"]
+        lines = [heading]
+        for case in self:
+            rank = f"{case.rank:,g}" if case.rank < 1e6 else f"{case.rank:,.1f}"
+            told = [case.side, f"{rank} of {case.candidates:,}", *map(str, case.triple)]
+            told += [""] * (len(heading) - 3 - len(told)) + [f"{case.score:.6g}"]
+            for label, score in case.best or [("", np.nan)]:
+                lines.append([*told, str(label), f"{score:.6g}"])
+                told = [""] * len(told)
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        right = {len(heading) - 3, len(heading) - 1}  # numbers
+
+        def drawn(line: list[str]) -> str:
+            cells = (
+                text.rjust(width) if i in right else text.ljust(width)
+                for i, (text, width) in enumerate(zip(line, widths, strict=True))
+            )
+            return "  ".join(cells).rstrip()
+
+        return "\n".join(map(drawn, lines))
+
+    def to_dict(self) -> dict[str, list[dict[str, Any]]]:
+        """Give all cases as JSON has them.
+
+        Examples
+        --------
+        >>> case = ErrorCase("tail", (0, 1, 2), 2.0, 9, [(5, 0.75)], 0.5)
+        >>> ErrorCases([case]).to_dict()["cases"][0]["best"]
+        [{'label': 5, 'score': 0.75}]
+        """
+        return {
+            "cases": [
+                {
+                    **case._asdict(),
+                    "triple": list(case.triple),
+                    "best": [{"label": label, "score": score} for label, score in case.best],
+                }
+                for case in self
+            ]
+        }
+
+    def to_pandas(self) -> Any:
+        """Give a DataFrame with a row for each case; the best are best_1, score_1, best_2, ...
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> case = ErrorCase("tail", (0, 1, 2), 2.0, 9, [(5, 0.75)], 0.5)
+        >>> list(ErrorCases([case]).to_pandas().columns)[-4:]
+        ['candidates', 'score', 'best_1', 'score_1']
+        """
+        from ..reporting.frames import frame
+
+        positions = self._positions()
+        most = max((len(case.best) for case in self), default=0)
+        scores = [f"score_{i + 1}" for i in range(most)]
+        best = [name for i, score in enumerate(scores) for name in (f"best_{i + 1}", score)]
+        records = []
+        for case in self:
+            triple = [*case.triple, *[None] * (len(positions) - len(case.triple))]
+            pairs = [*case.best, *[(None, np.nan)] * (most - len(case.best))]
+            cells = [cell for pair in pairs for cell in pair]
+            records.append([case.side, *triple, case.rank, case.candidates, case.score, *cells])
+        columns = ["side", *positions, "rank", "candidates", "score", *best]
+        return frame(columns, records, ["rank", "score", *scores])
+
+    def _positions(self) -> list[str]:
+        """The names of the members of the longest triple."""
+        longest = max((len(case.triple) for case in self), default=3)
+        return ["head", "relation", "tail", *(f"qualifier_{i}" for i in range(longest - 3))]
+
+
+def error_cases(
+    task: Task,
+    report: Report | Ranks,
+    *,
+    tail: Any = None,
+    head: Any = None,
+    relation: Any = None,
+    entities: Any = None,
+    relations: Any = None,
+    similarity: str = "dot",
+    bias: Any = None,
+    unique: bool = False,
+    dtype: Any = None,
+    worst: int = 10,
+    top: int = 5,
+) -> ErrorCases:
+    """Give the worst ranked triples of a task, with the candidates that were best.
+
+    Parameters
+    ----------
+    task : Task
+        What was evaluated.
+    report : Report or Ranks
+        What came of it: of all sides of the task.
+    tail, head, relation : array_like or path
+        What was evaluated for each side: vectors of the queries where `entities` (for the side
+        "relation": `relations`) is given, else score matrices or files.
+    entities, relations : array_like or path, optional
+        The vectors of the candidates.
+    similarity, bias, unique, dtype
+        As they were evaluated.
+    worst : int
+        How many triples, those of the largest realistic ranks; of equal ones the first tasks.
+    top : int
+        How many of the best candidates of each. Other known answers are none of them; the right
+        answer may be.
+
+    Returns
+    -------
+    ErrorCases
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As the evaluation did; and for ranks of other tasks.
+
+    Examples
+    --------
+    >>> from truerank.link_prediction import Task
+    >>> task = Task([(0, 0, 1), (1, 0, 2)], entities=3, relations=1, sides=("tail",))
+    >>> scores = [[0.5, 0.1, 0.9], [0.2, 0.3, 0.1]]
+    >>> report = task.evaluate_scores(scores)
+    >>> print(error_cases(task, report, tail=scores, worst=1, top=2))
+    side  rank    head  relation  tail  score  best  score
+    tail  3 of 3  0     0         1       0.1  2       0.9
+                                               0       0.5
+    """
+    for name, number in (("worst", worst), ("top", top)):
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+            raise TypeError(f"{name}: expected an integer, got {type(number).__name__}")
+        if number < 1:
+            raise ValueError(f"{name}: expected at least 1, got {number}")
+    ranks = _checked(task, report.ranks if isinstance(report, Report) else report)
+    given = {"tail": tail, "head": head, "relation": relation}
+    asked = task._needed({k: Argument(k, v) for k, v in given.items()}, "what was evaluated")
+    realistic = ranks.realistic
+    chosen = np.argsort(-realistic, kind="stable")[:worst]
+    cases: dict[int, ErrorCase] = {}
+    start = 0
+    for key, side in task.sides.items():
+        here = chosen[(chosen >= start) & (chosen < start + len(side))]
+        lookup = Lookup(side, here - start, unique, ranks.protocol, int(top))
+        start += len(side)
+        vectors = ("relations", relations) if key == "relation" else ("entities", entities)
+        if not len(here):
+            continue
+        if vectors[1] is None:
+            found = lookup.in_scores(asked[key], dtype)
+        else:
+            added = bias.get(key) if isinstance(bias, Mapping) else bias
+            pairing = {"similarity": similarity, "bias": added}
+            found = lookup.in_vectors(asked[key], Argument(*vectors), dtype, **pairing)
+        triples = _triples(task, key, lookup.tasks)
+        for i, triple, (best, score) in zip(here.tolist(), triples, found, strict=True):
+            rank, candidates = float(realistic[i]), int(ranks.candidates[i])
+            cases[i] = ErrorCase(key, triple, rank, candidates, best, score)
+    return ErrorCases([cases[i] for i in chosen.tolist()])
+
+
+def _checked(task: Task, ranks: object) -> Ranks:
+    """The ranks of a task, if they are; a report that was read from JSON has none."""
+    if not isinstance(ranks, Ranks):
+        raise TypeError(f"report: expected a Report with ranks, or Ranks, got {_kind(ranks)}")
+    sizes = {key: len(side) for key, side in task.sides.items()}
+    if len(ranks) != sum(sizes.values()):
+        raise ValueError(
+            f"report: expected the ranks of all {sum(sizes.values())} tasks, got {len(ranks)}"
+        )
+    start = 0
+    for key, size in sizes.items():
+        part = ranks[start : start + size]
+        start += size
+        targets = task.sides[key].labels.get("targets")
+        if targets is not None and part.targets is not None and part.targets != targets:
+            raise ValueError(f"report: the targets of the side {key!r} are not those of the task")
+    return ranks
+
+
+def _kind(value: object) -> str:
+    return "a Report without" if value is None else type(value).__name__
+
+
+def _triples(task: Task, key: str, tasks: IntArray) -> list[tuple[Label, ...]]:
+    """The triples of some tasks of a side, by their labels."""
+    side, (given, asked) = task.sides[key], SIDES[key]
+    queries = side.queries[side.rows[tasks]]
+    columns = dict(zip(given, queries.T, strict=False)) | {asked: side.targets[tasks]}
+    words = task.entities, task.relations, task.entities
+    named = [
+        [code if names is None else names[code] for code in columns[j].tolist()]
+        for j, names in enumerate(words)
+    ]
+    further = queries[:, len(given) :].tolist()
+    return [(*triple, *codes) for *triple, codes in zip(*named, further, strict=True)]

@@ -1,0 +1,146 @@
+"""Looking again at a few tasks: the score of the right answer, and the best candidates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..arguments import Argument, opened, renamed, vectors_of
+from ..best import best_columns, stored_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+    from ..arrays import IntArray
+    from ..protocol import Protocol
+    from ..task import SideTasks
+
+Label = str | int
+Best = list[tuple[Label, float]]
+
+
+class Lookup(NamedTuple):
+    """Some tasks of a side, and how they were counted.
+
+    Attributes
+    ----------
+    side : SideTasks
+        The side.
+    tasks : ndarray of int64, shape (n,)
+        Which tasks.
+    unique : bool
+        Whether scores and vectors have a row for each distinct query.
+    protocol : Protocol
+        Of their ranks: the order, and the rule for NaN.
+    top : int
+        How many candidates are wanted.
+    """
+
+    side: SideTasks
+    tasks: IntArray
+    unique: bool
+    protocol: Protocol
+    top: int
+
+    @property
+    def rows(self) -> IntArray:
+        """The row of scores or vectors of each task."""
+        return (self.side.rows if self.unique else self.side.given)[self.tasks]
+
+    @property
+    def height(self) -> int:
+        """How many rows there must be."""
+        return len(self.side.queries) if self.unique else self.side.height
+
+    def lists(self) -> tuple[list[IntArray] | None, Any]:
+        """The filter of each task without its target, and its candidates."""
+        targets = self.side.targets[self.tasks]
+        without, among = self.side.selections(self.tasks)
+        if isinstance(among, tuple):
+            among = _lists_of(*among)
+        if without is None:
+            return None, among
+        known = zip(_lists_of(*without), targets, strict=True)
+        return [answers[answers != target] for answers, target in known], among
+
+    def in_vectors(
+        self, queries: Argument, entities: Argument, dtype: Any, **pairing: Any
+    ) -> list[tuple[Best, float]]:
+        """Find the best candidates and the true score of each task by vectors.
+
+        Parameters
+        ----------
+        queries, entities : Argument
+            The vectors.
+        dtype, **pairing
+            As in `rank_embeddings`: similarity and bias.
+        """
+        from ..embeddings import score_embeddings, topk_embeddings
+
+        with vectors_of(queries, "queries", dtype, self.height, "query"):
+            pass
+        with vectors_of(entities, "entities", dtype, self.side.columns, "candidate"):
+            pass
+        pairing |= {"rows": self.rows, "dtype": dtype}
+        without, among = self.lists()
+        with renamed(queries=queries.name, entities=entities.name):
+            targets = self.side.targets[self.tasks]
+            true = score_embeddings(queries.value, entities.value, targets, **pairing)
+            ids, scores = topk_embeddings(
+                queries.value,
+                entities.value,
+                min(self.top, self.side.columns),
+                filter=without,
+                candidates=among,
+                nan=self.protocol.nan,
+                **pairing,
+            )
+        return [
+            (self._best(ids[i][ids[i] >= 0], scores[i]), true[i].item())
+            for i in range(len(self.tasks))
+        ]
+
+    def in_scores(self, scores: Argument, dtype: Any) -> list[tuple[Best, float]]:
+        """Find the same in score matrices or files.
+
+        Parameters
+        ----------
+        scores : Argument
+            The scores.
+        dtype : str or dtype, optional
+            As in `rank`.
+        """
+        shape = self.height, self.side.columns
+        columns = np.arange(self.side.columns)
+        without, among = self.lists()
+        found = []
+        rules: dict[str, Any] = {
+            "ascending": self.protocol.order == "ascending",
+            "nan": self.protocol.nan,
+        }
+        with opened(scores, dtype, None, False, shape, "query") as matrix:
+            for i, row in enumerate(self.rows.tolist()):
+                values = stored_row(matrix.scores, matrix.dtype, row)
+                of_task = among[i] if isinstance(among, list) else among
+                allowed = columns if of_task is None else np.unique(of_task)
+                if without is not None:
+                    allowed = np.setdiff1d(allowed, without[i], assume_unique=True)
+                with renamed(scores=f"{scores.name}: row {row}"):
+                    best = best_columns(values, allowed, self.top, **rules)
+                target = self.side.targets[self.tasks[i]]
+                found.append((self._best(best, values[best]), values[target].item()))
+        return found
+
+    def _best(self, columns: Iterable[Any], scores: npt.NDArray[Any]) -> Best:
+        names = self.side.names
+        return [
+            (int(column) if names is None else names[int(column)], score.item())
+            for column, score in zip(columns, scores, strict=False)
+        ]
+
+
+def _lists_of(indptr: IntArray, indices: IntArray, lists: IntArray) -> list[IntArray]:
+    return [indices[indptr[i] : indptr[i + 1]] for i in lists.tolist()]

@@ -1,0 +1,153 @@
+"""Link prediction in plain Python: what a task is, by its definition, one triple at a time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Triple = tuple[Any, ...]
+Rows = Sequence[Triple]
+
+GIVEN = {"head": (1, 2), "tail": (0, 1), "relation": (0, 2)}
+ASKED = {"head": 0, "tail": 2, "relation": 1}
+
+
+@dataclass
+class Side:
+    """One side of a task, a list entry per task."""
+
+    queries: list[Triple] = field(default_factory=list)
+    targets: list[Any] = field(default_factory=list)
+    answers: list[set[Any]] = field(default_factory=list)
+    typed: list[set[Any]] = field(default_factory=list)
+    category: list[str] = field(default_factory=list)
+    head_degree: list[int] = field(default_factory=list)
+    tail_degree: list[int] = field(default_factory=list)
+    degree: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Found:
+    """What an audit is to find: positions in the test."""
+
+    duplicates: list[int]
+    leaks: dict[str, list[int]]
+    unseen: list[int]
+    unseen_entities: set[Any]
+    unseen_relations: set[Any]
+
+
+def identity(triple: Triple, keys: Sequence[int]) -> Triple:
+    return (*triple[:3], *(triple[key] for key in keys))
+
+
+def audit(test: Rows, known: dict[str, Rows], keys: Sequence[int] = ()) -> Found:
+    same = [identity(triple, keys) for triple in test]
+    everything = [triple for rows in known.values() for triple in rows]
+    in_split = {name: {identity(row, keys) for row in rows} for name, rows in known.items()}
+    seen: set[Triple] = set()
+    repeats = []
+    for i, triple in enumerate(same):
+        if triple in seen:
+            repeats.append(i)
+        seen.add(triple)
+    entities = {entity for triple in everything for entity in (triple[0], triple[2])}
+    relations = {triple[1] for triple in everything}
+    return Found(
+        repeats,
+        {name: [i for i, t in enumerate(same) if t in rows] for name, rows in in_split.items()},
+        [
+            i
+            for i, (head, relation, tail, *_) in enumerate(test)
+            if head not in entities or relation not in relations or tail not in entities
+        ],
+        {entity for t in test for entity in (t[0], t[2])} - entities,
+        {t[1] for t in test} - relations,
+    )
+
+
+def kept(found: Found, *, duplicates: str, leaks: str, unseen: str, given: int) -> list[int]:
+    dropped = set(found.duplicates) if duplicates == "drop" else set()
+    if leaks == "drop":
+        dropped |= {i for positions in found.leaks.values() for i in positions}
+    if unseen == "drop":
+        dropped |= set(found.unseen)
+    return [i for i in range(given) if i not in dropped]
+
+
+def side(
+    name: str, test: Rows, known: dict[str, Rows], chosen: Sequence[int], keys: Sequence[int] = ()
+) -> Side:
+    """The tasks of the chosen test triples; all of the test is known."""
+    every = [*test, *(triple for rows in known.values() for triple in rows)]
+    answers: dict[Triple, set[Any]] = defaultdict(set)
+    types: dict[Any, set[Any]] = defaultdict(set)
+    asked = ASKED[name]
+
+    def query(triple: Triple) -> Triple:
+        return tuple(triple[column] for column in (*GIVEN[name], *keys))
+
+    for triple in every:
+        answers[query(triple)].add(triple[asked])
+        types[triple[1]].add(triple[asked])
+    of: dict[Any, list[Triple]] = defaultdict(list)
+    for triple in every:
+        of[triple[1]].append(triple)
+    categories = {relation: category(triples) for relation, triples in of.items()}
+    stands, of_relation = degrees(known)
+    number = of_relation if name == "relation" else stands
+    made = Side()
+    for i in chosen:
+        triple = test[i]
+        made.queries.append(query(triple))
+        made.targets.append(triple[asked])
+        made.answers.append(answers[query(triple)])
+        made.typed.append(types[triple[1]])
+        made.category.append(categories[triple[1]])
+        made.head_degree.append(stands[triple[0]])
+        made.tail_degree.append(stands[triple[2]])
+        made.degree.append(bucket(number[triple[asked]]))
+    return made
+
+
+def degrees(known: dict[str, Rows]) -> tuple[dict[Any, int], dict[Any, int]]:
+    """The distinct known triples of each entity and each relation."""
+    stands: dict[Any, int] = defaultdict(int)
+    of_relation: dict[Any, int] = defaultdict(int)
+    for head, relation, tail in {triple[:3] for rows in known.values() for triple in rows}:
+        of_relation[relation] += 1
+        for entity in {head, tail}:
+            stands[entity] += 1
+    return stands, of_relation
+
+
+def category(triples: Rows) -> str:
+    """The category of a relation that has these triples."""
+    heads: dict[Any, set[Any]] = defaultdict(set)
+    tails: dict[Any, set[Any]] = defaultdict(set)
+    for triple in triples:
+        heads[triple[2]].add(triple[0])
+        tails[triple[0]].add(triple[2])
+    words = [
+        "1" if sum(map(len, sets.values())) / len(sets) < 1.5 else "n" for sets in (heads, tails)
+    ]
+    return "-".join(words)
+
+
+def bucket(number: int) -> str:
+    if number < 2:
+        return str(number)
+    low = 1
+    while 2 * low <= number:
+        low *= 2
+    return f"{low}-{2 * low - 1}"
+
+
+def rank(scores: Sequence[float], target: int, among: set[int], without: set[int]) -> list[int]:
+    """The counts above and tied, and of the candidates, by their definition."""
+    members = (among - without) | {target}
+    above = sum(scores[column] > scores[target] for column in members)
+    tied = sum(scores[column] == scores[target] for column in members)
+    return [above, tied, len(members)]
