@@ -1,5 +1,5 @@
-// Counts of the core against plain loops, without Python: what can be run of an architecture that only an emulator has
-// here.
+// Counts and scores of the core against plain loops, without Python: what can be run of an architecture that only an
+// emulator has here.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "embeddings.hpp"
 #include "rank.hpp"
 #include "simd.hpp"
 
@@ -147,6 +148,52 @@ int wrong(const Case& c, std::mt19937& random) {
     return errors;
 }
 
+// How many scores of vectors are not, bit for bit, what one accumulator gives, and how many counts of them are wrong.
+template <class T>
+int wrong_scores(Similarity similarity, std::int64_t queries, std::int64_t entities, std::int64_t depth,
+                 std::mt19937& random) {
+    std::normal_distribution<T> normal;
+    std::vector<T> q(static_cast<std::size_t>(queries * depth)), e(static_cast<std::size_t>(entities * depth));
+    for (T& x : q) x = normal(random);
+    for (T& x : e) x = normal(random);
+    const auto matrix = [&](const std::vector<T>& vectors, std::int64_t rows) {
+        constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
+        const DType dtype = size == 4 ? DType::float32 : DType::float64;
+        return Scores{reinterpret_cast<const char*>(vectors.data()), rows, depth, depth * size, size, dtype, false};
+    };
+    const Embeddings embeddings{matrix(q, queries), matrix(e, entities), similarity, nullptr};
+    const Way way{0, 3, [] { return false; }};
+    std::vector<T> scores(static_cast<std::size_t>(queries * entities));
+    score_embeddings(embeddings, nullptr, nullptr, queries, way, scores.data());
+    const auto n = static_cast<std::size_t>(queries);
+    std::vector<std::int64_t> targets(n), above(n), tied(n), candidates(n);
+    for (std::size_t i = 0; i < n; ++i) targets[i] = static_cast<std::int64_t>(i) % entities;
+    rank_embeddings(embeddings, {queries, nullptr, targets.data()}, {}, {}, NanRule::raise, way,
+                    {above.data(), tied.data(), candidates.data()});
+
+    int errors = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const T* row = scores.data() + i * static_cast<std::size_t>(entities);
+        std::int64_t higher = 0, equal = 0;
+        for (std::int64_t j = 0; j < entities; ++j) {
+            T sum = 0;
+            for (std::int64_t k = 0; k < depth; ++k) {
+                const T a = q[i * static_cast<std::size_t>(depth) + static_cast<std::size_t>(k)];
+                const T b = e[static_cast<std::size_t>(j * depth + k)], difference = a - b;
+                sum = similarity == Similarity::dot  ? std::fma(a, b, sum)
+                      : similarity == Similarity::l1 ? sum + std::abs(difference)
+                                                     : std::fma(difference, difference, sum);
+            }
+            const T score = similarity == Similarity::dot ? sum : similarity == Similarity::l2 ? -std::sqrt(sum) : -sum;
+            errors += std::memcmp(&score, row + j, sizeof score) != 0;
+            higher += row[j] > row[targets[i]];
+            equal += row[j] == row[targets[i]];
+        }
+        errors += above[i] != higher || tied[i] != equal || candidates[i] != entities;
+    }
+    return errors;
+}
+
 }  // namespace
 
 int main() {
@@ -172,6 +219,23 @@ int main() {
                                         static_cast<int>(c.rule), errors);
                         }
                     }
+                }
+            }
+        }
+    }
+    for (const std::string& isa : usable_isas()) {
+        choose_isa(isa.c_str());
+        for (const Similarity similarity : {Similarity::dot, Similarity::l1, Similarity::l2}) {
+            for (const auto& [queries, entities, depth] :
+                 {std::array<std::int64_t, 3>{13, 200, 17}, {1, 1, 1}, {7, 33, 2100}}) {
+                const int errors = wrong_scores<float>(similarity, queries, entities, depth, random) +
+                                   wrong_scores<double>(similarity, queries, entities, depth, random);
+                ++cases;
+                failed += errors != 0;
+                if (errors != 0) {
+                    std::printf("%s, similarity %d, %ld x %ld x %ld: %d wrong\n", isa.c_str(),
+                                static_cast<int>(similarity), static_cast<long>(queries), static_cast<long>(entities),
+                                static_cast<long>(depth), errors);
                 }
             }
         }

@@ -17,6 +17,7 @@ import pytest
 
 import truerank as tr
 from harness import Compare, Contestants, Pair, Team, Times, ratio
+from peak import PeakFMA
 from plots import draw
 from read_pass import ReadPass
 from synthetic import FULL, QUICK, Pool, Sizes, memory_left
@@ -159,6 +160,17 @@ def read_pass(board: Board, pool: Pool, sizes: Sizes, threads: int) -> ReadPass:
     return built
 
 
+@pytest.fixture(scope="session")
+def peak(board: Board) -> PeakFMA | None:
+    """The multiply-adds that wait for nothing, built on this machine; None where that fails."""
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            return PeakFMA(Path(directory), _core.isa())
+        except OSError as error:
+            board.remark(str(error))
+            return None
+
+
 @pytest.fixture
 def compare(benchmark: Any, board: Board, sizes: Sizes, pytestconfig: pytest.Config) -> Compare:
     """Run contestants in turn, check that they agree, and put their ratios on the table."""
@@ -174,6 +186,7 @@ def compare(benchmark: Any, board: Board, sizes: Sizes, pytestconfig: pytest.Con
         agree: bool = True,
         show: bool = True,
         statistics: Sequence[Literal["best", "median"]] = ("best",),
+        unit: str = "",
         **options: Any,
     ) -> dict[str, Times]:
         options = {"budget": sizes.budget, "benchmark": benchmark, "clock": clock} | options
@@ -185,7 +198,7 @@ def compare(benchmark: Any, board: Board, sizes: Sizes, pytestconfig: pytest.Con
         shown = pairs(times) if callable(pairs) else pairs
         for statistic in statistics if show else ():
             title = case if len(statistics) == 1 else f"{case}, {statistic}"
-            rows = rows_of(title, times, shown, nbytes, statistic)
+            rows = rows_of(title, times, shown, nbytes, statistic, unit)
             board.rows += rows
             for row in rows:
                 if row.ratio is not None:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import os
-import shlex
-import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from compiled import load
 from harness import ratio
 
 __all__ = ["ReadPass", "Variant"]
@@ -51,7 +48,7 @@ class ReadPass:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._library = ctypes.CDLL(str(_build(directory)))
+        self._library = load("read_pass", directory)
         self._read = self._library.read_pass
         self._read.restype = ctypes.c_uint64
         self._read.argtypes = (
@@ -104,19 +101,3 @@ class ReadPass:
             self.read(scores, threads, next(turns))
 
         return read
-
-
-def _build(directory: Path) -> Path:
-    source = Path(__file__).with_name("read_pass.c")
-    library = directory / "read_pass.so"
-    named = [os.environ["CC"]] if os.environ.get("CC") else ["cc", "gcc", "clang"]
-    compilers = [words for words in map(shlex.split, named) if shutil.which(words[0])]
-    said = "no C compiler found"
-    for openmp in (["-fopenmp"], []):  # any compiler with OpenMP rather than the first without
-        for compiler in compilers:
-            command = [*compiler, "-O3", "-shared", "-fPIC", *openmp, "-o", str(library)]
-            done = subprocess.run([*command, str(source)], capture_output=True, text=True)
-            if done.returncode == 0:
-                return library
-            said = done.stderr
-    raise OSError(f"the read-only pass could not be built: {said}")

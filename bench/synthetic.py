@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["FULL", "QUICK", "Pool", "Shape", "Sizes", "draw_filter", "draw_targets", "memory_left"]
+__all__ = [
+    "FULL",
+    "QUICK",
+    "Pool",
+    "Shape",
+    "Sizes",
+    "draw_filter",
+    "draw_targets",
+    "draw_triples",
+    "draw_vectors",
+    "memory_left",
+]
 
 Shape = tuple[int, int]
 BLOCK = 1 << 22  # scores drawn, cast or copied at once by a thread
@@ -32,6 +43,8 @@ class Sizes:
     shared: Shape  # rows that several tasks read
     sorted: Shape  # what peers sort
     negatives: Shape  # sampled candidates of each task
+    vectors: Shape  # queries and entities, compared without a matrix of scores
+    triples: int  # of a knowledge graph
     sweep: int  # scores in all, of matrices from tall to wide
     file: Shape
     mapped: tuple[Shape, ...]  # files whose ranking is watched for memory: as many tasks in each
@@ -60,6 +73,8 @@ FULL = Sizes(
     shared=(2_000, 15_000),
     sorted=(1_000, 15_000),
     negatives=(200_000, 500),
+    vectors=(4_096, 40_943),
+    triples=2_000_000,
     sweep=100_000_000,
     file=(25_000, 10_000),
     mapped=((25_000, 10_000), (25_000, 40_000)),
@@ -81,6 +96,8 @@ QUICK = Sizes(
     shared=(2_000, 15_000),
     sorted=(100, 15_000),
     negatives=(20_000, 500),
+    vectors=(96, 2_000),
+    triples=50_000,
     sweep=10_000_000,
     file=(5_000, 10_000),
     mapped=((5_000, 10_000),),
@@ -171,6 +188,45 @@ def draw_filter(
     columns = np.arange(entries) * stride + offsets
     indptr = np.arange(shape[0] + 1, dtype=np.int64) * entries
     return indptr, columns.reshape(-1).astype(dtype)
+
+
+def draw_vectors(
+    shape: Shape, dim: int, seed: int = 5
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Queries and entities, normal and float32, all of them inside of the unit ball."""
+    rng = np.random.default_rng(seed)
+    scale = np.float32(0.5 / math.sqrt(dim))
+    queries, entities = (rng.standard_normal((n, dim), dtype=np.float32) * scale for n in shape)
+    return queries, entities
+
+
+def draw_triples(count: int, entities: int, relations: int, seed: int = 3) -> NDArray[np.int64]:
+    """Distinct triples (head, relation, tail) in random order; few entities are in many of them.
+
+    The share of the k-th entity, or relation, falls with a power of k. That of FB15k-237's size
+    has degrees about like those of FB15k-237: 43 in the mean, some thousands at most.
+    """
+    rng = np.random.default_rng(seed)
+
+    def skewed(size: int, power: float) -> NDArray[np.int64]:
+        shares = np.cumsum((np.arange(size) + 5.0) ** -power)
+        drawn = np.searchsorted(shares, rng.random(count + count // 2) * shares[-1])
+        return np.asarray(rng.permutation(size)[drawn], np.int64)
+
+    found = np.empty((0, 3), np.int64)
+    while len(found) < count:
+        columns = skewed(entities, 0.6), skewed(relations, 1.0), skewed(entities, 0.95)
+        keys = (columns[0] * relations + columns[1]) * entities + columns[2]
+        keys = np.unique(np.concatenate([_keys_of(found, entities, relations), keys]))
+        found = np.stack(
+            [keys // entities // relations, keys // entities % relations, keys % entities], axis=1
+        )
+    return found[rng.permutation(len(found))[:count]]
+
+
+def _keys_of(triples: NDArray[np.int64], entities: int, relations: int) -> NDArray[np.int64]:
+    head, relation, tail = triples.T
+    return (head * relations + relation) * entities + tail
 
 
 def memory_left() -> int | None:

@@ -21,13 +21,14 @@ class Row:
     case: str
     contestant: str
     seconds: float | None = None
-    rate: float | None = None  # GB/s
+    rate: float | None = None  # GB/s, or 10^9 of the unit
     memory: float | None = None  # bytes
     kind: str = ""
     baseline: str = ""
     ratio: float | None = None
     goal: str = ""
     met: bool | None = None
+    unit: str = ""  # of the rate, where it is not GB/s
 
 
 @dataclass
@@ -49,8 +50,12 @@ def rows_of(
     pairs: Sequence[Pair],
     nbytes: Mapping[str, int],
     statistic: Literal["best", "median"] = "best",
+    unit: str = "",
 ) -> list[Row]:
-    """Rows of one case: every pair, then the contestants that are no pair's subject."""
+    """Rows of one case: every pair, then the contestants that are no pair's subject.
+
+    `nbytes` may be other work than bytes; `unit` then says what a second of it is called.
+    """
     seconds = {name: float(getattr(taken, statistic)) for name, taken in times.items()}
     rates = {name: nbytes[name] / seconds[name] / 1e9 for name in times if name in nbytes}
 
@@ -64,9 +69,9 @@ def rows_of(
         by_rate = one in rates and other in rates
         faster = rates[one] / rates[other] if by_rate else 1 / slower
         value = faster if pair.kind == "speed" else slower
-        rows.append(Row(*measured(one), pair.kind, other, value, pair.text, pair.met(value)))
+        rows.append(Row(*measured(one), pair.kind, other, value, pair.text, pair.met(value), unit))
     subjects = {pair.subject for pair in pairs}
-    rows += [Row(*measured(name)) for name in times if name not in subjects]
+    rows += [Row(*measured(name), unit=unit) for name in times if name not in subjects]
     return rows
 
 
@@ -120,7 +125,7 @@ def cells(row: Row) -> tuple[str, ...]:
         row.case,
         row.contestant,
         time_text(row.seconds),
-        "" if row.rate is None else f"{row.rate:.2f}",
+        "" if row.rate is None else f"{row.rate:.2f} {row.unit}".strip(),
         memory_text(row.memory),
         "" if row.ratio is None else f"{row.ratio:.3g}",
         f"{JOINTS[row.kind]} {row.baseline}".strip(),

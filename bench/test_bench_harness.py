@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,19 @@ import truerank as tr
 from footprint import HighWater
 from harness import Pair, ratio
 from laws import fit, steps
+from peak import PeakFMA
 from peers import CHECKS, Peer, Problem, by_numpy, ready
+from peers.by_products import (
+    EXACT,
+    SCORING,
+    SLOW,
+    Vectors,
+    best_of,
+    check_best,
+    check_scores,
+)
 from reading import ColdFile, read_through
-from synthetic import draw_targets
+from synthetic import draw_targets, draw_triples, draw_vectors
 from table import Board, law_row, rows_of
 
 
@@ -79,6 +90,65 @@ def test_every_peer_that_is_wrong_is_caught() -> None:
         check(said[name], above, tied)
         with pytest.raises(AssertionError):
             check(said[name], above + tied, tied)
+
+
+@pytest.fixture
+def vectors() -> Vectors:
+    """Some for every peer that takes vectors, more queries than it takes at once."""
+    queries, entities = draw_vectors((300, 40), 10)
+    return Vectors(queries, entities, draw_targets((300, 40)), 1)
+
+
+@pytest.mark.parametrize("similarity", EXACT)
+def test_every_product_is_what_its_similarity_says(similarity: str, vectors: Vectors) -> None:
+    """Scores, or distances, near those of float64; the signs and one in a thousand are caught."""
+    for name, peer in {**SCORING.get(similarity, {}), **SLOW.get(similarity, {})}.items():
+        if not all(map(find_spec, peer.needs)):
+            continue
+        said = peer.make(vectors)()
+        if peer.tells not in ("scores", "distances"):
+            above, tied = by_numpy.numpy_by_row(
+                vectors.queries @ vectors.entities.T, vectors.targets
+            )
+            assert np.mean((said[0] == above) & (said[1] == tied)) > 0.9, name
+            continue
+        check_scores(said, vectors, similarity, peer.tells)
+        for wrong in (-said, said * 1.001):
+            with pytest.raises(AssertionError):
+                check_scores(wrong, vectors, similarity, peer.tells)
+
+
+def test_the_best_are_checked(vectors: Vectors) -> None:
+    """Each way to find them does; an order that is turned does not pass."""
+    for peer in best_of(3).values():
+        if all(map(find_spec, peer.needs)):
+            said = peer.make(vectors)()
+            check_best(said, vectors)
+            with pytest.raises(AssertionError):
+                check_best(said[:, ::-1], vectors)
+
+
+def test_multiply_adds_are_counted(peak: PeakFMA | None) -> None:
+    """By number of rounds, size of the numbers, and threads."""
+    if peak is None:
+        pytest.skip("no peak of multiply-adds here")
+    one = peak.run("float32", 1, 1)
+    assert one % 12_000 == 0
+    assert peak.run("float32", 3, 1) == 3 * one
+    assert peak.run("float64", 2, 1) == one
+    assert peak.run("float32", 1, 2) in (one, 2 * one)  # without OpenMP there is one thread
+
+
+def test_triples_are_distinct_and_skewed() -> None:
+    """As many as were asked for, within range, the same each time."""
+    triples = draw_triples(20_000, 1_000, 50)
+    assert triples.shape == (20_000, 3)
+    assert len(np.unique(triples, axis=0)) == len(triples)
+    assert (triples >= 0).all()
+    assert (triples < [1_000, 50, 1_000]).all()
+    degrees = np.bincount(triples[:, [0, 2]].ravel(), minlength=1_000)
+    assert degrees.max() > 10 * np.median(degrees)
+    np.testing.assert_array_equal(triples, draw_triples(20_000, 1_000, 50))
 
 
 def test_a_missing_peer_is_a_remark() -> None:

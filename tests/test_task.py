@@ -365,7 +365,7 @@ def test_no_tasks_make_an_empty_report() -> None:
 WIDE, NARROW, SHORT = np.zeros((4, 5)), np.zeros((4, 4)), np.zeros((3, 5))
 NAN = np.where(np.arange(20).reshape(4, 5) == 7, np.nan, 0.0)
 REUSED = np.zeros((1, 5))
-NAN_MESSAGE = "tails: block 2: scores: a score at row 0, column 2 is NaN"
+NAN_MESSAGE = "tails: block 1: scores: a score at row 0, column 2 is NaN"
 
 
 def blank(queries: Array) -> Array:

@@ -38,14 +38,14 @@ class Peer(NamedTuple):
     """One way to rank."""
 
     needs: tuple[str, ...]  # packages
-    make: Callable[[Problem], Callable[[], Any]]
-    tells: str = "counts"  # a key of CHECKS
+    make: Callable[[Any], Callable[[], Any]]  # of a Problem, or of what its family takes
+    tells: str = "counts"  # a key of CHECKS, or what its family checks
 
 
 Peers = Mapping[str, Peer]
 
 
-def ready(peers: Peers, problem: Problem, board: Board) -> dict[str, Callable[[], Any]]:
+def ready(peers: Peers, problem: Any, board: Board) -> dict[str, Callable[[], Any]]:
     """The peers that can run here, made ready; a remark for each of the others."""
     found = {}
     for name, peer in peers.items():

@@ -1,11 +1,14 @@
 """Train ComplEx on WN18RR and write its scores of the test split, whole and in shards.
 
     python bench/studies/wn18rr.py DATA_FOLDER OUTPUT_FOLDER [--epochs N] [--rank N] [--seed N]
+                                   [--vectors-only]
 
 DATA_FOLDER holds train.txt, valid.txt and test.txt: head, relation, tail, with tabs between. The
 tasks are both sides of each test triple, all tail queries first, against all entities of the three
 splits. OUTPUT_FOLDER gets 6 GB: the matrix of 6,268 x 40,943 scores in each of the forms of
-`FORMS`, and targets, filter and labels of the tasks. `wn18rr_everywhere.py` evaluates it.
+`FORMS`, and targets, filter and labels of the tasks; `wn18rr_everywhere.py` evaluates it. It gets
+the triples as ids, too (triples.npz), and the vectors whose products the scores are (complex.npz):
+with --vectors-only, nothing else. `sampled.py` evaluates those.
 
 The model is plain numpy, on one thread (a sum of float32 depends on how it is divided): with the
 same numpy on the same processor the same scores come out, bit for bit. It takes two minutes.
@@ -130,10 +133,14 @@ class ComplEx:
         self.relations.step(relation, by_relation)
         return loss
 
+    def queries(self, given: Array, relation: Array) -> Array:
+        """The vector of each query, float32: its products with those of the entities are scores."""
+        query: Array = self.entities.vectors[given] * self.relations.vectors[relation]
+        return query.view(np.float32)
+
     def scores(self, given: Array, relation: Array) -> Array:
         """Scores of all entities, float32, for each query."""
-        query = self.entities.vectors[given] * self.relations.vectors[relation]
-        scores: Array = query.view(np.float32) @ self.entities.vectors.view(np.float32).T
+        scores: Array = self.queries(given, relation) @ self.entities.vectors.view(np.float32).T
         return scores
 
 
@@ -156,8 +163,8 @@ def filter_of(queries: Array, known: Array) -> dict[str, Array]:
     return {"indptr": np.cumsum([0, *(last - first)]), "indices": indices, "lists": lists}
 
 
-def write_tasks(folder: Path, graph: Graph) -> Array:
-    """Write what is known of the tasks, and return them as queries."""
+def write_tasks(folder: Path, graph: Graph) -> None:
+    """Write what is known of the tasks."""
     relations = len(graph.relations)
     queries = both_ways(graph.triples["test"], relations)
     known = both_ways(np.concatenate(list(graph.triples.values())), relations)
@@ -167,7 +174,20 @@ def write_tasks(folder: Path, graph: Graph) -> Array:
     np.save(folder / "side.npy", np.repeat(["tail", "head"], len(queries) // 2))
     np.save(folder / "relation.npy", graph.relations[queries[:, 1] % relations])
     np.save(folder / "queries.npy", lists["lists"])
-    return queries
+
+
+def write_vectors(folder: Path, graph: Graph, model: ComplEx, queries: Array) -> None:
+    """Write triples and vectors; row i of the queries belongs to test triple i."""
+    np.savez(folder / "triples.npz", entities=graph.entities, relations=graph.relations,
+             **graph.triples)  # fmt: skip
+    tails, heads = np.split(model.queries(*queries[:, :2].T), 2)
+    np.savez(
+        folder / "complex.npz",
+        similarity="dot",
+        entities=model.entities.vectors.view(np.float32),
+        queries_tail=tails,
+        queries_head=heads,
+    )
 
 
 # -- the forms -------------------------------------------------------------------------------------
@@ -230,11 +250,11 @@ def write_forms(folder: Path, scores: Array) -> None:
             print(f"no {form}: {error}", file=sys.stderr)
 
 
-def main(data: Path, folder: Path, epochs: int, rank: int, seed: int) -> None:
+def main(data: Path, folder: Path, epochs: int, rank: int, seed: int, vectors_only: bool) -> None:
     """Train, score, write."""
     folder.mkdir(parents=True, exist_ok=True)
     graph = read_graph(data)
-    queries = write_tasks(folder, graph)
+    queries = both_ways(graph.triples["test"], len(graph.relations))
     train = both_ways(graph.triples["train"], len(graph.relations))
     model = ComplEx(len(graph.entities), len(graph.relations), rank, seed)
     start = time.perf_counter()
@@ -243,6 +263,11 @@ def main(data: Path, folder: Path, epochs: int, rank: int, seed: int) -> None:
         print(f"epoch {epoch + 1}: loss {loss:.3f}, {time.perf_counter() - start:.0f} s")
     told = {"epochs": epochs, "rank": rank, "seed": seed, "loss": loss}
     told["seconds"] = time.perf_counter() - start
+    (folder / "model.json").write_text(json.dumps(told), encoding="utf-8")
+    write_vectors(folder, graph, model, queries)
+    if vectors_only:
+        return
+    write_tasks(folder, graph)
     shape = len(queries), len(graph.entities)
     scores = np.lib.format.open_memmap(folder / "scores.npy", "w+", np.float32, shape)
     for start_row in range(0, len(queries), 512):
@@ -250,7 +275,6 @@ def main(data: Path, folder: Path, epochs: int, rank: int, seed: int) -> None:
         scores[part] = model.scores(*queries[part, :2].T)
     scores.flush()
     write_forms(folder, scores)
-    (folder / "model.json").write_text(json.dumps(told), encoding="utf-8")
 
 
 if __name__ == "__main__":
@@ -260,4 +284,5 @@ if __name__ == "__main__":
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--rank", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--vectors-only", action="store_true")
     main(**vars(parser.parse_args()))

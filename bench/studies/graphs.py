@@ -1,0 +1,95 @@
+"""Graphs, models and vectors that link_prediction_pykeen.py evaluates; it is imported, not run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # synthetic.py
+from synthetic import draw_triples
+
+Array = NDArray[Any]
+
+SPLITS = ("train", "valid", "test")
+FREEBASE_SIZES = {"train": 272_115, "valid": 17_526, "test": 20_438}
+FREEBASE_ENTITIES, FREEBASE_RELATIONS = 14_541, 237
+
+
+class Graph(NamedTuple):
+    """Triples as ids."""
+
+    name: str
+    triples: dict[str, Array]
+    entities: int
+    relations: int
+
+
+class Model(NamedTuple):
+    """An interaction, as both know it."""
+
+    name: str
+    similarity: str
+    tail: Callable[[Array, Array], Array]  # query of (head, relation)
+    head: Callable[[Array, Array], Array]  # query of (relation, tail)
+    interaction: str
+    options: dict[str, Any]
+
+
+Arrays = tuple[Graph, Model, Array, Array]  # vectors of entities and relations
+
+MODELS = {
+    "distmult": Model("DistMult", "dot", lambda h, r: h * r, lambda r, t: r * t, "distmult", {}),
+    "transe": Model("TransE, L1", "l1", lambda h, r: h + r, lambda r, t: t - r, "transe", {"p": 1}),
+}
+
+
+def wordnet(folder: Path) -> Graph:
+    """WN18RR, numbered in the order of the labels."""
+    labels = {split: np.loadtxt(folder / f"{split}.txt", dtype=str, ndmin=2) for split in SPLITS}
+    every = np.concatenate(list(labels.values()))
+    entities, relations = np.unique(every[:, [0, 2]]), np.unique(every[:, 1])
+    names = (entities, relations, entities)
+    triples = {
+        split: np.stack([np.searchsorted(n, c) for n, c in zip(names, rows.T, strict=True)], axis=1)
+        for split, rows in labels.items()
+    }
+    return Graph("WN18RR", triples, len(entities), len(relations))
+
+
+def freebase(_: Path) -> Graph:
+    """As many triples, entities and relations as FB15k-237 has, with skewed degrees."""
+    drawn = draw_triples(sum(FREEBASE_SIZES.values()), FREEBASE_ENTITIES, FREEBASE_RELATIONS)
+    parts = np.split(drawn, np.cumsum(list(FREEBASE_SIZES.values()))[:-1])
+    triples = dict(zip(FREEBASE_SIZES, parts, strict=True))
+    return Graph("size of FB15k-237", triples, FREEBASE_ENTITIES, FREEBASE_RELATIONS)
+
+
+SETS: dict[str, Callable[[Path], Graph]] = {"wn18rr": wordnet, "fb15k-237": freebase}
+
+
+def vectors_of(graph: Graph, model: Model, dim: int) -> tuple[Array, Array]:
+    """Random vectors of entities and relations, drawn towards what the training triples ask for.
+
+    Three rounds of it: the ranks are then neither those of chance nor all 1.
+    """
+    rng = np.random.default_rng(dim)
+    entities, relations = (
+        rng.standard_normal((n, dim), dtype=np.float32) for n in (graph.entities, graph.relations)
+    )
+    head, relation, tail = graph.triples["train"].T
+    for _ in range(3):
+        pulled = np.zeros_like(entities)
+        towards_tail = model.tail(entities[head], relations[relation])
+        towards_head = model.head(relations[relation], entities[tail])
+        for ids, wanted in ((tail, towards_tail), (head, towards_head)):
+            order = np.argsort(ids, kind="stable")
+            starts = np.flatnonzero(np.diff(ids[order], prepend=-1))
+            pulled[ids[order][starts]] += np.add.reduceat(wanted[order], starts, axis=0)
+        entities += pulled / (1 + np.linalg.norm(pulled, axis=1, keepdims=True) / np.sqrt(dim))
+        entities *= np.sqrt(dim) / np.linalg.norm(entities, axis=1, keepdims=True)
+    return entities, relations

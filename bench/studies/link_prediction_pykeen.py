@@ -1,0 +1,369 @@
+"""Link prediction end to end: truerank against PyKEEN's evaluator, same triples, same vectors.
+
+    python bench/studies/link_prediction_pykeen.py DATA_FOLDER [--sets ...] [--models ...]
+        [--dims 64 256] [--batch-sizes 32 256] [--limit SECONDS] [--rounds 5] [--output FOLDER]
+
+DATA_FOLDER holds WN18RR: train.txt, valid.txt and test.txt. The second set has the size of
+FB15k-237, whose triples are not at hand, and is drawn. PyKEEN's DistMult and TransE interactions
+are loaded with vectors, and its RankBasedEvaluator ranks the test split, filtered; truerank builds
+its task from the same arrays and evaluates the same vectors. PyKEEN's better batch size is found on
+some test triples first; a run of it that would take longer than the limit is one of fewer test
+triples, scaled. Needs torch and pykeen. Writes link_prediction_pykeen.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import platform
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from graphs import MODELS, SETS, SPLITS, Array, Arrays, Graph, Model, vectors_of
+
+import truerank as tr
+from truerank import _core
+
+HERE = Path(__file__).parent
+
+KEYS = {  # ours and PyKEEN's
+    "mrr": "inverse_harmonic_mean_rank",
+    "hits@1": "hits_at_1",
+    "hits@10": "hits_at_10",
+    "mr": "arithmetic_mean_rank",
+    "amri": "adjusted_arithmetic_mean_rank_index",
+}
+SIDES = ("head", "tail")
+KINDS = ("optimistic", "realistic", "pessimistic")
+GOAL = 100
+PILOT = 256  # test triples on which PyKEEN's batch size is chosen
+SOME = 32  # test triples whose scores are compared
+
+
+# -- the contestants -------------------------------------------------------------------------------
+
+
+class Ours(NamedTuple):
+    """What a run of truerank took, in seconds, and found."""
+
+    building: float
+    evaluating: float
+    report: tr.Report
+    values: dict[str, Any]
+
+    @property
+    def seconds(self) -> float:
+        return self.building + self.evaluating
+
+
+def by_truerank(graph: Graph, model: Model, entities: Array, relations: Array) -> Ours:
+    """Task, filter and labels, queries, ranks, and the metrics that are compared."""
+    start = time.perf_counter()
+    known = {split: graph.triples[split] for split in ("train", "valid")}
+    task = tr.link_prediction.Task(
+        graph.triples["test"], known, entities=graph.entities, relations=graph.relations
+    )
+    built = time.perf_counter()
+    # The queries are those of the distinct pairs; both are (m, 2), in the order of a triple.
+    heads, tails = (task.sides[side].queries for side in SIDES)
+    report = task.evaluate_embeddings(
+        model.tail(entities[tails[:, 0]], relations[tails[:, 1]]),
+        model.head(relations[heads[:, 0]], entities[heads[:, 1]]),
+        entities,
+        similarity=model.similarity,
+        unique=True,
+    )
+    values = report.to_dict([f"{kind}.{key}" for kind in KINDS for key in KEYS])
+    return Ours(built - start, time.perf_counter() - built, report, values)
+
+
+class Theirs(NamedTuple):
+    """What a run of PyKEEN took and found: metrics, and the ranks of each side and kind."""
+
+    seconds: float
+    batch: int
+    tests: int  # test triples that it evaluated, the first of all
+    values: dict[str, float]
+    ranks: dict[tuple[str, str], Array]
+    scores: Array  # all tails of some test triples
+
+
+def by_pykeen(
+    graph: Graph, model: Model, entities: Array, relations: Array, batch: int, tests: int
+) -> Theirs:
+    """PyKEEN's own evaluation; loading the vectors into its model is not timed."""
+    import torch
+    from pykeen.evaluation import RankBasedEvaluator
+    from pykeen.models import ERModel
+    from pykeen.nn.init import PretrainedInitializer
+    from pykeen.triples import CoreTriplesFactory
+
+    torch.set_num_threads(int(_core.default_threads()))
+    known = [torch.from_numpy(graph.triples[split]) for split in SPLITS]
+
+    def loaded(vectors: Array) -> dict[str, Any]:
+        initializer = PretrainedInitializer(torch.from_numpy(vectors))
+        return {"shape": (vectors.shape[1],), "initializer": initializer}
+
+    network = ERModel(
+        triples_factory=CoreTriplesFactory(known[0], graph.entities, graph.relations),
+        interaction=model.interaction,
+        interaction_kwargs=model.options,
+        entity_representations_kwargs=loaded(entities),
+        relation_representations_kwargs=loaded(relations),
+    )
+    evaluator = RankBasedEvaluator(clear_on_finalize=False)  # which keeps the ranks
+    start = time.perf_counter()
+    result = evaluator.evaluate(
+        network,
+        mapped_triples=known[-1][:tests],
+        additional_filter_triples=known,
+        batch_size=batch,
+        use_tqdm=False,
+    )
+    values = dict(result.to_flat_dict())
+    seconds = time.perf_counter() - start
+    ranks = {key: np.concatenate(parts) for key, parts in evaluator.ranks.items()}
+    scores = network.predict_t(known[-1][:SOME, :2]).detach().numpy()
+    return Theirs(seconds, batch, tests, values, ranks, scores)
+
+
+def in_time(arrays: Arrays, batches: Sequence[int], limit: float) -> Theirs:
+    """PyKEEN with the better of the batch sizes, on as many test triples as the limit allows."""
+    tests = len(arrays[0].triples["test"])
+    pilots = [by_pykeen(*arrays, batch, min(PILOT, tests)) for batch in batches]
+    best = min(pilots, key=lambda run: run.seconds)
+    share = limit / (best.seconds / best.tests * tests)
+    return by_pykeen(*arrays, best.batch, tests if share >= 1 else round(share * tests))
+
+
+# -- what is compared ------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """One set, model and dimension."""
+
+    graph: Graph
+    model: Model
+    dim: int
+    ours: Ours
+    theirs: Theirs
+    equal: float  # the share of scores whose bits are the same
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        return self.graph.name, self.model.name, str(self.dim)
+
+    @property
+    def tests(self) -> int:
+        return len(self.graph.triples["test"])
+
+    @property
+    def whole(self) -> float:
+        """Seconds of PyKEEN for all test triples."""
+        return self.theirs.seconds * self.tests / self.theirs.tests
+
+    @property
+    def ratio(self) -> float:
+        return self.whole / self.ours.seconds
+
+    def side(self, side: str) -> tr.Ranks:
+        """Our ranks of a side, of the test triples that PyKEEN evaluated."""
+        ranks = self.ours.report.ranks
+        return ranks[ranks.side.values == side][: self.theirs.tests]
+
+
+def equal_scores(
+    graph: Graph, model: Model, entities: Array, relations: Array, theirs: Theirs
+) -> float:
+    """The share of PyKEEN's scores, of all tails of some test triples, that are ours exactly."""
+    head, relation, _ = graph.triples["test"][:SOME].T
+    queries = model.tail(entities[head], relations[relation])
+    ours = tr.score_embeddings(queries, entities, similarity=model.similarity)
+    return float((ours == theirs.scores).mean())
+
+
+def unlike(case: Case) -> tuple[int, float, int]:
+    """Tasks whose realistic ranks differ, by how much at most, and how many tie with either."""
+    count, most, tied = 0, 0.0, 0
+    for side in SIDES:
+        ours, ranks = case.side(side), case.theirs.ranks
+        apart = np.abs(ours.realistic - ranks[side, "realistic"])
+        count += int((apart > 0).sum())
+        most = max(most, float(apart.max()))
+        spread = ranks[side, "pessimistic"] - ranks[side, "optimistic"]
+        tied += int(((ours.tied > 1) | (spread > 0)).sum())
+    return count, most, tied
+
+
+def evaluate(
+    graph: Graph, model: Model, dim: int, batches: Sequence[int], limit: float, rounds: int
+) -> Case:
+    """truerank before and after PyKEEN: what comes nearest to taking turns with it."""
+    arrays = graph, model, *vectors_of(graph, model, dim)
+    ours = [by_truerank(*arrays) for _ in range(rounds)]
+    theirs = in_time(arrays, batches, limit)
+    ours += [by_truerank(*arrays) for _ in range(rounds)]
+    best = min(ours, key=lambda run: run.seconds)
+    case = Case(graph, model, dim, best, theirs, equal_scores(*arrays, theirs))
+    print(*case.name, f"{best.seconds:.3f} s, PyKEEN {case.whole:.1f} s", sep=", ", flush=True)
+    return case
+
+
+def table(heading: str, rows: Iterable[Sequence[str]]) -> str:
+    """A pipe table whose first two columns are text."""
+    names = heading.split(" | ")
+    lines = [names, ["---", "---", *["---:"] * (len(names) - 2)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def times(cases: Sequence[Case]) -> str:
+    """Seconds of both, and the ratio."""
+    rows = []
+    for case in cases:
+        run = case.theirs
+        scaled = "all" if run.tests == case.tests else f"{run.tests:,}, scaled"
+        rows.append(
+            (
+                *case.name,
+                f"{case.ours.building * 1000:.0f} ms",
+                f"{case.ours.evaluating * 1000:.0f} ms",
+                f"{case.whole:.1f} s",
+                str(run.batch),
+                scaled,
+                f"{case.ratio:.0f}",
+                "met" if case.ratio >= GOAL else "missed",
+            )
+        )
+    theirs = "PyKEEN | in batches of | test triples"
+    return table(f"set | model | d | task | evaluation | {theirs} | times | goal: {GOAL}", rows)
+
+
+def metrics(cases: Sequence[Case]) -> str:
+    """The metrics of both, and the tasks that differ."""
+    rows = []
+    for case in cases:
+        count, most, tied = unlike(case)
+        report = tr.report(tr.concatenate([case.side(side) for side in SIDES]))
+        cells = []
+        for key, theirs in KEYS.items():
+            ours, said = report[key], case.theirs.values[f"both.realistic.{theirs}"]
+            cells.append(f"{ours:.6g} ({said - ours:+.1g})" if said != ours else f"{ours:.6g}")
+        tasks = f"{2 * case.theirs.tests:,}"
+        differ = f"{count} (by {most:g})" if count else "none"
+        rows.append((*case.name, tasks, *cells, str(tied), f"{100 * case.equal:.0f} %", differ))
+    keys = " | ".join(KEYS)
+    ends = "that tie | equal scores | ranks that differ"
+    return table(f"set | model | d | tasks | {keys} | {ends}", rows)
+
+
+def main(
+    data: Path,
+    sets: list[str],
+    models: list[str],
+    dims: list[int],
+    batch_sizes: list[int],
+    limit: float,
+    rounds: int,
+    output: Path,
+) -> None:
+    """Measure and write."""
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    graphs = [SETS[name](data) for name in sets]
+    cases = [
+        evaluate(graph, MODELS[name], dim, batch_sizes, limit, rounds)
+        for graph in graphs
+        for name in models
+        for dim in dims
+    ]
+    ratios = [case.ratio for case in cases]
+    described = [
+        f"- **{graph.name}**: "
+        + " / ".join(f"{len(graph.triples[split]):,}" for split in SPLITS)
+        + f" triples, {graph.entities:,} entities, {graph.relations} relations."
+        for graph in graphs
+    ]
+    told = TEXT.format(
+        python=platform.python_version(),
+        numpy=np.__version__,
+        torch=version("torch"),
+        pykeen=version("pykeen"),
+        isa=_core.isa(),
+        threads=_core.default_threads(),
+        cores=len(os.sched_getaffinity(0)),
+        described="\n".join(described),
+        times=times(cases),
+        metrics=metrics(cases),
+        least=f"{min(ratios):.0f}",
+        most=f"{max(ratios):.0f}",
+        batches=" or ".join(map(str, batch_sizes)),
+        limit=f"{limit:.0f}",
+        pilot=PILOT,
+        some=SOME,
+        rounds=2 * rounds,
+    )
+    (output / "link_prediction_pykeen.md").write_text(told, encoding="utf-8")
+    print(told)
+
+
+TEXT = """# Link prediction end to end, beside PyKEEN
+
+Made by `python bench/studies/link_prediction_pykeen.py DATA_FOLDER`, with Python {python}, numpy
+{numpy}, torch {torch}, PyKEEN {pykeen} and {cores} cores; {threads} threads each, truerank's
+instruction set {isa}.
+
+{described}
+
+The triples of the second set are drawn, with degrees about as skewed as those of FB15k-237: nothing
+can be learned of them, and few tasks share a query, which leaves truerank more to do. The vectors
+are random, drawn towards what the training triples ask for, so that the ranks on WN18RR are not
+those of chance. PyKEEN's model is made of its own interaction and loaded with them; truerank gets
+the entities, and h * r and r * t (DistMult) or h + r and t - r (TransE) as queries.
+
+## Time
+
+From arrays of triples and vectors to metrics of both sides, filtered. truerank: the task (queries,
+filter, labels, audit) and the evaluation (vectors of the queries, ranks, metrics), the best of
+{rounds} runs. PyKEEN: `RankBasedEvaluator().evaluate`, without the time in which the model is made,
+in batches of {batches} (32 is what it takes by itself on a processor), whichever is faster on
+{pilot} test triples; one run of all test triples or, where that would take more than {limit} s, of
+as many as that allows, and scaled.
+
+{times}
+
+truerank is {least} to {most} times as fast.
+
+## Metrics
+
+truerank's, both sides, realistic ranks of the test triples that PyKEEN evaluated, and in brackets
+how far PyKEEN's are from them.
+
+{metrics}
+
+"Equal scores": of all tails of {some} test triples, those whose bits are the same. Both sum in
+float32. torch takes the L1 norm one coordinate after the other, as truerank does, and TransE's
+coordinates round alike (h + r and r - t first): where all scores are equal, so are all ranks. For
+DistMult torch rounds each product and sums them in an order of its own, truerank multiplies and
+adds at once, in order; where a candidate is nearly as good as the true one, the last bits decide.
+What is left are PyKEEN's realistic ranks, which are float32, and so are their means.
+"""
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--dims", type=int, nargs="+", default=[64, 256])
+    parser.add_argument("--batch-sizes", type=int, nargs="+", default=[32, 256])
+    parser.add_argument("--limit", type=float, default=300)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=HERE)
+    main(**vars(parser.parse_args()))
