@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .scores import widened
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -33,9 +35,8 @@ def stored_row(scores: npt.NDArray[Any] | Store, dtype: str, row: int) -> npt.ND
     columns = np.arange(scores.shape[1])
     rows = np.full_like(columns, row)
     found = scores[row] if isinstance(scores, np.ndarray) else scores.take(rows, columns)
-    if dtype == "bfloat16":  # the upper half of the float32 of the same value
-        bits = found.view(np.dtype(np.uint16).newbyteorder(found.dtype.byteorder))
-        return (bits.astype(np.uint32) << 16).view(np.float32)
+    if dtype == "bfloat16":
+        return widened(found)
     return found.astype(found.dtype.newbyteorder("="), copy=False)
 
 

@@ -77,6 +77,18 @@ def as_scores(value: object, dtype: object = None, name: str = "scores") -> Scor
     return Scores(array, found, not array.dtype.isnative)
 
 
+def widened(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Give bfloat16 numbers, two raw bytes each, as float32: they are its upper halves.
+
+    Examples
+    --------
+    >>> widened(np.array([0x3F80, 0xC000], np.uint16))
+    array([ 1., -2.], dtype=float32)
+    """
+    numbers = bits.view(np.dtype(np.uint16).newbyteorder(bits.dtype.byteorder))
+    return (numbers.astype(np.uint32) << 16).view(np.float32)
+
+
 def _as_array(value: object, name: str) -> tuple[npt.NDArray[Any], str | None]:
     """An array over the same memory, and the name of its dtype where numpy has none for it."""
     if type(value) is np.ndarray:

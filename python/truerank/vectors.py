@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from .counting import check_range, choice
-from .scores import DTYPES, as_scores
+from .scores import DTYPES, as_scores, widened
 from .selection import as_integers
 from .stores import may_be_stored, store_of
 
@@ -187,10 +187,7 @@ def _as_bias(bias: _Array, entities: int, dtype: str) -> npt.NDArray[Any]:
         raise ValueError(
             f"bias: expected {entities} numbers, one for each entity, got shape {bias.array.shape}"
         )
-    array = bias.array
-    if bias.dtype == "bfloat16":  # the upper half of the float32 of the same value
-        bits = array.view(np.dtype(np.uint16).newbyteorder("S" if bias.swapped else "="))
-        array = (bits.astype(np.uint32) << 16).view(np.float32)
+    array = widened(bias.array) if bias.dtype == "bfloat16" else bias.array
     with np.errstate(over="ignore", invalid="ignore"):  # infinities, and signalling NaN
         return array.astype(dtype, order="C")
 
