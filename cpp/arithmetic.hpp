@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cfloat>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,9 @@
 #define TRUERANK_UNROLL _Pragma("GCC unroll 64")
 
 namespace truerank {
+
+// Where intermediate results have more digits than their type, as on the x87, bits would differ.
+static_assert(FLT_EVAL_METHOD == 0);
 
 template <class T, int Bytes, bool Fused>
 struct Arithmetic {

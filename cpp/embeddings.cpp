@@ -54,7 +54,7 @@ class CountSink {
 
     void enter(const Panel& panel) { panel_ = panel; }
 
-    void take(C* scores, std::int64_t first_query, std::int64_t queries) {
+    std::int64_t take(C* scores, std::int64_t first_query, std::int64_t queries) {
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
         if (panel_.width < lanes) {  // what is made up is neither above nor tied
             for (std::int64_t i = 0; i < queries; ++i) {
@@ -65,6 +65,7 @@ class CountSink {
         const std::int64_t* first = first_ + first_query;
         const bool nan = kernels_.count(scores, static_cast<std::size_t>(queries), first,
                                         {shared_.truths.data() + cell_->first, above_.data(), tied_.data()});
+        std::int64_t work = lanes * (first[queries] - first[0]);
         for (std::int64_t i = 0; i < queries; ++i) {
             const C* row = scores + i * lanes;
             if (nan) find_nans(row, first[i], first[i + 1]);
@@ -72,9 +73,11 @@ class CountSink {
             if (!shared_.filter) continue;
             for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
                 Found& found = found_[static_cast<std::size_t>(t)];
-                if (found.next <= panel_.columns[panel_.width - 1]) remove(row, static_cast<std::size_t>(t), found);
+                if (found.next > panel_.columns[panel_.width - 1]) continue;
+                work += kStep * remove(row, static_cast<std::size_t>(t), found);
             }
         }
+        return work;
     }
 
     void end() {
@@ -102,6 +105,7 @@ class CountSink {
 
   private:
     static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+    static constexpr std::int64_t kStep = 16;  // scores that are counted while a filter's entry is looked at
 
     // What is seen of a task beside the tallies.
     struct Found {
@@ -162,30 +166,41 @@ class CountSink {
         }
     }
 
-    // Takes the columns of the filter's list that the panel has out of the counts.
-    void remove(const C* scores, std::size_t i, Found& found) {
-        const std::int64_t task = this->task(i), target = shared_.tasks.targets[task];
-        const C truth = shared_.truths[static_cast<std::size_t>(cell_->first) + i];
+    // Takes the columns of the filter's list that the panel has out of the counts; returns how many steps that took.
+    std::int64_t remove(const C* scores, std::size_t i, Found& found) {
         const std::int64_t* const columns = panel_.columns;
         const std::int64_t* const end = columns + panel_.width;
+        const std::int64_t target = shared_.tasks.targets[task(i)];
+        const bool dense = end[-1] - columns[0] == panel_.width - 1;
+        const std::int64_t* at = columns;
+        std::int64_t steps = 0;
         while (found.next <= end[-1]) {
-            const std::int64_t* at = std::lower_bound(columns, end, found.next);
-            if (at != end && *at == found.next && found.next != target) {
-                const C score = scores[at - columns];
-                ++found.removed;
-                found.above += score > truth;
-                found.tied += score == truth;
-                if (shared_.counts.audit()) {
-                    found.inf -= std::isinf(score);
-                    const Key<C> key = Order<C>::key(score);
-                    if (key > found.best_removed) found.at_best_removed = 0;
-                    found.best_removed = std::max(found.best_removed, key);
-                    found.at_best_removed += key == found.best_removed;
-                }
+            ++steps;
+            at = dense ? columns + std::max<std::int64_t>(at - columns, found.next - columns[0])
+                       : std::lower_bound(at, end, found.next);
+            if (at == end) break;  // no list that is in order
+            if (*at == found.next) {
+                if (found.next != target) remove(scores[at - columns], i, found);
+                ++found.position;
+            } else {  // the next that is a candidate, for there may be far fewer of these
+                found.position = shared_.filter.seek(found.position + 1, found.end, *at);
             }
-            ++found.position;
             found.next = found.position < found.end ? shared_.filter.column(found.position) : kNone;
         }
+        return steps;
+    }
+
+    void remove(C score, std::size_t i, Found& found) {
+        const C truth = shared_.truths[static_cast<std::size_t>(cell_->first) + i];
+        ++found.removed;
+        found.above += score > truth;
+        found.tied += score == truth;
+        if (!shared_.counts.audit()) return;
+        found.inf -= std::isinf(score);
+        const Key<C> key = Order<C>::key(score);
+        if (key > found.best_removed) found.at_best_removed = 0;
+        found.best_removed = std::max(found.best_removed, key);
+        found.at_best_removed += key == found.best_removed;
     }
 
     const SimilarityKernels<C>& kernels_;
@@ -205,9 +220,10 @@ void score_pairs(const Scoring<C>& scoring, const std::int64_t* rows, const std:
     const std::int64_t size = std::clamp<std::int64_t>((1 << 20) / (1 + scoring.depth()), 1, 1 << 14) * scoring.lanes();
     const Team team(way.threads, divide_up(n, size));
     std::vector<Sweeper<C>> sweepers(static_cast<std::size_t>(team.size()), Sweeper<C>(scoring));
-    parallel_for(team, divide_up(n, size), way.interrupted, [&](std::int64_t piece, int worker, Stop&) {
+    parallel_for(team, divide_up(n, size), way.interrupted, [&](std::int64_t piece, int worker, Stop& stop) {
         const std::int64_t at = piece * size;
-        sweepers[static_cast<std::size_t>(worker)].pairs(rows + at, columns + at, std::min(size, n - at), out + at);
+        sweepers[static_cast<std::size_t>(worker)].pairs(rows + at, columns + at, std::min(size, n - at), out + at,
+                                                         worker == 0, stop);
     });
 }
 
@@ -220,9 +236,11 @@ Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection&
         }
     }
     const Scoring<C> scoring(embeddings);
-    const Sorted sorted = sort_tasks(tasks, candidates, embeddings.entities.rows);
+    const Sorted sorted = sort_tasks(tasks, candidates, embeddings);
     std::vector<std::int64_t> targets;
-    for (const std::int64_t task : sorted.order) targets.push_back(tasks.targets[task]);
+    for (const std::int64_t task : sorted.order) {
+        targets.push_back(std::clamp<std::int64_t>(tasks.targets[task], 0, embeddings.entities.rows - 1));
+    }
     std::vector<C> truths(targets.size());
     score_pairs(scoring, sorted.rows.data(), targets.data(), tasks.size, way, truths.data());
 
@@ -263,13 +281,14 @@ class WriteSink {
         first_ = first.data();
     }
     void enter(const Panel& panel) { panel_ = panel; }
-    void take(const C* scores, std::int64_t first_query, std::int64_t queries) {
+    std::int64_t take(const C* scores, std::int64_t first_query, std::int64_t queries) {
         for (std::int64_t i = 0; i < queries; ++i) {
             for (std::int64_t t = first_[first_query + i]; t < first_[first_query + i + 1]; ++t) {
                 const std::int64_t task = sorted_.order[static_cast<std::size_t>(cell_->first + t)];
                 std::copy_n(scores + i * lanes_, panel_.width, out_ + task * columns_ + panel_.columns[0]);
             }
         }
+        return lanes_ * (first_[first_query + queries] - first_[first_query]);
     }
     void end() {}
 
@@ -287,7 +306,7 @@ void score_as(const Embeddings& embeddings, const std::int64_t* rows, const std:
               const Way& way, C* out) {
     const Scoring<C> scoring(embeddings);
     if (columns != nullptr) return score_pairs(scoring, rows, columns, tasks, way, out);
-    const Sorted sorted = sort_tasks({tasks, rows, nullptr}, {}, embeddings.entities.rows);
+    const Sorted sorted = sort_tasks({tasks, rows, nullptr}, {}, embeddings);
     sweep(scoring, sorted, way, 0,
           [&] { return WriteSink<C>(sorted, scoring.lanes(), embeddings.entities.rows, out); });
 }

@@ -392,6 +392,8 @@ truerank::Embeddings embeddings_of(const VectorArrays& queries, const VectorArra
     truerank::Embeddings embeddings{vectors_of(queries), vectors_of(entities), row->similarity, nullptr};
     require(embeddings.queries.columns == embeddings.entities.columns, "vectors: of different lengths");
     require(embeddings.queries.columns % truerank::components(row->similarity) == 0, "vectors: of odd length");
+    require(embeddings.queries.columns <= std::int64_t{1} << 40,
+            "vectors: too long");  // products of it stay in 64 bits
     if (bias) {
         const bool typed =
             embeddings.wide() ? py::isinstance<py::array_t<double>>(*bias) : py::isinstance<py::array_t<float>>(*bias);

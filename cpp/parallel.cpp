@@ -15,6 +15,9 @@
 #ifndef _WIN32
 #include <pthread.h>
 #endif
+#if defined(__x86_64__) || defined(_M_X64)
+#include <xmmintrin.h>
+#endif
 
 namespace truerank {
 namespace {
@@ -59,6 +62,42 @@ int affinity_limit() {
     return n == 0 ? 1 : static_cast<int>(n);
 #endif
 }
+
+// Arithmetic as IEEE 754 has it by default, while it lives: rounded to nearest, subnormal numbers not taken for 0.
+// Either is a property of a thread, which other libraries set for speed (torch.set_flush_denormal) in some threads and
+// not in others.
+class DefaultArithmetic {
+  public:
+    DefaultArithmetic() : was_(get()) { set(plain(was_)); }
+    ~DefaultArithmetic() { set(was_); }
+    DefaultArithmetic(const DefaultArithmetic&) = delete;
+    DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
+
+  private:
+#if defined(__x86_64__) || defined(_M_X64)
+    using Word = unsigned;
+    static Word get() { return _mm_getcsr(); }
+    static void set(Word word) { _mm_setcsr(word); }
+    // Flush to zero, denormals are zero and the rounding mode go; all exceptions are masked.
+    static Word plain(Word word) { return (word & ~0xe040u) | 0x1f80u; }
+#elif defined(__aarch64__)
+    using Word = std::uint64_t;
+    static Word get() {
+        Word word;
+        __asm__ volatile("mrs %0, fpcr" : "=r"(word));
+        return word;
+    }
+    static void set(Word word) { __asm__ volatile("msr fpcr, %0" : : "r"(word)); }
+    // Flush to zero, of half precision too (bits 24 and 19), and the rounding mode (22 and 23).
+    static Word plain(Word word) { return word & ~((Word{7} << 22) | (Word{1} << 19)); }
+#else
+    using Word = int;
+    static Word get() { return 0; }
+    static void set(Word) {}
+    static Word plain(Word word) { return word; }
+#endif
+    Word was_;
+};
 
 }  // namespace
 
@@ -131,6 +170,7 @@ void parallel_for([[maybe_unused]] const Team& team, std::int64_t pieces, bool (
     std::exception_ptr failure;
     std::mutex mutex;
     const auto run = [&](int worker) {
+        const DefaultArithmetic arithmetic;
         while (!stop.asked(worker == 0, kWorkBetweenLooks / 4)) {
             const std::int64_t piece = next.fetch_add(1, std::memory_order_relaxed);
             if (piece >= pieces) return;

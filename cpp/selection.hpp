@@ -52,6 +52,21 @@ struct Selection {
         }
         return first;
     }
+    // The same among the positions from `begin` to `end` of a list, soon found where it is near `begin`.
+    std::int64_t seek(std::int64_t begin, std::int64_t end, std::int64_t column) const {
+        std::int64_t low = begin, step = 1;
+        for (; low + step <= end && this->column(low + step - 1) < column; step *= 2) low += step;
+        std::int64_t high = std::min(end, low + step - 1);
+        while (low < high) {
+            const std::int64_t middle = low + (high - low) / 2;
+            if (this->column(middle) < column) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return low;
+    }
     bool has(std::int64_t list, std::int64_t column) const {
         const std::int64_t at = find(list, column);
         return at < indptr[list + 1] && this->column(at) == column;

@@ -1,6 +1,6 @@
 #include "sweep.hpp"
 
-#include <numeric>
+#include <compare>
 
 namespace truerank {
 
@@ -46,27 +46,33 @@ std::vector<Cell> cut(const std::vector<Group>& groups, const std::int64_t* rows
     return result;
 }
 
-Sorted sort_tasks(const Tasks& tasks, const Selection& candidates, std::int64_t columns) {
-    const auto row = [&](std::int64_t task) { return tasks.rows == nullptr ? task : tasks.rows[task]; };
-    const auto list = [&](std::int64_t task) { return candidates ? candidates.list(task) : 0; };
-    Sorted sorted;
-    sorted.order.resize(static_cast<std::size_t>(tasks.size));
-    std::iota(sorted.order.begin(), sorted.order.end(), std::int64_t{0});
-    const auto before = [&](std::int64_t a, std::int64_t b) {
-        if (list(a) != list(b)) return list(a) < list(b);
-        return row(a) != row(b) ? row(a) < row(b) : a < b;
+Sorted sort_tasks(const Tasks& tasks, const Selection& candidates, const Embeddings& embeddings) {
+    // A copy first: the arrays are the caller's, whose other threads could write to them while they are compared.
+    struct Key {
+        std::int64_t list, row, task;
+        auto operator<=>(const Key&) const = default;
     };
-    if (!std::is_sorted(sorted.order.begin(), sorted.order.end(), before)) {
-        std::sort(sorted.order.begin(), sorted.order.end(), before);
+    std::vector<Key> keys(static_cast<std::size_t>(tasks.size));
+    for (std::int64_t task = 0; task < tasks.size; ++task) {
+        const std::int64_t row = tasks.rows == nullptr ? task : tasks.rows[task];
+        const std::int64_t list = candidates ? candidates.list(task) : 0;
+        keys[static_cast<std::size_t>(task)] = {
+            std::clamp<std::int64_t>(list, 0, std::max<std::int64_t>(0, candidates.size - 1)),
+            std::clamp<std::int64_t>(row, 0, embeddings.queries.rows - 1), task};
     }
-    sorted.rows.reserve(sorted.order.size());
-    for (const std::int64_t task : sorted.order) {
-        const auto at = static_cast<std::int64_t>(sorted.rows.size());
-        sorted.rows.push_back(row(task));
-        if (sorted.groups.empty() || list(task) != list(sorted.order[static_cast<std::size_t>(at - 1)])) {
+    if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
+    const std::int64_t columns = embeddings.entities.rows;
+    Sorted sorted;
+    sorted.order.reserve(keys.size());
+    sorted.rows.reserve(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        const auto at = static_cast<std::int64_t>(i);
+        sorted.order.push_back(keys[i].task);
+        sorted.rows.push_back(keys[i].row);
+        if (i == 0 || keys[i].list != keys[i - 1].list) {
             View view{nullptr, 0, columns, columns};
             if (candidates) {
-                view = {&candidates, candidates.indptr[list(task)], candidates.length(list(task)), columns};
+                view = {&candidates, candidates.indptr[keys[i].list], candidates.length(keys[i].list), columns};
             }
             sorted.groups.push_back({at, at, view});
         }

@@ -75,7 +75,7 @@ struct Sorted {
     std::vector<std::int64_t> rows;
     std::vector<Group> groups;
 };
-Sorted sort_tasks(const Tasks& tasks, const Selection& candidates, std::int64_t columns);
+Sorted sort_tasks(const Tasks& tasks, const Selection& candidates, const Embeddings& embeddings);
 
 // What the sizes of cells follow from. `task_bytes` is what a task costs a sink; `block`, candidates to a cell, may be
 // 0.
@@ -96,8 +96,8 @@ class Sweeper {
     explicit Sweeper(const Scoring<C>& scoring) : scoring_(scoring) {}
 
     // Hands all scores of a cell to a sink: begin(cell, first) with the positions first[i] to first[i + 1] of the tasks
-    // of query i, counted from the cell's; enter(panel); take(scores, i, n), those of queries i to i + n; end().
-    // Returns false where it was stopped before.
+    // of query i, counted from the cell's; enter(panel); take(scores, i, n), those of queries i to i + n, which returns
+    // how much work it was, in scores; end(). Returns false where it was stopped before.
     template <class Sink>
     bool run(const Cell& cell, const std::int64_t* rows, Sink& sink, bool caller, Stop& stop) {
         load(cell, rows);
@@ -111,14 +111,19 @@ class Sweeper {
         columns_.resize(static_cast<std::size_t>(lanes));
         bias_.resize(static_cast<std::size_t>(lanes));
         squares_.resize(static_cast<std::size_t>(lanes));
+        std::int64_t work = kWorkBetweenLooks;
         for (std::int64_t begin = cell.begin; begin < cell.end; begin += lanes) {
-            if (stop.asked(caller, lanes * queries * (1 + depth / 16))) return false;
             const Panel panel{std::min(lanes, cell.end - begin), columns_.data()};
             load(panel, cell.view, begin);
             sink.enter(panel);
             for (std::int64_t block = 0; block < blocks; ++block) {
                 const std::int64_t k = block * kDepth, length = std::min(kDepth, depth - k);
                 for (std::int64_t g = 0; g < groups; ++g) {
+                    work += tile * (1 + length / 16);
+                    if (work >= kWorkBetweenLooks) {
+                        if (stop.asked(caller, work)) return false;
+                        work = 0;
+                    }
                     C* const sums = sums_.data() + (blocks > 1 ? g * tile : 0);
                     scoring_.kernels.accumulate(scoring_.similarity, queries_.data() + (g * depth + k) * kGroup,
                                                 panel_.data() + k * lanes, static_cast<std::size_t>(length), block == 0,
@@ -129,7 +134,7 @@ class Sweeper {
                         scoring_.similarity,
                         Tile<C>{sums, static_cast<std::size_t>(n), scoring_.bias == nullptr ? nullptr : bias_.data(),
                                 query_squares_.data() + g * kGroup, squares_.data(), false});
-                    sink.take(sums, g * kGroup, n);
+                    work += sink.take(sums, g * kGroup, n);
                 }
             }
         }
@@ -138,7 +143,7 @@ class Sweeper {
     }
 
     // The scores of pairs, in the same bits.
-    void pairs(const std::int64_t* rows, const std::int64_t* columns, std::int64_t n, C* out) {
+    void pairs(const std::int64_t* rows, const std::int64_t* columns, std::int64_t n, C* out, bool caller, Stop& stop) {
         const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
         const auto size = static_cast<std::size_t>(std::max<std::int64_t>(1, depth) * lanes);
         queries_.resize(size);
@@ -147,6 +152,7 @@ class Sweeper {
         for (auto* buffer : {&squares_, &query_squares_}) buffer->resize(static_cast<std::size_t>(lanes));
         loaded_first_ = loaded_last_ = -1;
         for (std::int64_t at = 0; at < n; at += lanes) {
+            if (stop.asked(caller, 4 * lanes * (1 + depth))) return;
             const std::int64_t width = std::min(lanes, n - at);
             scoring_.queries.pack(rows + at, width, lanes, scoring_.packing(), queries_.data(), query_squares_.data(),
                                   scratch_);

@@ -10,27 +10,63 @@ namespace {
 template <class C>
 struct Entry {
     Key<C> key;  // every NaN has the least
-    std::int64_t column;
     C score;
+    std::int64_t column;
 };
 
-// The order of what is kept: better scores, then lower columns. As a heap's order it puts the worst on top.
+// The order of what is kept: better scores, then lower columns.
 template <class C>
 bool better(const Entry<C>& a, const Entry<C>& b) {
     return a.key != b.key ? a.key > b.key : a.column < b.column;
 }
 
-// A heap of the k best.
+// The k best of what it is offered. It holds up to twice as many, and is then cut, so that an offer costs little
+// whatever k is.
 template <class C>
-void offer(std::vector<Entry<C>>& heap, std::size_t k, const Entry<C>& entry) {
-    if (heap.size() == k) {
-        if (k == 0 || !better(entry, heap.front())) return;
-        std::pop_heap(heap.begin(), heap.end(), better<C>);
-        heap.pop_back();
+class Best {
+  public:
+    // Whether an entry may be among them: once it was cut, only what is better than the k-th.
+    bool wants(const Entry<C>& entry, std::size_t k) const {
+        return !cut_ || (k > 0 && better(entry, entries_[k - 1]));
     }
-    heap.push_back(entry);
-    std::push_heap(heap.begin(), heap.end(), better<C>);
-}
+    // What no score below can change; null until there is such a score.
+    const C* threshold(std::size_t k) const { return cut_ && k > 0 ? &entries_[k - 1].score : nullptr; }
+    void offer(const Entry<C>& entry, std::size_t k) {
+        if (!wants(entry, k)) return;
+        entries_.push_back(entry);
+        if (entries_.size() >= 2 * k + kSpare) cut(k);
+    }
+    void join(Best& other, std::size_t k) {
+        if (entries_.empty()) return std::swap(*this, other);
+        for (const Entry<C>& entry : other.entries_) offer(entry, k);
+    }
+    void clear() {
+        entries_.clear();
+        cut_ = false;
+    }
+    // They, best first.
+    const std::vector<Entry<C>>& sorted(std::size_t k) {
+        cut(k);
+        std::sort(entries_.begin(), entries_.end(), better<C>);
+        return entries_;
+    }
+    // Before the first cut, less than this is kept beyond 2 k.
+    static constexpr std::size_t kSpare = 16;
+
+  private:
+    void cut(std::size_t k) {
+        if (entries_.size() <= k) return;
+        if (k > 0) {
+            const auto kth = entries_.begin() + static_cast<std::ptrdiff_t>(k) - 1;
+            std::nth_element(entries_.begin(), kth, entries_.end(), better<C>);
+        }
+        entries_.resize(k);
+        cut_ = true;
+    }
+
+    std::vector<Entry<C>> entries_;
+    bool cut_ = false;
+};
 
 template <class C>
 class TopSink {
@@ -40,7 +76,7 @@ class TopSink {
         const Sorted& sorted;
         std::size_t k;
         NanRule nan_rule;
-        std::vector<std::vector<Entry<C>>> heaps;  // by task
+        std::vector<Best<C>> best;  // by task
         Fault fault{};
         std::mutex mutex{};
     };
@@ -50,24 +86,27 @@ class TopSink {
     void begin(const Cell& cell, const std::vector<std::int64_t>& first) {
         cell_ = &cell;
         first_ = first.data();
-        heaps_.resize(std::max(heaps_.size(), static_cast<std::size_t>(cell.last - cell.first)));
-        for (auto& heap : heaps_) heap.clear();
+        best_.resize(std::max(best_.size(), static_cast<std::size_t>(cell.last - cell.first)));
+        for (auto& best : best_) best.clear();
     }
 
     void enter(const Panel& panel) { panel_ = panel; }
 
-    void take(const C* scores, std::int64_t first_query, std::int64_t queries) {
+    std::int64_t take(const C* scores, std::int64_t first_query, std::int64_t queries) {
+        std::int64_t work = 0;
         for (std::int64_t i = 0; i < queries; ++i) {
             const C* row = scores + i * static_cast<std::int64_t>(kernels_.lanes);
-            for (std::int64_t t = first_[first_query + i]; t < first_[first_query + i + 1]; ++t) look(row, t);
+            for (std::int64_t t = first_[first_query + i]; t < first_[first_query + i + 1]; ++t) {
+                work += look(row, t);
+            }
         }
+        return work;
     }
 
     void end() {
         const std::lock_guard<std::mutex> lock(shared_.mutex);
         for (std::int64_t t = 0; t < cell_->last - cell_->first; ++t) {
-            auto& heap = shared_.heaps[static_cast<std::size_t>(task(t))];
-            for (const Entry<C>& entry : heaps_[static_cast<std::size_t>(t)]) offer(heap, shared_.k, entry);
+            shared_.best[static_cast<std::size_t>(task(t))].join(best_[static_cast<std::size_t>(t)], shared_.k);
         }
         if (sooner(fault_, shared_.fault)) shared_.fault = fault_;
     }
@@ -75,34 +114,39 @@ class TopSink {
   private:
     std::int64_t task(std::int64_t t) const { return shared_.sorted.order[static_cast<std::size_t>(cell_->first + t)]; }
 
-    void look(const C* scores, std::int64_t t) {
-        auto& heap = heaps_[static_cast<std::size_t>(t)];
-        // Few panels have anything for a heap that is full.
-        const bool full = heap.size() == shared_.k;
-        if (full && shared_.k > 0 && !kernels_.any_from(scores, heap.front().score)) return;
+    // Returns how much work it was, in scores.
+    std::int64_t look(const C* scores, std::int64_t t) {
+        Best<C>& best = best_[static_cast<std::size_t>(t)];
+        const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
+        const C* const threshold = best.threshold(shared_.k);
+        // Few panels have anything for those that are full.
+        if (threshold != nullptr && !kernels_.any_from(scores, *threshold)) return lanes;
         const std::int64_t task = this->task(t);
         for (std::int64_t j = 0; j < panel_.width; ++j) {
             const bool nan = scores[j] != scores[j];
-            const Entry<C> entry{nan ? std::numeric_limits<Key<C>>::min() : Order<C>::key(scores[j]), panel_.columns[j],
-                                 scores[j]};
-            if (!nan && heap.size() == shared_.k && (shared_.k == 0 || !better(entry, heap.front()))) continue;
+            const Entry<C> entry{nan ? std::numeric_limits<Key<C>>::min() : Order<C>::key(scores[j]), scores[j],
+                                 panel_.columns[j]};
+            if (!nan && !best.wants(entry, shared_.k)) continue;
             if (shared_.filter && shared_.filter.has(shared_.filter.list(task), entry.column)) continue;
             if (nan && shared_.nan_rule == NanRule::raise) {
                 const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first + t)];
                 const Fault fault{Fault::Kind::nan_score, task, row, entry.column};
                 if (sooner(fault, fault_)) fault_ = fault;
             } else if (!nan || shared_.nan_rule == NanRule::worst) {
-                offer(heap, shared_.k, entry);
+                best.offer(entry, shared_.k);
             }
         }
+        return kScan * lanes;
     }
+
+    static constexpr std::int64_t kScan = 32;  // scores that are counted while one is looked at and kept
 
     const SimilarityKernels<C>& kernels_;
     Shared& shared_;
     const Cell* cell_ = nullptr;
     const std::int64_t* first_ = nullptr;
     Panel panel_{};
-    std::vector<std::vector<Entry<C>>> heaps_;
+    std::vector<Best<C>> best_;
     Fault fault_{};
 };
 
@@ -110,22 +154,26 @@ template <class C>
 Fault top_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
              const Selection& candidates, NanRule nan, const Way& way, std::int64_t* ids, C* scores) {
     const Scoring<C> scoring(embeddings);
-    const Sorted sorted = sort_tasks(tasks, candidates, embeddings.entities.rows);
+    const Sorted sorted = sort_tasks(tasks, candidates, embeddings);
     using Sink = TopSink<C>;
     typename Sink::Shared shared{filter, sorted, static_cast<std::size_t>(k), nan, {}};
-    shared.heaps.resize(static_cast<std::size_t>(tasks.size));
-    const std::int64_t most = std::min(k, embeddings.entities.rows);
+    shared.best.resize(static_cast<std::size_t>(tasks.size));
+    const std::int64_t most = 2 * std::min(k, embeddings.entities.rows) + static_cast<std::int64_t>(Best<C>::kSpare);
     sweep(scoring, sorted, way, most * static_cast<std::int64_t>(sizeof(Entry<C>)),
           [&] { return Sink(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
-    for (std::int64_t task = 0; task < tasks.size; ++task) {
-        auto& heap = shared.heaps[static_cast<std::size_t>(task)];
-        std::sort_heap(heap.begin(), heap.end(), better<C>);
-        for (std::size_t i = 0; i < heap.size(); ++i) {
-            ids[task * k + static_cast<std::int64_t>(i)] = heap[i].column;
-            scores[task * k + static_cast<std::int64_t>(i)] = heap[i].score;
+    constexpr std::int64_t step = 64;
+    const std::int64_t pieces = divide_up(tasks.size, step);
+    const Team team(way.threads, tasks.size * most < kWorkBetweenLooks ? 1 : pieces);
+    parallel_for(team, pieces, way.interrupted, [&](std::int64_t piece, int, Stop&) {
+        for (std::int64_t task = piece * step; task < std::min(tasks.size, (piece + 1) * step); ++task) {
+            std::int64_t at = task * k;
+            for (const Entry<C>& entry : shared.best[static_cast<std::size_t>(task)].sorted(shared.k)) {
+                ids[at] = entry.column;
+                scores[at++] = entry.score;
+            }
         }
-    }
+    });
     return {};
 }
 

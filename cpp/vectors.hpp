@@ -79,7 +79,7 @@ class Vectors {
             }
             C* const to = out + first;
             if (packing.normalise) {
-                for (double& sum : sums) sum = sum == 0 ? 1 : std::sqrt(sum);
+                for (std::int64_t i = 0; i < width; ++i) sums[i] = sums[i] == 0 ? 1 : std::sqrt(sums[i]);
                 for (std::int64_t k = 0; k < depth; ++k) {
                     for (std::int64_t i = 0; i < width; ++i) {
                         to[k * lanes + i] = static_cast<C>(static_cast<double>(vectors[i][k]) / sums[i]);

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
+import platform
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -254,6 +256,43 @@ def test_calls_in_several_threads_at_once() -> None:
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(work, (1, 2, 3)))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the C library by its name")
+def test_arithmetic_that_others_have_set_is_set_aside() -> None:
+    """Rounding and subnormal numbers are a property of threads, which libraries change."""
+    rng = np.random.default_rng(3)
+    queries, entities = (rng.standard_normal((n, 40)).astype(np.float32) for n in (50, 70))
+    expected = tr.score_embeddings(queries, entities, threads=1)
+    library = ctypes.CDLL("libm.so.6")
+    upward = {"x86_64": 0x800, "aarch64": 0x400000}[platform.machine()]
+    before = library.fegetround()
+    assert library.fesetround(upward) == 0
+    try:
+        scores = [tr.score_embeddings(queries, entities, threads=n) for n in (1, 2)]
+        assert library.fegetround() == upward
+    finally:
+        library.fesetround(before)
+    for again in scores:
+        assert same_bits(again, expected)
+
+
+def test_filters_far_longer_than_the_candidates() -> None:
+    rng = np.random.default_rng(4)
+    entities, queries = (rng.standard_normal((n, 3)).astype(np.float32) for n in (5000, 20))
+    chosen = [sorted(rng.choice(5000, 30, replace=False).tolist()) for _ in queries]
+    targets = [row[7] for row in chosen]
+    filter = [sorted(rng.choice(5000, 2500, replace=False).tolist())] * len(queries)
+    scores = tr.score_embeddings(queries, entities)
+    ranks = tr.rank_embeddings(queries, entities, targets, candidates=chosen, filter=filter)
+    assert_same(ranks, count_large(scores, targets, candidates=chosen, filter=filter))
+
+
+def test_vectors_beyond_all_memory_are_refused() -> None:
+    endless = np.broadcast_to(np.float16(0), (1, 2**60))
+    for call in (tr.rank_embeddings, tr.score_embeddings):
+        with pytest.raises(ValueError, match="vectors: too long"):
+            call(endless, endless, [0])
 
 
 DIGESTS = """

@@ -156,3 +156,15 @@ def test_the_true_candidate_stands_where_its_rank_says() -> None:
     kept = [[j for j in row if j != t] for row, t in zip(filter, targets, strict=True)]
     found = tr.topk_embeddings(queries, entities, 70, similarity="l1", filter=kept)
     assert np.argmax(found.ids == targets[:, None], axis=1).tolist() == ranks.above.tolist()
+
+
+@pytest.mark.parametrize("k", [1, 60, 299, 300])
+def test_many_of_many(k: int) -> None:
+    """More is offered than is kept, by threads that know nothing of each other."""
+    rng = np.random.default_rng(5)
+    entities = rng.integers(-3, 4, (300, 4)).astype(np.float32)
+    queries = rng.integers(-3, 4, (40, 4)).astype(np.float32)
+    order = np.argsort(-tr.score_embeddings(queries, entities), axis=1, kind="stable")[:, :k]
+    for block, threads in ((None, 1), (7, 1), (64, 3)):
+        best = tr.topk_embeddings(queries, entities, k, block=block, threads=threads)
+        np.testing.assert_array_equal(best.ids, order)
