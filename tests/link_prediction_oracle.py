@@ -45,7 +45,9 @@ def identity(triple: Triple, keys: Sequence[int]) -> Triple:
 
 def audit(test: Rows, known: dict[str, Rows], keys: Sequence[int] = ()) -> Found:
     same = [identity(triple, keys) for triple in test]
+    trained = known.get("train")
     everything = [triple for rows in known.values() for triple in rows]
+    everything = everything if trained is None else list(trained)
     in_split = {name: {identity(row, keys) for row in rows} for name, rows in known.items()}
     seen: set[Triple] = set()
     repeats = []

@@ -227,3 +227,42 @@ def test_arrays_are_read_only_memory_maps(folder: Path) -> None:
     array = read_array("TARGETS", folder / "targets.npy")
     assert isinstance(array, np.memmap)
     assert not array.flags.writeable
+
+
+@pytest.mark.parametrize("first", ["scores.npy targets.npy", "ranks.npz"])
+@pytest.mark.parametrize("option", ["--by", "--weights", "--relation", "--queries", "--side"])
+def test_labels_and_weights_are_not_written_over(
+    run: Run, files: Files, folder: Path, first: str, option: str
+) -> None:
+    tr.rank(SCORES, TARGETS).save(folder / "ranks.npz")
+    np.save(folder / "numbers.npy", np.ones(4, dtype=np.int64))
+    (folder / "link.npy.partial").hardlink_to(folder / "numbers.npy")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for place in ("numbers.npy", "link.npy"):
+        outcome = run("evaluate", *files(f"{first} {option} numbers.npy --save {place}"))
+        assert (outcome.code, outcome.out) == (1, "")
+        assert outcome.err.startswith("Error: --save: ")
+        assert "is one of the files to be read" in outcome.err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_macro_weights(run: Run, files: Files, folder: Path) -> None:
+    np.save(folder / "groups.npy", np.array(["a", "b", "b", "b"]))
+    ranks, by = tr.rank(SCORES, TARGETS), ["a", "b", "b", "b"]
+    report = tr.report(ranks, by=by, macro_weights="count")
+    assert report["macro.mrr"] != tr.report(ranks, by=by)["macro.mrr"]
+    line = "scores.npy targets.npy --by groups.npy --macro-weights count"
+    outcome = run("evaluate", *files(f"{line} --metrics macro.mrr --format csv"))
+    assert outcome == (0, f"key,value\nmacro.mrr,{report['macro.mrr']!r}\n", "")
+    content = json.loads(run("evaluate", *files(f"{line} --format json")).out)
+    assert content["metrics"]["macro.mrr"] == report["macro.mrr"]
+    assert content["groups"]["macro"] == "each group counts by its tasks"
+    assert run("evaluate", *files(f"{line} --interval --metrics mrr")).code == 0
+    for wrong, message in (
+        (f"{line} --interval --metrics mrr,macro.mr", "--interval and --macro-weights: expected"),
+        ("scores.npy targets.npy --macro-weights count", "--macro-weights needs --by"),
+        ("scores.npy targets.npy --by groups.npy --macro-weights tasks", "'--macro-weights'"),
+    ):
+        code, out, err = run("evaluate", *files(wrong))
+        assert (code, out) == (2, "")
+        assert message in err

@@ -290,6 +290,65 @@ def test_files_of_every_kind(predict: Predict, folder: Path) -> None:
     assert predict(line) == expected
 
 
+def test_numbers_of_relations(predict: Predict, folder: Path) -> None:
+    """Relations in text may be names like 10, in an order that is given, or ids."""
+    found = world()
+    names = found.names
+    for split in SPLITS:
+        rows = found.split(split).tolist()
+        text = "".join(f"{names[h]}\t{r}\t{names[t]}\n" for h, r, t in rows)
+        (folder / f"{split}.mixed").write_text(text)
+    (folder / "names.txt").write_text("\n".join(names))
+    (folder / "relations.txt").write_text("0\n1\n2\n")
+    np.save(folder / "R.npy", np.eye(3, 6, dtype=np.float32))
+    mixed = "--train train.mixed --valid valid.mixed --test test.mixed"
+    asked = "--sides relation --relations R.npy --queries-relation tails.npy"
+    for model in (VECTORS, asked):
+        assert predict(f"{KNOWN} {model} --save expected.npz").code == 0
+        expected = counts_of(tr.load(folder / "expected.npz"))
+        for how in (
+            "--relation-labels relations.txt",
+            "--relation-labels relations.txt --entity-labels names.txt",
+            "--ids --entity-labels names.txt",
+        ):
+            outcome = predict(f"{mixed} {model} {how} --save ranks.npz")
+            assert (outcome.code, outcome.err) == (0, "")
+            assert counts_of(tr.load(folder / "ranks.npz")) == expected
+
+
+def test_keys_of_queries(predict: Predict, folder: Path) -> None:
+    """Answers of one query that are known at another time are left out unless the time is a key."""
+    for name, ends in {"train": ("b\t1", "c\t2"), "test": ("b\t1", "d\t1")}.items():
+        text = "".join(f"a\tlikes\t{end}\tx\n" for end in ends)
+        (folder / f"{name}.timed").write_text(text)
+    np.save(folder / "four.npy", np.array([[0, 1, 2, 3]] * 2, dtype=np.float32))
+    line = "--train train.timed --test test.timed --sides tail --scores-tail four.npy --leaks keep"
+    for keys, candidates in (
+        ("", [3, 3]),
+        ("--keys 3", [3, 3]),
+        ("--keys 4,3", [3, 3]),
+        ("--keys 4", [2, 2]),
+        ("--keys none", [2, 2]),
+    ):
+        code, _, err = predict(f"{line} {keys} --save ranks.npz")
+        assert (code, err.count("\n")) == (0, 1)
+        assert tr.load(folder / "ranks.npz").candidates.tolist() == candidates
+
+
+def test_macro_weights(predict: Predict, folder: Path) -> None:
+    line = f"{KNOWN} {VECTORS} --by relation --save ranks.npz --format json"
+    outcome = predict(f"{line} --macro-weights count")
+    assert (outcome.code, outcome.err) == (0, "")
+    ranks = tr.load(folder / "ranks.npz")
+    report = tr.report(ranks, by="relation", macro_weights="count")
+    assert tr.Report.from_json(outcome.out)["macro.mrr"] == report["macro.mrr"]
+    assert report["macro.mrr"] != tr.report(ranks, by="relation")["macro.mrr"]
+
+
+def test_help_says_what_is_left_out(predict: Predict) -> None:
+    assert "without known triples, those of --test alone" in " ".join(predict("--help").out.split())
+
+
 def test_order_of_scores(predict: Predict, folder: Path) -> None:
     expected = predict(f"{KNOWN} {SCORES} --metrics mrr --format csv").out
     for side in ASKED:
@@ -335,7 +394,7 @@ def test_leaks_are_told(predict: Predict, folder: Path) -> None:
     assert out.startswith("test: 10 triples, 9 ranked; ")
     code, out, err = predict(f"{line} --leaks raise")
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert err.startswith("Error: test: 1 (person ")
+    assert err.startswith("Error: --test: 1 (person ")
 
 
 def test_unlike_rows_of_a_query_are_told(predict: Predict, folder: Path) -> None:
@@ -372,9 +431,14 @@ def test_formats(predict: Predict, folder: Path, style: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (f"--test absent.txt {VECTORS}", "absent.txt: No such file or directory"),
-        (f"{KNOWN} {VECTORS} --entities absent.npy", "absent.npy: No such file or directory"),
-        (f"{KNOWN} {SCORES} --scores-tail absent.npy", "absent.npy: No such file or directory"),
+        (f"--test absent.txt {VECTORS}", "Error: --test: absent.txt: No such file or directory"),
+        (f"{KNOWN} {VECTORS} --valid absent.npy", "Error: --valid: absent.npy: No such file"),
+        (f"{KNOWN} {VECTORS} --known more=no.npy", "Error: --known more: no.npy: No such file"),
+        (f"{KNOWN} {VECTORS} --entities absent.npy", "Error: --entities: absent.npy: No such file"),
+        (f"{KNOWN} {VECTORS} --bias absent.npy", "Error: --bias: absent.npy: No such file"),
+        (f"{KNOWN} {VECTORS} --by absent.npy", "Error: --by: absent.npy: No such file"),
+        (f"{KNOWN} {VECTORS} --entity-labels no.txt", "Error: --entity-labels: no.txt: No such"),
+        (f"{KNOWN} {SCORES} --scores-tail absent.npy", "Error: --scores-tail: absent.npy: No such"),
         (f"{KNOWN} {VECTORS} --entities E.txt", "--entities: expected a .npy file, got E.txt"),
         (f"{KNOWN} {VECTORS} --queries-head few.npy", "--queries-head: expected vectors of shape"),
         (f"{KNOWN} {VECTORS} --queries-tail narrow.npy", "vectors of length 3, as the queries"),
@@ -392,11 +456,24 @@ def test_formats(predict: Predict, folder: Path, style: str) -> None:
         (f"{KNOWN} {VECTORS} --relation-labels two.txt", "unknown relation "),
         (f"{KNOWN} {VECTORS} --train train.npy", "--train: train.npy holds ids"),
         (f"{KNOWN} {VECTORS} --ids", "as --entity-labels is not given"),
-        (f"{KNOWN} {VECTORS} --test two.txt", "two.txt: line 1 has 1 column"),
+        (f"{KNOWN} {VECTORS} --test two.txt", "Error: --test: two.txt: line 1 has 1 column"),
+        (f"{KNOWN} {VECTORS} --split dev --test two.txt", "Error: --test: two.txt: line 1 has 1"),
+        (f"{KNOWN} {VECTORS} --train two.txt", "Error: --train: two.txt: line 1 has 1 column"),
+        (f"{KNOWN} {VECTORS} --known a=two.txt", "Error: --known a: two.txt: line 1 has 1 column"),
+        (f"--test test.txt --known train=two.txt {VECTORS}", "Error: --known train: two.txt: line"),
+        (f"{KNOWN} {VECTORS} --valid triples.gz", "Error: --valid: triples.gz: damaged gzip file"),
+        (f"{KNOWN} {VECTORS} --test none.txt", "Error: --test: expected at least one triple"),
+        (f"--test none.txt {VECTORS}", "Error: --test: expected at least one triple"),
+        (f"--test tails.npy {VECTORS}", "Error: --test: tails.npy: expected integers"),
+        (f"{KNOWN} {VECTORS} --keys 3", "Error: --keys: expected columns none, as triples have"),
+        (f"--ids --test bad.ids {VECTORS}", "Error: --test: expected entity ids from 0"),
+        (f"--ids --test numbers.txt --entity-labels two.txt {VECTORS}", "Error: --test: unknown"),
         (f"{KNOWN} {VECTORS} --candidates few.npy", "--candidates: expected a 1-D array"),
         (f"--test test.txt {VECTORS} --unseen drop", "--unseen: expected"),
         (f"{KNOWN} {VECTORS} --save test.txt", "--save: test.txt is one of the files to be read"),
         (f"{KNOWN} {VECTORS} --save E.npy", "--save: E.npy is one of the files to be read"),
+        (f"{KNOWN} {VECTORS} --by two.npy --save two.npy", "--save: two.npy is one of the files"),
+        (f"{KNOWN} {VECTORS} --weights two.npy --save two.npy", "--save: two.npy is one of the"),
         (f"{KNOWN} {VECTORS} --save nowhere/ranks.npz", "--save: no folder nowhere"),
         (f"{KNOWN} {VECTORS} --save .", "--save: expected the name of a file, got ."),
         (f"{KNOWN} {VECTORS} --by few.npy", "--by: "),
@@ -410,6 +487,10 @@ def test_bad_data_ends_with_one(predict: Predict, folder: Path, line: str, messa
     (folder / "two.txt").write_text("a\nb\n")
     (folder / "twice.txt").write_text("a\na\n")
     (folder / "bad.gz").write_bytes(gzip.compress(b"a\nb\n")[:-4])
+    (folder / "triples.gz").write_bytes(gzip.compress(b"a\tb\tc\n")[:-4])
+    (folder / "none.txt").touch()
+    (folder / "numbers.txt").write_text("0\t10\t1\n")
+    (folder / "bad.ids").write_text("0\t1\t-2\n")
     np.save(folder / "few.npy", world().entities[:6])
     np.save(folder / "tall.npy", np.ones((11, ENTITIES), np.float32))
     np.save(folder / "narrow.npy", world().queries["tail"][:, :3])
@@ -457,12 +538,27 @@ def test_bad_data_ends_with_one(predict: Predict, folder: Path, line: str, messa
         (f"{KNOWN} {VECTORS} --by a,b", "'--by': expected side, "),
         (f"{KNOWN} {VECTORS} --weights side", "'--weights': expected query, relation, target, "),
         (f"--test numbers.txt {VECTORS}", "the entities are numbers: --ids takes them for rows"),
+        (f"--test digits.txt {VECTORS}", "the relations are numbers: --relation-labels takes"),
+        (
+            f"--test numbers.txt --train digits.txt {VECTORS} --entity-labels names.txt",
+            "the relations are numbers: --relation-labels takes",
+        ),
+        (f"{KNOWN} {VECTORS} --keys 2", "'--keys': expected columns from 3 on, as 3,4, or none"),
+        (f"{KNOWN} {VECTORS} --keys time", "'--keys': expected columns from 3 on"),
+        (f"{KNOWN} {VECTORS} --keys=", "'--keys': expected columns from 3 on"),
+        (f"{KNOWN} {VECTORS} --macro-weights count", "--macro-weights needs --by"),
+        (
+            f"{KNOWN} {VECTORS} --by degree --macro-weights count --metrics macro.mrr --interval",
+            "--interval and --macro-weights: expected one of them, as macro.mrr has",
+        ),
     ],
 )
 def test_wrong_command_lines_end_with_two(
     predict: Predict, folder: Path, monkeypatch: pytest.MonkeyPatch, line: str, message: str
 ) -> None:
-    (folder / "numbers.txt").write_text("0\tlikes\t10\n2\tlikes\t1\n")
+    (folder / "numbers.txt").write_text("0\t1\t10\n2\t0\t1\n")
+    (folder / "digits.txt").write_text("a\t2\tb\nb\t10\ta\n")
+    (folder / "names.txt").write_text("\n".join([*map(str, range(10)), "10", "a", "b"]))
     monkeypatch.setattr(predicting, "evaluated", lambda *_: pytest.fail("counted"))
     code, out, err = predict(line)
     assert (code, out) == (2, "")

@@ -13,7 +13,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truerank import Protocol, Ranks, report
+from truerank import Protocol, Ranks, Report, report
 from truerank.comparison.paired import Comparison, Comparisons, compare, holm, signed_rank
 from truerank.comparison.resampling import draws
 
@@ -375,7 +375,7 @@ def test_pairing_is_told() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        (1, {}, TypeError, "b: expected Ranks, got NoneType"),
+        (1, {}, TypeError, "b: expected Ranks or a Report, got NoneType"),
         (
             2,
             {"method": "t"},
@@ -442,12 +442,46 @@ def test_notes_of_some_pairs_name_them() -> None:
 
 def test_mappings_are_checked() -> None:
     ranks = Ranks([0, 1], [1, 1], 9)
-    with pytest.raises(ValueError, match="a: expected at least two Ranks to compare, got 1"):
+    with pytest.raises(ValueError, match="a: expected at least two Ranks or Reports to compare"):
         compare({"a": ranks})
-    with pytest.raises(TypeError, match="b: expected nothing beside a mapping"):
+    with pytest.raises(TypeError, match="b: expected nothing beside a mapping of Ranks"):
         compare({"a": ranks, "b": ranks}, ranks)
-    with pytest.raises(TypeError, match="c: expected Ranks, got int"):
+    with pytest.raises(TypeError, match="c: expected Ranks or a Report, got int"):
         compare({"a": ranks, "c": 3})
+
+
+def test_reports_stand_for_their_ranks() -> None:
+    a, b = models(40)
+    one, two = (report(x, seed=3, by="query") for x in (a, b))
+    expected = compare(a, b, metric="mrr", resamples=99)
+    assert compare(one, two, resamples=99) == expected
+    assert compare(one, b, resamples=99) == compare(a, two, resamples=99) == expected
+    several = compare({"x": one, "y": b, "z": two}, metric="hits@3", resamples=9)
+    plain = compare({"x": a, "y": b, "z": b}, metric="hits@3", resamples=9)
+    assert list(several) == list(plain)
+
+
+def test_reports_are_compared_with_their_weights() -> None:
+    a, b = models(40)
+    one, two = (report(x, weights="query") for x in (a, b))
+    found = compare(one, two, resamples=99)
+    assert (found.value_a, found.value_b) == (one["mrr"], two["mrr"])
+    weighed = [x.with_weights(y.weights) for x, y in ((a, one), (b, two))]
+    assert found == compare(*weighed, resamples=99)
+    with pytest.raises(ValueError, match="weights: they differ"):
+        compare(one, b)
+
+
+def test_reports_that_hold_no_ranks() -> None:
+    a, _ = models(40)
+    kept = report(a)
+    back = Report.from_json(kept.to_json())
+    for models_of, name in (((back, a), "a"), ((kept, back), "b"), (({"x": a, "y": back},), "y")):
+        with pytest.raises(ValueError, match=rf"^{name}: this report was read from JSON, which"):
+            compare(*models_of)
+    repeats = report([kept, kept])
+    with pytest.raises(TypeError, match=r"^a: expected Ranks or a Report, got Repeats"):
+        compare(repeats, repeats)
 
 
 def test_wilcoxon_has_no_weights() -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from truerank.best import best_columns, stored_row
 from truerank.link_prediction import Task, error_cases
+from truerank.link_prediction.lookups import Counted
 
 Array = npt.NDArray[Any]
 
@@ -175,6 +176,80 @@ def test_ids_stand_where_there_are_no_labels_and_further_keys_follow() -> None:
     assert case == ("tail", (0, 0, 1, 7), 3.0, 3, [(2, 0.9), (0, 0.5)], 0.2)
 
 
+def test_further_columns_are_shown_by_label_though_no_key() -> None:
+    test = [("a", "r", "b", "2014", "x"), ("b", "r", "c", "2015", "y")]
+    for keys in (None, (), (4,)):
+        task = Task(test, {"train": []}, sides=("tail", "head"), keys=keys)
+        scores = np.array([[1.0, 0, 0], [0, 0, 2]])
+        report = task.evaluate_scores(scores, scores)
+        cases = error_cases(task, report, tail=scores, head=scores, top=1)
+        assert {case.triple for case in cases} == set(test)
+        heading = str(cases).splitlines()[0].split()
+        assert heading[2:7] == ["head", "relation", "tail", "column_3", "column_4"]
+
+
+# -- what was ranked -------------------------------------------------------------------------------
+
+
+def test_the_similarity_is_that_of_the_ranks() -> None:
+    task = make(sides=("tail",))
+    rng = np.random.default_rng(0)
+    vectors = {"tail": rng.normal(size=(3, 4)), "entities": rng.normal(size=(6, 4))}
+    report = task.evaluate_embeddings(
+        vectors["tail"],
+        entities=vectors["entities"],
+        similarity="l1",
+        bias={"tail": np.arange(6.0)},
+    )
+    vectors |= {"bias": np.arange(6.0)}
+    cases = error_cases(task, report, **vectors)
+    assert cases == error_cases(task, report, **vectors, similarity="l1")
+    with pytest.raises(
+        ValueError, match=r"^similarity: expected 'l1', as the ranks say, got 'dot'"
+    ):
+        error_cases(task, report, **vectors, similarity="dot")
+    with pytest.raises(TypeError, match=r"^similarity: expected a str, got int"):
+        error_cases(task, report, **vectors, similarity=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^tail: expected the vectors that were ranked; by these"):
+        error_cases(task, report, **{**vectors, "tail": -vectors["tail"]})
+    with pytest.raises(ValueError, match=r'^bias\["tail"\]: expected 6 numbers'):
+        error_cases(task, report, **{**vectors, "bias": {"tail": np.arange(5.0)}})
+    unsaid = report.ranks.with_protocol(similarity=None)
+    assert error_cases(task, unsaid, **vectors, similarity="l1") == cases
+
+
+ROW = st.lists(st.sampled_from([0.0, 1.0, 2.0, np.nan]), min_size=1, max_size=6)
+
+
+@given(ROW, ROW, st.integers(0, 5), st.integers(1, 7), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_counts_fit_exactly_where_a_row_has_them(
+    ranked: list[float], shown: list[float], target: int, top: int, ascending: bool
+) -> None:
+    """Whatever is shown of the row that was ranked fits; of another row, if its counts could be."""
+    target %= len(ranked)
+    order = "ascending" if ascending else "descending"
+    counts = tr.rank(np.array([ranked]), [target], nan="worst", order=order)
+    counted = Counted(int(counts.above[0]), int(counts.tied[0]), top, ascending)
+
+    def fits(row: list[float]) -> bool:
+        columns, values = np.arange(len(row)), np.array(row)
+        chosen = best_columns(values, columns, top, ascending=ascending, nan="worst").tolist()
+        return counted.fits(target, [(i, row[i]) for i in chosen], row[target])
+
+    assert fits(ranked)
+    shown = (shown * 6)[: len(ranked)]
+    if np.isnan(shown[target]):
+        return
+    sign = -1 if ascending else 1
+    above = sum(sign * value > sign * shown[target] for value in shown)
+    tied = sum(value == shown[target] for value in shown)
+    if (above, tied) == (counted.above, counted.tied):
+        assert fits(shown)
+    elif top > len(ranked):
+        assert not fits(shown)
+
+
 # -- how they are shown ----------------------------------------------------------------------------
 
 
@@ -231,7 +306,15 @@ CASES: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"relation": SCORES}, TypeError, "relation: expected None, for the task has no side"),
     ({"tail": SCORES[:2]}, ValueError, r"tail: expected scores of shape \(3, 6\)"),
     ({"tail": SCORES * np.nan}, ValueError, r"tail: row \d: column 0 is NaN"),
-    ({"entities": SCORES}, ValueError, r"entities: expected vectors of shape \(6, d\)"),
+    (
+        {"entities": SCORES, "similarity": "dot"},
+        ValueError,
+        r"entities: expected vectors of shape \(6, d\)",
+    ),
+    ({"entities": SCORES}, ValueError, "similarity: expected one, as the ranks do not say which"),
+    ({"similarity": "l3"}, ValueError, "similarity: expected one of dot, cosine"),
+    ({"bias": {"up": 1}}, ValueError, r"bias: expected sides of the task \(head, tail\), got 'up'"),
+    ({"tail": np.eye(6)[:3] * 2}, ValueError, "tail: expected the scores that were ranked; by"),
 ]
 
 

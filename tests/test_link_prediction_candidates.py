@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
+from hashlib import blake2b
 from itertools import combinations
 from typing import Any
 
@@ -153,6 +154,12 @@ def test_seeds_differ_and_sides_too() -> None:
     assert first.tail.candidates[1].dtype == np.int32
 
 
+def test_known_answers_are_never_drawn_though_nothing_is_filtered() -> None:
+    task = Task([(0, 0, 1), (0, 0, 2)], entities=5, sides=("tail",), candidates=Sampled(9))
+    assert task.tail.filter is None
+    assert lists_of(task.tail) == [[0, 1, 3, 4], [0, 2, 3, 4]]
+
+
 def test_relations_are_sampled_too() -> None:
     test, train = [(0, 0, 1), (1, 2, 0)], [(0, 1, 1), (0, 4, 1)]
     task = Task(test, [train], relations=6, sides=("relation",), candidates=Sampled(2))
@@ -171,15 +178,29 @@ def test_train() -> None:
     assert task.entities == ("a", "b", "c", "d")
     assert task.tail.candidates.tolist() == task.head.candidates.tolist() == [0, 1, 3]
     assert task.tail.given.tolist() == [0]
-    relation = task_of(test, [train], candidates="train", sides=("relation",))
+    relation = task_of(test, {"train": train}, candidates="train", sides=("relation",))
     assert relation.relation.candidates.tolist() == [0, 1]
+    valid = [("c", "s", "c")]
+    more = {"valid": valid, "train": train, "other": valid}
+    task = task_of(test, more, candidates="train", unseen="drop")
+    assert task.tail.candidates.tolist() == [0, 1, 3]
+    assert task.tail.given.tolist() == [0]
+    for known in ([train], train, {"valid": train}, {}):
+        with pytest.raises(ValueError, match=r'^candidates: "train" needs a known split of that'):
+            task_of(test, known, candidates="train")
+    with pytest.raises(ValueError, match=r"known=\{\"train\": ...\}, got known_0$"):
+        task_of(test, train, candidates="train", split="train")
 
 
 def test_explicit_sets() -> None:
     test = [("a", "r", "b"), ("c", "r", "a")]
     task = Task(test, candidates=["c", "b", "a", "c"], entities=["a", "b", "c", "d"])
     assert task.tail.candidates.tolist() == task.head.candidates.tolist() == [0, 1, 2]
-    assert task.protocol.candidates == "selection"
+    digest = blake2b(np.array([0, 1, 2], "<i8").tobytes(), digest_size=4).hexdigest()
+    assert task.protocol.candidates == f"selection of 3 ({digest})"
+    fewer = Task(test, candidates=["b", "a", "c"], entities=["a", "b", "c", "d"])
+    other = Task(test, candidates=["a", "b", "c", "d"], entities=["a", "b", "c", "d"])
+    assert fewer.protocol.fingerprint == task.protocol.fingerprint != other.protocol.fingerprint
     ids = Task(test, candidates=np.array([2, 0, 1], np.uint8))
     assert ids.tail.candidates.tolist() == [0, 1, 2]
     relation = Task(test, candidates=["r"], sides=("relation",))
@@ -193,7 +214,26 @@ def test_explicit_sets() -> None:
 TEST = [("a", "r", "b")]
 ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "name": (ValueError, r"^candidates: expected one of all, train, typed, an array", "types", {}),
-    "train of none": (ValueError, r'^candidates: "train" needs known splits', "train", {}),
+    "train of none": (
+        ValueError,
+        r'^candidates: "train" needs a known split of that name, as in known=.*, got none$',
+        "train",
+        {},
+    ),
+    "a number": (
+        TypeError,
+        r"^candidates: expected one of all, .* or Sampled, got 40; for .* ones give Sampled\(40\)$",
+        40,
+        {},
+    ),
+    "the class": (TypeError, r"got the class Sampled; .* give Sampled\(100\)$", Sampled, {}),
+    "a bool": (TypeError, r"got True; .* give Sampled\(100\)$", True, {}),
+    "typed": (
+        TypeError,
+        r"^candidates: expected a bool as typed, got str$",
+        Sampled(typed="no"),  # type: ignore[arg-type]
+        {},
+    ),
     "types of relations": (
         ValueError,
         r"^candidates: types are those of entities",

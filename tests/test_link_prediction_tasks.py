@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -72,9 +74,19 @@ def problems(draw: st.DrawFn) -> tuple[list[Any], dict[str, list[Any]], tuple[in
     )
     splits = draw(st.lists(st.lists(row, max_size=12), max_size=3))
     test = draw(st.lists(row, min_size=1, max_size=10))
-    known = {f"split {i}": rows for i, rows in enumerate(splits)}
+    last = draw(st.sampled_from(["train", "split 2"]))  # others may stand before it
+    names = draw(st.permutations(["split 0", "split 1", last]))
+    known = dict(zip(names, splits, strict=False))
     keys = draw(st.sampled_from([None, (), tuple(range(3, 3 + qualifiers)), (2 + qualifiers,)]))
     return test, known, None if keys == (2,) else keys
+
+
+def shown(test: list[Any], where: list[int], keys: tuple[int, ...]) -> tuple[Any, ...]:
+    """The first three of some test triples, each once."""
+    first: dict[Any, Any] = {}
+    for i in where:
+        first.setdefault(oracle.identity(test[i], keys), test[i])
+    return tuple(first.values())[:3]
 
 
 RULES = st.sampled_from(["keep", "drop"])
@@ -114,7 +126,7 @@ def test_the_definition(problem: Any, duplicates: str, leaks: str, unseen: str) 
     audit = task.audit
     assert (audit.given, audit.kept) == (len(test), len(chosen))
     assert audit.duplicates.count == len(found.duplicates)
-    assert audit.duplicates.examples == tuple(test[i] for i in found.duplicates[:3])
+    assert audit.duplicates.examples == shown(test, found.duplicates, columns)
     assert {name: leak.count for name, leak in audit.leaks.items()} == {
         name: len(where) for name, where in found.leaks.items()
     }
@@ -126,6 +138,8 @@ def test_the_definition(problem: Any, duplicates: str, leaks: str, unseen: str) 
     assert audit.unseen_entities is not None
     assert audit.unseen_relations is not None
     assert audit.unseen.count == len(found.unseen)
+    assert audit.unseen.examples == shown(test, found.unseen, columns)
+    assert ("unseen in train: " in str(audit)) == ("train" in known)
     assert audit.unseen_entities.examples == tuple(sorted(found.unseen_entities)[:3])
     assert audit.unseen_relations.count == len(found.unseen_relations)
 
@@ -280,7 +294,7 @@ def test_audit_in_words() -> None:
         "test: 6 triples, 5 ranked; known: train 4, valid 2",
         "duplicates: 1 (a likes c), dropped",
         "leaks: in train 1 (a likes b); in valid 1 (a likes b), kept",
-        "unseen: 1 (e hates a), kept",
+        "unseen in train: 1 (e hates a), kept",
         "unseen entities: 1 (e)",
         "unseen relations: 1 (hates)",
     ]
@@ -290,7 +304,31 @@ def test_audit_in_words() -> None:
     assert plain["unseen_entities"] == {"count": 1, "examples": ["e"]}
     assert plain["rules"] == {"duplicates": "drop", "leaks": "keep", "unseen": "keep"}
     clean = str(Task(TEST, {"train": TRAIN}).audit).splitlines()
-    assert clean[1:4] == ["duplicates: none", "leaks: none", "unseen: none"]
+    assert clean[1:4] == ["duplicates: none", "leaks: none", "unseen in train: none"]
+    assert "unseen: none" in str(Task(TEST, TRAIN).audit)
+
+
+def test_what_train_has_not_is_unseen_whatever_other_splits_have() -> None:
+    test, valid = [*TEST, ("a", "likes", "e")], [("e", "likes", "d")]
+    for known in ({"valid": valid, "train": TRAIN}, {"train": TRAIN, "valid": valid}):
+        task = quiet(test, known)
+        assert task.audit.unseen is not None
+        assert task.audit.unseen.examples == (("a", "likes", "e"),)
+        dropped = Task(test, known, unseen="drop", candidates="train")
+        assert dropped.test.tolist() == task.test.tolist()[:3]
+        assert dropped.tail.candidates.tolist() == [0, 1, 2, 3]
+        with pytest.raises(ValueError, match=r"^test: 1 \(a .* or a relation that train has not$"):
+            Task(test, known, unseen="raise")
+    elsewhere = quiet(test, [TRAIN, valid]).audit.unseen
+    assert elsewhere is not None
+    assert elsewhere.count == 0
+
+
+def test_examples_are_listed_once() -> None:
+    task = quiet([*TEST, *TEST[:1] * 4, TRAIN[0], TRAIN[0], *TEST[1:2]], {"train": TRAIN})
+    assert task.audit.duplicates.count == 6
+    assert task.audit.duplicates.examples == (TEST[0], TRAIN[0], TEST[1])
+    assert str(task.audit.leaks["train"]) == "2 (a likes b, ...)"
 
 
 def test_qualifiers() -> None:
@@ -384,6 +422,24 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
         INTS,
         {"entities": {"a": 0, "b": 2}},
     ),
+    "mapping to str": (
+        TypeError,
+        "^entities: expected a mapping to integers, got str for 'a'",
+        INTS,
+        {"entities": {"a": "0", "b": 1}},
+    ),
+    "mapping to none": (
+        TypeError,
+        "^relations: expected a mapping to integers, got NoneType for 'a'",
+        INTS,
+        {"relations": {"a": None}},
+    ),
+    "mapping to bools": (
+        TypeError,
+        "^entities: expected a mapping to integers, got bool",
+        INTS,
+        {"entities": {"a": False, "b": True}},
+    ),
     "side": (ValueError, "^sides: expected one of head, tail, relation", INTS, {"sides": ["left"]}),
     "no side": (ValueError, "^sides: expected at least one", INTS, {"sides": []}),
     "side twice": (ValueError, "^sides: .* none twice", INTS, {"sides": ["head", "head"]}),
@@ -452,6 +508,19 @@ def test_labels_may_stand_beside_ids() -> None:
     )
     assert task.head.filter is not None
     assert lists(task.head, task.head.filter) == [[0, 2]]
+
+
+def test_arrays_are_read_only_also_after_pickling() -> None:
+    task = Task(TEST, {"train": TRAIN}, candidates="typed")
+    for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
+        side = each.tail
+        arrays = [each.test, side.queries, side.rows, side.targets, side.given]
+        assert not any(array.flags.writeable for array in [*arrays, *side.filter, *side.candidates])
+        assert side.labels["group"] == task.tail.labels["group"]
+        assert len(each.evaluate_scores(np.eye(4)[:3], np.eye(4)[:3]).ranks) == 6
+    rows = np.array([0, 1])
+    SideTasks("tail", np.array([[0], [1]]), rows, rows, 2, candidates=rows)
+    assert rows.flags.writeable  # the caller's own
 
 
 def test_loading_is_lazy(run_python: Callable[..., str]) -> None:

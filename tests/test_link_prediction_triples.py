@@ -92,7 +92,7 @@ def test_ids_of_any_dtype(dtype: str, tmp_path: Path) -> None:
 
 
 def test_text_holds_labels_unless_entities_is_an_int(tmp_path: Path) -> None:
-    path = written(tmp_path, "10\t2\t9\n007\t10\t-1\n")
+    path = written(tmp_path, "10\tr\t9\n007\tq\t-1\n")
     assert read_triples(path).entities == ("-1", "007", "10", "9")
     path = written(tmp_path, "10\t2\t9\n007\t10\t1\n")
     triples = read_triples(path, entities=11)
@@ -100,10 +100,52 @@ def test_text_holds_labels_unless_entities_is_an_int(tmp_path: Path) -> None:
     assert triples.entities is triples.relations is None
     mixed = read_triples(path, entities=11, relations=["10", "2"])
     assert mixed.ids.tolist() == [[10, 1, 9], [7, 0, 1]]
+    path = written(tmp_path, "10\t02\t9\n007\t10\t1\n")
     assert read_triples(path, relations=11).ids.tolist() == [[2, 2, 3], [0, 10, 1]]
     task = Task(path, {"train": [(0, 11, 1)]}, entities=11)
     assert task.audit.unseen_relations is not None
     assert task.audit.unseen_relations.examples == (2, 10)
+
+
+NUMBERED: dict[str, Any] = {
+    "text": "0\t0\t1\n17\t2\t10\n",
+    "tuples": [("0", "0", "1"), ("17", "2", "10")],
+    "array": np.array([["0", "0", "1"], ["17", "2", "10"]]),
+}
+
+
+@pytest.mark.parametrize("given", NUMBERED.values(), ids=NUMBERED)
+def test_numbers_are_labels_only_where_that_is_said(given: Any, tmp_path: Path) -> None:
+    """In ascending order "10" stands before "2": rows of vectors would be others'."""
+    triples = written(tmp_path, given) if isinstance(given, str) else given
+    words = r"are numbers \(0, 1, 10, ...\).*; give entities=<int>, how many"
+    for wrong in ({}, {"relations": 3}):
+        with pytest.raises(ValueError, match=f"^entities: all labels of entities {words}"):
+            read_triples(triples, **wrong)
+    names = ["0", "1", "10", "17"]
+    with pytest.raises(ValueError, match=r"^relations: all labels of relations are numbers \(0, 2"):
+        Task(triples, entities=names)
+    assert read_triples(triples, entities=18).ids.tolist() == [[0, 0, 1], [17, 2, 10]]
+    named = read_triples(triples, entities=names, relations=3)
+    assert named.ids.tolist() == [[0, 0, 1], [3, 2, 2]]
+    with pytest.raises(ValueError, match=r"^entities: all labels"):  # of all splits together
+        Task(triples, [[("5", "a", "6")]])
+    assert Task(triples, [[("5", "a", "x")]]).entities == (*names, "5", "x")
+
+
+def test_names_that_look_like_numbers_are_labels() -> None:
+    rows = [("06845599", "r", "1"), ("-1", "r", "2")]
+    assert read_triples(rows).entities == ("-1", "06845599", "1", "2")
+
+
+def test_tabs_at_the_end_of_all_lines_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "a\tr\tb\t\nb\tr\ta\t\n")
+    with pytest.raises(
+        ValueError, match=r"^triples: column 3 is empty in every triple; expected no"
+    ):
+        read_triples(path)
+    task = Task(path, {"train": [("a", "r", "a", "x")]})  # elsewhere it holds something
+    assert task.qualifiers == (("", "x"),)
 
 
 def test_qualifiers(tmp_path: Path) -> None:
@@ -111,7 +153,7 @@ def test_qualifiers(tmp_path: Path) -> None:
     ids = read_triples(path, entities=2)
     assert ids.ids.tolist() == [[0, 0, 1, 2014, 1], [1, 0, 0, -5, 0]]
     assert ids.qualifiers == (None, ("", "x"))
-    labels = read_triples(path)
+    labels = read_triples(path, entities=["0", "1"], relations=["0"])
     assert labels.qualifiers == (("-5", "2014"), ("", "x"))
     assert labels.ids[:, 3:].tolist() == [[1, 1], [0, 0]]
     tuples = read_triples([("a", "r", "b", 2014), ("b", "r", "a", -7)])
@@ -138,6 +180,8 @@ BAD_TEXTS = {
     "no head": ("\tr\tb\n", r"line 1 has an empty head"),
     "no relation": ("x\t\tb\n", r"line 1 has an empty relation"),
     "no utf-8": (b"a\tr\tb\n\n\xff\tr\tb\n", r"line 3 is not in UTF-8"),
+    "cr": ("a\tr\tb\rb\tr\ta\r", r"line 1 has a carriage return \(CR\) in a field; lines end in"),
+    "a cr later": ("a\tr\tb\n\na\rr\tr\tb\r\n", r"line 3 has a carriage return"),
     "late": ("a\tr\tb\n" * 40 + "a\tr\n", r"line 41 has 2 columns"),
 }
 
@@ -188,7 +232,7 @@ BAD_ROWS: dict[str, tuple[type[Exception], str, Any]] = {
     "bool": (TypeError, r"column 1, got bool \(triple 0\)", [(0, True, 1)]),
     "both": (
         TypeError,
-        r"expected integers or str in column 0, got both",
+        r"in column 0, got both \(triple 1 has str, those before integers\)$",
         [(0, 0, 1), ("a", 0, 1)],
     ),
     "none": (
@@ -237,6 +281,12 @@ def test_text_is_read_as_it_stands(
     """Whatever the labels: blanks, quotes, line ends of Unicode."""
     end = "\r\n" if crlf else "\n"
     path = written(tmp_path_factory.mktemp("text"), end.join("\t".join(row) for row in rows))
+    found = {"entities": {e for h, _, t in rows for e in (h, t)}, "relations": {r[1] for r in rows}}
+    for name, labels in found.items():
+        if all(label.isdecimal() and label == str(int(label)) for label in labels):
+            with pytest.raises(ValueError, match=f"^{name}: all labels of {name} are numbers"):
+                read_triples(path)
+            return
     triples = read_triples(path)
     entities, relations = triples.entities, triples.relations
     assert entities is not None

@@ -324,6 +324,21 @@ def test_callables_get_every_query_once(small: Task) -> None:
     assert sorted(map(tuple, small.tail.queries.tolist())) == sorted({t[:2] for t in TEST})
 
 
+def test_read_only_scores_may_be_the_same_ones(small: Task) -> None:
+    popular = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
+    table = np.tile(popular, (3, 1))
+    expected = small.evaluate(lambda q: table[: len(q)].copy(), lambda q: table[: len(q)].copy())
+    table.flags.writeable = False
+    ways: list[Callable[[Array], Array]] = [
+        lambda queries: np.broadcast_to(popular, (len(queries), 5)),
+        lambda queries: table[: len(queries)],
+    ]
+    for scorer in ways:
+        assert small.evaluate(scorer, scorer, batch_size=1).ranks == expected.ranks
+        blocks = ((scorer(np.zeros(2)), [1, 2]) for _ in range(3))
+        assert tr.rank_blocks(blocks).optimistic.tolist() == [5, 4] * 3
+
+
 def test_errors_of_a_callable_come_as_they_are(small: Task) -> None:
     def tails(queries: Array) -> Array:
         raise RuntimeError("out of coffee")
@@ -365,7 +380,17 @@ def test_no_tasks_make_an_empty_report() -> None:
 WIDE, NARROW, SHORT = np.zeros((4, 5)), np.zeros((4, 4)), np.zeros((3, 5))
 NAN = np.where(np.arange(20).reshape(4, 5) == 7, np.nan, 0.0)
 REUSED = np.zeros((1, 5))
-NAN_MESSAGE = "tails: block 1: scores: a score at row 0, column 2 is NaN"
+NAN_MESSAGE = "tails: query 2: a score at row 0, column 2 is NaN"
+NO_NUMBER = np.where(np.arange(20).reshape(4, 5) == 15, np.nan, 0.0)
+
+
+HEAD_NAN = r"queries_head: the (true )?score,? of query 3 and entity \d,? is NaN, which nan="
+NO_SIDE = r"bias: expected sides of the task \(head, tail\), got 'tails'"
+HEAD_BIAS = r'bias\["head"\]: expected one number for each entity, got shape \(4, 5\)'
+
+
+def never(queries: Array) -> Array:
+    raise RuntimeError("asked for scores")
 
 
 def blank(queries: Array) -> Array:
@@ -413,6 +438,26 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] =
         "tails: .* give copies",
     ),
     ("callables", (lambda q: NAN[q[:, 0] - 2], blank), {"batch_size": 2}, ValueError, NAN_MESSAGE),
+    ("embeddings", (WIDE, NO_NUMBER, np.zeros((5, 5))), {}, ValueError, HEAD_NAN),
+    (
+        "embeddings",
+        (WIDE, WIDE, np.zeros((5, 5))),
+        {"bias": {"tails": WIDE[0]}},
+        ValueError,
+        NO_SIDE,
+    ),
+    ("embeddings", (WIDE, WIDE, np.zeros((5, 5))), {"bias": {"head": WIDE}}, ValueError, HEAD_BIAS),
+    ("scores", (WIDE, "none.npy"), {"progress": 3}, TypeError, "progress: expected a callable"),
+    (
+        "callables",
+        (lambda q: NAN[q[:, 0] // 2], blank),
+        {},
+        ValueError,
+        "tails: queries 0 to 2: a score at",
+    ),
+    ("callables", (never, never), {"order": "up"}, ValueError, "order: expected one of desc"),
+    ("callables", (never, never), {"nan": "no"}, ValueError, "nan: expected one of raise"),
+    ("callables", (never, never), {"threads": 0}, ValueError, "threads: expected at least 1"),
     ("callables", (blank, blank), {"batch_size": 0}, ValueError, "batch_size: expected at least 1"),
     (
         "callables",

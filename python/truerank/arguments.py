@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,6 +53,35 @@ def renamed(**names: str) -> Iterator[None]:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{names[word]}: {rest}") from error
+
+
+def biases_of(bias: Any, sides: Iterable[str]) -> dict[str, Argument]:
+    """Give the bias of each side, with the name for messages.
+
+    Parameters
+    ----------
+    bias : array_like, mapping of str to array_like, or None
+        One for all sides, or by side; a side that is not there has none.
+    sides : iterable of str
+        The sides that there are.
+
+    Raises
+    ------
+    ValueError
+        For a key that is no side.
+
+    Examples
+    --------
+    >>> biases_of({"tail": [0.5]}, ("head", "tail"))["tail"]
+    Argument(name='bias["tail"]', value=[0.5])
+    """
+    known = tuple(sides)
+    if not isinstance(bias, Mapping):
+        return {side: Argument("bias", bias) for side in known}
+    for key in bias:
+        if key not in known:
+            raise ValueError(f"bias: expected sides of the task ({', '.join(known)}), got {key!r}")
+    return {side: Argument(f'bias["{side}"]', bias.get(side)) for side in known}
 
 
 @contextmanager

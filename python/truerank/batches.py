@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from .ranks import Ranks
     from .task import SideTasks
 
+_OF_BLOCK = re.compile(r"blocks: block (\d+): (?:scores: )?")
 BATCH_BYTES = 64 << 20  # of float32 scores, of which two batches are in memory
 
 
@@ -29,13 +32,14 @@ def rank_batches(
     """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
 
     Every distinct query is asked for once, in order. A batch is counted on a thread of its own
-    while the next is made, as in `rank_blocks`; errors speak of "scores".
+    while the next is made, as in `rank_blocks`; errors speak of "scores", and of the queries of the
+    batch.
 
     Parameters
     ----------
     scorer : callable
         Of queries, int64 (b, c), its own to change; it returns scores (b, columns), any array that
-        `rank` takes. They must not change afterwards.
+        `rank` takes. They must not change afterwards; read-only ones may be the same for all.
     side : SideTasks
         What is asked.
     batch_size : int, optional
@@ -88,12 +92,29 @@ def rank_batches(
                 "candidates": among,
             }
 
+    @contextmanager
+    def named() -> Iterator[None]:
+        """Say which queries a block was: its rows are theirs, counted from the first one."""
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            found = _OF_BLOCK.match(str(error))
+            if found is None:
+                raise
+            start = starts[int(found[1])]
+            last = min(start + size, height) - 1
+            rest = str(error)[found.end() :]
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            which = f"queries {start} to {last}" if last > start else f"query {start}"
+            raise kind(f"scores: {which}: {rest}") from error
+
     if not height:
         nothing = np.zeros((0, columns), dtype=np.float32)
         return rank(nothing, np.zeros(0, dtype=np.int64), **rules)
     places = np.empty_like(ordered)
     places[ordered] = np.arange(len(ordered))
-    return rank_blocks(batches(), dtype=dtype, **rules)[places]
+    with named():
+        return rank_blocks(batches(), dtype=dtype, **rules)[places]
 
 
 def _checked_size(batch_size: object, height: int, columns: int) -> int:

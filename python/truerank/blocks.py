@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .counting import rank
+from .counting import NAN_RULES, ORDERS, choice, rank, thread_count
 from .ranks import Ranks, concatenate
 from .scores import as_scores
 from .stores import may_be_stored
@@ -42,8 +42,8 @@ def rank_blocks(
     blocks : iterable of (scores, targets), (scores, targets, filter), or mappings
         As the arguments of `rank`; a filter of None is none. A mapping has those arguments by name:
         "scores", "targets" and perhaps "rows", "filter", "candidates". Scores must not change after
-        they were given: a producer that fills one buffer again and again has to give copies. The
-        others may change.
+        they were given: a producer that fills one buffer again and again has to give copies;
+        read-only arrays, which it cannot fill, may be the same ones. The others may change.
     order, nan, dtype, threads, audit
         As in `rank`.
 
@@ -73,6 +73,9 @@ def rank_blocks(
     from concurrent.futures import ThreadPoolExecutor
 
     rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
+    choice("order", order, ORDERS)  # before the producer works for nothing
+    choice("nan", nan, NAN_RULES)
+    thread_count(threads)
     selected: set[str] | None = None
     before: Any = None
     counted: list[Ranks] = []
@@ -146,6 +149,9 @@ def _overlap(scores: Any, before: Any) -> bool:
 def _array(scores: Any) -> npt.NDArray[Any] | None:
     """The array over the memory of scores; None where there is none, or it is a new one."""
     if scores is None or may_be_stored(scores) or isinstance(scores, (list, tuple)):
+        return None
+    # A producer cannot refill what it cannot write: a map of a file, or one row broadcast to all.
+    if isinstance(scores, np.ndarray) and not scores.flags.writeable:
         return None
     try:
         return as_scores(scores).array

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arguments import Argument, opened, progress_of_each, renamed, vectors_of
+from .arguments import Argument, biases_of, opened, progress_of_each, renamed, vectors_of
 from .batches import rank_batches
 from .counting import rank
 from .labels import LABELS
@@ -39,7 +39,8 @@ Arguments = Mapping[str, Argument]  # by side
 class SideTasks:
     """One side of a protocol: a ranking for each of its test triples (or pairs).
 
-    Task i asks query ``rows[i]``, whose right answer is column ``targets[i]`` of the scores.
+    Task i asks query ``rows[i]``, whose right answer is column ``targets[i]`` of the scores. All
+    arrays are read-only.
 
     Attributes
     ----------
@@ -83,6 +84,12 @@ class SideTasks:
         if self.height < 0:
             object.__setattr__(self, "height", len(self.targets))
             object.__setattr__(self, "given", np.arange(len(self.targets)))
+        for name in ("queries", "rows", "targets", "filter", "candidates", "given"):
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # a pickle does not keep what is read-only
 
     def __len__(self) -> int:
         """The number of tasks."""
@@ -112,6 +119,17 @@ class SideTasks:
         named: dict[str, Any] = {k: v for k, v in self.labels.items() if k in LABELS}
         more = {k: v for k, v in self.labels.items() if k not in LABELS}
         return ranks.with_labels(**{"side": self.side, **named}, labels=more)
+
+
+def _read_only(value: Any) -> Any:
+    """View an array, or those of a tuple, so that nobody writes to it."""
+    if isinstance(value, tuple):
+        return tuple(map(_read_only, value))
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
 
 
 def _of_tasks(selection: Any, tasks: IntArray) -> Any:
@@ -184,12 +202,13 @@ class Task:
     ) -> Report:
         """Evaluate vectors of queries beside those of the candidates, for each side.
 
-        `bias` is one array for all sides, or a mapping of sides to arrays; `rules` are similarity,
-        nan, block, threads and audit of `rank_embeddings`.
+        `bias` is one array for all sides, or a mapping of sides to arrays (those left out have
+        none); `rules` are similarity, nan, block, threads and audit of `rank_embeddings`.
         """
         from .embeddings import rank_embeddings
 
         asked, among = self._needed(queries, "vectors"), self._needed(entities, "vectors")
+        biases = biases_of(bias, self.sides)
         reads = {}
         for key, side in self.sides.items():
             height = len(side.queries) if unique else side.height
@@ -203,10 +222,12 @@ class Task:
         for key, (rows, mismatched) in reads.items():
             side = self.sides[key]
             without, candidates = side.selections()
-            with renamed(queries=asked[key].name, entities=among[key].name):
+            added, name = biases[key], asked[key].name
+            # a score that is NaN is one of a query
+            with renamed(queries=name, entities=among[key].name, bias=added.name, scores=name):
                 ranks = rank_embeddings(
                     *(asked[key].value, among[key].value, side.targets),
-                    bias=bias.get(key) if isinstance(bias, Mapping) else bias,
+                    bias=added.value,
                     rows=rows,
                     filter=without,
                     candidates=candidates,
@@ -231,6 +252,8 @@ class Task:
 
         `rules` are order, nan and threads of `rank`. `progress` is told of the bytes of all sides.
         """
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress: expected a callable, got {type(progress).__name__}")
         parts = []
         with ExitStack() as stack:
             # all of them first: nobody waits for one side to hear that the other is missing

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .files import AXES, holds_ranks
+from .files import AXES, LABELS, holds_ranks, is_file
 from .frame import emit, reading_data
 from .options import (
     QUOTED,
@@ -20,6 +20,7 @@ from .options import (
     given_of,
     interval_option,
     io_option,
+    macro_option,
     metrics_option,
     nan_option,
     not_blank,
@@ -31,7 +32,7 @@ from .options import (
     threads_option,
     weights_option,
 )
-from .results import audit_lines, check_interval, report_text, with_findings
+from .results import audit_lines, check_averages, report_text, with_findings
 from .runs import Kept, Wanted, count, reopen
 
 
@@ -116,6 +117,7 @@ def shape_of(
 @metrics_option
 @by_option
 @weights_option
+@macro_option
 @interval_option
 @seed_option
 @audit_option
@@ -138,6 +140,7 @@ def evaluate(
     metrics: Keys,
     by: str | None,
     weights: str | None,
+    macro_weights: str | None,
     interval: bool,
     seed: int,
     audit: bool,
@@ -163,16 +166,17 @@ def evaluate(
         many = " ".join(context.args[:3]) + " ..." * (len(context.args) > 3)
         raise click.UsageError(f"Got unexpected extra arguments ({many}); {QUOTED}")
     given = given_of(options)
-    check_interval(interval, metrics)
+    check_averages(metrics, by, macro_weights, interval)
     if "resume" in given and save is None:
         raise click.UsageError("--resume needs --save, beside which a stopped run left its work")
     with reading_data():
         saved = holds_ranks(scores)
         kept = None if save is None else Kept(save, "resume" in given)
         if kept is not None:
-            kept.check([])
+            labels = [by, weights, *(given.get(name) for name in LABELS)]
+            kept.check([path for path in labels if path is not None and is_file(path)])
         groups, masses = read_named("--by", by), read_named("--weights", weights)
-    wanted = Wanted(metrics, seed, groups, masses)
+    wanted = Wanted(metrics, seed, groups, masses, macro_weights)
     if saved:
         measured = wanted.of(reopen(scores, targets, given))
         if kept is not None:

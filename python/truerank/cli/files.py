@@ -5,7 +5,8 @@ from __future__ import annotations
 import glob
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -39,11 +40,23 @@ def is_file(given: str | Path | None) -> bool:
     return isinstance(given, Path) or Path(given or "").suffix == ".npy"
 
 
+@contextmanager
+def naming(argument: str) -> Iterator[None]:
+    """Let errors of files say which option named them."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            raise OSError(f"{argument}: {error.strerror or error}") from error
+        raise OSError(error.errno, error.strerror, f"{argument}: {error.filename}") from error
+
+
 def opened(argument: str, path: Path) -> BinaryIO:
     """A file to be read; it is read more than once, and a pipe would block."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(f"{argument}: {path}: expected a regular file")
-    return path.open("rb")
+    with naming(argument):
+        return path.open("rb")
 
 
 def is_archive(argument: str, path: Path) -> bool:

@@ -12,8 +12,9 @@ from ..grouping import WEIGHTS
 from ..labels import NAMED
 from ..metrics import parse
 from ..ranks import Ranks
+from ..reporting.macro import COUNT
 from ..scores import DTYPES
-from .files import read_array
+from .files import is_file, read_array
 from .sheets import FORMATS
 
 Keys = list[str]
@@ -71,7 +72,7 @@ def named_or_file(names: Collection[str]) -> Callable[..., str | None]:
     """A check that a text is one of some names, or may be a label that ranks have, or a file."""
 
     def check(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-        may_be = text is None or text in names or text.isidentifier() or _is_array(text)
+        may_be = text is None or text in names or text.isidentifier() or is_file(text)
         if not may_be:
             raise click.BadParameter(_expected(names, text))
         return text
@@ -88,11 +89,7 @@ def check_named(option: str, given: object, names: Collection[str], ranks: Ranks
 
 def read_named(option: str, text: str | None) -> Any:
     """Labels or weights as `report` and `compare` take them."""
-    return read_array(option, Path(text)) if text is not None and _is_array(text) else text
-
-
-def _is_array(text: str) -> bool:
-    return Path(text).suffix == ".npy"
+    return read_array(option, Path(text)) if text is not None and is_file(text) else text
 
 
 def _expected(names: Collection[str], text: str | None) -> str:
@@ -121,6 +118,11 @@ weights_option = click.option(
     callback=named_or_file(WEIGHTS),
     help="What each task counts: query, relation, target or another label of the ranks (each "
     "counts once), or .npy.",
+)
+macro_option = click.option(
+    "--macro-weights",
+    type=click.Choice([COUNT]),
+    help="What a group of --by counts in macro averages: its number of tasks; once, if not given.",
 )
 metrics_option = click.option(
     "--metrics",

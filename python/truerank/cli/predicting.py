@@ -15,8 +15,9 @@ from .. import Ranks, concatenate
 from ..link_prediction import Sampled, Task
 from ..reporting.rendering import counted
 from ..vectors import SIMILARITIES
-from .files import read_array
+from .files import is_file, read_array
 from .frame import emit, reading_data, warn
+from .models import AMONG, evaluated, model_of, open_model
 from .options import (
     File,
     Keys,
@@ -26,6 +27,7 @@ from .options import (
     given_of,
     interval_option,
     io_option,
+    macro_option,
     metrics_option,
     nan_option,
     not_blank,
@@ -36,17 +38,9 @@ from .options import (
     threads_option,
     weights_option,
 )
-from .results import audit_lines, check_interval, report_text, with_findings, with_heading
+from .results import audit_lines, check_averages, report_text, with_findings, with_heading
 from .runs import Wanted, check_place
-from .triples import (
-    AMONG,
-    candidates_of,
-    evaluated,
-    known_splits,
-    make_task,
-    model_of,
-    open_model,
-)
+from .triples import candidates_of, keys_of, known_splits, make_task, named_splits
 
 TRIPLES = ("duplicates", "leaks", "unseen")
 
@@ -111,7 +105,16 @@ def triples_option(name: str, what: str) -> Callable[[Any], Any]:
     "their letters, if not given.",
 )
 @click.option("--relation-labels", type=File, help="The same of relations.")
-@click.option("--ids", is_flag=True, help="Text holds ids, not names; .npy does anyway.")
+@click.option(
+    "--ids", is_flag=True, help="Text holds ids of what has no labels, not names; .npy does anyway."
+)
+@click.option(
+    "--keys",
+    metavar="COLUMN,...|none",
+    callback=keys_of,
+    help="Which further columns of the triples, from 3 on (a time, say), are part of every query: "
+    "all of them, if not given.",
+)
 @click.option(
     "--candidates",
     metavar="NAME|FILE",
@@ -130,6 +133,7 @@ def triples_option(name: str, what: str) -> Callable[[Any], Any]:
 @metrics_option
 @by_option
 @weights_option
+@macro_option
 @interval_option
 @seed_option
 @audit_option
@@ -142,11 +146,13 @@ def predict_links(
     known: dict[str, Path],
     sides: tuple[str, ...],
     ids: bool,
+    keys: tuple[int, ...] | None,
     candidates: Sampled | Path | str | None,
     split: str,
     metrics: Keys,
     by: str | None,
     weights: str | None,
+    macro_weights: str | None,
     interval: bool,
     seed: int,
     audit: bool,
@@ -160,7 +166,7 @@ def predict_links(
     of ids. A model is vectors of entities and of queries, which --similarity compares and whose
     scores are never stored; or it is its scores. Row i of queries and of scores belongs to triple i
     of --test. What --train, --valid, --known and --test hold is left out of the candidates of a
-    query, but never the answer asked for.
+    query, but never the answer asked for: without known triples, those of --test alone.
 
     \b
     truerank link-prediction --train train.txt --valid valid.txt --test test.txt
@@ -168,9 +174,9 @@ def predict_links(
     truerank link-prediction --train train.txt --test test.txt
         --scores-tail tails.npy --scores-head "heads-*.npy" --save ranks.npz
     """
-    check_interval(interval, metrics)
+    check_averages(metrics, by, macro_weights, interval)
     given = given_of(options)
-    splits = named_splits(train, valid, known, split)
+    splits = named_splits(split, test, train, valid, known)
     model = model_of(sides, given)
     if isinstance(candidates, Sampled):
         candidates = candidates._replace(seed=seed)
@@ -178,18 +184,20 @@ def predict_links(
         with reading_data():
             found = open_model(model, given, stack)
             others = ("bias", "entity_labels", "relation_labels")
-            files = [*found.files, str(test), *map(str, splits.values())]
+            files = [*found.files, *map(str, splits.files().values())]
             files += [str(given[name]) for name in others if name in given]
             if isinstance(candidates, Path):
                 files.append(str(candidates))
                 candidates = read_array("--candidates", candidates)  # type: ignore[assignment]
             if save is not None:
-                check_place(save, files)
-            wanted = Wanted(metrics, seed, read_named("--by", by), read_named("--weights", weights))
+                named = [path for path in (by, weights) if path is not None and is_file(path)]
+                check_place(save, [*files, *named])
+            labels, masses = read_named("--by", by), read_named("--weights", weights)
+            wanted = Wanted(metrics, seed, labels, masses, macro_weights)
             rules = {name: given[name] for name in TRIPLES if name in given}
-            keywords = {"sides": sides, "candidates": candidates, "split": split, **rules}
+            keywords = {"sides": sides, "candidates": candidates, "keys": keys, **rules}
             with told(quietly=audit):
-                task = make_task(test, splits, ids, found, given, **keywords)
+                task = make_task(splits, ids, found, given, **keywords)
         wanted.of(stand_in(task))  # what cannot fit is refused before the work
         with reading_data():
             ranks = evaluated(task, model, found, given, audit).ranks.with_protocol(files=files)
@@ -202,19 +210,6 @@ def predict_links(
         lines = [*str(task.audit).split("\n")[1:], *audit_lines(measured)]
         text = with_findings(text, lines, style)
     emit(text)
-
-
-def named_splits(
-    train: Path | None, valid: Path | None, known: dict[str, Path], split: str
-) -> dict[str, Path]:
-    """The known splits by name."""
-    splits = {name: path for name, path in (("train", train), ("valid", valid)) if path is not None}
-    twice = [name for name in known if name in splits]
-    if twice:
-        raise click.UsageError(f"--known {twice[0]} and --{twice[0]}: expected one of them")
-    if split in (named := {**splits, **known}):
-        raise click.UsageError(f"--split {split}: it is the name of known triples, too")
-    return named
 
 
 @contextmanager

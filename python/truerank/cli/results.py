@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..metrics import parse
 from .display import draw_report
 from .frame import drawn, in_style, reading_data
 from .sheets import TOLD, WHOLE, chosen_sheet, found_lines
@@ -18,10 +19,22 @@ if TYPE_CHECKING:
     from .runs import Wanted
 
 
-def check_interval(interval: bool, metrics: Sequence[str]) -> None:
-    """Refuse intervals of nothing."""
+def check_averages(
+    metrics: Sequence[str], by: str | None, macro_weights: str | None, interval: bool
+) -> None:
+    """Refuse intervals of nothing, and macro averages that there cannot be."""
     if interval and not metrics:
         raise click.UsageError("--interval needs --metrics, whose intervals it gives")
+    if macro_weights is None:
+        return
+    if by is None:
+        raise click.UsageError("--macro-weights needs --by, whose groups it weighs")
+    macro = [key for key in metrics if parse(key).macro]
+    if interval and macro:
+        raise click.UsageError(
+            f"--interval and --macro-weights: expected one of them, as {macro[0]} has an interval "
+            "where every group counts once"
+        )
 
 
 def report_text(measured: Report, wanted: Wanted, style: str, interval: bool = False) -> str:

@@ -44,13 +44,20 @@ class Wanted(NamedTuple):
     seed: int
     by: Any
     weights: Any
+    macro_weights: str | None = None
 
     def of(self, ranks: Ranks) -> Report:
         """The report; a key that it does not know is a wrong command line."""
         check_named("--by", self.by, NAMED, ranks)
         check_named("--weights", self.weights, WEIGHTS, ranks)
         with reading_data():
-            measured = report(ranks, seed=self.seed, by=self.by, weights=self.weights)
+            measured = report(
+                ranks,
+                seed=self.seed,
+                by=self.by,
+                weights=self.weights,
+                macro_weights=self.macro_weights,
+            )
         try:
             measured.to_dict(self.keys)
         except KeyError as error:

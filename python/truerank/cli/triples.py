@@ -1,154 +1,36 @@
-"""What `truerank link-prediction` reads: splits, labels, and the vectors or scores of a model."""
+"""What `truerank link-prediction` ranks: splits, and the labels of what their ids stand for."""
 
 from __future__ import annotations
 
 import gzip
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+import numpy as np
 
 from ..arguments import renamed
 from ..link_prediction import Sampled, Task, read_triples
+from ..link_prediction.text import read_text
 from ..link_prediction.vocabularies import MOST
-from .files import open_store, opened, read_array
-from .progress import Bar, Follower
+from .files import opened, read_array
+from .models import options
 
 if TYPE_CHECKING:
-    from .. import Report
-    from ..stores import Store
+    from ..arrays import IntArray
+    from .models import Opened
 
-AMONG = {"head": "entities", "tail": "entities", "relation": "relations"}
-# Options of one of the two ways alone, and what `evaluate_embeddings` and `evaluate_scores` call
-# what both of them take.
-OF_VECTORS = ("similarity", "bias")
-OF_SCORES = ("order", "io")
-RULES = ("nan", "dtype", "threads", "unique")
-
-
-class Model(NamedTuple):
-    """The files that a model's vectors or scores are in.
-
-    Attributes
-    ----------
-    scored : bool
-        Whether they are scores.
-    sides : dict of str to Path
-        The vectors of queries, or the scores, of each side.
-    among : dict of str to Path
-        The vectors of the candidates, by the name of the option; empty for scores.
-    """
-
-    scored: bool
-    sides: dict[str, Path]
-    among: dict[str, Path]
-
-
-def model_of(sides: Sequence[str], given: Mapping[str, Any]) -> Model:
-    """Say which files the options name; what is missing or too much is a wrong command line."""
-    lists = {
-        "queries": [f"queries_{side}" for side in AMONG],
-        "scores": [f"scores_{side}" for side in AMONG],
-        "vectors": list(dict.fromkeys(AMONG.values())),
-    }
-    scores = [name for name in lists["scores"] if name in given]
-    vectors = [name for name in (*lists["vectors"], *lists["queries"]) if name in given]
-    if scores and vectors:
-        raise click.UsageError(
-            f"{options(scores[:1])} and {options(vectors[:1])}: expected either scores or vectors"
-        )
-    scored = bool(scores)
-    wanted = [f"{'scores' if scored else 'queries'}_{side}" for side in sides]
-    needed = wanted if scored else [*dict.fromkeys(AMONG[side] for side in sides), *wanted]
-    missing = [name for name in needed if name not in given]
-    if missing and not scores and not vectors:
-        others = [f"scores_{side}" for side in sides]
-        raise click.UsageError(
-            f"expected the vectors of a model ({options(needed)}) or its scores ({options(others)})"
-        )
-    if missing:
-        raise click.UsageError(f"Missing option {options(missing)}, for --sides {','.join(sides)}")
-    spare = [name for name in (*scores, *vectors) if name not in needed]
-    if spare:
-        raise click.UsageError(f"{options(spare)} cannot apply: --sides {','.join(sides)}")
-    lost = [name for name in (OF_VECTORS if scored else OF_SCORES) if name in given]
-    if lost:
-        raise click.UsageError(
-            f"{options(lost)} cannot apply to {'scores' if scored else 'vectors'}"
-        )
-    files = {side: given[name] for side, name in zip(sides, wanted, strict=True)}
-    among = {} if scored else {name: given[name] for name in needed[: -len(wanted)]}
-    return Model(scored, files, among)
-
-
-def options(names: Sequence[str]) -> str:
-    """Options by their names.
-
-    Examples
-    --------
-    >>> options(["queries_tail", "entities"])
-    '--queries-tail, --entities'
-    """
-    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
-
-
-class Opened(NamedTuple):
-    """A model's files, opened.
-
-    Attributes
-    ----------
-    sides : dict of str to array or Store
-    among : dict of str to array
-    files : list of str
-        All that is read.
-    entities : int, or None
-        How many there are, where a side tells.
-    """
-
-    sides: dict[str, Any]
-    among: dict[str, Any]
-    files: list[str]
-    entities: int | None
-
-
-def open_model(model: Model, given: Mapping[str, Any], stack: ExitStack) -> Opened:
-    """Open the files of a model; arrays are mapped, not read."""
-    if not model.scored:
-        sides = {k: read_array(options([f"queries_{k}"]), path) for k, path in model.sides.items()}
-        among = {k: read_array(options([k]), path) for k, path in model.among.items()}
-        files = [*map(str, model.sides.values()), *map(str, model.among.values())]
-        return Opened(sides, among, files, len(among["entities"]) if "entities" in among else None)
-    stores: dict[str, Store] = {}
-    stored = {name: given[name] for name in ("dtype", "io") if name in given}
-    for side, path in model.sides.items():
-        with renamed(scores=options([f"scores_{side}"])):
-            stores[side] = stack.enter_context(open_store(path, stored))
-    files = [file for store in stores.values() for file in store.files]
-    widths = [store.shape[1] for side, store in stores.items() if AMONG[side] == "entities"]
-    return Opened(stores, {}, files, widths[0] if len(set(widths)) == 1 else None)
-
-
-def evaluated(
-    task: Task, model: Model, found: Opened, given: Mapping[str, Any], audit: bool
-) -> Report:
-    """Rank a model's vectors or scores; a bar shows how far scores are."""
-    rules = {name: given[name] for name in RULES if name in given}
-    if not model.scored:
-        rules |= {name: given[name] for name in OF_VECTORS if name in given}
-        if "bias" in rules:
-            rules["bias"] = read_array("--bias", rules["bias"])
-        queries = {f"queries_{side}": array for side, array in found.sides.items()}
-        return task.evaluate_embeddings(**queries, **found.among, **rules, audit=audit)
-    rules |= {name: given[name] for name in OF_SCORES if name in given}
-    scores = {f"{side}_scores": store for side, store in found.sides.items()}
-    with Bar() as bar:
-        return task.evaluate_scores(**scores, **rules, audit=audit, progress=Follower(bar))
-
-
-# -- splits and labels -----------------------------------------------------------------------------
+OF_NAMES = {"entities": "entity_labels", "relations": "relation_labels"}
+PLACES = {"entities": [0, 2], "relations": [1]}
+# What to do with names that are numbers.
+NUMBERS = {
+    "entities": "the entities are numbers: --ids takes them for rows of --entities or columns of "
+    "scores, --entity-labels for names in the order of its lines",
+    "relations": "the relations are numbers: --relation-labels takes them for names in the order "
+    "of its lines, --ids with --entity-labels for ids",
+}
 
 
 def known_splits(
@@ -193,53 +75,154 @@ def read_names(option: str, path: Path) -> list[str]:
     return lines
 
 
+class Splits(NamedTuple):
+    """The files of the triples.
+
+    Attributes
+    ----------
+    name : str
+        Of the split that is ranked.
+    test : Path
+    known : dict of str to Path
+    options : dict of str to str
+        The option that named each split, --test among them.
+    """
+
+    name: str
+    test: Path
+    known: dict[str, Path]
+    options: dict[str, str]
+
+    def files(self) -> dict[str, Path]:
+        """The files by the option that named them, --test first."""
+        return {self.options[k]: v for k, v in {self.name: self.test, **self.known}.items()}
+
+    def titles(self) -> dict[str, str]:
+        """The options by what errors call a split."""
+        said = {k: f'known["{k}"]' for k in self.known}
+        return {said.get(name, name): option for name, option in self.options.items()}
+
+
+def named_splits(
+    split: str, test: Path, train: Path | None, valid: Path | None, known: dict[str, Path]
+) -> Splits:
+    """The splits by name; names that occur twice are a wrong command line."""
+    own = {name: path for name, path in (("train", train), ("valid", valid)) if path is not None}
+    twice = [name for name in known if name in own]
+    if twice:
+        raise click.UsageError(f"--known {twice[0]} and --{twice[0]}: expected one of them")
+    if split in own or split in known:
+        raise click.UsageError(f"--split {split}: it is the name of known triples, too")
+    options = {split: "--test", **{k: f"--{k}" for k in own}, **{k: f"--known {k}" for k in known}}
+    return Splits(split, test, {**own, **known}, options)
+
+
 def make_task(
-    test: Path,
-    known: Mapping[str, Path],
-    numbered: bool,
-    found: Opened,
-    given: Mapping[str, Any],
-    **keywords: Any,
+    splits: Splits, numbered: bool, found: Opened, given: Mapping[str, Any], **keywords: Any
 ) -> Task:
     """Make the task; ids count the vectors or columns, and numbers are no names unless told so."""
-    for option, path in {"--test": test, **{f'known["{k}"]': v for k, v in known.items()}}.items():
+    files = splits.files()
+    for option, path in files.items():
         opened(option, path).close()  # a pipe could not be read twice
     names: dict[str, Any] = {
         argument: read_names(options([option]), given[option])
-        for argument, option in (("entities", "entity_labels"), ("relations", "relation_labels"))
+        for argument, option in OF_NAMES.items()
         if option in given
     }
-    ids = numbered or all(path.suffix == ".npy" for path in (test, *known.values()))
-    if ids and "entities" not in names:
-        names["entities"] = found.entities or _ids_in([test, *known.values()])
-    with renamed(entities="--entity-labels", relations="--relation-labels"):
-        task = Task(
-            str(test), {name: str(path) for name, path in known.items()}, **names, **keywords
-        )
+    texts = {option: path for option, path in files.items() if path.suffix != ".npy"}
+    if numbered or not texts:
+        _count_ids(names, files, texts, found)
+    elif texts:
+        _refuse_numbers(names, texts)
+    renames = {**splits.titles(), "keys": "--keys"}
+    renames |= {argument: options([option]) for argument, option in OF_NAMES.items()}
+    with renamed(**renames):
+        known = {name: str(path) for name, path in splits.known.items()}
+        try:
+            task = Task(str(splits.test), known, split=splits.name, **names, **keywords)
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise ValueError(str(error)) from error  # a damaged file
     labels = task.entities or ()
-    if "entities" in names or not labels:
-        return task
-    if all(map(_is_id, labels)):
-        raise click.UsageError(
-            "the entities are numbers: --ids takes them for rows of --entities or columns of "
-            "scores, --entity-labels for names in the order of its lines"
-        )
-    if found.entities not in (None, len(labels)):
+    if (
+        "entities" not in names
+        and labels
+        and found.counts.get("entities", len(labels)) != len(labels)
+    ):
         raise ValueError(
-            f"the triples name {len(labels):,} entities, but there are {found.entities:,} in the "
-            "files of the model; give all names in their order by --entity-labels"
+            f"the triples name {len(labels):,} entities, but there are "
+            f"{found.counts['entities']:,} in the files of the model; give all names in their "
+            "order by --entity-labels"
         )
     return task
 
 
-def _ids_in(paths: Sequence[Path]) -> int:
-    """How many entities there are, by the largest id, where no vectors or scores tell."""
-    ends = [read_triples(str(path), entities=MOST).ids[:, :3:2] for path in paths]
-    return 1 + max(int(ids.max(initial=0)) for ids in ends)
+def _count_ids(
+    names: dict[str, Any], files: Mapping[str, Path], texts: Mapping[str, Path], found: Opened
+) -> None:
+    """Say how many ids there are of what has no labels."""
+    for what, columns in PLACES.items():
+        if what in names:
+            continue
+        if what in found.counts:
+            names[what] = found.counts[what]
+        elif what == "entities" or (texts and isinstance(names["entities"], list)):
+            names[what] = 1 + max(
+                _largest_id(option, path, columns, names) for option, path in files.items()
+            )
+
+
+def _largest_id(option: str, path: Path, columns: list[int], names: Mapping[str, Any]) -> int:
+    """The largest id in some columns, where no vectors or scores tell how many there are."""
+    with renamed(triples=option, entities="--entity-labels"):
+        vocabularies = {"entities": MOST, "relations": MOST, **names}
+        return int(read_triples(str(path), **vocabularies).ids[:, columns].max(initial=0))
+
+
+def _refuse_numbers(names: Mapping[str, Any], texts: Mapping[str, Path]) -> None:
+    """Refuse text that names things by numbers: sorted as words, 10 would come before 2."""
+    for what, columns in PLACES.items():
+        if what in names:
+            continue
+        try:
+            ids = sum(_ids_of(option, path, columns) for option, path in texts.items())
+        except _NamedError:
+            continue
+        if ids:
+            raise click.UsageError(NUMBERS[what])
+
+
+class _NamedError(Exception):
+    """A label is no number."""
+
+
+def _ids_of(option: str, path: Path, columns: Sequence[int]) -> int:
+    """How many ids some columns hold; an error at the first label that is none, read no further."""
+
+    def look(place: int, fields: Sequence[str]) -> IntArray:
+        if place in columns and not all(map(_is_id, fields)):
+            raise _NamedError
+        return np.zeros(len(fields), dtype=np.int64)
+
+    read = read_text(option, str(path), look)
+    return len(read[0]) if read else 0
 
 
 def _is_id(label: str) -> bool:
-    return label.isdecimal() and label.isascii() and str(int(label)) == label
+    return label.isdecimal() and label.isascii() and (label == "0" or label[0] != "0")
+
+
+def keys_of(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> tuple[int, ...] | None:
+    """Columns between commas, or none of them."""
+    if text is None or text.strip() == "none":
+        return None if text is None else ()
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and int(word) >= 3 for word in words):
+        raise click.BadParameter(f"expected columns from 3 on, as 3,4, or none, got {text!r}")
+    return tuple(map(int, words))
 
 
 def candidates_of(

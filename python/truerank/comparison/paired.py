@@ -13,6 +13,8 @@ from ..grouping import group_codes
 from ..metrics import METRICS, Key, parse
 from ..metrics.base import arithmetic, transformed
 from ..ranks import Ranks
+from ..reporting.repeats import Repeats
+from ..reporting.reports import Report
 from .compared import Comparison, Comparisons
 from .functionals import of_swaps
 from .intervals import checked_count, checked_level
@@ -38,8 +40,8 @@ NO_COUNT = (
 
 @overload
 def compare(
-    a: Ranks,
-    b: Ranks,
+    a: Ranks | Report,
+    b: Ranks | Report,
     *,
     metric: str | Key = "mrr",
     method: str = "permutation",
@@ -54,7 +56,7 @@ def compare(
 
 @overload
 def compare(
-    a: Mapping[str, Ranks],
+    a: Mapping[str, Ranks | Report] | Mapping[str, Ranks] | Mapping[str, Report],
     b: None = None,
     *,
     metric: str | Key = "mrr",
@@ -69,8 +71,8 @@ def compare(
 
 
 def compare(
-    a: Ranks | Mapping[str, Ranks],
-    b: Ranks | None = None,
+    a: Ranks | Report | Mapping[str, Ranks | Report] | Mapping[str, Ranks] | Mapping[str, Report],
+    b: Ranks | Report | None = None,
     *,
     metric: str | Key = "mrr",
     method: str = "permutation",
@@ -85,9 +87,10 @@ def compare(
 
     Parameters
     ----------
-    a : Ranks, or mapping of str to Ranks
-        A mapping compares all pairs of its Ranks, with Holm's correction of the p-values.
-    b : Ranks
+    a : Ranks, Report, or mapping of str to those
+        A Report stands for its ranks, with the weights that are in force in it. A mapping compares
+        all pairs of its members, with Holm's correction of the p-values.
+    b : Ranks or Report
         Of the same tasks in the same order. Not given with a mapping.
     metric : str or Key
         Any key of a report: side, kind, adjustment; `macro.X` with `by`. Tasks count by the weights
@@ -113,7 +116,7 @@ def compare(
     resamples, seed : int
         As in `interval`.
     draw_seed : int
-        Of the kind "random".
+        Of the kind "random"; the seeds of Reports are not looked at.
     allow_unlike : bool
         Compare ranks of unlike protocols, candidates and ids all the same, by position; a note says
         what differs. The numbers of tasks and the weights must agree in any case.
@@ -131,11 +134,12 @@ def compare(
         If the numbers of tasks, weights, candidates, comparable fields of the protocols, or (where
         both have them) sides, query or target ids differ: all differences are listed. For an
         unknown method; for the metric "count", which two models share; for "wilcoxon" with unequal
-        weights, where it has no meaning, unless `by` is given.
+        weights, where it has no meaning, unless `by` is given. For a Report that was read from
+        JSON, which holds no ranks.
     KeyError
         For an unknown key.
     TypeError
-        For anything but Ranks.
+        For anything but Ranks and Reports.
 
     Notes
     -----
@@ -152,6 +156,8 @@ def compare(
     >>> found = compare(a, b, metric="mr")
     >>> round(found.difference, 4), found.p_value, found.wins, found.ties, found.losses
     (-1.6667, 0.0625, 5, 1, 0)
+    >>> compare(Report(a), Report(b), metric="mr") == found
+    True
     """
     if method not in METHODS:
         raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
@@ -168,12 +174,14 @@ def compare(
         checked_count("draw_seed", draw_seed),
         allow_unlike,
     )
-    if not isinstance(a, Mapping):
+    if isinstance(a, (Report, Repeats)) or not isinstance(
+        a, Mapping
+    ):  # both are mappings of floats
         return _compared(a, b, options, ("a", "b"))
     if b is not None:
-        raise TypeError("b: expected nothing beside a mapping of Ranks")
+        raise TypeError("b: expected nothing beside a mapping of Ranks or Reports")
     if len(a) < 2:
-        raise ValueError(f"a: expected at least two Ranks to compare, got {len(a)}")
+        raise ValueError(f"a: expected at least two Ranks or Reports to compare, got {len(a)}")
     pairs = [
         _compared(a[first], a[second], options, (first, second))
         for first, second in itertools.combinations(a, 2)
@@ -194,9 +202,7 @@ class _Options(NamedTuple):
 
 
 def _compared(a: Any, b: Any, options: _Options, names: tuple[str, str]) -> Comparison:
-    for name, ranks in zip(names, (a, b), strict=True):
-        if not isinstance(ranks, Ranks):
-            raise TypeError(f"{name}: expected Ranks, got {type(ranks).__name__}")
+    a, b = (_ranks_of(name, model) for name, model in zip(names, (a, b), strict=True))
     a, notes = alike(a, b, options.allow_unlike)
     pairing = paired_by(a, b)
     if pairing == BY_POSITION:
@@ -233,6 +239,19 @@ def _compared(a: Any, b: Any, options: _Options, names: tuple[str, str]) -> Comp
         name_a=names[0],
         name_b=names[1],
     )
+
+
+def _ranks_of(name: str, model: object) -> Ranks:
+    """The ranks of a model, with the weights that its report gives them."""
+    if isinstance(model, Ranks):
+        return model
+    if not isinstance(model, Report):
+        raise TypeError(f"{name}: expected Ranks or a Report, got {type(model).__name__}")
+    try:
+        ranks, weights = model.ranks, model.weights
+    except AttributeError as error:
+        raise ValueError(f"{name}: {error}") from None
+    return ranks if weights is ranks.weights else ranks.with_weights(weights)
 
 
 def _tested(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 RULES = ("keep", "drop", "raise")
+TRAIN = "train"  # the known split of this name is what a model was trained on
 _SHOWN = 3  # examples
 
 
@@ -30,8 +31,8 @@ class Finding:
     ----------
     count : int
     examples : tuple
-        Triples as tuples of labels (ids where there are none); of entities and relations the
-        labels.
+        The first ones, each once: triples as tuples of labels (ids where there are none), of
+        entities and relations the labels.
     """
 
     count: int
@@ -63,7 +64,8 @@ class TaskAudit:
     leaked : int
         How many triples leak at all; one may be in several splits.
     unseen : Finding, or None
-        Triples with an entity or a relation that no known split has. None without known splits.
+        Triples with an entity or a relation that is not in the known split named "train"; where
+        none has that name, in no known split. None without known splits.
     unseen_entities, unseen_relations : Finding, or None
         Those entities and relations.
     rules : dict of str to {"keep", "drop"}
@@ -96,8 +98,9 @@ class TaskAudit:
         leaks = "; ".join(f"in {name} {found}" for name, found in self.leaks.items() if found.count)
         lines.append(f"leaks: {leaks or 'none'}{self._done('leaks', self.leaked)}")
         if self.unseen is not None:
+            where = f" in {TRAIN}" if TRAIN in self.known else ""
             lines += [
-                f"unseen: {self.unseen}{self._done('unseen', self.unseen.count)}",
+                f"unseen{where}: {self.unseen}{self._done('unseen', self.unseen.count)}",
                 f"unseen entities: {self.unseen_entities}",
                 f"unseen relations: {self.unseen_relations}",
             ]
@@ -168,6 +171,7 @@ def examine(
         start += size
     leaks = np.logical_or.reduce([*in_split.values(), np.zeros(given, dtype=bool)])
     masks: dict[str, Mask] = {"duplicates": repeats, "leaks": leaks}
+    which = which.reshape(-1)
     new_entities, new_relations = _unseen(splits, given) if known else (None, None)
     if new_entities is not None and new_relations is not None:
         test = triples[:given]
@@ -178,7 +182,8 @@ def examine(
         raise ValueError(f'unseen: expected "keep" without known splits, got "{rules["unseen"]}"')
 
     def find(mask: Mask) -> Finding:
-        some = np.flatnonzero(mask)[:_SHOWN]
+        where = np.flatnonzero(mask)
+        some = where[np.sort(np.unique(which[where], return_index=True)[1])[:_SHOWN]]  # each once
         return Finding(
             int(np.count_nonzero(mask)), tuple(splits.show(triples[i].tolist()) for i in some)
         )
@@ -186,7 +191,8 @@ def examine(
     dropped = np.zeros(given, dtype=bool)
     for what, mask in masks.items():
         if mask.any():
-            _apply(what, rules[what], split, find(mask), warn)
+            seen_in = f"{TRAIN} has not" if TRAIN in known else "no known split has"
+            _apply(what, rules[what], f"{split}: {find(mask)} triples", seen_in, warn)
             if rules[what] == "drop":
                 dropped |= mask
     kept = np.flatnonzero(~dropped)
@@ -211,12 +217,12 @@ def examine(
 _WORDS = {
     "duplicates": "repeat an earlier one",
     "leaks": "are in a known split, too",
-    "unseen": "have an entity or a relation that no known split has",
+    "unseen": "have an entity or a relation that {seen_in}",
 }
 
 
-def _apply(what: str, rule: str, split: str, found: Finding, warn: Callable[[str], None]) -> None:
-    said = f"{split}: {found} triples {_WORDS[what]}"
+def _apply(what: str, rule: str, found: str, seen_in: str, warn: Callable[[str], None]) -> None:
+    said = f"{found} {_WORDS[what].format(seen_in=seen_in)}"
     if rule == "raise":
         raise ValueError(said)
     if rule == "keep" and what != "unseen":
@@ -224,16 +230,27 @@ def _apply(what: str, rule: str, split: str, found: Finding, warn: Callable[[str
 
 
 def _unseen(splits: Splits, given: int) -> tuple[Mask, Mask]:
-    """Which entities and relations of the evaluated split no known one has."""
+    """Which entities and relations of the evaluated split "train", or any known one, has not."""
+    seen = known_part(splits, TRAIN if TRAIN in splits.sizes else None)
     made = []
     for size, columns in ((splits.entities.size, (0, 2)), (splits.relations.size, (1,))):
         new = np.zeros(size, dtype=bool)
         for column in columns:
             new[splits.triples[:given, column]] = True
         for column in columns:
-            new[splits.triples[given:, column]] = False
+            new[seen[:, column]] = False
         made.append(new)
     return made[0], made[1]
+
+
+def known_part(splits: Splits, name: str | None) -> IntArray:
+    """Give the triples of one known split, or of all: those after the first, which is evaluated."""
+    names, sizes = list(splits.sizes), list(splits.sizes.values())
+    if name is None or name not in names[1:]:
+        return splits.triples[sizes[0] :]
+    place = names.index(name)
+    start = sum(sizes[:place])
+    return splits.triples[start : start + sizes[place]]
 
 
 def _find_ids(mask: Mask | None, show: Callable[[int], str | int]) -> Finding | None:

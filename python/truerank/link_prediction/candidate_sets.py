@@ -9,6 +9,7 @@ import numpy as np
 
 from ..selection import as_integers, first_outside
 from .answers import SIDES, Asked
+from .audit import TRAIN, known_part
 from .rows import distinct, distinct_rows
 from .sampling import Pool, sample
 
@@ -36,7 +37,8 @@ class Sampled(NamedTuple):
     Notes
     -----
     Metrics of sampled candidates flatter, and do not compare with those of all: the protocol of
-    the ranks names the sample.
+    the ranks names the sample. The known answers that are never drawn are those of all splits, the
+    test's own too, also where nothing is filtered (``known=None``).
 
     Examples
     --------
@@ -68,8 +70,9 @@ def as_candidates(value: Any, sides: Sequence[str], splits: Splits) -> Candidate
     Raises
     ------
     TypeError, ValueError
-        For an unknown name, ids out of range, unknown labels, a sample of no negatives, and for
-        types or a list of entities where relations are asked for.
+        For an unknown name, ids out of range, unknown labels, a sample of no negatives, for "train"
+        without a known split of that name, and for types or a list of entities where relations are
+        asked for.
     """
     if value is None:
         return Candidates("all")
@@ -80,6 +83,11 @@ def as_candidates(value: Any, sides: Sequence[str], splits: Splits) -> Candidate
                 f"got {value!r}"
             )
         _check_typed(value == "typed", sides)
+        if value == "train" and TRAIN not in list(splits.sizes)[1:]:
+            raise ValueError(
+                'candidates: "train" needs a known split of that name, as in known={"train": ...}, '
+                f"got {', '.join(list(splits.sizes)[1:]) or 'none'}"
+            )
         return Candidates(value)
     if isinstance(value, Sampled):
         for field, least in (("negatives", 1), ("seed", 0)):
@@ -90,16 +98,35 @@ def as_candidates(value: Any, sides: Sequence[str], splits: Splits) -> Candidate
                 )
             if number < least:
                 raise ValueError(f"candidates: expected {field} >= {least}, got {number}")
+        if not isinstance(value.typed, (bool, np.bool_)):
+            raise TypeError(
+                f"candidates: expected a bool as typed, got {type(value.typed).__name__}"
+            )
         checked = Sampled(int(value.negatives), bool(value.typed), int(value.seed))
         _check_typed(checked.typed, sides)
         return Candidates(checked.name, checked)
+    if value is Sampled or isinstance(value, (int, np.integer)):
+        number = 100 if value is Sampled or isinstance(value, bool) else value
+        got = "the class Sampled" if value is Sampled else str(value)
+        raise TypeError(
+            f"candidates: expected one of {', '.join(NAMED)}, an array of entities or Sampled, "
+            f"got {got}; for sampled ones give Sampled({number})"
+        )
     if "relation" in sides and len(sides) > 1:
         raise ValueError(
             "candidates: a list is of entities or of relations; expected a task of its own for "
             "relations"
         )
     vocabulary = splits.relations if "relation" in sides else splits.entities
-    return Candidates("selection", chosen=_ids(value, vocabulary))
+    chosen = _ids(value, vocabulary)
+    return Candidates(f"selection of {len(chosen)} ({_digest(chosen)})", chosen=chosen)
+
+
+def _digest(ids: IntArray) -> str:
+    """Tell sets of ids apart in a name: 8 hex digits."""
+    from hashlib import blake2b
+
+    return blake2b(ids.astype("<i8").tobytes(), digest_size=4).hexdigest()
 
 
 def _check_typed(typed: bool, sides: Sequence[str]) -> None:
@@ -135,7 +162,6 @@ def candidates_of(
     candidates: Candidates,
     asked: Asked,
     relations: IntArray,
-    given: int,
     splits: Splits,
 ) -> Any:
     """Make the candidates of one side, as `SideTasks` has them.
@@ -150,8 +176,6 @@ def candidates_of(
         The side's queries.
     relations : ndarray of int64, shape (n,)
         The relation of each task.
-    given : int
-        How many triples the evaluated split has.
     splits : Splits
         The evaluated split and the known ones.
 
@@ -180,7 +204,7 @@ def candidates_of(
         return sample(asked, pool, candidates.sampled.negatives, rng)
     chosen = candidates.chosen
     if chosen is None:
-        known = splits.triples[given:]
+        known = known_part(splits, TRAIN)
         columns = [known[:, 1]] if side == "relation" else [known[:, 0], known[:, 2]]
         present = np.zeros(vocabulary.size, dtype=bool)
         for column in columns:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from ..arguments import Argument
+from ..arguments import Argument, biases_of
+from ..counting import choice
 from ..ranks import Ranks
 from ..reporting.reports import Report
+from ..vectors import SIMILARITIES
 from .answers import SIDES
-from .lookups import Best, Label, Lookup
+from .lookups import Best, Counted, Label, Lookup
 
 if TYPE_CHECKING:
     from ..arrays import IntArray
+    from ..protocol import Protocol
     from .tasks import Task
 
 
@@ -26,7 +29,8 @@ class ErrorCase(NamedTuple):
     side : str
         What was asked for: "head", "tail" or "relation".
     triple : tuple of str or int
-        Head, relation, tail and what else the query has: labels, or ids where there are none.
+        Head, relation, tail and all further columns, those of no query too: labels, or ids where
+        there are none.
     rank : float
         The realistic rank of the right answer.
     candidates : int
@@ -155,9 +159,9 @@ class ErrorCases(Sequence[ErrorCase]):
         return frame(columns, records, ["rank", "score", *scores])
 
     def _positions(self) -> list[str]:
-        """The names of the members of the longest triple."""
+        """The names of the members of the longest triple; further columns have none."""
         longest = max((len(case.triple) for case in self), default=3)
-        return ["head", "relation", "tail", *(f"qualifier_{i}" for i in range(longest - 3))]
+        return ["head", "relation", "tail", *(f"column_{i}" for i in range(3, longest))]
 
 
 def error_cases(
@@ -169,7 +173,7 @@ def error_cases(
     relation: Any = None,
     entities: Any = None,
     relations: Any = None,
-    similarity: str = "dot",
+    similarity: str | None = None,
     bias: Any = None,
     unique: bool = False,
     dtype: Any = None,
@@ -189,8 +193,10 @@ def error_cases(
         "relation": `relations`) is given, else score matrices or files.
     entities, relations : array_like or path, optional
         The vectors of the candidates.
-    similarity, bias, unique, dtype
-        As they were evaluated.
+    similarity : str, optional
+        As it was evaluated. Default: the one that the ranks say, ``ranks.protocol.similarity``.
+    bias, unique, dtype
+        As they were evaluated: a bias for all sides, or a mapping of sides to theirs.
     worst : int
         How many triples, those of the largest realistic ranks; of equal ones the first tasks.
     top : int
@@ -204,7 +210,8 @@ def error_cases(
     Raises
     ------
     TypeError, ValueError, OSError
-        As the evaluation did; and for ranks of other tasks.
+        As the evaluation did; for ranks of other tasks, for a similarity other than theirs, and
+        where the best candidates contradict the counts: what is given is not what was ranked.
 
     Examples
     --------
@@ -225,6 +232,8 @@ def error_cases(
     ranks = _checked(task, report.ranks if isinstance(report, Report) else report)
     given = {"tail": tail, "head": head, "relation": relation}
     asked = task._needed({k: Argument(k, v) for k, v in given.items()}, "what was evaluated")
+    biases = biases_of(bias, task.sides)
+    similarity = _similarity(similarity, ranks.protocol)
     realistic = ranks.realistic
     chosen = np.argsort(-realistic, kind="stable")[:worst]
     cases: dict[int, ErrorCase] = {}
@@ -239,12 +248,25 @@ def error_cases(
         if vectors[1] is None:
             found = lookup.in_scores(asked[key], dtype)
         else:
-            added = bias.get(key) if isinstance(bias, Mapping) else bias
-            pairing = {"similarity": similarity, "bias": added}
-            found = lookup.in_vectors(asked[key], Argument(*vectors), dtype, **pairing)
-        triples = _triples(task, key, lookup.tasks)
+            if similarity is None:
+                raise ValueError("similarity: expected one, as the ranks do not say which it was")
+            pairing = biases[key], dtype
+            found = lookup.in_vectors(
+                asked[key], Argument(*vectors), *pairing, similarity=similarity
+            )
+        triples = _triples(task, lookup.tasks)
         for i, triple, (best, score) in zip(here.tolist(), triples, found, strict=True):
             rank, candidates = float(realistic[i]), int(ranks.candidates[i])
+            above, tied = int(ranks.above[i]), int(ranks.tied[i])
+            ascending = ranks.protocol.order == "ascending"
+            if not Counted(above, tied, int(top), ascending).fits(
+                triple[SIDES[key][1]], best, score
+            ):
+                what = "scores" if vectors[1] is None else "vectors"
+                raise ValueError(
+                    f"{asked[key].name}: expected the {what} that were ranked; by these the best "
+                    f"candidates of {triple} contradict its counts, {above} above and {tied} tied"
+                )
             cases[i] = ErrorCase(key, triple, rank, candidates, best, score)
     return ErrorCases([cases[i] for i in chosen.tolist()])
 
@@ -268,19 +290,24 @@ def _checked(task: Task, ranks: object) -> Ranks:
     return ranks
 
 
+def _similarity(given: Any, protocol: Protocol) -> str | None:
+    """The similarity of the ranks, if they say it, or the one that is given."""
+    known = protocol.similarity if protocol.similarity in SIMILARITIES else None
+    if given is not None and choice("similarity", given, SIMILARITIES) != (known or given):
+        raise ValueError(f"similarity: expected {known!r}, as the ranks say, got {given!r}")
+    return given or known
+
+
 def _kind(value: object) -> str:
     return "a Report without" if value is None else type(value).__name__
 
 
-def _triples(task: Task, key: str, tasks: IntArray) -> list[tuple[Label, ...]]:
-    """The triples of some tasks of a side, by their labels."""
-    side, (given, asked) = task.sides[key], SIDES[key]
-    queries = side.queries[side.rows[tasks]]
-    columns = dict(zip(given, queries.T, strict=False)) | {asked: side.targets[tasks]}
-    words = task.entities, task.relations, task.entities
+def _triples(task: Task, tasks: IntArray) -> list[tuple[Label, ...]]:
+    """The triples of some tasks, by their labels; every side has one task for each triple."""
+    words = task.entities, task.relations, task.entities, *task.qualifiers
+    columns = task.test[tasks].T.tolist()
     named = [
-        [code if names is None else names[code] for code in columns[j].tolist()]
-        for j, names in enumerate(words)
+        codes if names is None else [names[code] for code in codes]
+        for codes, names in zip(columns, words, strict=True)
     ]
-    further = queries[:, len(given) :].tolist()
-    return [(*triple, *codes) for *triple, codes in zip(*named, further, strict=True)]
+    return list(zip(*named, strict=True))

@@ -105,7 +105,10 @@ class Evaluated(BaseTask):
             The vectors of entities.
         relations : array_like, shape (columns, d), or path
             Those of relations, where relations are asked for.
-        similarity, bias, nan, dtype, block, threads, audit : optional
+        bias : array_like, or mapping of str to array_like, optional
+            As in `truerank.rank_embeddings`: one for all sides, or by side, as in
+            ``{"tail": bias}``; a side that is left out has none.
+        similarity, nan, dtype, block, threads, audit : optional
             As in `truerank.rank_embeddings`.
         unique : bool
             Whether rows belong to the distinct queries.
@@ -117,7 +120,8 @@ class Evaluated(BaseTask):
         Raises
         ------
         TypeError, ValueError, OSError
-            As `truerank.rank_embeddings` does, and for a side without its vectors.
+            As `truerank.rank_embeddings` does, for a side without its vectors, and for a bias of
+            what is no side of the task.
 
         Examples
         --------

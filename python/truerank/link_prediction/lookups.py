@@ -67,16 +67,16 @@ class Lookup(NamedTuple):
         return [answers[answers != target] for answers, target in known], among
 
     def in_vectors(
-        self, queries: Argument, entities: Argument, dtype: Any, **pairing: Any
+        self, queries: Argument, entities: Argument, bias: Argument, dtype: Any, **pairing: Any
     ) -> list[tuple[Best, float]]:
         """Find the best candidates and the true score of each task by vectors.
 
         Parameters
         ----------
-        queries, entities : Argument
-            The vectors.
+        queries, entities, bias : Argument
+            The vectors, and what is added.
         dtype, **pairing
-            As in `rank_embeddings`: similarity and bias.
+            As in `rank_embeddings`: the similarity.
         """
         from ..embeddings import score_embeddings, topk_embeddings
 
@@ -86,7 +86,9 @@ class Lookup(NamedTuple):
             pass
         pairing |= {"rows": self.rows, "dtype": dtype}
         without, among = self.lists()
-        with renamed(queries=queries.name, entities=entities.name):
+        names = {"queries": queries.name, "entities": entities.name, "scores": queries.name}
+        pairing["bias"] = bias.value
+        with renamed(**names, bias=bias.name):
             targets = self.side.targets[self.tasks]
             true = score_embeddings(queries.value, entities.value, targets, **pairing)
             ids, scores = topk_embeddings(
@@ -140,6 +142,44 @@ class Lookup(NamedTuple):
             (int(column) if names is None else names[int(column)], score.item())
             for column, score in zip(columns, scores, strict=False)
         ]
+
+
+class Counted(NamedTuple):
+    """What ranks say of a task, to be held beside what a lookup found."""
+
+    above: int
+    tied: int
+    top: int
+    ascending: bool
+
+    def fits(self, answer: Label, best: Best, score: float) -> bool:
+        """Whether the best candidates stand to the answer as it was counted.
+
+        Parameters
+        ----------
+        answer : str or int
+            The label of the answer.
+        best : list of (label, score)
+            At most `top`, best first; the answer may be one of them.
+        score : float
+            That of the answer. Of one that is NaN nothing is known.
+
+        Examples
+        --------
+        >>> best = [("a", 0.9), ("b", 0.5)]
+        >>> [Counted(above, 1, 2, False).fits("b", best, 0.5) for above in (1, 0)]
+        [True, False]
+        """
+        if score != score:
+            return True
+        others = [value for label, value in best if label != answer]
+        better = sum(value < score if self.ascending else value > score for value in others)
+        level = sum(value == score for value in others)
+        if len(best) < self.top or better + level < len(others):  # all as good as the answer
+            return (better, level + 1) == (self.above, self.tied)
+        if len(others) < len(best):  # the answer, and so all that are better
+            return better == self.above and level < self.tied
+        return better <= self.above and better + level < self.above + self.tied
 
 
 def _lists_of(indptr: IntArray, indices: IntArray, lists: IntArray) -> list[IntArray]:

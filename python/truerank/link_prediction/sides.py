@@ -61,7 +61,7 @@ def make_side(
         targets=asked.targets,
         columns=vocabulary.size,
         filter=asked.answers if filtered else None,
-        candidates=candidates_of(side, candidates, asked, relations, given, splits),
+        candidates=candidates_of(side, candidates, asked, relations, splits),
         labels={
             "group": Labels(relations, splits.relations.names),
             "queries": Labels(asked.rows),

@@ -33,27 +33,32 @@ class Task(Evaluated):
         hyper-relational triple). Integers are ids, str labels; a path ending in .npy is an array of
         ids, any other file tab-separated text, gzipped where its name ends in .gz. Text holds
         labels, unless `entities` is an int: then it holds ids, also of relations, unless
-        `relations` names those.
+        `relations` names those. Labels that are all numbers ("0", "17") are refused without it.
     known : dict of str to split, list of splits, one split, or None
         What else is known to be true; a list is named known_0, known_1, ... The known answers of a
         query, those of the test itself too, are left out of its candidates (but never the answer
-        asked for). None: unfiltered. An empty dict: the test's own answers alone.
+        asked for). None: unfiltered. An empty dict: the test's own answers alone. The split named
+        "train" is what candidates and `unseen` speak of. What the test repeats of these splits is
+        counted in the audit, each example listed once.
     entities, relations : None, int, sequence of str, or mapping of str to int
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: how
         many ids there are. Labels in the order of the columns of scores, or a mapping to ids.
     sides : sequence of {"head", "tail", "relation"}
         What is asked for; head before tail before relation in Ranks.
     candidates : None, "all", "train", "typed", array of entities, or Sampled
-        None or "all": all entities. "train": those of the known splits; a test answer outside is an
-        error, unless ``unseen="drop"``. "typed": those seen in that position of that relation, in
-        any split. An array of ids or labels: those. `Sampled`: some negatives for each task.
+        None or "all": all entities. "train": those of the known split of that name; a test answer
+        outside is an error, unless ``unseen="drop"``. "typed": those seen in that position of that
+        relation, in any split. An array of ids or labels: those; the protocol names them by their
+        number and a digest, as "selection of 40 (3f2a91c0)". `Sampled`: some negatives for each
+        task, never known answers, also those of the test where ``known=None``.
     split : str
         The name of the evaluated split.
     keys : sequence of int, optional
         The qualifiers, as columns from 3 on, that are part of every query. Default: all; (): none.
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
         What to do with test triples that repeat an earlier one, that a known split has too, and
-        that have an entity or relation that no known split has. Those kept of the first two warn.
+        that have an entity or relation that the split named "train" has not (where no known split
+        has that name: that none has). Those kept of the first two warn.
 
     Attributes
     ----------
@@ -134,8 +139,6 @@ class Task(Evaluated):
             raise ValueError(f"{split}: expected at least one triple, got none")
         key_columns = _keys(keys, triples.shape[1])
         chosen = as_candidates(candidates, chosen_sides, splits)
-        if chosen.name == "train" and not known_splits:
-            raise ValueError('candidates: "train" needs known splits')
         examined = examine(
             splits,
             split,
@@ -163,6 +166,10 @@ class Task(Evaluated):
                 split=split,
             ),
         )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.test.flags.writeable = False  # which a pickle does not keep
 
     @property
     def head(self) -> SideTasks:

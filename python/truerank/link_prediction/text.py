@@ -40,7 +40,7 @@ def read_text(
     ------
     ValueError
         For a line with another number of columns than the first, or fewer than 3, with an empty
-        head, relation or tail, or not in UTF-8: with file and line.
+        head, relation or tail, a CR that is no line end, or not in UTF-8: with file and line.
     OSError
         For a file that is missing or damaged.
     """
@@ -57,6 +57,12 @@ def read_text(
                 text = text.removeprefix("\ufeff")
             if "\r" in text:
                 text = text.replace("\r\n", "\n").removesuffix("\r")
+                if "\r" in text:
+                    number = line + text.count("\n", 0, text.index("\r"))
+                    raise ValueError(
+                        f"{where}: line {number} has a carriage return (CR) in a field; lines end "
+                        "in LF or CRLF"
+                    )
             lines = text.removesuffix("\n").split("\n")
             rows: Sequence[str] = lines
             if _tabs(rows) != {width - 1}:  # the first piece, or empty lines, or something wrong

@@ -76,8 +76,9 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
         UTF-8, gzipped where the name ends in .gz. Text holds labels, unless `entities` is an int:
         then it holds ids, also of relations, unless `relations` names those.
     entities, relations : None, int, sequence of str, or mapping of str to int
-        None: the labels found, in ascending order (by code point), or ids from 0 to the largest.
-        An int: how many ids there are. Labels in the order of their ids, or a mapping to ids.
+        None: the labels found, in ascending order (by code point), or ids from 0 to the largest;
+        an error where all labels are numbers as ids are written. An int: how many ids there are.
+        Labels in the order of their ids, or a mapping to ids.
 
     Returns
     -------
@@ -90,7 +91,8 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
         For anything else, and for floats.
     ValueError
         For fewer than three columns, lines of another width (with file and line), ids out of
-        range, unknown labels.
+        range, unknown labels, and labels that are all numbers where neither their number nor
+        their order is given.
     OSError
         For a file that is missing or damaged.
 
@@ -239,13 +241,17 @@ def _of_values(title: str, j: int, values: Sequence[Any], words: dict[int, Words
         return Column(title, j, _words(j, words).read(values), _words(j, words))
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         return Column(title, j, as_integers(title, list(values)), None)
-    wrong = next(
-        (kind for kind in kinds if not issubclass(kind, (str, int, np.integer)) or kind is bool),
-        None,
-    )
-    got = wrong.__name__ if wrong is not None else "both"
-    row = next((i for i, value in enumerate(values) if type(value) is wrong), 0)
-    raise TypeError(f"{title}: expected integers or str in column {j}, got {got} (triple {row})")
+    wrong = {kind for kind in kinds if not issubclass(kind, (str, int, np.integer)) or kind is bool}
+    row = next((i for i, value in enumerate(values) if type(value) in wrong), -1)
+    got = f"{type(values[row]).__name__} (triple {row})"
+    if row < 0:
+        named = isinstance(values[0], str)
+        row = next(i for i, value in enumerate(values) if isinstance(value, str) != named)
+        got = (
+            f"both (triple {row} has {type(values[row]).__name__}, those before "
+            f"{'str' if named else 'integers'})"
+        )
+    raise TypeError(f"{title}: expected integers or str in column {j}, got {got}")
 
 
 def _words(j: int, words: dict[int, Words]) -> Words:

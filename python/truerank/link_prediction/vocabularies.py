@@ -68,7 +68,8 @@ def settle(
         One of them, for messages.
     given : None, int, sequence of str, or mapping of str to int
         None: the labels in ascending order, or ids from 0 to the largest. An int: so many ids,
-        which is also what text holds. Labels in the order of their ids, or a mapping to ids.
+        which is also what text holds. Labels in the order of their ids, or a mapping to ids. None
+        is refused where all labels are numbers: in ascending order, "10" would stand before "2".
     columns : sequence of Column
         All that hold such.
 
@@ -98,7 +99,14 @@ def settle(
             raise ValueError(
                 f"{named[0].split}: holds labels of {name}, but {split} holds ids; give {name}="
             )
-        return _by_names(name, what, tuple(sorted(_labels(named))), columns)
+        labels = sorted(_labels(named))
+        if all(map(_is_id, labels)):
+            raise ValueError(
+                f"{name}: all labels of {name} are numbers ({', '.join(labels[:3])}"
+                f"{', ...' if len(labels) > 3 else ''}), which is not told apart from ids; give "
+                f"{name}=<int>, how many ids there are, or the labels in their order"
+            )
+        return _by_names(name, what, tuple(labels), columns)
     if given is None:
         top = max((int(column.values.max()) for column in filled), default=-1)
         return _in_range(Vocabulary(top + 1, None), what, columns)
@@ -154,6 +162,11 @@ def settle_qualifier(
     if not words:
         return None, [column.values for column in columns]
     labels = _labels(words)
+    if labels == {""}:
+        raise ValueError(
+            f"{words[0].split}: column {columns[0].position} is empty in every triple; "
+            "expected no tab at the end of lines"
+        )
     if as_ids and all(map(_is_number, labels)):
         return None, [numbers("qualifiers", "number", column) for column in columns]
     if len(words) < sum(len(column.values) > 0 for column in columns):
@@ -192,6 +205,11 @@ def _names(name: str, given: object) -> tuple[str, ...]:
 
 def _by_id(name: str, given: Mapping[Any, Any]) -> list[Any]:
     """Order the labels of a mapping to ids, which must be 0, 1, 2, ..."""
+    for label, code in given.items():
+        if isinstance(code, bool) or not isinstance(code, (int, np.integer)):
+            raise TypeError(
+                f"{name}: expected a mapping to integers, got {type(code).__name__} for {label!r}"
+            )
     ordered = sorted(given.items(), key=lambda item: item[1])
     for i, (label, code) in enumerate(ordered):
         if code != i:
@@ -215,6 +233,11 @@ def _in_range(
                 f"in {column.where(row)}"
             )
     return vocabulary, [column.values for column in columns]
+
+
+def _is_id(label: str) -> bool:
+    """Whether this is how an id is written: digits without a sign or leading zeros."""
+    return label.isascii() and label.isdecimal() and (label[0] != "0" or label == "0")
 
 
 def _is_number(text: str) -> bool:

@@ -14,7 +14,7 @@ from ..metrics.kinds import DEFAULT_KIND
 from ..protocol import Protocol
 from ..sides import Sides
 from .axes import several
-from .summary import Summary
+from .summary import RARE, Summary
 from .validity import Finding
 
 if TYPE_CHECKING:
@@ -267,13 +267,16 @@ def _optional(reader: Callable[[str, Any], T]) -> Callable[[str, Any], T | None]
     return lambda name, value: None if value is None else reader(name, value)
 
 
-def _fields(made: Callable[..., T], **readers: Callable[[str, Any], Any]) -> Callable[..., T]:
-    """A reader of an object with these fields."""
+def _fields(
+    made: Callable[..., T], absent: Iterable[str] = (), **readers: Callable[[str, Any], Any]
+) -> Callable[..., T]:
+    """A reader of an object with these fields, some of which may be absent."""
+    needed = readers.keys() - set(absent)
 
     def read(name: str, value: Any) -> T:
-        if not isinstance(value, dict) or value.keys() != readers.keys():
+        if not isinstance(value, dict) or not needed <= value.keys() <= readers.keys():
             _wrong(name, f"an object of {', '.join(readers)}", value)
-        return made(**{key: reader(f"{name}.{key}", value[key]) for key, reader in readers.items()})
+        return made(**{key: readers[key](f"{name}.{key}", item) for key, item in value.items()})
 
     return read
 
@@ -320,7 +323,17 @@ _PARTS: dict[str, Callable[[str, Any], Any]] = {
             largest_tie=_count,
             mean_tie=_number,
             spread=_NUMBERS,
-            audit=_optional(_fields(dict, nan=_count, inf=_count, at_best=_count)),
+            audit=_optional(
+                _fields(
+                    dict,
+                    RARE,
+                    nan=_count,
+                    inf=_count,
+                    at_best=_count,
+                    differing=_count,
+                    mismatched=_count,
+                )
+            ),
         )
     ),
     "protocol": _protocol,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .reports import Report
 
 SPREAD_METRICS = ("mr", "mrr", "hits@1", "hits@10")
+RARE = ("differing", "mismatched")  # told of an audit where they are not 0
 
 
 class Summary(NamedTuple):
@@ -38,7 +39,9 @@ class Summary(NamedTuple):
         By metric, the optimistic value minus the pessimistic one, over all sides.
     audit : dict of str to int, or None
         Of a count with `audit=True`: candidates that are `nan` and `inf` over all tasks, and the
-        largest number of candidates at a task's best score, `at_best`.
+        largest number of candidates at a task's best score, `at_best`; where there are any, blocks
+        with another score of the true candidate, `differing`, and tasks whose row is not the first
+        one of their query, `mismatched`.
 
     Examples
     --------
@@ -78,6 +81,9 @@ def summarise(report: Report) -> Summary:
             "inf": int(ranks.audit.inf.sum()),
             "at_best": int(ranks.audit.at_best.max(initial=0)),
         }
+        # 0 may mean that nobody looked, which is no news
+        rare = {name: int(getattr(ranks.audit, name).sum()) for name in RARE}
+        audit |= {name: total for name, total in rare.items() if total}
     return Summary(
         tasks=n,
         sides={side: report.tasks(side) for side in report.sides if side != ALL_SIDES},
