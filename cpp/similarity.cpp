@@ -31,7 +31,7 @@ struct Difference {
     static constexpr int components = 1;
     template <class A, class V = typename A::Vector>
     static TRUERANK_INLINE V add(V sum, const V* q, const V* e) {
-        return sum + A::abs(q[0] - e[0]);
+        return sum + A::abs(A::difference(q[0], e[0]));
     }
 };
 struct SquaredDifference {
