@@ -119,15 +119,15 @@ def triples_option(name: str, what: str) -> Callable[[Any], Any]:
     "--candidates",
     metavar="NAME|FILE",
     callback=candidates_of,
-    help="all (the default), train (entities of known triples), typed (seen there with the "
-    "relation), sampled:100 or sampled-typed:100 (so many negatives), or .npy of ids.",
+    help="all (the default), train (entities of --train), typed (seen there with the relation), "
+    "sampled:100 or sampled-typed:100 (so many negatives), or .npy of ids.",
 )
 @click.option(
     "--split", metavar="NAME", callback=not_blank, default="test", help="Of --test, if not test."
 )
 @triples_option("duplicates", "that repeat an earlier one")
 @triples_option("leaks", "that are known")
-@triples_option("unseen", "with an entity or relation that no known one has")
+@triples_option("unseen", "with an entity or relation that is not in --train")
 @nan_option
 @threads_option
 @metrics_option
