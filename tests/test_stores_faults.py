@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from store_files import assembled, assert_bytes, scores
@@ -366,6 +366,8 @@ def folder() -> Iterator[Path]:
     st.lists(st.tuples(st.integers(0, 250), st.integers(0, 255)), min_size=1, max_size=3),
     st.integers(0, 600),
 )
+@example("x.npz", [(30, 98)], 600)  # a name that is not the directory's
+@example("x.npy", [(21, 49)], 600)  # a dtype of arrays
 def test_damage(folder: Path, name: str, changes: list[tuple[int, int]], end: int) -> None:
     """What opens is what numpy reads, too; what does not is an error that names the file."""
     data = bytearray(npy() if name == "x.npy" else zipped(("a.npy",)))

@@ -131,6 +131,8 @@ def _looks_like(head: bytes) -> str:
 
 def named(name: str, carrier: np.dtype[Any], dtype: object) -> str:
     """The name of the scores' dtype, by the rules that arrays have."""
+    if carrier.subdtype is not None:  # numpy would make further dimensions of it
+        raise TypeError(f"scores: {name}: expected numbers, got dtype {carrier}")
     try:
         return as_scores(np.empty((0, 0), carrier), dtype).dtype
     except TypeError as error:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _LOCAL = 30  # bytes of a member's local header before its name
+_WRAPPED = 0x01 | 0x20 | 0x40  # flags: encrypted, patched data, strongly encrypted
+_UTF8 = 0x800  # flag: names are UTF-8, else of code page 437
 
 
 def of_npz(descriptor: int, name: str, member: str | None, dtype: object = None) -> Place:
@@ -35,8 +37,8 @@ def of_npz(descriptor: int, name: str, member: str | None, dtype: object = None)
     """
     info = _member(descriptor, name, member)
     inside = f"{name}: {info.filename}"
-    if info.flag_bits & 1:
-        raise ValueError(f"scores: {inside}: is encrypted, and cannot be read in place")
+    if info.flag_bits & _WRAPPED:
+        raise ValueError(f"scores: {inside}: is encrypted or patched, and cannot be read in place")
     if info.compress_type != 0:
         raise ValueError(
             f"scores: {inside}: is compressed, and cannot be read in place; numpy.savez stores "
@@ -47,11 +49,14 @@ def of_npz(descriptor: int, name: str, member: str | None, dtype: object = None)
         raise ValueError(f"scores: {inside}: the archive is damaged or cut short")
     local = read_at(descriptor, _LOCAL, info.header_offset, name)
     # Its name and extra field may be of other lengths than the directory's.
-    lengths = int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
-    start = info.header_offset + _LOCAL + lengths
+    length = int.from_bytes(local[26:28], "little")
+    start = info.header_offset + _LOCAL + length + int.from_bytes(local[28:30], "little")
     end = start + info.file_size
     if local[:4] != ZIP[0] or end > size:
         raise ValueError(f"scores: {inside}: the archive is damaged or cut short")
+    named = read_at(descriptor, length, info.header_offset + _LOCAL, name)
+    if named != info.orig_filename.encode("utf-8" if info.flag_bits & _UTF8 else "cp437"):
+        raise ValueError(f"scores: {inside}: the archive is damaged: its names differ")
     place = parse(descriptor, start, end, inside, dtype)
     place.check(end)
     return place
