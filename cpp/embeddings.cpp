@@ -20,7 +20,6 @@ class CountSink {
     struct Shared {
         const Tasks& tasks;
         const Selection& filter;
-        const Selection& candidates;
         const Counts& counts;
         const Sorted& sorted;
         const std::vector<C>& truths;
@@ -245,7 +244,7 @@ Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection&
     score_pairs(scoring, sorted.rows.data(), targets.data(), tasks.size, way, truths.data());
 
     using Sink = CountSink<C>;
-    typename Sink::Shared shared{tasks, filter, candidates, counts, sorted, truths, nan, {}, {}};
+    typename Sink::Shared shared{tasks, filter, counts, sorted, truths, nan, {}, {}};
     shared.nan.assign(static_cast<std::size_t>(tasks.size), 0);
     shared.best.assign(static_cast<std::size_t>(counts.audit() ? tasks.size : 0), Order<C>::bottom());
     for (const Group& group : sorted.groups) {

@@ -97,9 +97,9 @@ class Sweeper {
 
     // Hands all scores of a cell to a sink: begin(cell, first) with the positions first[i] to first[i + 1] of the tasks
     // of query i, counted from the cell's; enter(panel); take(scores, i, n), those of queries i to i + n, which returns
-    // how much work it was, in scores; end(). Returns false where it was stopped before.
+    // how much work it was, in scores; end(), unless it was stopped before.
     template <class Sink>
-    bool run(const Cell& cell, const std::int64_t* rows, Sink& sink, bool caller, Stop& stop) {
+    void run(const Cell& cell, const std::int64_t* rows, Sink& sink, bool caller, Stop& stop) {
         load(cell, rows);
         sink.begin(cell, first_of_);
         const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
@@ -121,7 +121,7 @@ class Sweeper {
                 for (std::int64_t g = 0; g < groups; ++g) {
                     work += tile * (1 + length / 16);
                     if (work >= kWorkBetweenLooks) {
-                        if (stop.asked(caller, work)) return false;
+                        if (stop.asked(caller, work)) return;
                         work = 0;
                     }
                     C* const sums = sums_.data() + (blocks > 1 ? g * tile : 0);
@@ -139,7 +139,6 @@ class Sweeper {
             }
         }
         sink.end();
-        return true;
     }
 
     // The scores of pairs, in the same bits.

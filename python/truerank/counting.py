@@ -192,8 +192,7 @@ class Job(NamedTuple):
         above, tied, sizes = counts[:3]
         rules, audit = self.rules, None
         if rules.audit:
-            rescored = [np.zeros(len(above), dtype=np.int64)] if len(counts) == 6 else []
-            audit = Audit(*counts[3:], *rescored)
+            audit = Audit(*counts[3:])
         filtered, selected = self.filter is not None, self.candidates is not None
         protocol = _protocol(filtered, selected, rules.nan, ORDERS[rules.ascending], dtype)
         if files:
