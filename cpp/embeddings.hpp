@@ -11,12 +11,15 @@
 namespace truerank {
 
 // Matrices of vectors, one to a row. Scores are doubles where one of them holds doubles, else floats, and so is the
-// bias, one number for each entity, or null.
+// bias, one number for each entity, or null, and are the means that CSLS takes off, one for each query and each entity,
+// both or neither.
 struct Embeddings {
     Scores queries;
     Scores entities;
     Similarity similarity;
-    const void* bias;
+    const void* bias = nullptr;
+    const void* query_means = nullptr;
+    const void* entity_means = nullptr;
     bool wide() const { return queries.dtype == DType::float64 || entities.dtype == DType::float64; }
 };
 
@@ -36,9 +39,17 @@ Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, const Se
 void score_embeddings(const Embeddings& embeddings, const std::int64_t* rows, const std::int64_t* columns,
                       std::int64_t tasks, const Way& way, void* out);
 
+// What entities hold already, one score and one query each, or null: only those are candidates of a query that score
+// above that with it, or the same where it comes before theirs.
+struct Held {
+    const void* scores = nullptr;  // as Embeddings have them
+    const std::int64_t* queries = nullptr;
+};
+
 // The k best candidates of task i, a query each, best first and equals in their order: ids[i * k ...], scores likewise,
 // which come filled for tasks of fewer candidates.
 Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
-                      const Selection& candidates, NanRule nan, const Way& way, std::int64_t* ids, void* scores);
+                      const Selection& candidates, NanRule nan, const Held& held, const Way& way, std::int64_t* ids,
+                      void* scores);
 
 }  // namespace truerank

@@ -5,11 +5,13 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -23,6 +25,7 @@
 #include "bandwidth.hpp"
 #include "embeddings.hpp"
 #include "file.hpp"
+#include "grid.hpp"
 #include "parallel.hpp"
 #include "rank.hpp"
 #include "selection.hpp"
@@ -382,26 +385,42 @@ constexpr NamedSimilarity kSimilarities[] = {
     {"sql2", truerank::Similarity::sql2},
     {"complex_l1", truerank::Similarity::complex_l1},
     {"poincare", truerank::Similarity::poincare},
+    {"inverse_l1", truerank::Similarity::inverse_l1},
+    {"inverse_l2", truerank::Similarity::inverse_l2},
 };
 
-truerank::Embeddings embeddings_of(const VectorArrays& queries, const VectorArrays& entities,
-                                   const std::string& similarity, const std::optional<py::array>& bias) {
+// One number of the scores' type for each of n vectors.
+const void* numbers_of(const py::array& array, bool wide, std::int64_t n, const char* message) {
+    const bool typed = wide ? py::isinstance<py::array_t<double>>(array) : py::isinstance<py::array_t<float>>(array);
+    const auto item = static_cast<std::uintptr_t>(array.itemsize());
+    require(typed && array.ndim() == 1 && array.size() == n && (array.flags() & py::array::c_style) != 0 &&
+                reinterpret_cast<std::uintptr_t>(array.data()) % item == 0,
+            message);
+    return array.data();
+}
+
+// Queries, entities, their similarity; the bias; the means of CSLS.
+using PairArguments = std::tuple<VectorArrays, VectorArrays, std::string, std::optional<py::array>,
+                                 std::optional<std::pair<py::array, py::array>>>;
+
+truerank::Embeddings embeddings_of(const PairArguments& pairs) {
+    const auto& [queries, entities, similarity, bias, means] = pairs;
+    const std::string& name = similarity;
     const auto* row = std::find_if(std::begin(kSimilarities), std::end(kSimilarities),
-                                   [&](const NamedSimilarity& known) { return similarity == known.name; });
+                                   [&](const NamedSimilarity& known) { return name == known.name; });
     require(row != std::end(kSimilarities), "similarity: unknown");
-    truerank::Embeddings embeddings{vectors_of(queries), vectors_of(entities), row->similarity, nullptr};
+    truerank::Embeddings embeddings{vectors_of(queries), vectors_of(entities), row->similarity};
     require(embeddings.queries.columns == embeddings.entities.columns, "vectors: of different lengths");
     require(embeddings.queries.columns % truerank::components(row->similarity) == 0, "vectors: of odd length");
     require(embeddings.queries.columns <= std::int64_t{1} << 40,
             "vectors: too long");  // products of it stay in 64 bits
-    if (bias) {
-        const bool typed =
-            embeddings.wide() ? py::isinstance<py::array_t<double>>(*bias) : py::isinstance<py::array_t<float>>(*bias);
-        require(typed && bias->ndim() == 1 && bias->size() == embeddings.entities.rows &&
-                    (bias->flags() & py::array::c_style) != 0 &&
-                    reinterpret_cast<std::uintptr_t>(bias->data()) % static_cast<std::uintptr_t>(bias->itemsize()) == 0,
-                "bias: not one score for each entity");
-        embeddings.bias = bias->data();
+    const bool wide = embeddings.wide();
+    if (bias) embeddings.bias = numbers_of(*bias, wide, embeddings.entities.rows, "bias: not one for each entity");
+    if (means) {
+        embeddings.query_means =
+            numbers_of(means->first, wide, embeddings.queries.rows, "means: not one for each query");
+        embeddings.entity_means =
+            numbers_of(means->second, wide, embeddings.entities.rows, "means: not one for each entity");
     }
     return embeddings;
 }
@@ -419,12 +438,11 @@ py::array new_scores(const truerank::Embeddings& embeddings, const std::vector<p
     return py::array_t<float>(shape);
 }
 
-py::tuple rank_embeddings(const VectorArrays& queries, const VectorArrays& entities, const std::string& similarity,
-                          const std::optional<py::array>& bias, const std::optional<Int64Array>& rows,
-                          const Int64Array& targets, const std::optional<SelectionArrays>& filter,
+py::tuple rank_embeddings(const PairArguments& pairs, const std::optional<Int64Array>& rows, const Int64Array& targets,
+                          const std::optional<SelectionArrays>& filter,
                           const std::optional<SelectionArrays>& candidates, const std::string& nan, bool audit,
                           std::int64_t block, int threads) {
-    const truerank::Embeddings embeddings = embeddings_of(queries, entities, similarity, bias);
+    const truerank::Embeddings embeddings = embeddings_of(pairs);
     const std::int64_t size = targets.size();
     require_within(targets, embeddings.entities.rows, "targets: outside of the entities");
     require(rows ? require_queries(rows, embeddings.queries.rows) == size : size <= embeddings.queries.rows,
@@ -448,10 +466,9 @@ py::tuple rank_embeddings(const VectorArrays& queries, const VectorArrays& entit
     return results.with(fault_of(fault));
 }
 
-py::array score_embeddings(const VectorArrays& queries, const VectorArrays& entities, const std::string& similarity,
-                           const std::optional<py::array>& bias, const std::optional<Int64Array>& rows,
+py::array score_embeddings(const PairArguments& pairs, const std::optional<Int64Array>& rows,
                            const std::optional<Int64Array>& targets, int threads) {
-    const truerank::Embeddings embeddings = embeddings_of(queries, entities, similarity, bias);
+    const truerank::Embeddings embeddings = embeddings_of(pairs);
     const std::int64_t size = require_queries(rows, embeddings.queries.rows);
     if (targets) {
         require(targets->size() == size, "targets: not one for each task");
@@ -470,17 +487,23 @@ py::array score_embeddings(const VectorArrays& queries, const VectorArrays& enti
     return scores;
 }
 
-py::tuple topk_embeddings(const VectorArrays& queries, const VectorArrays& entities, const std::string& similarity,
-                          const std::optional<py::array>& bias, const std::optional<Int64Array>& rows, std::int64_t k,
+py::tuple topk_embeddings(const PairArguments& pairs, const std::optional<Int64Array>& rows, std::int64_t k,
                           const std::optional<SelectionArrays>& filter,
-                          const std::optional<SelectionArrays>& candidates, const std::string& nan, std::int64_t block,
+                          const std::optional<SelectionArrays>& candidates, const std::string& nan,
+                          const std::optional<std::pair<py::array, Int64Array>>& held, std::int64_t block,
                           int threads) {
-    const truerank::Embeddings embeddings = embeddings_of(queries, entities, similarity, bias);
+    const truerank::Embeddings embeddings = embeddings_of(pairs);
     const std::int64_t size = require_queries(rows, embeddings.queries.rows);
     require(k >= 0 && block >= 0, "k, block: negative");
     const truerank::Selection without = selection_of(filter, size);
     const truerank::Selection among = selection_of(candidates, size);
     require(!among.ranges && !without.ranges, "selection: ranges");
+    truerank::Held holds;
+    if (held) {
+        holds.scores = numbers_of(held->first, embeddings.wide(), embeddings.entities.rows, "held: not one for each");
+        require(held->second.ndim() == 1 && held->second.size() == embeddings.entities.rows, "held: not one for each");
+        holds.queries = held->second.data();
+    }
     Int64Array ids(std::vector<py::ssize_t>{size, k});
     py::array scores = new_scores(embeddings, {size, k});
     scores.attr("fill")(std::numeric_limits<double>::quiet_NaN());
@@ -491,10 +514,64 @@ py::tuple topk_embeddings(const VectorArrays& queries, const VectorArrays& entit
     truerank::Fault fault;
     const truerank::Way way{block, threads, asks()};
     without_gil([&] {
-        fault =
-            truerank::topk_embeddings(embeddings, tasks, k, without, among, rules_of(false, nan).nan, way, best, found);
+        fault = truerank::topk_embeddings(embeddings, tasks, k, without, among, rules_of(false, nan).nan, holds, way,
+                                          best, found);
     });
     return py::make_tuple(ids, scores, fault_of(fault));
+}
+
+// Vectors of two sides, and who of them takes part: ids, ascending and distinct.
+truerank::Grid grid_of(const PairArguments& pairs, const Int64Array& left, const Int64Array& right) {
+    const truerank::Embeddings embeddings = embeddings_of(pairs);
+    require_within(left, embeddings.queries.rows, "left: outside of the queries");
+    require_within(right, embeddings.entities.rows, "right: outside of the entities");
+    for (const Int64Array* ids : {&left, &right}) {
+        require(ids->ndim() == 1 && ids->size() > 0, "left, right: no ids");
+        require(std::adjacent_find(ids->data(), ids->data() + ids->size(), std::greater_equal<>()) ==
+                    ids->data() + ids->size(),
+                "left, right: not ascending");
+    }
+    return {embeddings, left.data(), left.size(), right.data(), right.size()};
+}
+
+py::tuple rank_grid(const PairArguments& pairs, const Int64Array& left, const Int64Array& right, const Int64Array& rows,
+                    const Int64Array& targets, const std::optional<SelectionArrays>& filter_right,
+                    const std::optional<SelectionArrays>& filter_left, const std::string& nan, std::int64_t block,
+                    int threads) {
+    const truerank::Grid grid = grid_of(pairs, left, right);
+    const std::int64_t size = targets.size();
+    require(require_queries(rows, grid.embeddings.queries.rows) == size, "rows: not one for each task");
+    require_within(targets, grid.embeddings.entities.rows, "targets: outside of the entities");
+    require(block >= 0, "block: negative");
+    const truerank::Tasks tasks{size, rows.data(), targets.data()};
+    const truerank::Selection of_right = selection_of(filter_right, size), of_left = selection_of(filter_left, size);
+    require(!of_right.ranges && !of_left.ranges, "selection: ranges");
+    Results to_right(size), to_left(size);
+    truerank::Counts counts[2];
+    for (int side = 0; side < 2; ++side) {
+        truerank::Counts& c = counts[side];
+        for (std::int64_t** data : {&c.above, &c.tied, &c.candidates}) *data = (side == 0 ? to_right : to_left).add();
+    }
+    std::array<truerank::Fault, 2> faults;
+    const truerank::Way way{block, threads, asks()};
+    without_gil([&] {
+        faults =
+            truerank::rank_grid(grid, tasks, of_right, of_left, rules_of(false, nan).nan, way, counts[0], counts[1]);
+    });
+    return py::make_tuple(to_right.with(fault_of(faults[0])), to_left.with(fault_of(faults[1])));
+}
+
+py::tuple mean_best(const PairArguments& pairs, const Int64Array& left, const Int64Array& right, std::int64_t k,
+                    const std::string& nan, std::int64_t block, int threads) {
+    const truerank::Grid grid = grid_of(pairs, left, right);
+    require(k >= 1 && block >= 0, "k, block: too small");
+    py::array means[] = {new_scores(grid.embeddings, {left.size()}), new_scores(grid.embeddings, {right.size()})};
+    void* const of_left = means[0].mutable_data();
+    void* const of_right = means[1].mutable_data();
+    truerank::Fault fault;
+    const truerank::Way way{block, threads, asks()};
+    without_gil([&] { fault = truerank::mean_best(grid, k, rules_of(false, nan).nan, way, of_left, of_right); });
+    return py::make_tuple(means[0], means[1], fault_of(fault));
 }
 
 std::uint64_t read_pass(const py::array& array, int threads) {
@@ -579,18 +656,24 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
           py::arg("audit"), py::arg("threads"),
           "Counts of a part of a matrix, truths left out: above, tied, candidates, nan, differing (and, audited, inf, "
           "at_best, best), and the fault or None.");
-    m.def("rank_embeddings", &rank_embeddings, py::arg("queries"), py::arg("entities"), py::arg("similarity"),
-          py::arg("bias").none(true), py::arg("rows").none(true), py::arg("targets"), py::arg("filter").none(true),
-          py::arg("candidates").none(true), py::arg("nan"), py::arg("audit"), py::arg("block"), py::arg("threads"),
-          "As rank, of the scores of vectors.");
-    m.def("score_embeddings", &score_embeddings, py::arg("queries"), py::arg("entities"), py::arg("similarity"),
-          py::arg("bias").none(true), py::arg("rows").none(true), py::arg("targets").none(true), py::arg("threads"),
+    m.def("rank_embeddings", &rank_embeddings, py::arg("pairs"), py::arg("rows").none(true), py::arg("targets"),
+          py::arg("filter").none(true), py::arg("candidates").none(true), py::arg("nan"), py::arg("audit"),
+          py::arg("block"), py::arg("threads"), "As rank, of the scores of vectors.");
+    m.def("score_embeddings", &score_embeddings, py::arg("pairs"), py::arg("rows").none(true),
+          py::arg("targets").none(true), py::arg("threads"),
           "The scores of queries and their targets, or of queries and all entities.");
-    m.def("topk_embeddings", &topk_embeddings, py::arg("queries"), py::arg("entities"), py::arg("similarity"),
-          py::arg("bias").none(true), py::arg("rows").none(true), py::arg("k"), py::arg("filter").none(true),
-          py::arg("candidates").none(true), py::arg("nan"), py::arg("block"), py::arg("threads"),
+    m.def("topk_embeddings", &topk_embeddings, py::arg("pairs"), py::arg("rows").none(true), py::arg("k"),
+          py::arg("filter").none(true), py::arg("candidates").none(true), py::arg("nan"), py::arg("held").none(true),
+          py::arg("block"), py::arg("threads"),
           "The best entities of each query and their scores (-1 and NaN where there are too few), and the fault or "
           "None.");
+    m.def("rank_grid", &rank_grid, py::arg("pairs"), py::arg("left"), py::arg("right"), py::arg("rows"),
+          py::arg("targets"), py::arg("filter_right").none(true), py::arg("filter_left").none(true), py::arg("nan"),
+          py::arg("block"), py::arg("threads"),
+          "Counts of queries that rank entities, and of entities that rank queries, each with its fault or None.");
+    m.def("mean_best", &mean_best, py::arg("pairs"), py::arg("left"), py::arg("right"), py::arg("k"), py::arg("nan"),
+          py::arg("block"), py::arg("threads"),
+          "The mean of the best scores of each query, and of each entity, and the fault or None.");
     m.def("reads_whole_rows", &reads_whole_rows, py::arg("scores"), py::arg("dtype"),
           "Whether a matrix in a file is read by whole rows, in which tasks find their truths.");
     m.def("can_read_files", &truerank::can_read_files, "Whether matrices in files can be read, not only mapped.");

@@ -134,6 +134,7 @@ template <class A, std::size_t Vectors, class T>
 TRUERANK_INLINE void finish_body(Similarity similarity, const Tile<T>& tile) {
     constexpr std::size_t size = A::size, lanes = Vectors * size;
     T* sums = tile.sums;
+    const auto one = A::spread(1);
     switch (similarity) {
         case Similarity::dot:
         case Similarity::cosine:
@@ -146,6 +147,16 @@ TRUERANK_INLINE void finish_body(Similarity similarity, const Tile<T>& tile) {
         case Similarity::l2:
             for (std::size_t i = 0; i < tile.rows * lanes; i += size) A::store(sums + i, -A::sqrt(A::load(sums + i)));
             break;
+        case Similarity::inverse_l1:
+            for (std::size_t i = 0; i < tile.rows * lanes; i += size) {
+                A::store(sums + i, one / (one + A::load(sums + i)));
+            }
+            break;
+        case Similarity::inverse_l2:
+            for (std::size_t i = 0; i < tile.rows * lanes; i += size) {
+                A::store(sums + i, one / (one + A::sqrt(A::load(sums + i))));
+            }
+            break;
         case Similarity::poincare:
             for (std::size_t i = 0; i < tile.rows; ++i) {
                 for (std::size_t j = 0; j < lanes; ++j) {
@@ -157,11 +168,19 @@ TRUERANK_INLINE void finish_body(Similarity similarity, const Tile<T>& tile) {
             }
             break;
     }
-    if (tile.bias == nullptr) return;
-    for (std::size_t i = 0; i < tile.rows; ++i) {
+    for (std::size_t i = 0; tile.bias != nullptr && i < tile.rows; ++i) {
         for (std::size_t v = 0; v < lanes; v += size) {
             T* const at = sums + i * lanes + v;
             A::store(at, A::load(at) + A::load(tile.bias + v));
+        }
+    }
+    for (std::size_t i = 0; tile.query_means != nullptr && i < tile.rows; ++i) {
+        const auto of_row = A::spread(tile.query_means[i]);
+        for (std::size_t v = 0; v < lanes; v += size) {
+            const auto of_query = tile.pairwise ? A::load(tile.query_means + v) : of_row;
+            T* const at = sums + i * lanes + v;
+            const auto score = A::load(at);
+            A::store(at, (score + score) - (of_query + A::load(tile.candidate_means + v)));
         }
     }
 }
@@ -200,6 +219,48 @@ TRUERANK_INLINE bool count_body(const T* scores, std::size_t rows, const std::in
 }
 
 template <class A, std::size_t Vectors, class T>
+TRUERANK_INLINE void count_lanes_body(const T* scores, std::size_t rows, std::size_t layers,
+                                      const Tallies<T>& tallies) {
+    constexpr std::size_t size = A::size, lanes = Vectors * size;
+    for (std::size_t at = 0; at < layers * lanes; at += size) {
+        const auto truth = A::load(tallies.truths + at);
+        auto above = A::load(tallies.above + at), tied = A::load(tallies.tied + at);
+        for (std::size_t i = 0; i < rows; ++i) {
+            const auto score = A::load(scores + i * lanes + at % lanes);
+            above = A::add(above, score > truth);
+            tied = A::add(tied, score == truth);
+        }
+        A::store(tallies.above + at, above);
+        A::store(tallies.tied + at, tied);
+    }
+}
+
+template <class A, std::size_t Vectors, class T>
+TRUERANK_INLINE unsigned rows_from_body(const T* scores, std::size_t rows, const T* thresholds) {
+    using Mask = typename A::Mask;
+    unsigned found = 0;
+    for (std::size_t i = 0; i < rows; ++i) {
+        Mask below = ~Mask{};
+        TRUERANK_UNROLL
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            below &= A::load(scores + (i * Vectors + v) * A::size) < A::load(thresholds + v * A::size);
+        }
+        found |= static_cast<unsigned>(A::any(~below)) << i;
+    }
+    return found;
+}
+
+template <class A, std::size_t Vectors, class T, class Bits>
+TRUERANK_INLINE void lanes_from_body(const T* scores, T threshold, const T* thresholds, Bits* lanes) {
+    const auto least = A::spread(threshold);
+    for (std::size_t at = 0; at < Vectors * A::size; at += A::size) {
+        const auto score = A::load(scores + at);
+        const auto below = (score < least) & (score < A::load(thresholds + at));
+        A::store(lanes + at, (typename A::Counts) ~below);
+    }
+}
+
+template <class A, std::size_t Vectors, class T>
 TRUERANK_INLINE bool any_from_body(const T* scores, T threshold) {
     using Mask = typename A::Mask;
     const auto least = A::spread(threshold);
@@ -217,9 +278,11 @@ TRUERANK_INLINE void accumulate_of(Similarity similarity, const T* queries, cons
         case Similarity::cosine:
             return accumulate_body<A, Vectors, Product>(queries, panel, depth, fresh, sums);
         case Similarity::l1:
+        case Similarity::inverse_l1:
             return accumulate_body<A, Vectors, Difference>(queries, panel, depth, fresh, sums);
         case Similarity::l2:
         case Similarity::sql2:
+        case Similarity::inverse_l2:
         case Similarity::poincare:
             return accumulate_body<A, Vectors, SquaredDifference>(queries, panel, depth, fresh, sums);
         case Similarity::complex_l1:
@@ -234,9 +297,11 @@ TRUERANK_INLINE void pairs_of(Similarity similarity, const T* queries, const T* 
         case Similarity::cosine:
             return pairs_body<A, Vectors, Product>(queries, panel, depth, sums);
         case Similarity::l1:
+        case Similarity::inverse_l1:
             return pairs_body<A, Vectors, Difference>(queries, panel, depth, sums);
         case Similarity::l2:
         case Similarity::sql2:
+        case Similarity::inverse_l2:
         case Similarity::poincare:
             return pairs_body<A, Vectors, SquaredDifference>(queries, panel, depth, sums);
         case Similarity::complex_l1:
@@ -266,6 +331,19 @@ TRUERANK_INLINE void pairs_of(Similarity similarity, const T* queries, const T* 
         return count_body<A<T>, kVectors<width>>(scores, rows, first, tallies);                                       \
     }                                                                                                                 \
     template <class T>                                                                                                \
+    attribute void count_lanes(const T* scores, std::size_t rows, std::size_t layers, const Tallies<T>& tallies) {    \
+        count_lanes_body<A<T>, kVectors<width>>(scores, rows, layers, tallies);                                       \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute unsigned rows_from(const T* scores, std::size_t rows, const T* thresholds) {                            \
+        return rows_from_body<A<T>, kVectors<width>>(scores, rows, thresholds);                                       \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute void lanes_from(const T* scores, T threshold, const T* thresholds,                                      \
+                              typename Tallies<T>::Counter* lanes) {                                                  \
+        lanes_from_body<A<T>, kVectors<width>>(scores, threshold, thresholds, lanes);                                 \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
     attribute bool any_from(const T* scores, T threshold) {                                                           \
         return any_from_body<A<T>, kVectors<width>>(scores, threshold);                                               \
     }                                                                                                                 \
@@ -278,9 +356,10 @@ TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 template <class T>
 const SimilarityKernels<T>& similarity_kernels() {
     static constexpr SimilarityKernels<T> table[] = {
-#define TRUERANK_ROW(name, width, several, fused, attribute)                        \
-    {name::accumulate<T>, name::pairs<T>,    name::finish<T>,                       \
-     name::count<T>,      name::any_from<T>, kVectors<width> * (width / sizeof(T)), \
+#define TRUERANK_ROW(name, width, several, fused, attribute)                           \
+    {name::accumulate<T>, name::pairs<T>,       name::finish<T>,                       \
+     name::count<T>,      name::count_lanes<T>, name::any_from<T>,                     \
+     name::rows_from<T>,  name::lanes_from<T>,  kVectors<width> * (width / sizeof(T)), \
      width / sizeof(T)},
         TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW

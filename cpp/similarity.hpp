@@ -12,14 +12,14 @@
 
 namespace truerank {
 
-enum class Similarity : int { dot, cosine, l1, l2, sql2, complex_l1, poincare };
+enum class Similarity : int { dot, cosine, l1, l2, sql2, complex_l1, poincare, inverse_l1, inverse_l2 };
 
 // Queries in a register tile.
 inline constexpr std::size_t kQueries = 6;
 
 // Finds scores in the sums of a tile: `rows` times `lanes` of them, in place. The bias is one number for each lane, or
 // null. The squares, sums of the squared components of a vector, matter to similarities that ask for them: one for
-// each row, or, pairwise, for each lane.
+// each row, or, pairwise, for each lane. So are the means, or both are null: a score s becomes 2 s less their sum.
 template <class T>
 struct Tile {
     T* sums;
@@ -27,6 +27,8 @@ struct Tile {
     const T* bias;
     const double* query_squares;
     const double* candidate_squares;
+    const T* query_means;
+    const T* candidate_means;
     bool pairwise;
 };
 
@@ -50,8 +52,15 @@ struct SimilarityKernels {
     // Adds what the truths of row i, those from first[i] to first[i + 1], find among its scores; a NaN is neither above
     // nor tied. Returns whether there was one in any row.
     bool (*count)(const T* scores, std::size_t rows, const std::int64_t* first, const Tallies<T>& tallies);
+    // The same for candidates: layer i of the tallies holds the truths of one task of each lane, NaN where a lane has
+    // no more of them.
+    void (*count_lanes)(const T* scores, std::size_t rows, std::size_t layers, const Tallies<T>& tallies);
     // Whether a score is at least the threshold, or a NaN.
     bool (*any_from)(const T* scores, T threshold);
+    // The same by row, as bits, where each lane has a threshold of its own.
+    unsigned (*rows_from)(const T* scores, std::size_t rows, const T* thresholds);
+    // Of one row by lane, all bits or none: where a score is at least either threshold, or a NaN.
+    void (*lanes_from)(const T* scores, T threshold, const T* thresholds, typename Tallies<T>::Counter* lanes);
     std::size_t lanes;
     std::size_t counters;
 };

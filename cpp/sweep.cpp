@@ -4,7 +4,7 @@
 
 namespace truerank {
 
-std::vector<Cell> cut(const std::vector<Group>& groups, const std::int64_t* rows, const Shape& shape) {
+std::vector<Cell> cut(const Sorted& sorted, const Shape& shape) {
     // Packed queries, and what a sink keeps of tasks, stay in the last-level cache, more or less.
     constexpr std::int64_t query_bytes = std::int64_t{8} << 20, sink_bytes = std::int64_t{16} << 20;
     // Enough to hide the packing of candidates behind, and, of cells, the end of the slowest.
@@ -16,9 +16,10 @@ std::vector<Cell> cut(const std::vector<Group>& groups, const std::int64_t* rows
     std::int64_t queries = at_most(query_bytes, shape.depth * shape.item, few_queries, 1 << 13);
     const std::int64_t cells = cells_per_thread * shape.threads;
     std::int64_t total = 0, chunks = 0, candidates = 1;
-    for (const Group& group : groups) {
+    for (const Group& group : sorted.groups) {
         total += group.last - group.first;
-        chunks += divide_up(group.last - group.first, std::min(tasks, queries));
+        chunks += std::max(divide_up(group.last - group.first, queries),
+                           (sorted.asked_at(group.last) - sorted.asked_at(group.first)) / tasks);
         candidates = std::max(candidates, group.view.size);
     }
     std::int64_t stretch = shape.block;
@@ -32,14 +33,23 @@ std::vector<Cell> cut(const std::vector<Group>& groups, const std::int64_t* rows
         queries = std::min(queries, std::max(few_queries, divide_up(total, parts)));
     }
     std::vector<Cell> result;
-    for (const Group& group : groups) {
-        for (std::int64_t first = group.first, last; first < group.last; first = last) {
-            std::int64_t distinct = 1;
-            for (last = first + 1; last < group.last && last - first < tasks; ++last) {
-                if (rows[last] != rows[last - 1] && ++distinct > queries) break;
-            }
+    for (const Group& group : sorted.groups) {
+        const auto add = [&](std::int64_t from, std::int64_t to, std::int64_t first, std::int64_t last) {
             for (std::int64_t begin = 0; begin < group.view.size; begin += stretch) {
-                result.push_back({first, last, group.view, begin, std::min(group.view.size, begin + stretch)});
+                const std::int64_t end = std::min(group.view.size, begin + stretch);
+                result.push_back({from, to, first, last, group.view, begin, end});
+            }
+        };
+        for (std::int64_t from = group.first, to; from < group.last; from = to) {
+            const std::int64_t first = sorted.asked_at(from);
+            for (to = from; to < group.last && to - from < queries && sorted.asked_at(to + 1) - first <= tasks;) ++to;
+            if (to > from) {
+                add(from, to, first, sorted.asked_at(to));
+                continue;
+            }
+            to = from + 1;  // more tasks than are counted at once
+            for (std::int64_t task = first; task < sorted.asked_at(to); task += tasks) {
+                add(from, to, task, std::min(sorted.asked_at(to), task + tasks));
             }
         }
     }
@@ -66,18 +76,23 @@ Sorted sort_tasks(const Tasks& tasks, const Selection& candidates, const Embeddi
     sorted.order.reserve(keys.size());
     sorted.rows.reserve(keys.size());
     for (std::size_t i = 0; i < keys.size(); ++i) {
-        const auto at = static_cast<std::int64_t>(i);
         sorted.order.push_back(keys[i].task);
         sorted.rows.push_back(keys[i].row);
-        if (i == 0 || keys[i].list != keys[i - 1].list) {
+        const bool other_list = i == 0 || keys[i].list != keys[i - 1].list;
+        const auto at = static_cast<std::int64_t>(sorted.asked.size());
+        if (other_list || keys[i].row != keys[i - 1].row) {
+            sorted.asked.push_back({keys[i].row, static_cast<std::int64_t>(i)});
+        }
+        if (other_list) {
             View view{nullptr, 0, columns, columns};
             if (candidates) {
                 view = {&candidates, candidates.indptr[keys[i].list], candidates.length(keys[i].list), columns};
             }
             sorted.groups.push_back({at, at, view});
         }
-        sorted.groups.back().last = at + 1;
+        sorted.groups.back().last = static_cast<std::int64_t>(sorted.asked.size());
     }
+    sorted.asked.push_back({-1, static_cast<std::int64_t>(keys.size())});
     return sorted;
 }
 

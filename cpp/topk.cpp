@@ -76,6 +76,8 @@ class TopSink {
         const Sorted& sorted;
         std::size_t k;
         NanRule nan_rule;
+        const C* held;  // of every entity, or null
+        const std::int64_t* holders;
         std::vector<Best<C>> best;  // by task
         Fault fault{};
         std::mutex mutex{};
@@ -90,7 +92,14 @@ class TopSink {
         for (auto& best : best_) best.clear();
     }
 
-    void enter(const Panel& panel) { panel_ = panel; }
+    void enter(const Panel& panel) {
+        panel_ = panel;
+        if (shared_.held == nullptr) return;
+        held_.assign(kernels_.lanes, std::numeric_limits<C>::infinity());
+        for (std::int64_t j = 0; j < panel.width; ++j) {
+            held_[static_cast<std::size_t>(j)] = shared_.held[panel.columns[j]];
+        }
+    }
 
     std::int64_t take(const C* scores, std::int64_t first_query, std::int64_t queries) {
         std::int64_t work = 0;
@@ -121,15 +130,16 @@ class TopSink {
         const C* const threshold = best.threshold(shared_.k);
         // Few panels have anything for those that are full.
         if (threshold != nullptr && !kernels_.any_from(scores, *threshold)) return lanes;
+        if (shared_.held != nullptr && kernels_.rows_from(scores, 1, held_.data()) == 0) return lanes;
         const std::int64_t task = this->task(t);
+        const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first + t)];
         for (std::int64_t j = 0; j < panel_.width; ++j) {
             const bool nan = scores[j] != scores[j];
             const Entry<C> entry{nan ? std::numeric_limits<Key<C>>::min() : Order<C>::key(scores[j]), scores[j],
                                  panel_.columns[j]};
-            if (!nan && !best.wants(entry, shared_.k)) continue;
+            if (!nan && (!best.wants(entry, shared_.k) || !is_accepted(entry, row, j))) continue;
             if (shared_.filter && shared_.filter.has(shared_.filter.list(task), entry.column)) continue;
             if (nan && shared_.nan_rule == NanRule::raise) {
-                const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first + t)];
                 const Fault fault{Fault::Kind::nan_score, task, row, entry.column};
                 if (sooner(fault, fault_)) fault_ = fault;
             } else if (!nan || shared_.nan_rule == NanRule::worst) {
@@ -137,6 +147,13 @@ class TopSink {
             }
         }
         return kScan * lanes;
+    }
+
+    // Whether the entity would leave what it holds: for a better score, or for a query before its own.
+    bool is_accepted(const Entry<C>& entry, std::int64_t row, std::int64_t lane) const {
+        if (shared_.held == nullptr) return true;
+        const C held = held_[static_cast<std::size_t>(lane)];
+        return entry.score > held || (entry.score == held && row < shared_.holders[entry.column]);
     }
 
     static constexpr std::int64_t kScan = 32;  // scores that are counted while one is looked at and kept
@@ -147,16 +164,18 @@ class TopSink {
     const std::int64_t* first_ = nullptr;
     Panel panel_{};
     std::vector<Best<C>> best_;
+    std::vector<C> held_;
     Fault fault_{};
 };
 
 template <class C>
 Fault top_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
-             const Selection& candidates, NanRule nan, const Way& way, std::int64_t* ids, C* scores) {
+             const Selection& candidates, NanRule nan, const Held& held, const Way& way, std::int64_t* ids, C* scores) {
     const Scoring<C> scoring(embeddings);
     const Sorted sorted = sort_tasks(tasks, candidates, embeddings);
     using Sink = TopSink<C>;
-    typename Sink::Shared shared{filter, sorted, static_cast<std::size_t>(k), nan, {}};
+    typename Sink::Shared shared{
+        filter, sorted, static_cast<std::size_t>(k), nan, static_cast<const C*>(held.scores), held.queries, {}};
     shared.best.resize(static_cast<std::size_t>(tasks.size));
     const std::int64_t most = 2 * std::min(k, embeddings.entities.rows) + static_cast<std::int64_t>(Best<C>::kSpare);
     sweep(scoring, sorted, way, most * static_cast<std::int64_t>(sizeof(Entry<C>)),
@@ -180,10 +199,11 @@ Fault top_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, c
 }  // namespace
 
 Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
-                      const Selection& candidates, NanRule nan, const Way& way, std::int64_t* ids, void* scores) {
+                      const Selection& candidates, NanRule nan, const Held& held, const Way& way, std::int64_t* ids,
+                      void* scores) {
     return embeddings.wide()
-               ? top_as(embeddings, tasks, k, filter, candidates, nan, way, ids, static_cast<double*>(scores))
-               : top_as(embeddings, tasks, k, filter, candidates, nan, way, ids, static_cast<float*>(scores));
+               ? top_as(embeddings, tasks, k, filter, candidates, nan, held, way, ids, static_cast<double*>(scores))
+               : top_as(embeddings, tasks, k, filter, candidates, nan, held, way, ids, static_cast<float*>(scores));
 }
 
 }  // namespace truerank

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from drawn_problems import selections, with_target
-from embeddings_oracle import EXACT, SIMILARITIES, kind_of, same_bits, score, with_bias
+from embeddings_oracle import (
+    EXACT,
+    SIMILARITIES,
+    kind_of,
+    same_bits,
+    score,
+    with_bias,
+    with_csls,
+)
 from oracle import Counts, Refused, count
 from problems import (
     CHECKING_FORMS,
@@ -26,6 +34,7 @@ from problems import (
     pool,
     pool_without_nan,
 )
+from truerank.vectors import CSLS
 
 KINDS = (*FLOATS, *DISGUISES)
 # Around the widths and heights of tiles.
@@ -42,10 +51,12 @@ class Vectors:
     similarity: str = "dot"
     bias: Array | None = None
     dtype: str | None = None
+    csls: CSLS | None = None
 
     @property
     def keywords(self) -> dict[str, Any]:
-        return {"similarity": self.similarity, "bias": self.bias, "dtype": self.dtype}
+        names = ("similarity", "bias", "dtype", "csls")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def height(self) -> int:
@@ -58,11 +69,11 @@ class Vectors:
         if self.similarity in EXACT:
             assert_scores(got, score(matrix, self.entities, **self.keywords), self.similarity)
             return got
-        # A bias may cancel, and magnify what the score is off by.
-        keywords = {**self.keywords, "bias": None}
+        # A bias may cancel, and magnify what the score is off by; so may means.
+        keywords = {**self.keywords, "bias": None, "csls": None}
         alone = tr.score_embeddings(self.queries, self.entities, **keywords)
         assert_scores(alone, score(matrix, self.entities, **keywords), self.similarity)
-        assert same_bits(got, with_bias(alone, self.bias, self.dtype))
+        assert same_bits(got, with_csls(with_bias(alone, self.bias, self.dtype), self.csls))
         return got
 
     def __repr__(self) -> str:
@@ -72,7 +83,7 @@ class Vectors:
             f"{name}={a!r}" if a is None else f"{name}={a!r} {a.strides} {a.tobytes()!r}"
             for name, a in arrays.items()
         ]
-        return f"Vectors({', '.join(said)}, {self.similarity!r}, {self.dtype!r})"
+        return f"Vectors({', '.join(said)}, {self.similarity!r}, {self.dtype!r}, {self.csls!r})"
 
 
 def assert_scores(got: Array, expected: Array, similarity: str) -> None:
@@ -163,7 +174,13 @@ def vectors(draw: st.DrawFn, *, nan: bool, similarities: tuple[str, ...] = SIMIL
     disguised = any(kind in DISGUISES for kind in kinds)
     if len(queries) and draw(st.integers(0, 9)) == 0:
         queries = queries[0]
-    return Vectors(queries, entities, similarity, bias, "bfloat16" if disguised else None)
+    csls = None
+    if draw(st.integers(0, 3)) == 0:
+        values = draw(st.sampled_from(VALUES))
+        kind = draw(st.sampled_from(["float32", "float64"]))
+        sizes = (1 if queries.ndim == 1 else len(queries), n)
+        csls = CSLS(*(numbers(rng, values, kind, size, nan=nan) for size in sizes), 3)
+    return Vectors(queries, entities, similarity, bias, "bfloat16" if disguised else None, csls)
 
 
 @dataclass
@@ -272,4 +289,5 @@ def check(given: Vectors, asked: Tasks, *, audit: bool = False) -> None:
     assert not isinstance(expected, Refused), f"should have refused: {expected}"
     assert_same(got, expected, audit=audit)
     assert got.protocol is not None
-    assert (got.protocol.similarity, got.protocol.dtype) == (given.similarity, scores.dtype.name)
+    name = given.similarity + ("" if given.csls is None else f", csls {given.csls.k}")
+    assert (got.protocol.similarity, got.protocol.dtype) == (name, scores.dtype.name)

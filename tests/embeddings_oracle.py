@@ -22,8 +22,8 @@ import numpy.typing as npt
 from oracle import Lists, Refused, widen
 
 Array = npt.NDArray[Any]
-SIMILARITIES = ("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare")
-EXACT = SIMILARITIES[:-1]  # whose bits are known here
+EXACT = ("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "inverse_l1", "inverse_l2")
+SIMILARITIES = (*EXACT, "poincare")  # of which the bits are not known here
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -123,13 +123,37 @@ def score(
     similarity: str = "dot",
     bias: Array | None = None,
     dtype: str | None = None,
+    csls: tuple[Array, Array, int] | None = None,
 ) -> Array:
     """The scores of all pairs, (queries, entities); those of poincare to some ulp."""
     kind = kind_of(queries, entities)
     with np.errstate(all="ignore"):
         q, e = (widened(x, dtype).astype(kind) for x in (queries, entities))
         scores: Array = SCORES[similarity](q[:, None, :], e[None, :, :], kind)
-    return with_bias(scores, bias, dtype)
+    return with_csls(with_bias(scores, bias, dtype), csls)
+
+
+def with_csls(scores: Array, csls: tuple[Array, Array, int] | None) -> Array:
+    """Twice the scores, less the sum of the means of both sides."""
+    if csls is None:
+        return scores
+    with np.errstate(all="ignore"):
+        query, entity = (means.astype(scores.dtype) for means in csls[:2])
+        scaled: Array = 2 * scores - (query[:, None] + entity[None, :])
+    return scaled
+
+
+def mean_best(scores: Array, k: int) -> Array:
+    """The mean of the k best of each row, NaN left out, added from the best on in float64."""
+    means = []
+    for row in scores:
+        ordered = sorted((float(x) for x in row if x == x), reverse=True)[:k]
+        total = 0.0
+        for x in ordered:
+            total += x
+        means.append(total / len(ordered) if ordered else 0.0)
+    with np.errstate(over="ignore"):
+        return np.array(means).astype(scores.dtype)
 
 
 def with_bias(scores: Array, bias: Array | None, dtype: str | None = None) -> Array:
@@ -216,6 +240,8 @@ SCORES: dict[str, Callable[[Array, Array, Any], Array]] = {
     "l2": lambda q, e, kind: -np.sqrt(_squares(q, e, kind)),
     "sql2": lambda q, e, kind: -_squares(q, e, kind),
     "complex_l1": _complex_l1,
+    "inverse_l1": lambda q, e, kind: kind(1) / (kind(1) - _l1(q, e, kind)),
+    "inverse_l2": lambda q, e, kind: kind(1) / (kind(1) + np.sqrt(_squares(q, e, kind))),
     "poincare": _poincare,
 }
 

@@ -40,6 +40,8 @@ PLAIN: dict[str, Callable[[Array, Array], Any]] = {
     "l2": lambda q, e: -np.linalg.norm(q - e),
     "sql2": lambda q, e: -(np.linalg.norm(q - e) ** 2),
     "complex_l1": lambda q, e: -np.abs((q - e).view(complex)).sum(),
+    "inverse_l1": lambda q, e: 1 / (1 + np.abs(q - e).sum()),
+    "inverse_l2": lambda q, e: 1 / (1 + np.linalg.norm(q - e)),
     "poincare": lambda q, e: (
         -(np.arccosh(1 + 2 * ((q - e) @ (q - e)) / (1 - q @ q) / (1 - e @ e)) ** 2)
     ),
@@ -299,6 +301,8 @@ DIGESTS = """
 import hashlib, sys
 import numpy as np
 import truerank as tr
+from truerank.alignment.csls import csls_means
+from truerank.vectors import SIMILARITIES
 
 rng = np.random.default_rng(9)
 with np.errstate(all="ignore"):
@@ -309,10 +313,11 @@ with np.errstate(all="ignore"):
         entities[8], queries[9], queries[10] = 6e4, -6e4, 0
         entities[11] = queries[3]
         bias = rng.standard_normal(203).astype("float32")
-        for similarity in ("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare"):
+        for similarity in SIMILARITIES:
             whole = hashlib.sha256()
-            for added in (None, bias):
-                options = {"similarity": similarity, "bias": added}
+            means = csls_means(queries, entities, 3, similarity=similarity, nan="omit")
+            for added, csls in ((None, None), (bias, None), (None, means)):
+                options = {"similarity": similarity, "bias": added, "csls": csls}
                 scores = tr.score_embeddings(queries, entities, **options)
                 scores[np.isnan(scores)] = np.nan
                 whole.update(scores.tobytes())

@@ -24,7 +24,7 @@ from .reporting import Report, report
 from .selection import csr_from_padded
 
 if TYPE_CHECKING:
-    from . import link_prediction
+    from . import alignment, link_prediction
     from .blocks import rank_blocks
     from .comparison import compare, pvalue
     from .counters import RankCounter
@@ -46,6 +46,7 @@ __all__ = [
     "TopK",
     "__version__",
     "adjust",
+    "alignment",
     "chance",
     "compare",
     "concatenate",
@@ -83,7 +84,7 @@ _LATER = {
     "table": "reporting.tables",
     "topk_embeddings": "embeddings",
 }
-_PROTOCOLS = ("link_prediction",)
+_PROTOCOLS = ("alignment", "link_prediction")
 
 
 def __getattr__(name: str) -> Any:

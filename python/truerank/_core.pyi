@@ -9,6 +9,13 @@ _Int64 = npt.NDArray[np.int64]
 _Selection = tuple[_Int64, npt.NDArray[np.int32] | _Int64 | None, _Int64 | None, bool]
 _Scores = npt.NDArray[Any] | tuple[Any, ...]
 _Vectors = tuple[npt.NDArray[Any], str, bool]
+_Pairs = tuple[
+    _Vectors,
+    _Vectors,
+    str,
+    npt.NDArray[Any] | None,
+    tuple[npt.NDArray[Any], npt.NDArray[Any]] | None,
+]
 
 __version__: str
 compiler: str
@@ -46,10 +53,7 @@ def count_part(
     threads: int,
 ) -> tuple[Any, ...]: ...
 def rank_embeddings(
-    queries: _Vectors,
-    entities: _Vectors,
-    similarity: str,
-    bias: npt.NDArray[Any] | None,
+    pairs: _Pairs,
     rows: _Int64 | None,
     targets: _Int64,
     filter: _Selection | None,
@@ -60,27 +64,37 @@ def rank_embeddings(
     threads: int,
 ) -> tuple[Any, ...]: ...
 def score_embeddings(
-    queries: _Vectors,
-    entities: _Vectors,
-    similarity: str,
-    bias: npt.NDArray[Any] | None,
+    pairs: _Pairs,
     rows: _Int64 | None,
     targets: _Int64 | None,
     threads: int,
 ) -> npt.NDArray[Any]: ...
 def topk_embeddings(
-    queries: _Vectors,
-    entities: _Vectors,
-    similarity: str,
-    bias: npt.NDArray[Any] | None,
+    pairs: _Pairs,
     rows: _Int64 | None,
     k: int,
     filter: _Selection | None,
     candidates: _Selection | None,
     nan: str,
+    held: tuple[npt.NDArray[Any], _Int64] | None,
     block: int,
     threads: int,
 ) -> tuple[_Int64, npt.NDArray[Any], tuple[Any, ...] | None]: ...
+def rank_grid(
+    pairs: _Pairs,
+    left: _Int64,
+    right: _Int64,
+    rows: _Int64,
+    targets: _Int64,
+    filter_right: _Selection | None,
+    filter_left: _Selection | None,
+    nan: str,
+    block: int,
+    threads: int,
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]: ...
+def mean_best(
+    pairs: _Pairs, left: _Int64, right: _Int64, k: int, nan: str, block: int, threads: int
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], tuple[Any, ...] | None]: ...
 def reads_whole_rows(scores: tuple[Any, ...], dtype: str) -> bool: ...
 def can_read_files() -> bool: ...
 def first_absent(selection: _Selection, columns: _Int64) -> int: ...

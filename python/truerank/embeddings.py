@@ -12,7 +12,7 @@ from . import _core
 from .counting import NAN_RULES, choice, explain, prepare, thread_count
 from .ranks import Ranks
 from .selection import as_selection
-from .vectors import in_words_of_vectors, opened
+from .vectors import CSLS, in_words_of_vectors, opened
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,6 +46,7 @@ def rank_embeddings(
     *,
     similarity: str = "dot",
     bias: Any = None,
+    csls: CSLS | None = None,
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
@@ -73,11 +74,15 @@ def rank_embeddings(
         this one.
     targets : array_like of int, shape (tasks,), or int
         The entity that is each task's true candidate; one integer for all tasks.
-    similarity : {"dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare"}
-        How a query and an entity are scored; see Notes.
+    similarity : str
+        "dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1" or "inverse_l2":
+        how a query and an entity are scored; see Notes.
     bias : array_like of float, shape (n,), optional
         Added to the scores of each entity, last of all, as in ConvE (Dettmers et al. 2018); rounded
         to the dtype of the scores where it is of a wider one.
+    csls : CSLS, optional
+        Means that `truerank.alignment.csls_means` gives: a score s becomes 2 s - (m + n), with
+        the means m of the query and n of the entity, whose sum is rounded once, and so is the rest.
     rows : array_like of int, shape (tasks,), optional
         The query of each task, in any order, as often as wanted. Default: task i is query i.
     filter : selection, optional
@@ -131,6 +136,8 @@ def rank_embeddings(
                   in ``.view(np.float32)`` and a torch tensor in ``view_as_real(x).flatten(-2)``
     poincare      -arcosh(1 + 2 |q - e|^2 / ((1 - |q|^2) (1 - |e|^2)))^2, as in MuRP (Balazevic et
                   al. 2019) with curvature 1; NaN unless both are inside of the unit ball
+    inverse_l1    1 / (1 + d), with the distance d of l1: between 0 and 1
+    inverse_l2    1 / (1 + d), with the distance d of l2
     ============  ==================================================================================
 
     Scores are float64 if queries or entities are, else float32; narrower vectors are widened
@@ -145,7 +152,8 @@ def rank_embeddings(
     goes on in float64 by arithmetic and square roots alone; the result is rounded once.
 
     l2 and sql2 rank alike, but for ties: the root brings unlike sums together, so what is apart
-    under sql2 may be tied under l2. Never the other way round.
+    under sql2 may be tied under l2. Never the other way round. So do l1 and inverse_l1, l2 and
+    inverse_l2, where large distances come together: 1 + d and the quotient are rounded once each.
 
     Infinities are ordinary numbers: what comes of them is what IEEE 754 says. An infinite part can
     make a NaN (inf - inf, 0 inf), also where both vectors are the same one, and `nan` then says
@@ -171,14 +179,14 @@ def rank_embeddings(
     >>> rank_embeddings(queries, entities, [2, 3], filter=[[3], []]).optimistic
     array([1, 1])
     """
-    size = _positive("block", block) if block is not None else 0
-    with opened(queries, entities, similarity, bias, dtype) as pairs:
+    size = positive("block", block) if block is not None else 0
+    with opened(queries, entities, similarity, bias, dtype, csls) as pairs:
         with in_words_of_vectors():
             shape, single = pairs.shape, pairs.single
             given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
             job = prepare(shape, single, *given)
         *counts, fault = _core.rank_embeddings(
-            *pairs[:4],
+            pairs.given,
             job.rows,
             job.targets,
             job.filter,
@@ -189,12 +197,9 @@ def rank_embeddings(
             job.threads,
         )
     if fault is not None:
-        raise ValueError(_explain(fault, nan, job.targets))
+        raise ValueError(explain_pair(fault, nan, job.targets))
     ranks = job.ranks(counts, pairs.dtype, pairs.files)
-    protocol = _scored_by(similarity, ranks.protocol)
-    return Ranks._trusted(
-        ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
-    )
+    return scored_by(ranks, similarity, csls)
 
 
 def score_embeddings(
@@ -204,6 +209,7 @@ def score_embeddings(
     *,
     similarity: str = "dot",
     bias: Any = None,
+    csls: CSLS | None = None,
     rows: Any = None,
     dtype: Any = None,
     threads: int | None = None,
@@ -212,7 +218,7 @@ def score_embeddings(
 
     Parameters
     ----------
-    queries, entities, similarity, bias, dtype, threads
+    queries, entities, similarity, bias, csls, dtype, threads
         As in `rank_embeddings`.
     targets : array_like of int, shape (tasks,), or int, optional
         An entity for each task, of which the score with the task's query is wanted. Default: the
@@ -240,7 +246,7 @@ def score_embeddings(
     array([3., 4., 3.])
     """
     team = thread_count(threads)
-    with opened(queries, entities, similarity, bias, dtype) as pairs:
+    with opened(queries, entities, similarity, bias, dtype, csls) as pairs:
         if targets is None:
             chosen, columns = pairs.rows(rows), None
         else:
@@ -248,7 +254,7 @@ def score_embeddings(
                 given = (targets, rows, None, None, "descending", "worst", None, False)
                 job = prepare(pairs.shape, pairs.single, *given)
             chosen, columns = job.rows, job.targets
-        scores: npt.NDArray[Any] = _core.score_embeddings(*pairs[:4], chosen, columns, team)
+        scores: npt.NDArray[Any] = _core.score_embeddings(pairs.given, chosen, columns, team)
     return scores
 
 
@@ -259,6 +265,7 @@ def topk_embeddings(
     *,
     similarity: str = "dot",
     bias: Any = None,
+    csls: CSLS | None = None,
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
@@ -271,7 +278,7 @@ def topk_embeddings(
 
     Parameters
     ----------
-    queries, entities, similarity, bias, dtype, block, threads
+    queries, entities, similarity, bias, csls, dtype, block, threads
         As in `rank_embeddings`.
     k : int
         How many, at least 1.
@@ -306,11 +313,11 @@ def topk_embeddings(
     >>> topk_embeddings(np.array([[1, 2]], np.float32), entities, 3, filter=[[0, 2]]).ids
     array([[ 3,  1, -1]])
     """
-    most = _positive("k", k)
-    size = _positive("block", block) if block is not None else 0
+    most = positive("k", k)
+    size = positive("block", block) if block is not None else 0
     team = thread_count(threads)
     choice("nan", nan, NAN_RULES)
-    with opened(queries, entities, similarity, bias, dtype) as pairs:
+    with opened(queries, entities, similarity, bias, dtype, csls) as pairs:
         height, columns = pairs.shape
         chosen = pairs.rows(rows)
         tasks = height if chosen is None else len(chosen)
@@ -318,10 +325,10 @@ def topk_embeddings(
         among = as_selection("candidates", candidates, tasks, columns, team)
         held = min(most, max(1, columns))
         ids, scores, fault = _core.topk_embeddings(
-            *pairs[:4], chosen, held, without, among, nan, size, team
+            pairs.given, chosen, held, without, among, nan, None, size, team
         )
     if fault is not None:
-        raise ValueError(_explain(fault, nan, ids))
+        raise ValueError(explain_pair(fault, nan, ids))
     if held < most:
         padding = ((0, 0), (0, most - held))
         ids = np.pad(ids, padding, constant_values=-1)
@@ -329,7 +336,65 @@ def topk_embeddings(
     return TopK(ids, scores)
 
 
-def _positive(name: str, value: object) -> int:
+def topk_accepting(
+    queries: Any,
+    entities: Any,
+    k: int,
+    *,
+    rows: Any,
+    held: npt.NDArray[Any],
+    holders: IntArray,
+    similarity: str = "dot",
+    csls: CSLS | None = None,
+    candidates: Any = None,
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+) -> TopK:
+    """Give the k best of those entities that would leave what they hold for the query.
+
+    They are those whose score is above what they hold, or equal to it where the query comes before
+    theirs.
+
+    Parameters
+    ----------
+    queries, entities, k, similarity, csls, candidates, nan, dtype, threads
+        As in `topk_embeddings`. A NaN is not asked whether it is accepted.
+    rows : array_like of int, shape (tasks,)
+        The query of each task.
+    held : ndarray of float, shape (n,)
+        The score that each entity holds; -inf for a free one.
+    holders : ndarray of int64, shape (n,)
+        The query that it holds; for a free one a number beyond them.
+
+    Returns
+    -------
+    TopK
+
+    Examples
+    --------
+    >>> queries, entities = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0], [2.0]])
+    >>> held, holders = np.array([2.0, 3.0, -np.inf]), np.array([1, 0, 2])
+    >>> topk_accepting(queries, entities, 2, rows=[0, 1], held=held, holders=holders).ids
+    array([[ 2, -1],
+           [ 1,  2]])
+    """
+    team = thread_count(threads)
+    with opened(queries, entities, similarity, None, dtype, csls) as pairs:
+        chosen, columns = pairs.rows(rows), pairs.shape[1]
+        tasks = pairs.shape[0] if chosen is None else len(chosen)
+        among = as_selection("candidates", candidates, tasks, columns, team)
+        holding = held.astype(pairs.dtype, order="C"), holders.astype(np.int64, order="C")
+        most = min(positive("k", k), max(1, columns))
+        ids, scores, fault = _core.topk_embeddings(
+            pairs.given, chosen, most, None, among, nan, holding, 0, team
+        )
+    if fault is not None:
+        raise ValueError(explain_pair(fault, nan, ids))
+    return TopK(ids, scores)
+
+
+def positive(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name}: expected an integer, got {type(value).__name__}")
     if value < 1:
@@ -337,13 +402,22 @@ def _positive(name: str, value: object) -> int:
     return min(int(value), _MOST)
 
 
+def scored_by(ranks: Ranks, similarity: str, csls: CSLS | None) -> Ranks:
+    """Name the similarity in the protocol of ranks."""
+    name = similarity if csls is None else f"{similarity}, csls {csls.k}"
+    protocol = _named(name, ranks.protocol)
+    return Ranks._trusted(
+        ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
+    )
+
+
 @lru_cache(maxsize=64)
-def _scored_by(similarity: str, protocol: Protocol) -> Protocol:
-    """Name the similarity in a protocol; kept, since a small count takes less time than this."""
+def _named(similarity: str, protocol: Protocol) -> Protocol:
+    """Kept, since a small count takes less time than this."""
     return replace(protocol, similarity=similarity)
 
 
-def _explain(fault: Any, nan: str, targets: IntArray) -> str:
+def explain_pair(fault: Any, nan: str, targets: IntArray) -> str:
     """Say in words what made counts void."""
     kind, _, query, entity = fault
     if kind == "target":

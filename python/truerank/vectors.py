@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SIMILARITIES = ("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare")
+SIMILARITIES = (
+    *("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare"),
+    *("inverse_l1", "inverse_l2"),
+)
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 # What is read is never cut into tiles.
 _WHOLE = 1 << 80
@@ -43,6 +46,23 @@ _WORDS = {
 }
 
 
+class CSLS(NamedTuple):
+    """What cross-domain similarity local scaling takes off: mean scores with the nearest.
+
+    Attributes
+    ----------
+    queries, entities : ndarray of float32 or float64, shape (q,) and (n,)
+        The mean of each query with its k best entities, and of each entity with its k best queries.
+        NaN for those that have not taken part.
+    k : int
+        How many.
+    """
+
+    queries: npt.NDArray[Any]
+    entities: npt.NDArray[Any]
+    k: int
+
+
 class Pairs(NamedTuple):
     """Queries and entities, checked, and how a pair of them is scored."""
 
@@ -53,6 +73,12 @@ class Pairs(NamedTuple):
     dtype: str  # of the scores
     single: bool  # whether the queries are one vector, of which every task is
     files: tuple[str, ...]
+    means: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None  # of the dtype of the scores
+
+    @property
+    def given(self) -> Any:
+        """What the core needs to know of them."""
+        return (*self[:4], self.means)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -80,7 +106,9 @@ class _Array(NamedTuple):
 
 
 @contextmanager
-def opened(queries: Any, entities: Any, similarity: str, bias: Any, dtype: Any) -> Iterator[Pairs]:
+def opened(
+    queries: Any, entities: Any, similarity: str, bias: Any, dtype: Any, csls: CSLS | None = None
+) -> Iterator[Pairs]:
     """Check queries, entities and bias; what is in files is mapped as long as the block lasts.
 
     Nothing of the queries and entities is copied. A map is an error where its file is too short by
@@ -88,7 +116,7 @@ def opened(queries: Any, entities: Any, similarity: str, bias: Any, dtype: Any) 
 
     Parameters
     ----------
-    queries, entities, similarity, bias, dtype
+    queries, entities, similarity, bias, dtype, csls
         As in `rank_embeddings`.
 
     Yields
@@ -113,7 +141,8 @@ def opened(queries: Any, entities: Any, similarity: str, bias: Any, dtype: Any) 
         if bias is not None:
             given = read(stack, "bias", bias, dtype)
             added, files = _as_bias(given, len(right.array), wide), files + given.files
-        yield Pairs(left[:3], right[:3], similarity, added, wide, single, files)
+        means = None if csls is None else _as_means(csls, len(left.array), len(right.array), wide)
+        yield Pairs(left[:3], right[:3], similarity, added, wide, single, files, means)
 
 
 def read(stack: ExitStack, name: str, value: Any, dtype: Any) -> _Array:
@@ -190,6 +219,26 @@ def _as_bias(bias: _Array, entities: int, dtype: str) -> npt.NDArray[Any]:
     array = widened(bias.array) if bias.dtype == "bfloat16" else bias.array
     with np.errstate(over="ignore", invalid="ignore"):  # infinities, and signalling NaN
         return array.astype(dtype, order="C")
+
+
+def _as_means(
+    csls: CSLS, queries: int, entities: int, dtype: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Check the means of both sides, and round them to the dtype of the scores."""
+    if not isinstance(csls, CSLS):
+        raise TypeError(f"csls: expected a CSLS, as csls_means gives it, got {type(csls).__name__}")
+    found = []
+    for name, count in (("queries", queries), ("entities", entities)):
+        array = np.asarray(getattr(csls, name))
+        if array.dtype.kind != "f":
+            raise TypeError(f"csls: expected floats as {name}, got dtype {array.dtype}")
+        if array.shape != (count,):
+            raise ValueError(
+                f"csls: expected {count} means, one for each of the {name}, got shape {array.shape}"
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            found.append(array.astype(dtype, order="C"))
+    return found[0], found[1]
 
 
 @contextmanager

@@ -1,0 +1,443 @@
+#include "grid.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <vector>
+
+#include "count_sink.hpp"
+#include "sweep.hpp"
+
+namespace truerank {
+namespace {
+
+// The queries of a grid, with the tasks of each, which come in their order.
+Sorted sorted_of(const Grid& grid, const Tasks& tasks, const Selection& right) {
+    Sorted sorted;
+    for (std::int64_t task = 0; task < tasks.size; ++task) sorted.order.push_back(task);
+    const auto row = [&](std::int64_t task) {
+        return std::clamp<std::int64_t>(tasks.rows[task], 0, grid.embeddings.queries.rows - 1);
+    };
+    std::stable_sort(sorted.order.begin(), sorted.order.end(),
+                     [&](std::int64_t a, std::int64_t b) { return row(a) < row(b); });
+    for (const std::int64_t task : sorted.order) sorted.rows.push_back(row(task));
+    std::int64_t position = 0;
+    for (std::int64_t i = 0; i < grid.lefts; ++i) {
+        sorted.asked.push_back({grid.left[i], position});
+        while (position < tasks.size && sorted.rows[static_cast<std::size_t>(position)] <= grid.left[i]) ++position;
+    }
+    sorted.asked.push_back({-1, tasks.size});
+    sorted.groups.push_back({0, grid.lefts, {&right, 0, grid.rights, grid.embeddings.entities.rows}});
+    return sorted;
+}
+
+Selection only(const std::array<std::int64_t, 2>& indptr, const std::int64_t* ids) {
+    Selection selection;
+    selection.indptr = indptr.data();
+    selection.indices = ids;
+    selection.shared = true;
+    selection.size = 1;
+    selection.entries = selection.longest = indptr[1];
+    return selection;
+}
+
+// The tasks of the columns, as a panel sees them: in layers of as many as it has lanes, one task of each in a layer.
+template <class C>
+struct Layers {
+    std::int64_t lanes;
+    std::vector<std::int64_t> first;  // the layer that a panel begins with, and one more
+    std::vector<C> truths;            // NaN where there is no task
+    std::vector<std::int64_t> tasks;  // or -1
+
+    Layers(const Grid& grid, const Sorted& sorted, const Tasks& tasks_, const std::vector<C>& truth_of,
+           std::int64_t lanes_)
+        : lanes(lanes_) {
+        std::vector<std::int64_t> position(static_cast<std::size_t>(grid.embeddings.entities.rows), 0);
+        for (std::int64_t i = 0; i < grid.rights; ++i) position[static_cast<std::size_t>(grid.right[i])] = i;
+        std::vector<std::int64_t> height(static_cast<std::size_t>(grid.rights), 0);
+        std::vector<std::int64_t> slots, layer;
+        for (const std::int64_t task : sorted.order) {
+            const std::int64_t column = position[static_cast<std::size_t>(
+                std::clamp<std::int64_t>(tasks_.targets[task], 0, grid.embeddings.entities.rows - 1))];
+            slots.push_back(column);
+            layer.push_back(height[static_cast<std::size_t>(column)]++);
+        }
+        std::int64_t layers = 0;
+        for (std::int64_t begin = 0; begin < grid.rights; begin += lanes) {
+            first.push_back(layers);
+            const auto from = height.begin() + begin;
+            layers += *std::max_element(from, from + std::min(lanes, grid.rights - begin));
+        }
+        first.push_back(layers);
+        truths.assign(static_cast<std::size_t>(layers * lanes), std::numeric_limits<C>::quiet_NaN());
+        tasks.assign(static_cast<std::size_t>(layers * lanes), -1);
+        for (std::size_t i = 0; i < slots.size(); ++i) {
+            const std::int64_t at = (panel(slots[i]) + layer[i]) * lanes + slots[i] % lanes;
+            truths[static_cast<std::size_t>(at)] = truth_of[i];
+            tasks[static_cast<std::size_t>(at)] = sorted.order[i];
+        }
+    }
+    // The first layer of the panel in which a position of the view lies.
+    std::int64_t panel(std::int64_t position) const { return first[static_cast<std::size_t>(position / lanes)]; }
+};
+
+// Counts of the tasks of columns.
+template <class C>
+class ColumnSink {
+  public:
+    using Bits = typename Tallies<C>::Counter;
+
+    struct Shared {
+        const Selection& filter;
+        const Counts& counts;
+        const Sorted& sorted;
+        const Tasks& tasks;
+        const Layers<C>& layers;
+        NanRule nan_rule;
+        std::vector<std::int64_t> nan;  // by task
+        Fault fault{};
+        std::mutex mutex{};
+    };
+
+    ColumnSink(const SimilarityKernels<C>& kernels, Shared& shared) : kernels_(kernels), shared_(shared) {}
+
+    void begin(const Cell& cell) {
+        cell_ = &cell;
+        first_ = shared_.layers.panel(cell.begin);
+        const std::int64_t last = shared_.layers.panel(cell.end + shared_.layers.lanes - 1);
+        for (auto* counters : {&above_, &tied_}) {
+            counters->assign(static_cast<std::size_t>((last - first_) * shared_.layers.lanes), 0);
+        }
+        nans_.clear();
+    }
+
+    void enter(const Panel& panel) {
+        panel_ = panel;
+        layer_ = shared_.layers.panel(panel.begin);
+        layers_ = shared_.layers.panel(panel.begin + shared_.layers.lanes) - layer_;
+    }
+
+    std::int64_t take(const C* scores, std::int64_t first_query, std::int64_t queries, bool nan) {
+        if (layers_ == 0) return 0;
+        const std::int64_t lanes = shared_.layers.lanes, at = (layer_ - first_) * lanes;
+        kernels_.count_lanes(scores, static_cast<std::size_t>(queries), static_cast<std::size_t>(layers_),
+                             {shared_.layers.truths.data() + layer_ * lanes, above_.data() + at, tied_.data() + at});
+        if (nan) find_nans(scores, first_query, queries);
+        return queries * layers_ * lanes;
+    }
+
+    void end() {
+        const std::lock_guard<std::mutex> lock(shared_.mutex);
+        for (std::size_t i = 0; i < above_.size(); ++i) {
+            const std::int64_t task = shared_.layers.tasks[static_cast<std::size_t>(first_ * shared_.layers.lanes) + i];
+            if (task < 0) continue;
+            shared_.counts.above[task] += static_cast<std::int64_t>(above_[i]);
+            shared_.counts.tied[task] += static_cast<std::int64_t>(tied_[i]);
+        }
+        for (const std::int64_t task : nans_) ++shared_.nan[static_cast<std::size_t>(task)];
+        if (sooner(fault_, shared_.fault)) shared_.fault = fault_;
+    }
+
+  private:
+    void find_nans(const C* scores, std::int64_t first_query, std::int64_t queries) {
+        const std::int64_t lanes = shared_.layers.lanes;
+        for (std::int64_t i = 0; i < queries; ++i) {
+            const std::int64_t row =
+                shared_.sorted.asked[static_cast<std::size_t>(cell_->asked_first + first_query + i)].row;
+            for (std::int64_t j = 0; j < panel_.width; ++j) {
+                if (scores[i * lanes + j] == scores[i * lanes + j]) continue;
+                for (std::int64_t layer = layer_; layer < layer_ + layers_; ++layer) {
+                    const std::int64_t task = shared_.layers.tasks[static_cast<std::size_t>(layer * lanes + j)];
+                    if (task >= 0) found(task, row, panel_.columns[j]);
+                }
+            }
+        }
+    }
+
+    void found(std::int64_t task, std::int64_t row, std::int64_t column) {
+        const bool truth = row == shared_.tasks.rows[task];
+        if (!truth && shared_.filter && shared_.filter.has(shared_.filter.list(task), row)) return;
+        nans_.push_back(task);
+        using Kind = Fault::Kind;
+        if (shared_.nan_rule == NanRule::worst || (shared_.nan_rule == NanRule::omit && !truth)) return;
+        const Kind kind = shared_.nan_rule == NanRule::raise ? Kind::nan_score : Kind::nan_truth;
+        const Fault fault{kind, task, column, row};  // the entity asks
+        if (sooner(fault, fault_)) fault_ = fault;
+    }
+
+    const SimilarityKernels<C>& kernels_;
+    Shared& shared_;
+    const Cell* cell_ = nullptr;
+    Panel panel_{};
+    std::int64_t first_ = 0, layer_ = 0, layers_ = 0;
+    std::vector<Bits> above_, tied_;
+    std::vector<std::int64_t> nans_;
+    Fault fault_{};
+};
+
+template <class C>
+class GridSink {
+  public:
+    GridSink(const SimilarityKernels<C>& kernels, typename CountSink<C>::Shared& rows,
+             typename ColumnSink<C>::Shared& columns)
+        : rows_(kernels, rows), columns_(kernels, columns) {}
+    void begin(const Cell& cell, const std::vector<std::int64_t>& first) {
+        rows_.begin(cell, first);
+        columns_.begin(cell);
+    }
+    void enter(const Panel& panel) {
+        rows_.enter(panel);
+        columns_.enter(panel);
+    }
+    std::int64_t take(C* scores, std::int64_t first_query, std::int64_t queries) {
+        const std::int64_t work = rows_.take(scores, first_query, queries);
+        return work + columns_.take(scores, first_query, queries, rows_.met_nan());
+    }
+    void end() {
+        rows_.end();
+        columns_.end();
+    }
+
+  private:
+    CountSink<C> rows_;
+    ColumnSink<C> columns_;
+};
+
+// Takes what the filter lists of the columns' tasks out of their counts. These are few, as a rule: their scores are
+// made once more, in the same bits, which leaves the sweep without a merge along columns.
+template <class C>
+void remove_filtered(const Scoring<C>& scoring, const Grid& grid, const Tasks& tasks, const Selection& filter,
+                     const Sorted& sorted, const std::vector<C>& truths, const Way& way, const Counts& counts) {
+    constexpr std::size_t at_once = 1 << 16;
+    std::vector<bool> among(static_cast<std::size_t>(grid.embeddings.queries.rows), false);
+    for (std::int64_t i = 0; i < grid.lefts; ++i) among[static_cast<std::size_t>(grid.left[i])] = true;
+    std::vector<std::int64_t> rows, columns, of;
+    std::vector<C> scores;
+    const auto flush = [&] {
+        scores.resize(rows.size());
+        score_pairs(scoring, rows.data(), columns.data(), static_cast<std::int64_t>(rows.size()), way, scores.data());
+        for (std::size_t i = 0; i < scores.size(); ++i) {
+            const auto position = static_cast<std::size_t>(of[i]);
+            const std::int64_t task = sorted.order[position];
+            counts.above[task] -= scores[i] > truths[position];
+            counts.tied[task] -= scores[i] == truths[position];
+            --counts.candidates[task];
+        }
+        for (auto* list : {&rows, &columns, &of}) list->clear();
+    };
+    for (std::int64_t i = 0; i < tasks.size; ++i) {
+        const std::int64_t task = sorted.order[static_cast<std::size_t>(i)];
+        const Span span = filter.span(filter.list(task));
+        for (std::int64_t at = span.start; at < span.start + span.length; ++at) {
+            const std::int64_t row = filter.column(at);
+            if (row == tasks.rows[task] || static_cast<std::uint64_t>(row) >= among.size() ||
+                !among[static_cast<std::size_t>(row)]) {
+                continue;
+            }
+            rows.push_back(row);
+            columns.push_back(std::clamp<std::int64_t>(tasks.targets[task], 0, grid.embeddings.entities.rows - 1));
+            of.push_back(i);
+            if (rows.size() == at_once) flush();
+        }
+    }
+    flush();
+}
+
+template <class C>
+std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selection& filter_right,
+                             const Selection& filter_left, NanRule nan, Way way, const Counts& to_right,
+                             const Counts& to_left) {
+    const Scoring<C> scoring(grid.embeddings);
+    const std::array<std::int64_t, 2> indptr{0, grid.rights};
+    const Selection right = only(indptr, grid.right);
+    const Sorted sorted = sorted_of(grid, tasks, right);
+    std::vector<std::int64_t> targets;
+    for (const std::int64_t task : sorted.order) {
+        targets.push_back(std::clamp<std::int64_t>(tasks.targets[task], 0, grid.embeddings.entities.rows - 1));
+    }
+    std::vector<C> truths(targets.size());
+    score_pairs(scoring, sorted.rows.data(), targets.data(), tasks.size, way, truths.data());
+    std::fill_n(to_right.candidates, tasks.size, grid.rights);
+    std::fill_n(to_left.candidates, tasks.size, grid.lefts);
+    const Layers<C> layers(grid, sorted, tasks, truths, scoring.lanes());
+
+    const std::vector<std::int64_t> none(static_cast<std::size_t>(tasks.size), 0);
+    typename CountSink<C>::Shared rows{tasks, filter_right, to_right, sorted, truths, nan, none, {}};
+    typename ColumnSink<C>::Shared columns{filter_left, to_left, sorted, tasks, layers, nan, none};
+    way.block = divide_up(way.block, scoring.lanes()) * scoring.lanes();  // panels are those of the layers
+    sweep(scoring, sorted, way, static_cast<std::int64_t>(2 * scoring.kernels.counters * sizeof(C)),
+          [&] { return GridSink<C>(scoring.kernels, rows, columns); });
+    const std::array<Fault, 2> faults{rows.fault, columns.fault};
+    if (faults[0].kind != Fault::Kind::none || faults[1].kind != Fault::Kind::none) return faults;
+    if (filter_left) remove_filtered(scoring, grid, tasks, filter_left, sorted, truths, way, to_left);
+    for (std::size_t i = 0; i < truths.size(); ++i) {
+        const auto task = static_cast<std::size_t>(sorted.order[i]);
+        settle(to_right, sorted.order[i], truths[i], rows.nan[task], nan);
+        settle(to_left, sorted.order[i], truths[i], columns.nan[task], nan);
+    }
+    return faults;
+}
+
+// For each of some lists the k greatest of what it is offered. A list holds up to twice as many, and is then cut.
+template <class C>
+class Greatest {
+  public:
+    explicit Greatest(std::int64_t k) : k_(k), room_(2 * k + kSpare) {}
+    std::int64_t bytes() const { return room_ * static_cast<std::int64_t>(sizeof(C)); }
+
+    // `padding`: lists beyond the last that want nothing, for whole vectors of what is wanted.
+    void reset(std::int64_t lists, std::int64_t padding) {
+        size_.assign(static_cast<std::size_t>(lists), 0);
+        from_.assign(static_cast<std::size_t>(lists + padding), std::numeric_limits<C>::infinity());
+        std::fill_n(from_.begin(), lists, -std::numeric_limits<C>::infinity());
+        values_.resize(static_cast<std::size_t>(lists * room_));
+    }
+    // Nothing below is among the k greatest: to be kept a value must be above the k-th.
+    C* from(std::int64_t list) { return from_.data() + list; }
+    void offer(std::int64_t list, C value) {
+        const auto i = static_cast<std::size_t>(list);
+        if (value < from_[i]) return;
+        C* const values = values_.data() + list * room_;
+        values[size_[i]++] = value;
+        if (size_[i] < room_) return;
+        std::nth_element(values, values + k_ - 1, values + room_, std::greater<C>());
+        size_[i] = k_;
+        from_[i] = std::nextafter(values[k_ - 1], std::numeric_limits<C>::infinity());
+    }
+    void join(std::int64_t list, const Greatest& other, std::int64_t from) {
+        const C* const values = other.values_.data() + from * room_;
+        for (std::int64_t i = 0; i < other.size_[static_cast<std::size_t>(from)]; ++i) offer(list, values[i]);
+    }
+    C mean(std::int64_t list) {
+        C* const values = values_.data() + list * room_;
+        const std::int64_t n = size_[static_cast<std::size_t>(list)];
+        std::sort(values, values + n, std::greater<C>());
+        double sum = 0;
+        const std::int64_t counted = std::min(n, k_);
+        for (std::int64_t i = 0; i < counted; ++i) sum += static_cast<double>(values[i]);
+        return counted == 0 ? C{0} : static_cast<C>(sum / static_cast<double>(counted));
+    }
+
+  private:
+    static constexpr std::int64_t kSpare = 16;
+    std::int64_t k_, room_;
+    std::vector<std::int64_t> size_;
+    std::vector<C> from_, values_;
+};
+
+template <class C>
+class BestSink {
+  public:
+    struct Shared {
+        Greatest<C> left, right;
+        const Sorted& sorted;
+        std::int64_t k;
+        NanRule nan_rule;
+        Fault fault{};
+        std::mutex mutex{};
+    };
+
+    BestSink(const SimilarityKernels<C>& kernels, Shared& shared)
+        : kernels_(kernels), shared_(shared), rows_(shared.k), columns_(shared.k), wanted_(kernels.lanes) {}
+
+    void begin(const Cell& cell, const std::vector<std::int64_t>&) {
+        cell_ = &cell;
+        const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
+        rows_.reset(cell.asked_last - cell.asked_first, 0);
+        columns_.reset(cell.end - cell.begin, lanes);
+        const std::lock_guard<std::mutex> lock(shared_.mutex);  // what is known already keeps much away
+        std::copy_n(shared_.left.from(cell.asked_first), cell.asked_last - cell.asked_first, rows_.from(0));
+        std::copy_n(shared_.right.from(cell.begin), cell.end - cell.begin, columns_.from(0));
+    }
+
+    void enter(const Panel& panel) { panel_ = panel; }
+
+    std::int64_t take(const C* scores, std::int64_t first_query, std::int64_t queries) {
+        const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
+        const std::int64_t begin = panel_.begin - cell_->begin;
+        const unsigned rows = kernels_.rows_from(scores, static_cast<std::size_t>(queries), columns_.from(begin));
+        std::int64_t work = queries * lanes;
+        for (std::int64_t i = 0; i < queries; ++i) {
+            const C* const row = scores + i * lanes;
+            const std::int64_t query = first_query + i;
+            if ((rows >> i & 1) == 0 && !kernels_.any_from(row, *rows_.from(query))) continue;
+            kernels_.lanes_from(row, *rows_.from(query), columns_.from(begin), wanted_.data());
+            for (std::int64_t j = 0; j < panel_.width; ++j) {
+                if (wanted_[static_cast<std::size_t>(j)] == 0) continue;
+                work += kKeep;
+                if (row[j] == row[j]) {
+                    rows_.offer(query, row[j]);
+                    columns_.offer(begin + j, row[j]);
+                } else if (shared_.nan_rule == NanRule::raise) {
+                    const auto of = static_cast<std::size_t>(cell_->asked_first + query);
+                    const Fault fault{Fault::Kind::nan_score, -1, shared_.sorted.asked[of].row, panel_.columns[j]};
+                    if (sooner(fault, fault_)) fault_ = fault;
+                }
+            }
+        }
+        return work;
+    }
+
+    void end() {
+        const std::lock_guard<std::mutex> lock(shared_.mutex);
+        for (std::int64_t i = cell_->asked_first; i < cell_->asked_last; ++i) {
+            shared_.left.join(i, rows_, i - cell_->asked_first);
+        }
+        for (std::int64_t i = cell_->begin; i < cell_->end; ++i) shared_.right.join(i, columns_, i - cell_->begin);
+        if (sooner(fault_, shared_.fault)) shared_.fault = fault_;
+    }
+
+  private:
+    static constexpr std::int64_t kKeep = 64;  // scores that are counted while one is kept
+
+    const SimilarityKernels<C>& kernels_;
+    Shared& shared_;
+    Greatest<C> rows_, columns_;
+    std::vector<typename Tallies<C>::Counter> wanted_;
+    const Cell* cell_ = nullptr;
+    Panel panel_{};
+    Fault fault_{};
+};
+
+template <class C>
+Fault mean_as(const Grid& grid, std::int64_t k, NanRule nan, Way way, C* left, C* right) {
+    const Scoring<C> scoring(grid.embeddings);
+    const std::array<std::int64_t, 2> indptr{0, grid.rights};
+    const Selection among = only(indptr, grid.right);
+    Sorted sorted = sorted_of(grid, {0, nullptr, nullptr}, among);
+    // A task to each query, so that their sizes tell how many are scored at once.
+    for (std::int64_t i = 0; i <= grid.lefts; ++i) sorted.asked[static_cast<std::size_t>(i)].first = i;
+    const std::int64_t most = std::max(grid.lefts, grid.rights);  // no list is longer
+    typename BestSink<C>::Shared shared{Greatest<C>(std::min(k, most)), Greatest<C>(std::min(k, most)), sorted,
+                                        std::min(k, most), nan};
+    shared.left.reset(grid.lefts, 0);
+    shared.right.reset(grid.rights, 0);
+    // Lists of columns stay in the last-level cache, more or less, as those of queries do.
+    constexpr std::int64_t list_bytes = std::int64_t{16} << 20, longest = 1 << 16;
+    const std::int64_t lists = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
+    if (way.block == 0 && lists < std::min(longest, grid.rights)) way.block = lists;
+    sweep(scoring, sorted, way, shared.left.bytes(), [&] { return BestSink<C>(scoring.kernels, shared); });
+    if (shared.fault.kind != Fault::Kind::none) return shared.fault;
+    for (std::int64_t i = 0; i < grid.lefts; ++i) left[i] = shared.left.mean(i);
+    for (std::int64_t i = 0; i < grid.rights; ++i) right[i] = shared.right.mean(i);
+    return {};
+}
+
+}  // namespace
+
+std::array<Fault, 2> rank_grid(const Grid& grid, const Tasks& tasks, const Selection& filter_right,
+                               const Selection& filter_left, NanRule nan, const Way& way, const Counts& to_right,
+                               const Counts& to_left) {
+    const auto run = grid.embeddings.wide() ? rank_as<double> : rank_as<float>;
+    return run(grid, tasks, filter_right, filter_left, nan, way, to_right, to_left);
+}
+
+Fault mean_best(const Grid& grid, std::int64_t k, NanRule nan, const Way& way, void* left, void* right) {
+    if (grid.embeddings.wide()) {
+        return mean_as(grid, k, nan, way, static_cast<double*>(left), static_cast<double*>(right));
+    }
+    return mean_as(grid, k, nan, way, static_cast<float*>(left), static_cast<float*>(right));
+}
+
+}  // namespace truerank

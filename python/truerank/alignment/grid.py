@@ -1,0 +1,118 @@
+"""Both directions of an alignment, counted from the same scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from ..counting import prepare
+from ..embeddings import explain_pair, positive, rank_embeddings, scored_by
+from ..vectors import opened
+from .csls import ids_of
+
+if TYPE_CHECKING:
+    from ..ranks import Ranks
+    from ..task import SideTasks
+    from ..vectors import CSLS
+
+LEFT_TO_RIGHT, RIGHT_TO_LEFT = "left_to_right", "right_to_left"
+
+# So many pairs of one entity are counted beside each other; where there are more, memory would go
+# as their number, and each direction is counted by itself.
+_BESIDE = 8
+
+
+def rank_both(
+    left: Any,
+    right: Any,
+    sides: Mapping[str, SideTasks],
+    *,
+    similarity: str = "cosine",
+    csls: CSLS | None = None,
+    nan: str = "raise",
+    dtype: Any = None,
+    block: int | None = None,
+    threads: int | None = None,
+    audit: bool = False,
+) -> tuple[Ranks, Ranks]:
+    """Rank left against right and right against left, each score being made once.
+
+    Both sides have the same pairs in the same order, and on each the candidates are one array or
+    None, among which the other side's queries are. The result is `rank_embeddings` of each side,
+    bit for bit: a score is the same in both directions.
+
+    Parameters
+    ----------
+    left, right : array_like, shape (n1, d) and (n2, d), or paths
+        As queries and entities of `rank_embeddings`.
+    sides : mapping of str to SideTasks
+        "left_to_right" and "right_to_left".
+    similarity, csls, nan, dtype, block, threads, audit
+        As in `rank_embeddings`. With `audit` each direction is counted by itself.
+
+    Returns
+    -------
+    tuple of Ranks
+        Left to right, and right to left; without labels.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `rank_embeddings` does.
+    """
+    forward, backward = sides[LEFT_TO_RIGHT], sides[RIGHT_TO_LEFT]
+    rules = {"similarity": similarity, "nan": nan, "dtype": dtype, "block": block}
+    most = max(np.bincount(side.targets).max(initial=0) for side in (forward, backward))
+    if audit or most > _BESIDE:
+        mirrored = None if csls is None else csls._replace(queries=csls[1], entities=csls[0])
+        rules |= {"threads": threads, "audit": audit}
+        return (
+            _rank_one(left, right, forward, csls=csls, **rules),
+            _rank_one(right, left, backward, csls=mirrored, **rules),
+        )
+    size = positive("block", block) if block is not None else 0
+    with opened(left, right, similarity, None, dtype, csls) as pairs:
+        shapes = pairs.shape, pairs.shape[::-1]
+        asked = ((forward, shapes[0]), (backward, shapes[1]))
+        jobs = [_job(side, shape, nan, threads) for side, shape in asked]
+        counted = _core.rank_grid(
+            pairs.given,
+            ids_of("left", backward.candidates, pairs.shape[0]),
+            ids_of("right", forward.candidates, pairs.shape[1]),
+            jobs[0].rows,
+            jobs[0].targets,
+            jobs[0].filter,
+            jobs[1].filter,
+            nan,
+            size,
+            jobs[0].threads,
+        )
+    results = []
+    for job, (*counts, fault) in zip(jobs, counted, strict=True):
+        if fault is not None:
+            raise ValueError(explain_pair(fault, nan, job.targets))
+        results.append(scored_by(job.ranks(counts, pairs.dtype, pairs.files), similarity, csls))
+    return results[0], results[1]
+
+
+def _job(side: SideTasks, shape: tuple[int, ...], nan: str, threads: int | None) -> Any:
+    """Check the tasks of a side, whose queries are rows of the vectors."""
+    without, candidates = side.selections()
+    rows = side.queries[side.rows, 0]
+    given = (side.targets, rows, without, candidates, "descending", nan, threads, False)
+    return prepare(shape, False, *given)
+
+
+def _rank_one(queries: Any, entities: Any, side: SideTasks, **rules: Any) -> Ranks:
+    without, candidates = side.selections()
+    rows = side.queries[side.rows, 0]
+    return rank_embeddings(
+        *(queries, entities, side.targets),
+        rows=rows,
+        filter=without,
+        candidates=candidates,
+        **rules,
+    )
