@@ -90,9 +90,10 @@ struct Arithmetic {
             return counts - (Counts)mask;
         }
     }
-    static TRUERANK_INLINE bool any(Mask mask) {
+    template <class Lanes>
+    static TRUERANK_INLINE bool any(Lanes lanes) {
         using Words = typename Simd<std::int64_t, Bytes>::type;
-        const Words words = (Words)mask;
+        const Words words = (Words)lanes;
         std::int64_t all = 0;
         TRUERANK_UNROLL
         for (int i = 0; i < Bytes / 8; ++i) all |= words[i];

@@ -356,12 +356,13 @@ class BestSink {
     std::int64_t take(const C* scores, std::int64_t first_query, std::int64_t queries) {
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
         const std::int64_t begin = panel_.begin - cell_->begin;
-        const unsigned rows = kernels_.rows_from(scores, static_cast<std::size_t>(queries), columns_.from(begin));
+        const unsigned wanted = kernels_.rows_from(scores, static_cast<std::size_t>(queries), rows_.from(first_query),
+                                                   columns_.from(begin));
         std::int64_t work = queries * lanes;
         for (std::int64_t i = 0; i < queries; ++i) {
+            if ((wanted >> i & 1) == 0) continue;
             const C* const row = scores + i * lanes;
             const std::int64_t query = first_query + i;
-            if ((rows >> i & 1) == 0 && !kernels_.any_from(row, *rows_.from(query))) continue;
             kernels_.lanes_from(row, *rows_.from(query), columns_.from(begin), wanted_.data());
             for (std::int64_t j = 0; j < panel_.width; ++j) {
                 if (wanted_[static_cast<std::size_t>(j)] == 0) continue;

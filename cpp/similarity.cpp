@@ -235,39 +235,44 @@ TRUERANK_INLINE void count_lanes_body(const T* scores, std::size_t rows, std::si
     }
 }
 
+// In what follows comparisons that hold are counted: combined as masks, GCC takes them apart, lane by lane.
 template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE unsigned rows_from_body(const T* scores, std::size_t rows, const T* thresholds) {
-    using Mask = typename A::Mask;
+TRUERANK_INLINE unsigned rows_from_body(const T* scores, std::size_t rows, const T* of_rows, const T* of_lanes) {
+    using Counts = typename A::Counts;
     unsigned found = 0;
     for (std::size_t i = 0; i < rows; ++i) {
-        Mask below = ~Mask{};
+        const auto of_row = A::spread(of_rows[i]);
+        Counts below{};
         TRUERANK_UNROLL
         for (std::size_t v = 0; v < Vectors; ++v) {
-            below &= A::load(scores + (i * Vectors + v) * A::size) < A::load(thresholds + v * A::size);
+            const auto score = A::load(scores + (i * Vectors + v) * A::size);
+            below = A::add(below, score < of_row);
+            below = A::add(below, score < A::load(of_lanes + v * A::size));
         }
-        found |= static_cast<unsigned>(A::any(~below)) << i;
+        found |= static_cast<unsigned>(A::any(below ^ (Counts{} + 2 * Vectors))) << i;
     }
     return found;
 }
 
 template <class A, std::size_t Vectors, class T, class Bits>
-TRUERANK_INLINE void lanes_from_body(const T* scores, T threshold, const T* thresholds, Bits* lanes) {
-    const auto least = A::spread(threshold);
+TRUERANK_INLINE void lanes_from_body(const T* scores, T of_row, const T* of_lanes, Bits* lanes) {
+    using Counts = typename A::Counts;
+    const auto least = A::spread(of_row);
     for (std::size_t at = 0; at < Vectors * A::size; at += A::size) {
         const auto score = A::load(scores + at);
-        const auto below = (score < least) & (score < A::load(thresholds + at));
-        A::store(lanes + at, (typename A::Counts) ~below);
+        const Counts below = A::add(A::add(Counts{}, score < least), score < A::load(of_lanes + at));
+        A::store(lanes + at, below ^ (Counts{} + 2));
     }
 }
 
 template <class A, std::size_t Vectors, class T>
 TRUERANK_INLINE bool any_from_body(const T* scores, T threshold) {
-    using Mask = typename A::Mask;
+    using Counts = typename A::Counts;
     const auto least = A::spread(threshold);
-    Mask below = ~Mask{};
+    Counts below{};
     TRUERANK_UNROLL
-    for (std::size_t v = 0; v < Vectors; ++v) below &= A::load(scores + v * A::size) < least;
-    return A::any(~below);
+    for (std::size_t v = 0; v < Vectors; ++v) below = A::add(below, A::load(scores + v * A::size) < least);
+    return A::any(below ^ (Counts{} + Vectors));
 }
 
 template <class A, std::size_t Vectors, class T>
@@ -335,13 +340,12 @@ TRUERANK_INLINE void pairs_of(Similarity similarity, const T* queries, const T* 
         count_lanes_body<A<T>, kVectors<width>>(scores, rows, layers, tallies);                                       \
     }                                                                                                                 \
     template <class T>                                                                                                \
-    attribute unsigned rows_from(const T* scores, std::size_t rows, const T* thresholds) {                            \
-        return rows_from_body<A<T>, kVectors<width>>(scores, rows, thresholds);                                       \
+    attribute unsigned rows_from(const T* scores, std::size_t rows, const T* of_rows, const T* of_lanes) {            \
+        return rows_from_body<A<T>, kVectors<width>>(scores, rows, of_rows, of_lanes);                                \
     }                                                                                                                 \
     template <class T>                                                                                                \
-    attribute void lanes_from(const T* scores, T threshold, const T* thresholds,                                      \
-                              typename Tallies<T>::Counter* lanes) {                                                  \
-        lanes_from_body<A<T>, kVectors<width>>(scores, threshold, thresholds, lanes);                                 \
+    attribute void lanes_from(const T* scores, T of_row, const T* of_lanes, typename Tallies<T>::Counter* lanes) {    \
+        lanes_from_body<A<T>, kVectors<width>>(scores, of_row, of_lanes, lanes);                                      \
     }                                                                                                                 \
     template <class T>                                                                                                \
     attribute bool any_from(const T* scores, T threshold) {                                                           \

@@ -57,10 +57,10 @@ struct SimilarityKernels {
     void (*count_lanes)(const T* scores, std::size_t rows, std::size_t layers, const Tallies<T>& tallies);
     // Whether a score is at least the threshold, or a NaN.
     bool (*any_from)(const T* scores, T threshold);
-    // The same by row, as bits, where each lane has a threshold of its own.
-    unsigned (*rows_from)(const T* scores, std::size_t rows, const T* thresholds);
-    // Of one row by lane, all bits or none: where a score is at least either threshold, or a NaN.
-    void (*lanes_from)(const T* scores, T threshold, const T* thresholds, typename Tallies<T>::Counter* lanes);
+    // By row, as bits: whether a score is at least the threshold of its row or that of its lane, or a NaN.
+    unsigned (*rows_from)(const T* scores, std::size_t rows, const T* of_rows, const T* of_lanes);
+    // The same of one row by lane: 0, or not.
+    void (*lanes_from)(const T* scores, T of_row, const T* of_lanes, typename Tallies<T>::Counter* lanes);
     std::size_t lanes;
     std::size_t counters;
 };

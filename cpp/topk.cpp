@@ -130,7 +130,8 @@ class TopSink {
         const C* const threshold = best.threshold(shared_.k);
         // Few panels have anything for those that are full.
         if (threshold != nullptr && !kernels_.any_from(scores, *threshold)) return lanes;
-        if (shared_.held != nullptr && kernels_.rows_from(scores, 1, held_.data()) == 0) return lanes;
+        constexpr C never = std::numeric_limits<C>::infinity();
+        if (shared_.held != nullptr && kernels_.rows_from(scores, 1, &never, held_.data()) == 0) return lanes;
         const std::int64_t task = this->task(t);
         const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first + t)];
         for (std::int64_t j = 0; j < panel_.width; ++j) {
