@@ -44,6 +44,7 @@ class Sizes:
     sorted: Shape  # what peers sort
     negatives: Shape  # sampled candidates of each task
     vectors: Shape  # queries and entities, compared without a matrix of scores
+    aligned: Shape  # entities of two knowledge graphs
     triples: int  # of a knowledge graph
     sweep: int  # scores in all, of matrices from tall to wide
     file: Shape
@@ -74,6 +75,7 @@ FULL = Sizes(
     sorted=(1_000, 15_000),
     negatives=(200_000, 500),
     vectors=(4_096, 40_943),
+    aligned=(8_000, 9_000),
     triples=2_000_000,
     sweep=100_000_000,
     file=(25_000, 10_000),
@@ -97,6 +99,7 @@ QUICK = Sizes(
     sorted=(100, 15_000),
     negatives=(20_000, 500),
     vectors=(96, 2_000),
+    aligned=(400, 500),
     triples=50_000,
     sweep=10_000_000,
     file=(5_000, 10_000),

@@ -279,49 +279,50 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
     return faults;
 }
 
-// For each of some lists the k greatest of what it is offered. A list holds up to twice as many, and is then cut.
+// For each of some lists the k greatest of what it is offered: a heap, the least of them in front.
 template <class C>
 class Greatest {
   public:
-    explicit Greatest(std::int64_t k) : k_(k), room_(2 * k + kSpare) {}
-    std::int64_t bytes() const { return room_ * static_cast<std::int64_t>(sizeof(C)); }
+    explicit Greatest(std::int64_t k) : k_(k) {}
+    std::int64_t bytes() const { return k_ * static_cast<std::int64_t>(sizeof(C)); }
 
     // `padding`: lists beyond the last that want nothing, for whole vectors of what is wanted.
     void reset(std::int64_t lists, std::int64_t padding) {
         size_.assign(static_cast<std::size_t>(lists), 0);
         from_.assign(static_cast<std::size_t>(lists + padding), std::numeric_limits<C>::infinity());
         std::fill_n(from_.begin(), lists, -std::numeric_limits<C>::infinity());
-        values_.resize(static_cast<std::size_t>(lists * room_));
+        values_.resize(static_cast<std::size_t>(lists * k_));
     }
     // Nothing below is among the k greatest: to be kept a value must be above the k-th.
     C* from(std::int64_t list) { return from_.data() + list; }
     void offer(std::int64_t list, C value) {
         const auto i = static_cast<std::size_t>(list);
         if (value < from_[i]) return;
-        C* const values = values_.data() + list * room_;
-        values[size_[i]++] = value;
-        if (size_[i] < room_) return;
-        std::nth_element(values, values + k_ - 1, values + room_, std::greater<C>());
-        size_[i] = k_;
-        from_[i] = std::nextafter(values[k_ - 1], std::numeric_limits<C>::infinity());
+        C* const values = values_.data() + list * k_;
+        if (size_[i] == k_) {
+            std::pop_heap(values, values + k_, std::greater<C>());
+            values[k_ - 1] = value;
+        } else {
+            values[size_[i]++] = value;
+        }
+        std::push_heap(values, values + size_[i], std::greater<C>());
+        if (size_[i] == k_) from_[i] = std::nextafter(values[0], std::numeric_limits<C>::infinity());
     }
     void join(std::int64_t list, const Greatest& other, std::int64_t from) {
-        const C* const values = other.values_.data() + from * room_;
+        const C* const values = other.values_.data() + from * k_;
         for (std::int64_t i = 0; i < other.size_[static_cast<std::size_t>(from)]; ++i) offer(list, values[i]);
     }
     C mean(std::int64_t list) {
-        C* const values = values_.data() + list * room_;
+        C* const values = values_.data() + list * k_;
         const std::int64_t n = size_[static_cast<std::size_t>(list)];
         std::sort(values, values + n, std::greater<C>());
         double sum = 0;
-        const std::int64_t counted = std::min(n, k_);
-        for (std::int64_t i = 0; i < counted; ++i) sum += static_cast<double>(values[i]);
-        return counted == 0 ? C{0} : static_cast<C>(sum / static_cast<double>(counted));
+        for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(values[i]);
+        return n == 0 ? C{0} : static_cast<C>(sum / static_cast<double>(n));
     }
 
   private:
-    static constexpr std::int64_t kSpare = 16;
-    std::int64_t k_, room_;
+    std::int64_t k_;
     std::vector<std::int64_t> size_;
     std::vector<C> from_, values_;
 };

@@ -72,7 +72,7 @@ def csls_means(
     Exact, in one pass over all pairs, both sides from the same scores, which are never stored: the
     k highest of each entity are. The scores are added from the highest on in float64, and the mean
     is rounded once; it is the same for every number of threads and instruction set. Memory goes as
-    8 to 12 k bytes for each entity.
+    4 k bytes for each entity, of float64 as 8 k, and as much again while it is counted.
 
     OpenEA's code takes the k highest as ``-np.partition(-s, k + 1)[:, :k]``, which are k of the
     k + 1 highest, in no order: which one is missing is for numpy to say, and changes with its
