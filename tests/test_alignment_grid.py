@@ -308,9 +308,9 @@ def test_means_that_do_not_fit() -> None:
         (
             good._replace(queries=good.entities),
             ValueError,
-            "csls: expected 3 means, one for each of",
+            "csls: expected 3 means for queries, one for each",
         ),
-        (good._replace(entities=[1, 2]), TypeError, "csls: expected floats as entities"),
+        (good._replace(entities=[1, 2]), TypeError, "csls: expected floats for entities"),
     ):
         with pytest.raises(kind, match=message):
             tr.rank_embeddings(left, right, 0, csls=csls)

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.link_prediction import Task, read_triples, rows, text
+from truerank.facts import rows, text
+from truerank.link_prediction import Task, read_triples
 
 ROWS = [("b", "likes", "ü"), ("a", "knows", "b"), ("b", "likes", "a b")]
 IDS = [[2, 1, 3], [0, 0, 2], [2, 1, 1]]

@@ -122,6 +122,8 @@ def test_candidates() -> None:
     assert "read ah@10 instead" in findings["chance hits"].message
     findings = found(sound(protocol={"sampled": True}))
     assert set(findings) == {"sampled"}
+    findings = found(sound(protocol={"candidates": "test"}))
+    assert set(findings) == {"test candidates"}
 
 
 def test_all_is_100_percent() -> None:
@@ -175,7 +177,7 @@ def test_every_check_has_a_case() -> None:
     names = [check.name for check in CHECKS]
     assert len(set(names)) == len(names)
     everything = Ranks([0] * 20, [9] * 20, 9, weights=[1] + [0] * 19)
-    broken = everything.with_protocol(sampled=True)
+    broken = everything.with_protocol(sampled=True, candidates="test")
     audited = Ranks([0], [1], 1, audit=([1], [1], [3], [1], [1]))
     assert {f.name for f in [*report(broken).audit(), *report(audited).audit()]} == set(names)
 

@@ -153,7 +153,7 @@ def rank_embeddings(
 
     l2 and sql2 rank alike, but for ties: the root brings unlike sums together, so what is apart
     under sql2 may be tied under l2. Never the other way round. So do l1 and inverse_l1, l2 and
-    inverse_l2, where large distances come together: 1 + d and the quotient are rounded once each.
+    inverse_l2: 1 + d and the quotient are rounded once each, and what is apart may become a tie.
 
     Infinities are ordinary numbers: what comes of them is what IEEE 754 says. An infinite part can
     make a NaN (inf - inf, 0 inf), also where both vectors are the same one, and `nan` then says

@@ -156,7 +156,7 @@ def unlike_stored_rows(store: Store, rows: IntArray, others: IntArray, io: str) 
         if first == last:
             continue
         with store.block(tile, io) as block:
-            table = _read(block, store.carrier) if isinstance(block, FileBlock) else block
+            table = block_array(block, store.carrier) if isinstance(block, FileBlock) else block
             bits = table.view(f"u{store.itemsize}")
             for i in range(first, last):
                 hashes[i].update(bits[wanted[i] - tile.top].tobytes())
@@ -168,7 +168,7 @@ def unlike_stored_rows(store: Store, rows: IntArray, others: IntArray, io: str) 
     return unlike
 
 
-def _read(block: FileBlock, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def block_array(block: FileBlock, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Read the matrix of a block, with what lies between its rows."""
     strides = block.row_stride, block.column_stride
     shape = block.rows, block.columns

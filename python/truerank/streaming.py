@@ -121,8 +121,7 @@ def rank_store(
         if absent >= 0:
             raise ValueError(explain(("target", absent, -1, -1), job.rules.nan, job.targets))
     tiles = store.tiles(TILE_BYTES if store.in_place else DECODED_TILE_BYTES)
-    whole = _by_whole_rows(store, tiles, io)
-    count = (_WholeRows if whole else _Parts)(store, job)
+    count = counted_by(store, tiles, io, job)
     kept = Checkpoint(checkpoint, count, store, job, len(tiles)) if checkpoint is not None else None
     done = 0 if kept is None else kept.restore()
 
@@ -137,7 +136,7 @@ def rank_store(
 
     tell()
     try:
-        with _blocks(store, tiles[done:], io, count.wants) as blocks:
+        with blocks_of(store, tiles[done:], io, count.wants) as blocks:
             for tile, block in zip(tiles[done:], blocks, strict=True):
                 count.add(tile, block)
                 bytes_done += sizes[done]
@@ -166,8 +165,13 @@ def _by_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
         return not isinstance(block, FileBlock) or _core.reads_whole_rows(tuple(block), store.dtype)
 
 
+def counted_by(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCount:
+    """Give what counts the tiles: for good where they are whole rows, else part by part."""
+    return (_WholeRows if _by_whole_rows(store, tiles, io) else _Parts)(store, job)
+
+
 @contextmanager
-def _blocks(
+def blocks_of(
     store: Store, tiles: Sequence[Tile], io: str, wants: Callable[[Tile], bool]
 ) -> Iterator[Iterator[Any]]:
     """Give, for every tile, a context that holds its block; None where nobody wants it.
@@ -203,7 +207,7 @@ def _blocks(
         yield ahead()
 
 
-class _Count:
+class TileCount:
     """Tasks in the order of their rows, so that those of a tile stand together.
 
     It is torn while a tile may have been added in part and is not yet known to be done.
@@ -291,7 +295,7 @@ class _Count:
         raise NotImplementedError
 
 
-class _WholeRows(_Count):
+class _WholeRows(TileCount):
     """Tiles of whole rows: each gives the counts of its tasks."""
 
     way = "by whole rows"
@@ -328,7 +332,7 @@ class _WholeRows(_Count):
         return self._counts
 
 
-class _Parts(_Count):
+class _Parts(TileCount):
     """Tiles of parts of rows: tallies add up, beside true scores that are known before."""
 
     way = "by parts of rows"

@@ -141,7 +141,7 @@ def opened(
         if bias is not None:
             given = read(stack, "bias", bias, dtype)
             added, files = _as_bias(given, len(right.array), wide), files + given.files
-        means = None if csls is None else _as_means(csls, len(left.array), len(right.array), wide)
+        means = None if csls is None else as_means(csls, (len(left.array), len(right.array)), wide)
         yield Pairs(left[:3], right[:3], similarity, added, wide, single, files, means)
 
 
@@ -221,20 +221,41 @@ def _as_bias(bias: _Array, entities: int, dtype: str) -> npt.NDArray[Any]:
         return array.astype(dtype, order="C")
 
 
-def _as_means(
-    csls: CSLS, queries: int, entities: int, dtype: str
+def as_means(
+    csls: CSLS, sizes: tuple[int, ...], dtype: Any, names: tuple[str, str] = ("queries", "entities")
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Check the means of both sides, and round them to the dtype of the scores."""
+    """Check the means of both sides, and round them to the dtype of the scores.
+
+    Parameters
+    ----------
+    csls : CSLS
+    sizes : (int, int)
+        How many vectors the sides have.
+    dtype : dtype
+        Of the scores.
+    names : (str, str)
+        What the sides are called in messages.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no CSLS, no floats, or not one number for each vector.
+
+    Examples
+    --------
+    >>> as_means(CSLS(np.array([0.5]), np.array([0.25, 1.0]), 1), (1, 2), "float32")
+    (array([0.5], dtype=float32), array([0.25, 1.  ], dtype=float32))
+    """
     if not isinstance(csls, CSLS):
         raise TypeError(f"csls: expected a CSLS, as csls_means gives it, got {type(csls).__name__}")
     found = []
-    for name, count in (("queries", queries), ("entities", entities)):
-        array = np.asarray(getattr(csls, name))
+    for name, given, count in zip(names, csls[:2], sizes, strict=True):
+        array = np.asarray(given)
         if array.dtype.kind != "f":
-            raise TypeError(f"csls: expected floats as {name}, got dtype {array.dtype}")
+            raise TypeError(f"csls: expected floats for {name}, got dtype {array.dtype}")
         if array.shape != (count,):
             raise ValueError(
-                f"csls: expected {count} means, one for each of the {name}, got shape {array.shape}"
+                f"csls: expected {count} means for {name}, one for each, got shape {array.shape}"
             )
         with np.errstate(over="ignore", invalid="ignore"):
             found.append(array.astype(dtype, order="C"))

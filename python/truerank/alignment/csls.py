@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..counting import NAN_RULES, choice, thread_count
 from ..embeddings import explain_pair, positive
-from ..selection import as_integers
 from ..vectors import CSLS, opened
-
-if TYPE_CHECKING:
-    from ..arrays import IntArray
+from .ids import as_ids
 
 __all__ = ["CSLS", "csls_means"]
 
@@ -99,7 +96,8 @@ def csls_means(
         raise TypeError("candidates: expected a pair (left ids, right ids)")
     with opened(left, right, similarity, None, dtype) as pairs:
         lefts, rights = (
-            ids_of(*side) for side in zip(("left", "right"), given, pairs.shape, strict=True)
+            as_ids("candidates", ids, size, f"{side} ids")
+            for side, ids, size in zip(("left", "right"), given, pairs.shape, strict=True)
         )
         if min(len(lefts), len(rights)) == 0:
             raise ValueError("candidates: expected at least one entity on each side, got none")
@@ -110,18 +108,3 @@ def csls_means(
     for array, ids, mean in zip(found, (lefts, rights), means, strict=True):
         array[ids] = mean
     return CSLS(found[0], found[1], k)
-
-
-def ids_of(side: str, ids: Any, size: int) -> IntArray:
-    """Check who takes part; give them ascending and once each."""
-    if ids is None:
-        return np.arange(size)
-    found = as_integers("candidates", ids)
-    if found.ndim != 1:
-        raise ValueError(f"candidates: expected a 1-D array of {side} ids, got shape {found.shape}")
-    outside = found[(found < 0) | (found >= size)]
-    if len(outside):
-        raise ValueError(
-            f"candidates: expected {side} ids from 0 to {size - 1}, got {int(outside[0])}"
-        )
-    return np.unique(found).astype(np.int64)

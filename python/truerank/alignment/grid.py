@@ -11,7 +11,7 @@ from .. import _core
 from ..counting import prepare
 from ..embeddings import explain_pair, positive, rank_embeddings, scored_by
 from ..vectors import opened
-from .csls import ids_of
+from .ids import as_ids
 
 if TYPE_CHECKING:
     from ..ranks import Ranks
@@ -80,8 +80,8 @@ def rank_both(
         jobs = [_job(side, shape, nan, threads) for side, shape in asked]
         counted = _core.rank_grid(
             pairs.given,
-            ids_of("left", backward.candidates, pairs.shape[0]),
-            ids_of("right", forward.candidates, pairs.shape[1]),
+            as_ids("candidates", backward.candidates, pairs.shape[0]),
+            as_ids("candidates", forward.candidates, pairs.shape[1]),
             jobs[0].rows,
             jobs[0].targets,
             jobs[0].filter,

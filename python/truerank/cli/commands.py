@@ -1,4 +1,4 @@
-"""The command line: `truerank evaluate | link-prediction | compare | ...`.
+"""The command line: `truerank evaluate | link-prediction | alignment | ...`.
 
 Standard output carries the result alone; an error is one line on standard error. Exit codes:
 0 fine, 1 data that cannot be evaluated, 2 a wrong command line, 130 Ctrl-C, 141 a closed pipe.
@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import __version__, _core
 from .adjusting import adjust_value
+from .aligning import align
 from .benching import bench
 from .comparing import compare_files
 from .display import draw_demo
@@ -40,6 +41,7 @@ commands.add_command(compare_files)
 commands.add_command(adjust_value)
 commands.add_command(bench)
 commands.add_command(predict_links)
+commands.add_command(align)
 
 
 @commands.command()

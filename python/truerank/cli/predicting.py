@@ -14,6 +14,7 @@ import numpy as np
 from .. import Ranks, concatenate
 from ..link_prediction import Sampled, Task
 from ..reporting.rendering import counted
+from ..task import Task as AnyTask
 from ..vectors import SIMILARITIES
 from .files import is_file, read_array
 from .frame import emit, reading_data, warn
@@ -223,7 +224,7 @@ def told(quietly: bool) -> Iterator[None]:
             warn(str(warning.message))
 
 
-def stand_in(task: Task) -> Ranks:
+def stand_in(task: AnyTask) -> Ranks:
     """Ranks with the sides and labels of a task, before anything is counted."""
     parts = []
     for side in task.sides.values():

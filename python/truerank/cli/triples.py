@@ -12,9 +12,9 @@ import click
 import numpy as np
 
 from ..arguments import renamed
+from ..facts.text import read_text
+from ..facts.vocabularies import MOST
 from ..link_prediction import Sampled, Task, read_triples
-from ..link_prediction.text import read_text
-from ..link_prediction.vocabularies import MOST
 from .files import opened, read_array
 from .models import options
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .audit import Finding, TaskAudit
+from ..facts.audit import Finding
+from .audit import TaskAudit
 from .candidate_sets import Sampled
 from .tasks import Task
 from .triples import Triples, read_triples

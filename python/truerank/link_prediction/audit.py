@@ -4,49 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .rows import look_up, row_keys
+from ..facts.audit import (
+    SHOWN,
+    Case,
+    Finding,
+    SplitAudit,
+    doubts_of,
+    found_as_dict,
+    sift,
+    usual_cases,
+)
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from ..arrays import IntArray
+    from ..facts.audit import Mask
     from .triples import Splits
 
-    Mask = npt.NDArray[np.bool_]
-
-RULES = ("keep", "drop", "raise")
 TRAIN = "train"  # the known split of this name is what a model was trained on
-_SHOWN = 3  # examples
 
 
 @dataclass(frozen=True)
-class Finding:
-    """How many there are of something, and the first few: labels, or ids where there are none.
-
-    Attributes
-    ----------
-    count : int
-    examples : tuple
-        The first ones, each once: triples as tuples of labels (ids where there are none), of
-        entities and relations the labels.
-    """
-
-    count: int
-    examples: tuple[Any, ...] = ()
-
-    def __str__(self) -> str:
-        if not self.count:
-            return "none"
-        shown = ", ".join(map(_said, self.examples))
-        return f"{self.count:,} ({shown}{', ...' if self.count > len(self.examples) else ''})"
-
-
-@dataclass(frozen=True)
-class TaskAudit:
+class TaskAudit(SplitAudit):
     """What is worth knowing about the triples of a task before its numbers are believed.
 
     Attributes
@@ -77,64 +59,39 @@ class TaskAudit:
     queries are.
     """
 
-    split: str
-    given: int
-    kept: int
-    known: dict[str, int]
-    duplicates: Finding
-    leaks: dict[str, Finding]
-    leaked: int
-    unseen: Finding | None
-    unseen_entities: Finding | None
-    unseen_relations: Finding | None
-    rules: dict[str, str]
+    unseen: Finding | None = None
+    unseen_entities: Finding | None = None
+    unseen_relations: Finding | None = None
+
+    rows: ClassVar[str] = "triples"
 
     def __str__(self) -> str:
-        known = ", ".join(f"{name} {count:,}" for name, count in self.known.items())
+        if self.unseen is None:
+            return super().__str__()
+        where = f" in {TRAIN}" if TRAIN in self.known else ""
         lines = [
-            f"{self.split}: {self.given:,} triples, {self.kept:,} ranked; known: {known or 'none'}",
-            f"duplicates: {self.duplicates}{self._done('duplicates', self.duplicates.count)}",
+            super().__str__(),
+            f"unseen{where}: {self.unseen}{self._done('unseen', self.unseen.count)}",
+            f"unseen entities: {self.unseen_entities}",
+            f"unseen relations: {self.unseen_relations}",
         ]
-        leaks = "; ".join(f"in {name} {found}" for name, found in self.leaks.items() if found.count)
-        lines.append(f"leaks: {leaks or 'none'}{self._done('leaks', self.leaked)}")
-        if self.unseen is not None:
-            where = f" in {TRAIN}" if TRAIN in self.known else ""
-            lines += [
-                f"unseen{where}: {self.unseen}{self._done('unseen', self.unseen.count)}",
-                f"unseen entities: {self.unseen_entities}",
-                f"unseen relations: {self.unseen_relations}",
-            ]
         return "\n".join(lines)
-
-    def _done(self, what: str, count: int) -> str:
-        return f", {'dropped' if self.rules[what] == 'drop' else 'kept'}" if count else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain dicts, lists, numbers and str."""
-        findings = ("duplicates", "unseen", "unseen_entities", "unseen_relations")
-        return {
-            **{name: getattr(self, name) for name in ("split", "given", "kept", "leaked")},
-            "known": dict(self.known),
-            "rules": dict(self.rules),
-            "leaks": {name: _plain(found) for name, found in self.leaks.items()},
-            **{name: _plain(getattr(self, name)) for name in findings},
-        }
+        findings = ("unseen", "unseen_entities", "unseen_relations")
+        return super().to_dict() | {name: found_as_dict(getattr(self, name)) for name in findings}
 
 
 class Examined(NamedTuple):
-    """What an examination found: which triples stay, and the audit."""
+    """What an examination found: which triples stay, what must be said of them, and the audit."""
 
     kept: IntArray
+    notes: tuple[str, ...]
     audit: TaskAudit
 
 
-def examine(
-    splits: Splits,
-    split: str,
-    keys: Sequence[int],
-    rules: Mapping[str, str],
-    warn: Callable[[str], None],
-) -> Examined:
+def examine(splits: Splits, split: str, keys: Sequence[int], rules: Mapping[str, str]) -> Examined:
     """Look for repeats, leaks and what is unseen, and keep, drop or refuse it.
 
     Parameters
@@ -147,8 +104,6 @@ def examine(
         The further columns that are part of the queries.
     rules : mapping of str to {"keep", "drop", "raise"}
         For "duplicates", "leaks" and "unseen".
-    warn : callable
-        Called with what a reader should know of.
 
     Raises
     ------
@@ -158,75 +113,37 @@ def examine(
     """
     known = {name: size for name, size in splits.sizes.items() if name != split}
     triples, given = splits.triples, splits.sizes[split]
-    every = row_keys([triples[:, column] for column in (0, 1, 2, *keys)])
-    ordered, first, which = np.unique(every[:given], return_index=True, return_inverse=True)
-    repeats = first[which.reshape(-1)] != np.arange(given)
-    in_split = {}
-    start = given
-    for name, size in known.items():
-        _, hit = look_up(ordered, every[start : start + size])
-        there = np.zeros(len(ordered), dtype=bool)
-        there[hit] = True
-        in_split[name] = there[which.reshape(-1)]
-        start += size
-    leaks = np.logical_or.reduce([*in_split.values(), np.zeros(given, dtype=bool)])
-    masks: dict[str, Mask] = {"duplicates": repeats, "leaks": leaks}
-    which = which.reshape(-1)
+    doubts = doubts_of([triples[:, column] for column in (0, 1, 2, *keys)], splits.sizes)
+    cases = usual_cases(doubts)
     new_entities, new_relations = _unseen(splits, given) if known else (None, None)
     if new_entities is not None and new_relations is not None:
         test = triples[:given]
-        masks["unseen"] = (
-            new_entities[test[:, 0]] | new_relations[test[:, 1]] | new_entities[test[:, 2]]
-        )
+        mask = new_entities[test[:, 0]] | new_relations[test[:, 1]] | new_entities[test[:, 2]]
+        seen_in = f"{TRAIN} has not" if TRAIN in known else "no known split has"
+        said = f"have an entity or a relation that {seen_in}"
+        cases["unseen"] = Case(mask, said, noted=False)
     elif rules["unseen"] != "keep":
         raise ValueError(f'unseen: expected "keep" without known splits, got "{rules["unseen"]}"')
 
     def find(mask: Mask) -> Finding:
-        where = np.flatnonzero(mask)
-        some = where[np.sort(np.unique(which[where], return_index=True)[1])[:_SHOWN]]  # each once
-        return Finding(
-            int(np.count_nonzero(mask)), tuple(splits.show(triples[i].tolist()) for i in some)
-        )
+        return doubts.find(mask, show)
 
-    dropped = np.zeros(given, dtype=bool)
-    for what, mask in masks.items():
-        if mask.any():
-            seen_in = f"{TRAIN} has not" if TRAIN in known else "no known split has"
-            _apply(what, rules[what], f"{split}: {find(mask)} triples", seen_in, warn)
-            if rules[what] == "drop":
-                dropped |= mask
-    kept = np.flatnonzero(~dropped)
-    if not len(kept):
-        raise ValueError(f"{split}: nothing is left, all {given} triples were dropped")
+    def show(i: int) -> tuple[str | int, ...]:
+        return splits.show(triples[i].tolist())
+
+    sifted = sift(split, TaskAudit.rows, cases, rules, find)
     audit = TaskAudit(
-        split,
-        given,
-        len(kept),
-        known,
-        find(repeats),
-        {name: find(mask) for name, mask in in_split.items()},
-        int(np.count_nonzero(leaks)),
-        find(masks["unseen"]) if known else None,
-        _find_ids(new_entities, splits.entities.show),
-        _find_ids(new_relations, splits.relations.show),
-        dict(rules),
+        split=split,
+        given=given,
+        kept=len(sifted.kept),
+        known=known,
+        rules=dict(rules),
+        unseen=find(cases["unseen"].mask) if known else None,
+        unseen_entities=_find_ids(new_entities, splits.entities.show),
+        unseen_relations=_find_ids(new_relations, splits.relations.show),
+        **doubts.findings(show),
     )
-    return Examined(kept, audit)
-
-
-_WORDS = {
-    "duplicates": "repeat an earlier one",
-    "leaks": "are in a known split, too",
-    "unseen": "have an entity or a relation that {seen_in}",
-}
-
-
-def _apply(what: str, rule: str, found: str, seen_in: str, warn: Callable[[str], None]) -> None:
-    said = f"{found} {_WORDS[what].format(seen_in=seen_in)}"
-    if rule == "raise":
-        raise ValueError(said)
-    if rule == "keep" and what != "unseen":
-        warn(f'{said}; they are ranked like the others ({what}="drop" leaves them out)')
+    return Examined(sifted.kept, sifted.notes, audit)
 
 
 def _unseen(splits: Splits, given: int) -> tuple[Mask, Mask]:
@@ -257,15 +174,4 @@ def _find_ids(mask: Mask | None, show: Callable[[int], str | int]) -> Finding | 
     if mask is None:
         return None
     ids = np.flatnonzero(mask)
-    return Finding(len(ids), tuple(show(i) for i in ids[:_SHOWN].tolist()))
-
-
-def _said(example: Any) -> str:
-    return " ".join(map(str, example)) if isinstance(example, tuple) else str(example)
-
-
-def _plain(found: Finding | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    listed = [list(each) if isinstance(each, tuple) else each for each in found.examples]
-    return {"count": found.count, "examples": listed}
+    return Finding(len(ids), tuple(show(i) for i in ids[:SHOWN].tolist()))

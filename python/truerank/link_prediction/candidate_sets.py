@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..selection import as_integers, first_outside
-from .answers import SIDES, Asked
+from ..facts.chosen import chosen_ids, digest
+from ..facts.rows import distinct_rows
 from .audit import TRAIN, known_part
-from .rows import distinct, distinct_rows
 from .sampling import Pool, sample
+from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..arrays import IntArray
+    from ..facts.answers import Asked
     from .triples import Splits
-    from .vocabularies import Vocabulary
 
 NAMED = ("all", "train", "typed")
 
@@ -118,43 +118,13 @@ def as_candidates(value: Any, sides: Sequence[str], splits: Splits) -> Candidate
             "relations"
         )
     vocabulary = splits.relations if "relation" in sides else splits.entities
-    chosen = _ids(value, vocabulary)
-    return Candidates(f"selection of {len(chosen)} ({_digest(chosen)})", chosen=chosen)
-
-
-def _digest(ids: IntArray) -> str:
-    """Tell sets of ids apart in a name: 8 hex digits."""
-    from hashlib import blake2b
-
-    return blake2b(ids.astype("<i8").tobytes(), digest_size=4).hexdigest()
+    chosen = chosen_ids("candidates", value, vocabulary, "the triples hold no labels")
+    return Candidates(f"selection of {len(chosen)} ({digest(chosen)})", chosen=chosen)
 
 
 def _check_typed(typed: bool, sides: Sequence[str]) -> None:
     if typed and "relation" in sides:
         raise ValueError("candidates: types are those of entities; relations have none")
-
-
-def _ids(value: Any, vocabulary: Vocabulary) -> IntArray:
-    """Read entities by id or by label, ordered and distinct."""
-    array = np.asarray(value)
-    if array.ndim != 1:
-        raise ValueError(f"candidates: expected a 1-D array, got shape {array.shape}")
-    if array.dtype.kind in "UOT" and len(array):
-        if vocabulary.names is None:
-            raise TypeError("candidates: expected ids, as the triples hold no labels, got str")
-        place = {label: code for code, label in enumerate(vocabulary.names)}
-        unknown = [label for label in array.tolist() if label not in place]
-        if unknown:
-            raise ValueError(f"candidates: unknown label {unknown[0]!r}")
-        array = np.array([place[label] for label in array.tolist()], dtype=np.int64)
-    ids = as_integers("candidates", value if not len(array) else array)
-    wrong = first_outside(ids, vocabulary.size)
-    if wrong >= 0:
-        raise ValueError(
-            f"candidates: expected ids from 0 to {vocabulary.size - 1}, got {ids[wrong]} "
-            f"at position {wrong}"
-        )
-    return distinct(ids)
 
 
 def candidates_of(

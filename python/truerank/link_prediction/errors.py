@@ -12,8 +12,8 @@ from ..counting import choice
 from ..ranks import Ranks
 from ..reporting.reports import Report
 from ..vectors import SIMILARITIES
-from .answers import SIDES
 from .lookups import Best, Counted, Label, Lookup
+from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..arrays import IntArray

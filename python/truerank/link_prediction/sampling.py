@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..arrays import IntArray
-    from .answers import Asked
+    from ..facts.answers import Asked
 
 _AT_ONCE = 1 << 21  # drawn numbers; some ten times as many bytes are in use
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..facts.answers import ask
 from ..labels import Labels
 from ..task import SideTasks
-from .answers import ask
 from .candidate_sets import Candidates, candidates_of
 from .traits import CATEGORIES, Traits, buckets
+from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..arrays import IntArray
@@ -50,7 +51,8 @@ def make_side(
     """
     given = next(iter(splits.sizes.values()))
     vocabulary = splits.relations if side == "relation" else splits.entities
-    asked = ask(splits.triples, kept, side, keys)
+    columns, asked_for = SIDES[side]
+    asked = ask(splits.triples, kept, (*columns, *keys), asked_for)
     heads, relations, tails = (splits.triples[kept, column] for column in range(3))
     number = traits.frequency if side == "relation" else traits.degree
     largest = int(max(traits.frequency.max(initial=0), traits.degree.max(initial=0)))

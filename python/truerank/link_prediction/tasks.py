@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..counting import choice
+from ..facts.audit import RULES
+from ..facts.columns import check_split, named_splits
 from ..protocol import Protocol
-from .answers import SIDES
-from .audit import RULES, TaskAudit, examine
+from .audit import TaskAudit, examine
 from .candidate_sets import as_candidates
 from .evaluations import Evaluated
 from .sides import make_side
 from .traits import traits_of
-from .triples import named_splits, read_splits
+from .triples import SIDES, read_splits
 
 if TYPE_CHECKING:
     from ..arrays import IntArray
@@ -128,24 +129,16 @@ class Task(Evaluated):
             choice(name, rule, RULES)
         chosen_sides = _sides(sides)
         known_splits = named_splits(known)
-        if not isinstance(split, str):
-            raise TypeError(f"split: expected a str, got {type(split).__name__}")
-        if not split or split in known_splits:
-            what = "the name of a known split" if split else "an empty str"
-            raise ValueError(f"split: expected a name of its own for the test, got {what}")
+        check_split(split, known_splits)
         splits = read_splits({split: (split, test), **known_splits}, entities, relations)
         triples, given = splits.triples, splits.sizes[split]
         if not given:
             raise ValueError(f"{split}: expected at least one triple, got none")
         key_columns = _keys(keys, triples.shape[1])
         chosen = as_candidates(candidates, chosen_sides, splits)
-        examined = examine(
-            splits,
-            split,
-            key_columns,
-            rules,
-            lambda text: warnings.warn(text, stacklevel=5),
-        )
+        examined = examine(splits, split, key_columns, rules)
+        for text in examined.notes:
+            warnings.warn(text, stacklevel=2)
         kept = examined.kept
         self.audit, self.qualifiers = examined.audit, splits.qualifiers
         self.entities, self.relations = splits.entities.names, splits.relations.names

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..facts.rows import distinct_rows
 from ..labels import Labels
-from .rows import distinct_rows
 
 if TYPE_CHECKING:
     from ..arrays import IntArray

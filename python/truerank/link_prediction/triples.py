@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..selection import as_integers
-from .text import is_path, read_text
-from .vocabularies import Column, Vocabulary, Words, numbers, settle, settle_qualifier
+from ..facts.columns import read_columns, stacked
+from ..facts.forms import Form
+from ..facts.vocabularies import Column, Vocabulary, numbers, settle, settle_qualifier
 
 if TYPE_CHECKING:
     from ..arrays import IntArray
+
+
+TRIPLES = Form("triple", ("head", "relation", "tail"), (0, 1, 0), further=True)
+# side -> (the columns that are given, the one that is asked for); its order is that of the tasks
+SIDES = {"head": ((1, 2), 0), "tail": ((0, 1), 2), "relation": ((0, 2), 1)}
 
 
 class Triples(NamedTuple):
@@ -120,17 +124,8 @@ def read_splits(splits: Mapping[str, tuple[str, Any]], entities: Any, relations:
     entities, relations : optional
         As `read_triples` takes them.
     """
-    words: dict[int, Words] = {}
-    read = {name: _columns(title, split, words) for name, (title, split) in splits.items()}
-    widths = {title: len(read[name]) for name, (title, _) in splits.items() if read[name]}
-    if len(set(widths.values())) > 1:
-        said = ", ".join(f"{title} {width}" for title, width in widths.items())
-        raise ValueError(f"triples: expected as many columns in every split, got {said}")
-    width = next(iter(widths.values()), 3)
-    for name, (title, _) in splits.items():  # a split without lines has no width of its own
-        read[name] = read[name] or [
-            Column(title, j, np.zeros(0, dtype=np.int64), None) for j in range(width)
-        ]
+    read = read_columns(splits, TRIPLES)
+    width = len(next(iter(read.values())))
     numbered = isinstance(entities, (int, np.integer))
     both = [column for columns in read.values() for column in (columns[0], columns[2])]
     entity, ids = settle("entities", "entity", entities, both)
@@ -150,10 +145,7 @@ def read_splits(splits: Mapping[str, tuple[str, Any]], entities: Any, relations:
         columns_of.append(codes)
         names.append(found)
     sizes = {name: len(columns[0].values) for name, columns in read.items()}
-    triples = np.empty((sum(sizes.values()), width), dtype=np.int64, order="F")
-    for column, parts in zip(triples.T, columns_of, strict=True):
-        np.concatenate(parts, out=column)
-    return Splits(triples, sizes, entity, relation, tuple(names))
+    return Splits(stacked(columns_of), sizes, entity, relation, tuple(names))
 
 
 def _as_many_as_found(columns: Sequence[Column]) -> int:
@@ -164,132 +156,3 @@ def _as_many_as_found(columns: Sequence[Column]) -> int:
         if len(column.values)
     )
     return max([0, *tops]) + 1
-
-
-def _columns(title: str, split: Any, words: dict[int, Words]) -> list[Column]:
-    """Read the columns of a split, in whatever form it is; none where it has no rows at all."""
-    if is_path(split):
-        path = os.fsdecode(split)
-        if not path.endswith(".npy"):
-            return [
-                Column(title, j, codes, _words(j, words))
-                for j, codes in enumerate(
-                    read_text(title, path, lambda j, fields: _words(j, words).read(fields))
-                )
-            ]
-        title = f"{title}: {path}"
-        split = _loaded(title, path)
-    if isinstance(split, (list, tuple)):
-        return _of_rows(title, split, words)
-    if isinstance(split, (bytes, Mapping, set, frozenset)) or split is None:
-        raise TypeError(
-            f"{title}: expected an array, a path or a list of tuples, got {type(split).__name__}"
-        )
-    array = np.asarray(split)
-    if array.dtype.kind in "OUT" and array.ndim == 2:
-        return _of_rows(title, list(map(tuple, array.tolist())), words, array.shape[1])
-    return _of_array(title, array)
-
-
-def _loaded(title: str, path: str) -> Any:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{title}: no .npy array of ids ({error})") from None
-
-
-def _of_array(title: str, array: Any) -> list[Column]:
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{title}: expected integers or labels, got dtype {array.dtype}")
-    if array.ndim != 2 or array.shape[1] < 3:
-        raise ValueError(
-            f"{title}: expected shape (n, 3) or wider (head, relation, tail), "
-            f"got shape {array.shape}"
-        )
-    ids = as_integers(title, array, copy=False)
-    return [Column(title, j, ids[:, j], None) for j in range(array.shape[1])]
-
-
-def _of_rows(
-    title: str, rows: Sequence[Any], words: dict[int, Words], width: int = 3
-) -> list[Column]:
-    """Read tuples: each column of them holds labels, or ids."""
-    if not len(rows):
-        return []
-    for i, row in enumerate(rows):
-        if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)):
-            raise TypeError(
-                f"{title}: expected tuples (head, relation, tail), "
-                f"got {type(row).__name__} at position {i}"
-            )
-    width = len(rows[0])
-    for i, row in enumerate(rows):
-        if len(row) != width or width < 3:
-            expected = f"{width} members, as in the first" if width >= 3 else "at least 3 members"
-            raise ValueError(f"{title}: expected {expected}, got {len(row)} in triple {i}")
-    return [_of_values(title, j, column, words) for j, column in enumerate(zip(*rows, strict=True))]
-
-
-def _of_values(title: str, j: int, values: Sequence[Any], words: dict[int, Words]) -> Column:
-    kinds = set(map(type, values))
-    if all(issubclass(kind, str) for kind in kinds):
-        if j < 3 and "" in values:
-            raise ValueError(
-                f"{title}: expected labels, got an empty str in column {j} of triple "
-                f"{values.index('')}"
-            )
-        return Column(title, j, _words(j, words).read(values), _words(j, words))
-    if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
-        return Column(title, j, as_integers(title, list(values)), None)
-    wrong = {kind for kind in kinds if not issubclass(kind, (str, int, np.integer)) or kind is bool}
-    row = next((i for i, value in enumerate(values) if type(value) in wrong), -1)
-    got = f"{type(values[row]).__name__} (triple {row})"
-    if row < 0:
-        named = isinstance(values[0], str)
-        row = next(i for i, value in enumerate(values) if isinstance(value, str) != named)
-        got = (
-            f"both (triple {row} has {type(values[row]).__name__}, those before "
-            f"{'str' if named else 'integers'})"
-        )
-    raise TypeError(f"{title}: expected integers or str in column {j}, got {got}")
-
-
-def _words(j: int, words: dict[int, Words]) -> Words:
-    """Give the labels of a column; heads and tails share theirs."""
-    return words.setdefault(0 if j == 2 else j, Words())
-
-
-def named_splits(known: Any) -> dict[str, tuple[str, Any]]:
-    """Name the known splits, and say what to call each in messages.
-
-    Examples
-    --------
-    >>> list(named_splits(["train.txt", "valid.txt"])), list(named_splits({"train": "train.txt"}))
-    (['known_0', 'known_1'], ['train'])
-    """
-    if known is None:
-        return {}
-    if isinstance(known, Mapping):
-        for name in known:
-            if not isinstance(name, str):
-                raise TypeError(f"known: expected names of splits, got {type(name).__name__}")
-            if not name:
-                raise ValueError("known: expected names of splits, got an empty str")
-        return {name: (f'known["{name}"]', split) for name, split in known.items()}
-    if _is_several(known):
-        return {f"known_{i}": (f"known[{i}]", split) for i, split in enumerate(known)}
-    return {"known_0": ("known", known)}
-
-
-def _is_several(known: Any) -> bool:
-    """Whether this is a list of splits rather than the rows of one."""
-    if not isinstance(known, (list, tuple)):
-        return False
-    if not known:
-        return True
-    first = known[0]
-    if is_path(first) or first is None or isinstance(first, Mapping):
-        return True
-    if isinstance(first, (list, tuple)):
-        return not first or isinstance(first[0], (list, tuple, np.ndarray))
-    return getattr(first, "ndim", None) == 2

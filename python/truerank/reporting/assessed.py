@@ -137,8 +137,8 @@ class Assessed(Grouped):
         """List what makes the numbers suspect; nothing was found where the list is empty.
 
         Ties that move a metric, kinds of rank that part, constant rows, NaN and inf, saturated
-        scores, tasks with hardly any candidates, sampled ones, weights that leave few tasks, what
-        the protocol does not say. `truerank.reporting.validity.CHECKS` has the thresholds.
+        scores, tasks with hardly any candidates, sampled ones, those of the test alone, weights
+        that leave few tasks, what the protocol does not say. `truerank.reporting.validity.CHECKS` has the thresholds.
 
         Returns
         -------

@@ -9,6 +9,7 @@ import numpy as np
 from ..metrics import parse
 from ..metrics.averages import scaled
 from ..metrics.keys import MACRO
+from .candidates import note_of_test
 from .grids import number
 from .rendering import counted
 from .repeats import Repeats, weights_word
@@ -173,6 +174,6 @@ def _ties(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
 
 
 NOTES = (
-    *(_test_split, _no_split, _unlike_tasks, _unlike_candidates, _unlike_weights),
-    *(_unlike_groups, _ties),
+    *(_test_split, _no_split, _unlike_tasks, _unlike_candidates, note_of_test),
+    *(_unlike_weights, _unlike_groups, _ties),
 )

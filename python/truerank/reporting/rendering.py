@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..metrics import parse
 from ..metrics.keys import ALL_SIDES, MACRO
 from .axes import Axes, written
+from .candidates import told_of_test
 from .grids import (
     Grid,
     html_paragraphs,
@@ -189,9 +190,10 @@ def by_metric(
 
 
 def told(report: Printed) -> list[str]:
-    """What belongs before the numbers: tasks, protocol, ties."""
+    """What belongs before the numbers: tasks, protocol, candidates of the test alone, ties."""
     summary = report.held_summary()
-    return [*_tasks_told(report), *([] if summary is None else _ties_told(summary))]
+    ties = [] if summary is None else _ties_told(summary)
+    return [*_tasks_told(report), *told_of_test(report), *ties]
 
 
 def _tasks_told(report: Printed) -> list[str]:

@@ -43,8 +43,9 @@ class Table(Mapping[str, Repeats]):
         The columns, keys of reports.
     notes : tuple of str
         What must be said beside the numbers: unlike protocols, numbers of a test split that are
-        compared, a protocol without a split, unlike tasks, numbers of candidates, weights or groups
-        of macro averages, ties that move a number. All runs of a model count.
+        compared, a protocol without a split, unlike tasks, numbers of candidates, candidates of the
+        test alone, weights or groups of macro averages, ties that move a number. All runs of a
+        model count.
 
     Examples
     --------

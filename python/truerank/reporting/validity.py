@@ -11,6 +11,8 @@ import numpy as np
 from ..metrics.keys import OWN_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from .axes import written
+from .candidates import NAME as TEST_CANDIDATES
+from .candidates import of_test_alone
 from .grids import percent
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ class Finding(NamedTuple):
     ----------
     name : str
         The check: "ties", "kinds", "constant", "nan", "inf", "rescored", "queries", "saturated",
-        "filtered", "sampled", "chance hits", "few candidates", "weights", "split", "unaudited".
+        "filtered", "sampled", "test candidates", "chance hits", "few candidates", "weights",
+        "split", "unaudited".
     value : float
         What was measured.
     threshold : float
@@ -334,6 +337,7 @@ CHECKS = (
         ),
     ),
     Check("sampled", 0.0, _sampled),
+    Check(TEST_CANDIDATES, 0.0, of_test_alone),
     # hits@k, k of 1, 3, 5, 10, that chance brings above 0.25
     Check("chance hits", 0.25, _chance_hits),
     # more than 1 % of the tasks with 2 to k candidates, k of 3, 5, 10

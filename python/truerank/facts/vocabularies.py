@@ -1,4 +1,4 @@
-"""Vocabularies: what the labels and ids of triples stand for."""
+"""Vocabularies: what the labels and ids of triples and pairs stand for."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ class Column(NamedTuple):
     position: int
     values: IntArray
     words: Words | None
+    what: str = "triple"  # one of its rows
 
     def where(self, row: int) -> str:
         """Say where an entry stands."""
-        return f"column {self.position} of triple {row}"
+        return f"column {self.position} of {self.what} {row}"
 
 
 class Vocabulary(NamedTuple):

@@ -1,0 +1,1 @@
+"""Analyses: why an alignment errs, in numbers and pictures."""

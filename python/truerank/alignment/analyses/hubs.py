@@ -1,0 +1,294 @@
+"""Hubs and isolated entities: how often each entity is among the nearest of the other graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...arrays import read_only
+from ...embeddings import positive
+from .neighbours import nearest_of
+from .tabulated import Records, Tabulated
+
+if TYPE_CHECKING:
+    from ...arrays import IntArray
+
+# How often an entity is somebody's nearest: OpenEA's figure 9 (from so many times on).
+TIMES = {"0": 0, "1": 1, "2-4": 2, "5+": 5}
+
+
+class KOccurrence(NamedTuple):
+    """How unevenly entities occur among the k nearest.
+
+    Attributes
+    ----------
+    k : int
+        Of how many nearest this is said.
+    mean : float
+        How often an entity occurs on average.
+    largest : int
+        How often the greatest hub occurs.
+    hub : int
+        Its id; the lowest of several.
+    isolated : float
+        The share of entities that never occur.
+    skewness : float
+        Of the k-occurrence; nan where all entities occur equally often.
+    robin_hood : float
+        The share of occurrences that would have to be redistributed for all entities to occur
+        equally often; nan where none occurs.
+    """
+
+    k: int
+    mean: float
+    largest: int
+    hub: int
+    isolated: float
+    skewness: float
+    robin_hood: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hubness(Tabulated):
+    """How often entities are among the nearest; made by `hubness`.
+
+    Attributes
+    ----------
+    targets : ndarray of int64, shape (m,)
+        The candidates, ascending.
+    tasks : int
+        How many entities ask.
+    nearest : ndarray of int64, shape (m,)
+        How often each candidate is somebody's nearest.
+    occurrences : mapping of int to ndarray of int64, shape (m,)
+        For each k, how often each candidate is among somebody's k nearest: N_k.
+    direction : {"left_to_right", "right_to_left"}
+        Who asks, and whose entities are the candidates.
+    measure : str
+        The similarity: "cosine", or "cosine, csls 10"; "scores" of a matrix.
+
+    Examples
+    --------
+    >>> found = hubness([[0.0], [1.0], [2.0]], [[0.0], [2.1], [9.0]], similarity="l1", k=2)
+    >>> found.shares
+    {'0': 0.3333333333333333, '1': 0.3333333333333333, '2-4': 0.3333333333333333, '5+': 0.0}
+    >>> found[2].robin_hood
+    0.3333333333333333
+    """
+
+    targets: IntArray
+    tasks: int
+    nearest: IntArray
+    occurrences: Mapping[int, IntArray]
+    direction: str
+    measure: str
+
+    def __post_init__(self) -> None:
+        for array in (self.targets, self.nearest, *self.occurrences.values()):
+            read_only(array)
+
+    def __repr__(self) -> str:
+        return (
+            f"Hubness({self.tasks:,} tasks, {len(self.targets):,} candidates, {self.direction}, "
+            f"{self.measure}, {self.shares['0']:.4g} nobody's nearest)"
+        )
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many candidates are somebody's nearest 0 times, once, 2 to 4 times, 5 or more times.
+
+        Examples
+        --------
+        >>> hubness(np.eye(3), np.eye(3)[:2]).counts
+        {'0': 0, '1': 1, '2-4': 1, '5+': 0}
+        """
+        buckets = np.searchsorted(list(TIMES.values()), self.nearest, side="right") - 1
+        counts = np.bincount(buckets, minlength=len(TIMES)).tolist()
+        return dict(zip(TIMES, counts, strict=True))
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The same as shares of all candidates: OpenEA's figure 9."""
+        return {name: count / len(self.targets) for name, count in self.counts.items()}
+
+    def __getitem__(self, k: int) -> KOccurrence:
+        """How unevenly candidates occur among the k nearest, for one of the k that were asked for.
+
+        Raises
+        ------
+        KeyError
+            For another k.
+        """
+        times = self.occurrences[k]
+        return KOccurrence(
+            k,
+            float(times.sum() / len(times)),
+            int(times.max()),
+            int(self.targets[times.argmax()]),
+            float(np.count_nonzero(times == 0) / len(times)),
+            skewness_of(times),
+            robin_hood_of(times),
+        )
+
+    def records(self) -> Records:
+        """Give the table: a row for each k."""
+        columns = ["k", *KOccurrence._fields[1:]]
+        return Records(columns, [[str(k), *self[k][1:]] for k in self.occurrences])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all numbers, as a logger wants them.
+
+        Examples
+        --------
+        >>> hubness(np.eye(3), np.eye(3)[:2]).to_dict()["nearest"]["0"]
+        0.0
+        """
+        return {
+            "direction": self.direction,
+            "similarity": self.measure,
+            "tasks": self.tasks,
+            "candidates": len(self.targets),
+            "nearest": self.shares,
+            "occurrence": [self[k]._asdict() for k in self.occurrences],
+        }
+
+
+def hubness(
+    left: Any,
+    right: Any,
+    *,
+    k: int | Sequence[int] = (1, 10),
+    direction: str = "left_to_right",
+    queries: Any = None,
+    candidates: Any = None,
+    similarity: str = "cosine",
+    csls: Any = None,
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+) -> Hubness:
+    """Count how often each candidate is among the k nearest of those who ask.
+
+    Parameters
+    ----------
+    left, right : array_like, shapes (n1, d) and (n2, d), or paths
+        Vectors of both graphs, as `rank_embeddings` takes them. Or a matrix of similarities,
+        (n1, n2), in memory, and None.
+    k : int or sequence of int
+        Of how many nearest, at least 1 each. Who is the nearest is counted always.
+    direction, queries, candidates, similarity, csls, nan, dtype, threads
+        As in `similarity_profile`. Candidates that nobody's right answer is count, too: give
+        `candidates` to say of whom it is asked.
+
+    Returns
+    -------
+    Hubness
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `similarity_profile` does.
+
+    Notes
+    -----
+    N_k(y) is the number of entities that have y among their k nearest; of equal similarities the
+    lowest id is nearer. Then, with m candidates, mean mu and standard deviation sigma of N_k over
+    them (ddof 0), and T the sum of N_k:
+
+    ===========  ===================================================================================
+    shares       candidates that are the nearest of 0, 1, 2 to 4, 5 or more entities (OpenEA)
+    isolated     candidates with N_k = 0; "anti-hubs" (Radovanovic et al.)
+    skewness     the mean of (N_k - mu)^3, divided by sigma^3 (Radovanovic et al.)
+    robin_hood   sum of |N_k - mu| / (2 T), the Hoover index (Feldbauer et al.)
+    ===========  ===================================================================================
+
+    OpenEA's proportions are of all target entities; those of fewer queries than candidates cannot
+    be other than many zeros.
+
+    References
+    ----------
+    - Sun, Zhang, Hu, Wang, Chen, Akrami, Li: A benchmarking study of embedding-based entity
+      alignment for knowledge graphs. PVLDB 2020. Section 6.1.2.
+    - Radovanovic, Nanopoulos, Ivanovic: Hubs in space: popular nearest neighbors in
+      high-dimensional data. JMLR 2010.
+    - Feldbauer, Leodolter, Plant, Flexer: Fast approximate hubness reduction for large
+      high-dimensional data. IEEE ICBK 2018.
+
+    Examples
+    --------
+    >>> print(hubness([[0.0], [1.0], [2.0]], [[0.0], [2.1], [9.0]], similarity="l1"))
+    k   mean  largest  hub  isolated  skewness  robin_hood
+    1      1        2    0    0.3333         0      0.3333
+    10     3        3    0         0       nan           0
+    """
+    asked = sizes_of(k)
+    found = nearest_of(
+        *(left, right, max(asked)),
+        direction=direction,
+        queries=queries,
+        candidates=candidates,
+        similarity=similarity,
+        csls=csls,
+        nan=nan,
+        dtype=dtype,
+        threads=threads,
+    )
+
+    def times(first: int) -> IntArray:
+        ids = found.ids[:, :first]
+        every = np.bincount(ids[ids >= 0], minlength=int(found.targets[-1]) + 1)
+        return every.astype(np.int64)[found.targets]
+
+    occurrences = {first: times(first) for first in asked}
+    tasks = len(found.queries)
+    return Hubness(found.targets, tasks, times(1), occurrences, direction, found.measure)
+
+
+def sizes_of(k: Any) -> tuple[int, ...]:
+    """Check how many nearest are asked for; ascending and distinct.
+
+    Examples
+    --------
+    >>> sizes_of([10, 1, 10])
+    (1, 10)
+    """
+    several = isinstance(k, (list, tuple)) or (isinstance(k, np.ndarray) and k.ndim == 1)
+    asked = sorted({positive("k", value) for value in (k if several else [k])})
+    if not asked:
+        raise ValueError("k: expected at least one, got none")
+    return tuple(asked)
+
+
+def skewness_of(times: IntArray) -> float:
+    """Give the skewness of counts, of the population: the mean cube over the cubed deviation.
+
+    Examples
+    --------
+    >>> skewness_of(np.array([0, 0, 0, 4]))
+    1.1547005383792515
+    >>> skewness_of(np.array([2, 2]))
+    nan
+    """
+    if times.min() == times.max():
+        return float("nan")
+    away = times - times.mean()
+    return float((away**3).mean() / (away**2).mean() ** 1.5)
+
+
+def robin_hood_of(times: IntArray) -> float:
+    """Give the Hoover index of counts: half of the sum of |x - mean|, over the sum of x.
+
+    It is exact, rounded once.
+
+    Examples
+    --------
+    >>> robin_hood_of(np.array([0, 0, 0, 4]))
+    0.75
+    """
+    total, size = int(times.sum()), len(times)
+    if not total:
+        return float("nan")
+    return int(np.abs(size * times - total).sum()) / (2 * size * total)

@@ -1,0 +1,153 @@
+"""The nearest entities of the other graph, for whatever looks at them: found in flat memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...counting import choice
+from ...embeddings import positive
+from ..ids import as_ids
+from ..inference.inputs import source_of
+from ..inference.scoring import DIRECTIONS
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ...arrays import IntArray
+
+GRAPHS = ("left", "right")
+
+
+class Nearest(NamedTuple):
+    """The nearest of every entity that asks, best first.
+
+    Attributes
+    ----------
+    queries : ndarray of int64, shape (tasks,)
+        The entities that ask, ascending.
+    targets : ndarray of int64, shape (m,)
+        The entities of the other graph that may be found, ascending.
+    ids : ndarray of int64, shape (tasks, k)
+        Those that are found, of equal similarities the lowest first; -1 where there are no more.
+    similarities : ndarray of float32 or float64, shape (tasks, k)
+        How similar they are; NaN where there are no more.
+    measure : str
+        The name of the similarity: "cosine", or "cosine, csls 10"; "scores" of a matrix.
+    """
+
+    queries: IntArray
+    targets: IntArray
+    ids: IntArray
+    similarities: npt.NDArray[Any]
+    measure: str
+
+
+def nearest_of(
+    left: Any,
+    right: Any,
+    k: int,
+    *,
+    direction: str,
+    queries: Any = None,
+    candidates: Any = None,
+    similarity: str = "cosine",
+    csls: Any = None,
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+) -> Nearest:
+    """Find the k nearest entities of the other graph.
+
+    Parameters
+    ----------
+    left, right : array_like, shapes (n1, d) and (n2, d), or paths
+        Vectors, as `rank_embeddings` takes them: no matrix of similarities is made. Or such a
+        matrix, (n1, n2), in memory, and None.
+    k : int
+        How many, at least 1; more than there are candidates are as many as there are.
+    direction : {"left_to_right", "right_to_left"}
+        Who asks, and whose entities are the candidates.
+    queries : array_like of int, optional
+        The entities that ask; a set. Default: those of the asking side's `candidates`.
+    candidates : (left_ids, right_ids), optional
+        The entities that count on either side; None is all of a side, or of both.
+    similarity, dtype, threads
+        As in `rank_embeddings`.
+    csls : int or CSLS, optional
+        CSLS with means of so many nearest among the candidates, or with means made before by
+        ``csls_means(left, right)``, in whichever direction is asked.
+    nan : {"raise", "omit"}
+        "raise": a similarity that is NaN is an error. "omit": it is of no neighbour.
+
+    Returns
+    -------
+    Nearest
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `infer` does; for nobody who asks, no candidate, and, with `csls` a number, queries that
+        are no candidates, for they have no mean.
+
+    Examples
+    --------
+    >>> left, right = np.eye(2), np.array([[1.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+    >>> found = nearest_of(left, right, 2, direction="left_to_right")
+    >>> found.ids
+    array([[0, 1],
+           [1, 2]])
+    >>> found.similarities
+    array([[1. , 0.6],
+           [0.8, 0.8]])
+    """
+    choice("direction", direction, DIRECTIONS)
+    most = positive("k", k)
+    left_ids, right_ids = two_of("candidates", candidates)
+    source = source_of(
+        *(left, right),
+        similarity=similarity,
+        csls=csls,
+        left_ids=left_ids,
+        right_ids=right_ids,
+        nan=nan,
+        dtype=dtype,
+        threads=threads,
+    )
+    for graph, ids in zip(GRAPHS, (source.left_ids, source.right_ids), strict=True):
+        if not len(ids):
+            raise ValueError(f"candidates: expected at least one {graph} entity, got none")
+    source = source if direction == "left_to_right" else source.swapped()
+    rows = source.left_ids if queries is None else as_ids("queries", queries, source.shape[0])
+    if not len(rows):
+        raise ValueError("queries: expected at least one entity that asks, got none")
+    made = isinstance(csls, (int, np.integer))
+    without = np.setdiff1d(rows, source.left_ids) if made else rows[:0]
+    if len(without):
+        raise ValueError(
+            f"queries: expected entities of candidates, for csls={csls} has means of these alone, "
+            f"got {without[0]}"
+        )
+    ids, similarities = source.best(min(most, len(source.right_ids)), rows)
+    measure = "scores" if right is None else similarity
+    if source.csls is not None:
+        measure += f", csls {source.csls.k}"
+    return Nearest(rows, source.right_ids, ids, similarities, measure)
+
+
+def two_of(name: str, value: Any) -> tuple[Any, Any]:
+    """Check a pair, the first of the left and the second of the right side; None is two of them.
+
+    Examples
+    --------
+    >>> two_of("candidates", ([0, 1], None))
+    ([0, 1], None)
+    """
+    if value is None:
+        return None, None
+    if not isinstance(value, (tuple, list)):
+        raise TypeError(f"{name}: expected (left_ids, right_ids), got {type(value).__name__}")
+    if len(value) != 2:
+        raise ValueError(f"{name}: expected (left_ids, right_ids), got {len(value)} members")
+    return value[0], value[1]

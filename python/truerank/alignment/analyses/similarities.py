@@ -1,0 +1,332 @@
+"""How similar entities are to their nearest of the other graph, and how far those lie apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...arrays import read_only
+from ...reporting.grids import percent
+from .neighbours import nearest_of
+from .tabulated import Records, Tabulated
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ...arrays import FloatArray, IntArray
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimilarityProfile(Tabulated):
+    """The similarities of entities to their k nearest; made by `similarity_profile`.
+
+    Where a task has fewer than k candidates (or numbers that are not NaN), it has no part in what
+    is said of the neighbours that it lacks. All statistics are in float64, and those of nothing are
+    nan.
+
+    Attributes
+    ----------
+    queries : ndarray of int64, shape (tasks,)
+        The entities that ask, ascending.
+    ids : ndarray of int64, shape (tasks, k)
+        Their nearest, best first; -1 where there are no more.
+    similarities : ndarray of float32 or float64, shape (tasks, k)
+        How similar those are; NaN where there are no more.
+    direction : {"left_to_right", "right_to_left"}
+        Who asks, and whose entities are the candidates.
+    measure : str
+        The similarity: "cosine", or "cosine, csls 10"; "scores" of a matrix.
+
+    Examples
+    --------
+    >>> left, right = np.eye(2), np.array([[1.0, 0.0], [3.0, 4.0]])
+    >>> profile = similarity_profile(left, right, k=2)
+    >>> print(profile)
+    neighbour  tasks  mean  std    5%   25%  50%   75%   95%
+    1              2   0.9  0.1  0.81  0.85  0.9  0.95  0.99
+    2              2   0.3  0.3  0.03  0.15  0.3  0.45  0.57
+    gap 1-2        2   0.6  0.2  0.42   0.5  0.6   0.7  0.78
+    """
+
+    queries: IntArray
+    ids: IntArray
+    similarities: npt.NDArray[Any]
+    direction: str
+    measure: str
+
+    def __post_init__(self) -> None:
+        for array in (self.queries, self.ids, self.similarities):
+            read_only(array)
+
+    def __repr__(self) -> str:
+        return (
+            f"SimilarityProfile({self.tasks:,} tasks, {self.direction}, {self.measure}, "
+            f"mean of the nearest {self.mean[0]:.4g})"
+        )
+
+    @property
+    def tasks(self) -> int:
+        """How many entities ask."""
+        return len(self.ids)
+
+    @property
+    def k(self) -> int:
+        """How many nearest were asked for, or how many candidates there are if that is less."""
+        return int(self.ids.shape[1])
+
+    @property
+    def counts(self) -> IntArray:
+        """How many tasks have a first, a second, ... k-th neighbour: int64, shape (k,)."""
+        found: IntArray = (self.ids >= 0).sum(axis=0, dtype=np.int64)
+        return found
+
+    @property
+    def mean(self) -> FloatArray:
+        """The mean similarity to the first, the second, ... k-th nearest: float64, shape (k,).
+
+        These are the rows of OpenEA's figure 8 ("the average similarities between entities of the
+        source KG and their top-5 nearest neighbors of the target KG").
+        """
+        return np.array([_mean(column) for column in self._columns()])
+
+    @property
+    def std(self) -> FloatArray:
+        """The standard deviation over tasks, ddof 0, for each neighbour: float64, shape (k,)."""
+        return np.array([_std(column) for column in self._columns()])
+
+    def quantiles(self, levels: Sequence[float] = LEVELS) -> FloatArray:
+        """Give quantiles over tasks for each neighbour, linear between two similarities.
+
+        Parameters
+        ----------
+        levels : sequence of float
+            From 0 to 1.
+
+        Returns
+        -------
+        ndarray of float64, shape (levels, k)
+
+        Raises
+        ------
+        ValueError
+            For a level out of range.
+
+        Examples
+        --------
+        >>> left, right = np.eye(2), np.array([[1.0, 0.0], [3.0, 4.0]])
+        >>> similarity_profile(left, right, k=1).quantiles([0, 0.5, 1])
+        array([[0.8],
+               [0.9],
+               [1. ]])
+        """
+        given = np.asarray(levels, dtype=np.float64)
+        if given.ndim != 1 or not ((given >= 0) & (given <= 1)).all():
+            raise ValueError(f"levels: expected numbers from 0 to 1, got {levels}")
+        return np.array([_quantiles(column, given) for column in self._columns()]).T
+
+    @property
+    def gaps(self) -> FloatArray:
+        """How much more similar the first is than the second: float64, shape (tasks,).
+
+        nan where a task has no second.
+        """
+        if self.k < 2:
+            return np.full(self.tasks, np.nan)
+        with np.errstate(invalid="ignore"):  # infinite similarities
+            return np.asarray(np.subtract(*self.similarities[:, :2].T, dtype=np.float64))
+
+    @property
+    def variances(self) -> FloatArray:
+        """The variance among the neighbours of each task, ddof 0: float64, shape (tasks,).
+
+        nan where a task has fewer than two neighbours.
+        """
+        found = self.ids >= 0
+        sizes = found.sum(axis=1)
+        sizes = np.where(sizes < 2, np.nan, sizes)
+        with np.errstate(invalid="ignore", over="ignore"):
+            wide = np.where(found, self.similarities, 0).astype(np.float64)
+            away = np.where(found, wide - (wide.sum(axis=1) / sizes)[:, None], 0)
+            return np.asarray((away * away).sum(axis=1) / sizes)
+
+    @property
+    def variance(self) -> float:
+        """The mean of `variances`: how unlike the k nearest of one entity are.
+
+        "A small similarity variance means that the five nearest neighbors are not discriminative
+        enough to enable the source entity to identify its counterpart correctly" (OpenEA, section
+        6.1.1, which gives no formula; this is ours).
+        """
+        return _mean(_present(self.variances))
+
+    @property
+    def variance_of_means(self) -> float:
+        """The variance of `mean`, ddof 0: what the colours of OpenEA's figure 8 let one see.
+
+        By the law of total variance it is at most `variance` where all tasks have k neighbours.
+        """
+        means = _present(self.mean)
+        return _std(means) ** 2 if len(means) > 1 else float("nan")
+
+    def records(self) -> Records:
+        """Give the table: a row for each neighbour, and one for the gap of the first two."""
+        rows = [
+            [str(i + 1), len(column), *_summary(column)] for i, column in enumerate(self._columns())
+        ]
+        gaps = self._second_gaps()
+        if self.k > 1:
+            rows.append(["gap 1-2", len(gaps), *_summary(gaps)])
+        return Records(["neighbour", "tasks", "mean", "std", *map(percent_of, LEVELS)], rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all numbers, as a logger wants them.
+
+        Examples
+        --------
+        >>> profile = similarity_profile(np.eye(2), [[1.0, 0.0], [3.0, 4.0]], k=1)
+        >>> profile.to_dict()["neighbours"][0]["mean"]
+        0.9
+        """
+        columns, rows = self.records()
+        names = ["neighbour", *columns[1:4], *(f"quantile {level:g}" for level in LEVELS)]
+        told = [dict(zip(names[1:], row[1:], strict=True)) for row in rows]
+        found: dict[str, Any] = {
+            "direction": self.direction,
+            "similarity": self.measure,
+            "tasks": self.tasks,
+            "neighbours": told[: self.k],
+            "variance": self.variance,
+            "variance_of_means": self.variance_of_means,
+        }
+        return {**found, "gap": told[-1]} if self.k > 1 else found
+
+    def _columns(self) -> list[FloatArray]:
+        """The similarities of each neighbour, of the tasks that have it."""
+        return [
+            column[ids >= 0].astype(np.float64)
+            for column, ids in zip(self.similarities.T, self.ids.T, strict=True)
+        ]
+
+    def _second_gaps(self) -> FloatArray:
+        """The gaps of the tasks that have a second neighbour."""
+        return self.gaps[self.ids[:, 1] >= 0] if self.k > 1 else np.zeros(0)
+
+
+def similarity_profile(
+    left: Any,
+    right: Any,
+    *,
+    k: int = 5,
+    direction: str = "left_to_right",
+    queries: Any = None,
+    candidates: Any = None,
+    similarity: str = "cosine",
+    csls: Any = None,
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+) -> SimilarityProfile:
+    """Say how similar entities are to their k nearest of the other graph.
+
+    "The ideal similarity distribution for entity alignment is to have a high top-1 similarity and a
+    large similarity variance" (Sun et al., "A Benchmarking Study of Embedding-based Entity
+    Alignment", section 6.1.1, with k = 5, cosine, and the source entities asking).
+
+    Parameters
+    ----------
+    left, right : array_like, shapes (n1, d) and (n2, d), or paths
+        Vectors of both graphs, as `rank_embeddings` takes them. Or a matrix of similarities,
+        (n1, n2), in memory, and None.
+    k : int
+        How many nearest, at least 1; more than there are candidates are as many as there are.
+    direction : {"left_to_right", "right_to_left"}
+        Who asks, and whose entities are the candidates.
+    queries : array_like of int, optional
+        The entities that ask, as those of the test pairs; a set. Default: all of the asking side
+        that `candidates` lets in.
+    candidates : (left_ids, right_ids), optional
+        The entities that count on either side; None is all of a side, or of both.
+    similarity : str
+        As in `rank_embeddings`.
+    csls : int or CSLS, optional
+        CSLS with means over so many nearest of the candidates, or with means made before.
+    nan : {"raise", "omit"}
+        "raise": a similarity that is NaN is an error. "omit": it is of no neighbour.
+    dtype, threads
+        As in `rank_embeddings`.
+
+    Returns
+    -------
+    SimilarityProfile
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `infer` does; for nobody who asks, no candidate, and, with `csls` a number, queries that
+        are no candidates.
+
+    Notes
+    -----
+    Of equal similarities the entity with the lowest id is the nearer one. Memory is that of tasks
+    times k numbers.
+
+    Examples
+    --------
+    >>> left, right = np.eye(2), np.array([[1.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+    >>> profile = similarity_profile(left, right, k=2)
+    >>> profile.mean, profile.gaps
+    (array([0.9, 0.7]), array([0.4, 0. ]))
+    """
+    found = nearest_of(
+        *(left, right, k),
+        direction=direction,
+        queries=queries,
+        candidates=candidates,
+        similarity=similarity,
+        csls=csls,
+        nan=nan,
+        dtype=dtype,
+        threads=threads,
+    )
+    return SimilarityProfile(found.queries, found.ids, found.similarities, direction, found.measure)
+
+
+def percent_of(level: float) -> str:
+    """Write a quantile's level without a space, for a heading.
+
+    Examples
+    --------
+    >>> percent_of(0.05)
+    '5%'
+    """
+    return percent(level).replace(" ", "")
+
+
+def _present(values: FloatArray) -> FloatArray:
+    return values[~np.isnan(values)]
+
+
+def _mean(values: FloatArray) -> float:
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite ones
+        return float(values.mean()) if len(values) else float("nan")
+
+
+def _std(values: FloatArray) -> float:
+    with np.errstate(invalid="ignore", over="ignore"):
+        return float(values.std()) if len(values) else float("nan")
+
+
+def _quantiles(values: FloatArray, levels: FloatArray) -> FloatArray:
+    if not len(values):
+        return np.full(len(levels), np.nan)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.quantile(values, levels))
+
+
+def _summary(values: FloatArray) -> list[float]:
+    return [_mean(values), _std(values), *_quantiles(values, np.array(LEVELS)).tolist()]

@@ -1,0 +1,1 @@
+"""Data sets of entity alignment: read, split, described and written."""

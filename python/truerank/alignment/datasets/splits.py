@@ -1,0 +1,262 @@
+"""Splits of aligned pairs into training, validation and test, drawn with a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...facts.rows import dense, first_rows, row_keys
+from .data import as_pairs
+
+if TYPE_CHECKING:
+    from ...arrays import IntArray
+
+# Shares by the name of the split, in the order in which the drawn pairs are dealt out.
+SHARES: dict[str, dict[str, float]] = {
+    "20/10/70": {"train": 0.2, "valid": 0.1, "test": 0.7},
+    "30/70": {"train": 0.3, "test": 0.7},
+    # 70 % for testing; of the rest 80 % for training and 20 % for validation
+    "24/6/70": {"train": 0.24, "valid": 0.06, "test": 0.7},
+}
+
+
+def split_pairs(
+    pairs: Any, shares: str | Mapping[str, float] = "20/10/70", *, seed: int, together: bool = False
+) -> dict[str, IntArray]:
+    """Split pairs at random.
+
+    The pairs are put into a random order: that of one 64-bit integer for each, the raw output of
+    `numpy.random.PCG64` with the seed, so that no arithmetic of the platform and none of NumPy's
+    methods of drawing has a say. The first of them are those of the first split, and so on. The
+    sizes are the shares of all pairs, rounded by largest remainder (where these are equal, the
+    split that is named first gets one more).
+
+    Parameters
+    ----------
+    pairs : array of int, shape (m, 2)
+        Each pair once.
+    shares : {"20/10/70", "30/70", "24/6/70"}, or dict of str to float
+        "20/10/70": train, valid and test as OpenEA has them; see also `five_folds`. "30/70": train
+        and test, as most papers with DBP15k. "24/6/70": 70 % test, and of the rest 80 % train and
+        20 % valid, as in "A Critical Assessment of State-of-the-Art in Entity Alignment" (section
+        4; where a data set has an official test part, split its other part in such shares). A dict
+        names the splits and their shares, which add up to 1.
+    seed : int
+        From 0 on.
+    together : bool
+        Whether pairs that have an entity in common stay in one split, as do pairs that are linked
+        by a chain of such. See the notes.
+
+    Returns
+    -------
+    dict of str to ndarray of int64, shape (k, 2)
+        By name of the split, the pairs in the order in which they were given.
+
+    Raises
+    ------
+    TypeError
+        For pairs, shares or a seed of another type.
+    ValueError
+        For a pair that occurs twice, shares that are negative or do not add up to 1, no pairs, and
+        a negative seed.
+
+    Notes
+    -----
+    Where an entity has several counterparts (m:n pairs, as in WK3l), its pairs may part: one is
+    trained on, another one is tested. A `Task` with ``known=`` leaves the former out of the
+    candidates of the latter, so that no right answer counts as wrong, but a model has been told
+    about the entity. With ``together=True`` it has not: whole groups of linked pairs are dealt out
+    in random order, each to the split that its first pair falls into. A split is then larger or
+    smaller than its share by less than the largest group, and may be empty. One-to-one pairs are
+    split all the same with and without.
+
+    Examples
+    --------
+    >>> pairs = [(i, i) for i in range(10)]
+    >>> {name: len(part) for name, part in split_pairs(pairs, seed=1).items()}
+    {'train': 2, 'valid': 1, 'test': 7}
+    >>> split_pairs(pairs, {"train": 0.2, "test": 0.8}, seed=1)["train"]
+    array([[2, 2],
+           [9, 9]])
+    """
+    wanted = _shares(shares)
+    rows, places = _drawn(pairs, seed, together)
+    ends = np.cumsum(_sizes(len(rows), list(wanted.values()))).tolist()
+    return _dealt(rows, places, dict(zip(wanted, ends, strict=True)))
+
+
+def five_folds(
+    pairs: Any, *, seed: int, folds: int = 5, valid: float = 0.1, together: bool = False
+) -> list[dict[str, IntArray]]:
+    """Split pairs into folds as OpenEA does: each is the training part once.
+
+    "We divide the reference entity alignment into five disjoint folds, each of which accounts for
+    20% of the total. For each running, we pick one fold (20%) as training data and leave the
+    remaining for validation (10%) and testing (70%)." (OpenEA, section 5.1.) How the validation
+    part is picked is not said: here, the pairs are put into a random order (see `split_pairs`) and
+    closed to a ring; what follows a fold on the ring is its validation part, and the rest is for
+    testing. So the validation parts are disjoint, too, as far as they are no larger than folds.
+
+    Parameters
+    ----------
+    pairs : array of int, shape (m, 2)
+        Each pair once; at least one for each fold.
+    seed : int
+        From 0 on.
+    folds : int
+        How many, at least 2. If they do not divide the pairs, the first ones have one more.
+    valid : float
+        The share of all pairs that is for validation, rounded to whole pairs, half up; less than
+        what a fold leaves. 0: none, and no such split.
+    together : bool
+        As in `split_pairs`.
+
+    Returns
+    -------
+    list of dict of str to ndarray of int64, shape (k, 2)
+        For each fold "train", "valid" and "test".
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `split_pairs`; also for a number of folds or a share that cannot be.
+
+    Examples
+    --------
+    >>> pairs = [(i, i) for i in range(20)]
+    >>> folds = five_folds(pairs, seed=1)
+    >>> [{name: len(part) for name, part in fold.items()} for fold in folds[:2]]
+    [{'train': 4, 'valid': 2, 'test': 14}, {'train': 4, 'valid': 2, 'test': 14}]
+    >>> sorted(int(pair[0]) for fold in folds for pair in fold["train"]) == list(range(20))
+    True
+    """
+    rows, places = _drawn(pairs, seed, together)
+    n = len(rows)
+    if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)):
+        raise TypeError(f"folds: expected an int, got {type(folds).__name__}")
+    if not 2 <= folds <= n:
+        raise ValueError(f"folds: expected from 2 to the number of pairs, {n}, got {folds}")
+    if isinstance(valid, bool) or not isinstance(valid, (int, float, np.number)):
+        raise TypeError(f"valid: expected a number, got {type(valid).__name__}")
+    bounds = [k * (n // folds) + min(k, n % folds) for k in range(int(folds) + 1)]
+    held = floor(_fraction(valid) * n + Fraction(1, 2)) if 0 <= valid < 1 else -1
+    if not 0 <= held < n - bounds[1]:
+        raise ValueError(
+            f"valid: expected a share from 0 on that leaves pairs for the test, got {valid}"
+        )
+    made = []
+    for first, last in pairwise(bounds):
+        ends = {"train": last - first, "valid": last - first + held, "test": n}
+        if not held:
+            del ends["valid"]
+        made.append(_dealt(rows, (places - first) % n, ends))  # places on the ring, from the fold
+    return made
+
+
+def _shares(shares: str | Mapping[str, float]) -> Mapping[str, float]:
+    """Check shares, or give those of a name."""
+    if isinstance(shares, str):
+        if shares not in SHARES:
+            raise ValueError(
+                f"shares: expected one of {', '.join(SHARES)} or a dict, got {shares!r}"
+            )
+        return SHARES[shares]
+    if not isinstance(shares, Mapping):
+        raise TypeError(f"shares: expected a str or a dict, got {type(shares).__name__}")
+    for name, share in shares.items():
+        if not isinstance(name, str):
+            raise TypeError(f"shares: expected names of splits, got {type(name).__name__}")
+        if isinstance(share, bool) or not isinstance(share, (int, float, np.number)):
+            raise TypeError(f'shares["{name}"]: expected a number, got {type(share).__name__}')
+        if not (name and 0 <= share <= 1):
+            raise ValueError(
+                f'shares["{name}"]: expected a name and a share from 0 to 1, got {share}'
+            )
+    total = float(sum(shares.values()))
+    if abs(total - 1) > 1e-9:
+        raise ValueError(f"shares: expected shares that add up to 1, got {total:.12g}")
+    return shares
+
+
+def _fraction(share: float) -> Fraction:
+    """The decimal number that a float is written as: 0.1 is a tenth."""
+    return Fraction(repr(float(share)))
+
+
+def _sizes(n: int, shares: Sequence[float]) -> list[int]:
+    """Round shares of n to whole numbers that add up to n, by largest remainder."""
+    quotas = [_fraction(share) * n for share in shares]
+    sizes = list(map(floor, quotas))
+    by_rest = sorted(range(len(sizes)), key=lambda i: sizes[i] - quotas[i])  # a stable sort
+    for i in by_rest[: n - sum(sizes)]:
+        sizes[i] += 1
+    return sizes
+
+
+def _dealt(rows: IntArray, places: IntArray, ends: Mapping[str, int]) -> dict[str, IntArray]:
+    """Give each split what lies from the end of the one before to its own end."""
+    part = np.searchsorted(list(ends.values()), places, side="right")
+    return {name: rows[part == i] for i, name in enumerate(ends)}
+
+
+def _drawn(pairs: Any, seed: int, together: bool) -> tuple[IntArray, IntArray]:
+    """Check pairs, and give them and the place of each, or of its group, in a random order."""
+    rows = as_pairs("pairs", pairs)
+    if not len(rows):
+        raise ValueError("pairs: expected at least one pair, got none")
+    keys = row_keys(list(rows.T))
+    first = np.sort(first_rows(keys))
+    if len(first) < len(rows):
+        row = int(np.setdiff1d(np.arange(len(rows)), first)[0])
+        raise ValueError(
+            f"pairs: expected each pair once, got {tuple(rows[row].tolist())} again in row {row}"
+        )
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise TypeError(f"seed: expected an int, got {type(seed).__name__}")
+    if seed < 0:
+        raise ValueError(f"seed: expected an int from 0 on, got {seed}")
+    raw = np.random.PCG64(int(seed)).random_raw(len(rows))
+    order = np.argsort(raw, kind="stable")
+    return rows, _starts(order, linked(rows) if together else np.arange(len(rows)))
+
+
+def linked(pairs: IntArray) -> IntArray:
+    """Give for each pair the row of the first one that it is linked to by common entities.
+
+    Examples
+    --------
+    >>> linked(np.array([[0, 0], [1, 1], [2, 2], [0, 1], [3, 2]]))
+    array([0, 0, 2, 0, 2])
+    """
+    left, right = dense(pairs[:, 0]), dense(pairs[:, 1])
+    ends = (right + left.max(initial=0) + 1).tolist()
+    above = list(range(max(ends, default=-1) + 1))  # a forest of entities
+
+    def root(entity: int) -> int:
+        while above[entity] != entity:
+            above[entity] = above[above[entity]]
+            entity = above[entity]
+        return entity
+
+    for a, b in zip(left.tolist(), ends, strict=True):
+        a, b = root(a), root(b)
+        above[max(a, b)] = min(a, b)
+    roots = dense(np.fromiter(map(root, left.tolist()), dtype=np.int64, count=len(pairs)))
+    return first_rows(roots)[roots]
+
+
+def _starts(order: IntArray, groups: IntArray) -> IntArray:
+    """Give for each pair the place where its group begins.
+
+    Groups stand in the order in which that of their pairs is drawn that was given first.
+    """
+    sizes = np.bincount(groups, minlength=len(order))
+    heads = order[sizes[order] > 0]
+    starts = np.zeros(len(order), dtype=np.int64)
+    starts[heads] = np.cumsum(sizes[heads]) - sizes[heads]
+    return starts[groups]

@@ -1,0 +1,197 @@
+"""Tab-separated files of a data set: columns of words, and messages that name file and line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...facts.text import line_of, read_text
+from ...facts.vocabularies import Words
+
+if TYPE_CHECKING:
+    from ...arrays import IntArray
+
+PAIR = ("left entity", "right entity")
+_LISTED = ("id", "name")
+_DIGITS = 18  # so many fit into int64
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a file: each entry is the number of its word.
+
+    Attributes
+    ----------
+    where : str
+        The argument and the file, for messages.
+    path : str
+    columns : list of ndarray of int64
+    """
+
+    where: str
+    path: str
+    columns: list[IntArray]
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.columns[0])
+
+    def wrong(self, row: int, said: str) -> ValueError:
+        """An error that names the line of a row."""
+        return ValueError(f"{self.where}: line {line_of(self.path, row)}: {said}")
+
+    def array(self, *ids: IntArray | None) -> IntArray:
+        """The rows as integers, each column through a table of what its words stand for, if any."""
+        parts = [
+            column if of_words is None else of_words[column]
+            for column, of_words in zip(self.columns, ids, strict=True)
+        ]
+        return np.ascontiguousarray(np.stack(parts, axis=1))
+
+
+def file_in(folder: str, name: str) -> str:
+    """Give the path of a file of a folder, or of the same gzipped; opening it may fail."""
+    return optional_file(folder, name) or os.path.join(folder, name)
+
+
+def optional_file(folder: str, name: str) -> str | None:
+    """Give the path of a file of a folder, or of the same gzipped, if there is one."""
+    path = os.path.join(folder, name)
+    return next((found for found in (path, f"{path}.gz") if os.path.exists(found)), None)
+
+
+def read_table(
+    name: str, path: str, columns: Sequence[str], words: Sequence[Words], *, empty: bool = False
+) -> Table:
+    """Read the columns of a file.
+
+    Parameters
+    ----------
+    name : str
+        The argument that led here, for messages.
+    path : str
+        Tab-separated text in UTF-8, gzipped where its name ends in .gz.
+    columns : sequence of str
+        What each column holds; there must be so many.
+    words : sequence of Words
+        Where the words of each column are numbered.
+    empty : bool
+        Whether a file without lines is fine.
+
+    Raises
+    ------
+    ValueError
+        For another number of columns, an empty field, text that is not in UTF-8, and a file without
+        lines: with file and line.
+    OSError
+        For a file that is missing or damaged.
+    """
+
+    def coded(j: int, fields: Sequence[str]) -> IntArray:
+        return words[j].read(fields)
+
+    read = read_text(name, path, coded, columns=columns, further=False)
+    if not read and not empty:
+        raise ValueError(f"{name}: {path}: expected lines of {' and '.join(columns)}, got none")
+    none = np.zeros(0, dtype=np.int64)
+    return Table(f"{name}: {path}", path, read or [none for _ in columns])
+
+
+class Listed(NamedTuple):
+    """What a file of ids and names lists.
+
+    Attributes
+    ----------
+    ids : ndarray of int64
+    names : tuple of str
+    by_id, by_name : Words
+        The number of each word is the place in the list.
+    where : str
+        The file, for messages.
+    """
+
+    ids: IntArray
+    names: tuple[str, ...]
+    by_id: Words
+    by_name: Words
+    where: str
+
+
+def read_list(name: str, path: str, *, distinct: bool = False) -> Listed:
+    """Read a file of ids and names, each id once, and each name, if need be."""
+    by_id, by_name = Words(), Words()
+    table = read_table(name, path, _LISTED, [by_id, by_name])
+    order = np.arange(len(table))
+    for column, what, needed in zip(table.columns, _LISTED, (True, distinct), strict=True):
+        if needed and not np.array_equal(column, order):
+            row = int(np.argmax(column != order))
+            first = line_of(path, int(column[row]))
+            said = list((by_id, by_name)[_LISTED.index(what)].codes)[column[row]]
+            raise table.wrong(row, f"the {what} {said!r} stands in line {first}, too")
+    labels = list(by_name.codes)
+    names = tuple(map(labels.__getitem__, table.columns[1].tolist()))
+    return Listed(as_ids(by_id, [(table, 0)]), names, by_id, by_name, path)
+
+
+def as_ids(words: Words, columns: Sequence[tuple[Table, int]]) -> IntArray:
+    """Give the integers that words stand for: digits, without a sign or leading zeros.
+
+    Parameters
+    ----------
+    words : Words
+    columns : sequence of (Table, int)
+        The columns of them, for messages.
+    """
+    labels = list(words.codes)
+    for code, label in enumerate(labels):
+        plain = label.isascii() and label.isdecimal() and len(label) <= _DIGITS
+        if not plain or (label[0] == "0" and label != "0"):
+            for table, j in columns:
+                rows = np.flatnonzero(table.columns[j] == code)
+                if len(rows):
+                    raise table.wrong(int(rows[0]), f"expected an id, got {label!r}")
+    return np.fromiter(map(int, labels), dtype=np.int64, count=len(labels))
+
+
+def check_listed(table: Table, columns: Sequence[int], words: Words, listed: Listed) -> None:
+    """Refuse words that were not there when the list had been read."""
+    for j in columns:
+        row = int(np.argmax(table.columns[j] >= len(listed.ids))) if len(table) else 0
+        if len(table) and table.columns[j][row] >= len(listed.ids):
+            label = list(words.codes)[table.columns[j][row]]
+            raise table.wrong(row, f"{label!r} is not in {listed.where}")
+
+
+def in_order(words: Words, key: Callable[[str], Any] | None = None) -> tuple[list[str], IntArray]:
+    """Give words in ascending order, and the place in it for each number of a word.
+
+    Examples
+    --------
+    >>> words = Words()
+    >>> words.read(["c", "a"])
+    array([0, 1])
+    >>> in_order(words)
+    (['a', 'c'], array([1, 0]))
+    """
+    labels = sorted(words.codes, key=key)
+    places = np.empty(len(labels), dtype=np.int64)
+    places[[words.codes[label] for label in labels]] = np.arange(len(labels))
+    return labels, places
+
+
+def by_number(words: Words) -> Callable[[str], Any] | None:
+    """Give the key that sorts words as numbers where all of them are some; None elsewhere.
+
+    Examples
+    --------
+    >>> words = Words()
+    >>> _ = words.read(["10", "9"])
+    >>> in_order(words, by_number(words))
+    (['9', '10'], array([1, 0]))
+    """
+    numbers = all(word.isascii() and word.isdecimal() for word in words.codes)
+    return (lambda word: (int(word), word)) if numbers else None

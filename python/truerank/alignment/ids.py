@@ -1,0 +1,46 @@
+"""Entities of one side, as they are chosen by their ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..selection import as_integers, first_outside
+
+if TYPE_CHECKING:
+    from ..arrays import IntArray
+
+
+def as_ids(name: str, value: Any, size: int, what: str = "ids") -> IntArray:
+    """Check ids of one side; None is all of them. Ascending, each once.
+
+    Parameters
+    ----------
+    name : str
+        The argument.
+    value : array_like of int, shape (n,), or None
+    size : int
+        How many entities the side has.
+    what : str
+        What they are called in messages.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything else, and ids out of range.
+
+    Examples
+    --------
+    >>> as_ids("left_ids", [3, 1, 3], 4)
+    array([1, 3])
+    """
+    if value is None:
+        return np.arange(size)
+    ids = as_integers(name, value)
+    if ids.ndim != 1:
+        raise ValueError(f"{name}: expected a 1-D array of {what}, got shape {ids.shape}")
+    wrong = first_outside(ids, size)
+    if wrong >= 0:
+        raise ValueError(f"{name}: expected {what} from 0 to {size - 1}, got {ids[wrong]}")
+    return np.unique(ids)

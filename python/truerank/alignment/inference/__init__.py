@@ -1,0 +1,1 @@
+"""Inference: pairs of entities from similarities, and who has no counterpart."""

@@ -1,0 +1,237 @@
+"""Inference: similarities in, pairs of entities out; each side is told whom it is aligned with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...arrays import read_only
+from ...counting import choice
+from ...embeddings import positive
+from .assignment import optimal_pairs
+from .inputs import source_of
+from .proposals import stable_pairs
+from .scoring import DIRECTIONS, Alignment
+
+if TYPE_CHECKING:
+    from .proposals import Pairs
+    from .sources import Source
+
+
+class _Options(NamedTuple):
+    direction: str
+    k: int
+    dense: bool | None
+    candidates: int | None
+
+
+def infer(
+    left: Any,
+    right: Any,
+    *,
+    method: str = "greedy",
+    similarity: str = "cosine",
+    csls: Any = None,
+    left_ids: Any = None,
+    right_ids: Any = None,
+    threshold: float | None = None,
+    direction: str = "left_to_right",
+    k: int = 32,
+    dense: bool | None = None,
+    candidates_per_entity: int | None = None,
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+) -> Alignment:
+    """Align entities: find the pairs of left and right ones, by their similarities.
+
+    Parameters
+    ----------
+    left : array_like, shape (n1, d), or path
+        Vectors of the left entities, as `rank_embeddings` takes them. Or, where `right` is None, a
+        matrix (n1, n2) of scores in memory: floats, bfloat16, or integers up to 2**53.
+    right : array_like, shape (n2, d), path, or None
+        Vectors of the right entities.
+    method : {"greedy", "mutual", "stable", "optimal"}
+        How pairs are found; see Notes.
+    similarity : str
+        As in `rank_embeddings`; of no meaning for a matrix.
+    csls : int or CSLS, optional
+        Go by cross-domain similarity local scaling, 2 s(x, y) - (r(x) + r(y)), with the means r of
+        the so many nearest of the other side among those that take part; or with means that
+        `truerank.alignment.csls_means` gave. Of a matrix likewise.
+    left_ids, right_ids : array_like of int, optional
+        The only entities to take part, as sets. Default: all.
+    threshold : float, optional
+        Leave out pairs with scores below, after all are matched: nobody is matched anew.
+    direction : {"left_to_right", "right_to_left"}
+        Which side chooses, of "greedy"; the others know no direction.
+    k : int
+        Of "stable", and of "optimal" where it is sparse: how many preferences per entity are in
+        memory at a time. It changes no result, only memory and passes.
+    dense : bool, optional
+        Of "optimal": whether all scores are in memory, in float64. Default: where they take at most
+        1 GiB, and `candidates_per_entity` is not given.
+    candidates_per_entity : int, optional
+        Of "optimal": look at the so many nearest of every entity of either side, and at the stable
+        pairs. Default where it is not dense: 32.
+    nan : {"raise", "omit"}
+        The rule for scores that are NaN: an error, or never a pair.
+    dtype, threads
+        As in `rank_embeddings`; for a matrix `dtype` says what raw 16-bit numbers are.
+
+    Returns
+    -------
+    Alignment
+        ``pairs`` with their ``scores``, by left id, and ``solved``, which says what was done;
+        ``evaluate`` compares it with reference pairs.
+
+    Raises
+    ------
+    TypeError
+        For vectors and scores that are no numbers, and options of another type.
+    ValueError
+        For shapes that do not fit, ids out of range, an unknown word, a NaN that the rule forbids
+        (with its entities), infinite scores where a total is wanted, and options of another method.
+    OSError
+        For files that are missing or cannot be read.
+    ImportError
+        For "optimal" without scipy.
+
+    Notes
+    -----
+    ========  ======================================================================================
+    greedy    each left entity and its nearest right one, which several may have; of equally near
+              ones the lowest id. "Greedy search is used by all current approaches" (Sun et al.: A
+              benchmarking study of embedding-based entity alignment, 2020)
+    mutual    the pairs that are each other's nearest, by the same rule
+    stable    a matching without two that both score higher with each other than with whom they have
+              (or have nobody), equal scores going by the lower id of both sides. There is
+              exactly one, whichever side proposes
+    optimal   a matching with the highest sum of scores
+    ========  ======================================================================================
+
+    "stable" and "optimal" match the smaller side whole, but for NaN and the threshold. Of "optimal"
+    the total is guaranteed, up to the rounding of float64 sums in the solver: the highest of all
+    matchings if ``solved`` is "dense", of those of the pairs it looked at if it is "sparse". Which
+    of several matchings of that total comes is not, and may change with the version of scipy. With
+    NaN omitted it is the total of the matchings with the most pairs.
+
+    Infinite scores are ordinary ones, except of "optimal": a -inf is a pair where nothing better is
+    there, and a threshold leaves it out.
+
+    No matrix of scores is made but by "optimal", where it is dense.
+
+    Examples
+    --------
+    >>> left = np.array([[1, 0], [0.8, 0.6]], np.float32)
+    >>> right = np.array([[1, 0.2], [0, 1], [-1, 0]], np.float32)
+    >>> infer(left, right).pairs.tolist()
+    [[0, 0], [1, 0]]
+    >>> infer(left, right, method="mutual").pairs.tolist()
+    [[0, 0]]
+    >>> found = infer(left, right, method="stable")
+    >>> found.pairs.tolist(), found.scores.round(2).tolist()
+    ([[0, 0], [1, 1]], [0.9800000190734863, 0.6000000238418579])
+    >>> infer([[3, 2], [3, 1]], None, method="optimal").pairs.tolist()  # a matrix; 2 + 3
+    [[0, 1], [1, 0]]
+    """
+    choice("method", method, tuple(_METHODS))
+    choice("direction", direction, DIRECTIONS)
+    least = _threshold(threshold)
+    options = _Options(
+        direction,
+        positive("k", k),
+        _flag(dense),
+        None
+        if candidates_per_entity is None
+        else positive("candidates_per_entity", candidates_per_entity),
+    )
+    for name, given, of in (
+        ("direction", direction != DIRECTIONS[0], "greedy"),
+        ("dense", dense is not None, "optimal"),
+        ("candidates_per_entity", candidates_per_entity is not None, "optimal"),
+    ):
+        if given and method != of:
+            raise ValueError(f'{name}: expected with method="{of}" alone, got "{method}"')
+    source = source_of(
+        *(left, right),
+        similarity=similarity,
+        csls=csls,
+        left_ids=left_ids,
+        right_ids=right_ids,
+        nan=nan,
+        dtype=dtype,
+        threads=threads,
+    )
+    (lefts, rights, scores), solved = _METHODS[method](source, options)
+    if least is not None:
+        kept = scores.astype(np.float64) >= least
+        lefts, rights, scores = lefts[kept], rights[kept], scores[kept]
+    return Alignment(
+        pairs=read_only(np.stack([lefts, rights], axis=1)),
+        scores=read_only(scores),
+        method=method,
+        solved=solved,
+        threshold=least,
+        left_ids=read_only(source.left_ids),
+        right_ids=read_only(source.right_ids),
+        shape=source.shape,
+    )
+
+
+def _greedy(source: Source, options: _Options) -> tuple[Pairs, str]:
+    if options.direction == DIRECTIONS[0]:
+        return _nearest(source), options.direction
+    right, left, scores = _nearest(source.swapped())
+    order = np.lexsort((right, left))
+    return (left[order], right[order], scores[order]), options.direction
+
+
+def _nearest(source: Source) -> Pairs:
+    """Each left entity that has a nearest one, and that."""
+    best = source.best(1)
+    there = best.ids[:, 0] >= 0
+    return source.left_ids[there], best.ids[there, 0], best.scores[there, 0]
+
+
+def _mutual(source: Source, options: _Options) -> tuple[Pairs, str]:
+    left, right, scores = _nearest(source)
+    chosen = np.unique(right)  # nobody else can be in a pair
+    back = source.swapped().best(1, chosen).ids[:, 0]
+    kept = back[np.searchsorted(chosen, right)] == left
+    return (left[kept], right[kept], scores[kept]), ""
+
+
+def _stable(source: Source, options: _Options) -> tuple[Pairs, str]:
+    return stable_pairs(source, options.k), ""
+
+
+def _optimal(source: Source, options: _Options) -> tuple[Pairs, str]:
+    return optimal_pairs(source, options.dense, options.candidates, options.k)
+
+
+_METHODS: dict[str, Callable[[Source, _Options], tuple[Pairs, str]]] = {
+    "greedy": _greedy,
+    "mutual": _mutual,
+    "stable": _stable,
+    "optimal": _optimal,
+}
+
+
+def _flag(dense: object) -> bool | None:
+    if dense is not None and not isinstance(dense, (bool, np.bool_)):
+        raise TypeError(f"dense: expected a bool or None, got {type(dense).__name__}")
+    return None if dense is None else bool(dense)
+
+
+def _threshold(threshold: Any) -> float | None:
+    if threshold is None:
+        return None
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)):
+        raise TypeError(f"threshold: expected a number, got {type(threshold).__name__}")
+    if np.isnan(threshold):
+        raise ValueError("threshold: expected a number, got nan")
+    return float(threshold)

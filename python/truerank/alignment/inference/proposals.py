@@ -1,0 +1,171 @@
+"""Stable pairs: proposals in rounds, from lists of preferences that are asked for as they go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ...arrays import IntArray
+    from ...embeddings import TopK
+    from .sources import Source
+
+    Pairs = tuple[IntArray, IntArray, npt.NDArray[Any]]
+
+FREE = np.iinfo(np.int64).max  # whom a right entity holds that holds none: above any id
+
+
+def stable_pairs(source: Source, k: int) -> Pairs:
+    """Give the stable matching of left and right entities, without the matrix of their scores.
+
+    Both sides prefer higher scores, and of equal ones the lower id of the other side. A pair that
+    is no NaN is rather wanted than none.
+
+    Parameters
+    ----------
+    source : Source
+    k : int
+        How many preferences are in memory at a time, for each of those who propose; it changes
+        nothing.
+
+    Returns
+    -------
+    left, right : ndarray of int64, shape (n,)
+        Ids, by left ones.
+    scores : ndarray, shape (n,)
+
+    Notes
+    -----
+    Deferred acceptance (Gale and Shapley, College admissions and the stability of marriage, 1962):
+    who is free proposes to the best not yet asked, who is asked keeps the best. The result does
+    not depend on the order of proposals, so all who are free propose at once.
+
+    Here it does not depend on who proposes, either: both sides go by the same scores, and ordered
+    by score, then left id, then right id, all pairs stand in one line that each entity's own
+    preferences follow. There is one stable matching, the one that takes pairs along that line
+    wherever both are free. So the smaller side proposes, as it is refused less.
+
+    Who is asked only trades up: whoever is refused once is refused for ever. When a list is used
+    up, the next part of it is therefore asked for among those alone who would still accept. Fewer
+    and fewer need it, so their parts grow: the memory stays the same, and passes are few.
+
+    Examples
+    --------
+    >>> from .inputs import source_of
+    >>> scores = [[0.9, 0.8], [0.9, 0.1]]
+    >>> source = source_of(
+    ...     scores, None, similarity="cosine", csls=None, left_ids=None, right_ids=None,
+    ...     nan="raise", dtype=None, threads=None,
+    ... )
+    >>> stable_pairs(source, 1)
+    (array([0, 1]), array([0, 1]), array([0.9, 0.1]))
+    """
+    if len(source.left_ids) > len(source.right_ids):
+        right, left, scores = _Proposals(source.swapped(), k).settled()
+        order = np.argsort(left, kind="stable")
+        return left[order], right[order], scores[order]
+    return _Proposals(source, k).settled()
+
+
+class _Proposals:
+    """Who holds whom, and the lists of those who propose: parts of one pool, by left id."""
+
+    def __init__(self, source: Source, k: int) -> None:
+        left, right = source.shape
+        self.source = source
+        self.most = max(1, len(source.left_ids)) * k  # entries of the pool
+        self.width = k
+        self.held = np.full(right, -np.inf, source.dtype)
+        self.holders = np.full(right, FREE)
+        self.at, self.end = np.zeros((2, left), np.int64)  # what is left of each list
+        self.complete = np.zeros(left, bool)  # nobody else would accept
+        self.ids = np.empty(0, np.int64)
+        self.scores = np.empty(0, source.dtype)
+
+    def settled(self) -> Pairs:
+        """Propose until nobody who is free has anybody to ask."""
+        free = self.source.left_ids
+        if len(free) and len(self.source.right_ids):
+            # Of all at first, which also meets every NaN; later on of those who would accept.
+            width = min(self.width, len(self.source.right_ids))
+            self.add(free, self.source.best(width))
+            free = self.rounds(free)
+        else:
+            free = free[:0]
+        while len(free):
+            width = min(len(self.source.right_ids), max(self.width, self.most // len(free)))
+            self.compact()
+            self.add(free, self.source.accepting(width, free, self.held, self.holders))
+            free = self.rounds(free)
+        taken = np.flatnonzero(self.holders != FREE)
+        taken = taken[np.argsort(self.holders[taken], kind="stable")]
+        return self.holders[taken], taken, self.held[taken]
+
+    def add(self, rows: IntArray, best: TopK) -> None:
+        """Take new lists into the pool."""
+        there = best.ids >= 0
+        counts = there.sum(axis=1)
+        self.complete[rows] = counts < there.shape[1]
+        if there.shape[1] >= len(self.source.right_ids):
+            self.complete[rows] = True
+        self.end[rows] = len(self.ids) + np.cumsum(counts)
+        self.at[rows] = self.end[rows] - counts
+        self.ids = np.concatenate([self.ids, best.ids[there]])
+        self.scores = np.concatenate([self.scores, best.scores[there]])
+
+    def compact(self) -> None:
+        """Leave out of the pool what was asked, and who would refuse; long lists are cut."""
+        rows = np.flatnonzero(self.at < self.end)
+        counts = self.end[rows] - self.at[rows]
+        starts = np.cumsum(counts) - counts
+        places = np.arange(counts.sum()) + np.repeat(self.at[rows] - starts, counts)
+        whose = np.repeat(rows, counts)
+        ids, scores = self.ids[places], self.scores[places]
+        kept = self.accepted(whose, ids, scores)
+        whose, ids, scores = whose[kept], ids[kept], scores[kept]
+        counts = np.bincount(whose, minlength=len(self.at))
+        if len(ids) > self.most:
+            each = max(1, self.most // len(rows))
+            place = np.arange(len(ids)) - (np.cumsum(counts) - counts)[whose]
+            self.complete &= counts <= each
+            kept = place < each
+            ids, scores = ids[kept], scores[kept]
+            counts = np.minimum(counts, each)
+        self.ids, self.scores = ids, scores
+        self.end = np.cumsum(counts)
+        self.at = self.end - counts
+
+    def accepted(
+        self, left: IntArray, right: IntArray, scores: npt.NDArray[Any]
+    ) -> npt.NDArray[np.bool_]:
+        """Whether right entities would take left ones for what they hold."""
+        held = self.held[right]
+        result: npt.NDArray[np.bool_] = scores > held
+        result |= (scores == held) & (left < self.holders[right])
+        return result
+
+    def rounds(self, free: IntArray) -> IntArray:
+        """Let all who are free propose at once, until their lists are used up; give those left."""
+        waiting = []
+        while len(free):
+            more = self.at[free] < self.end[free]
+            waiting.append(free[~more & ~self.complete[free]])
+            left = free[more]
+            place = self.at[left]
+            self.at[left] += 1
+            right, scores = self.ids[place], self.scores[place]
+            accepted = self.accepted(left, right, scores)
+            refused = left[~accepted]
+            left, right, scores = left[accepted], right[accepted], scores[accepted]
+            order = np.lexsort((left, -scores, right))
+            left, right, scores = left[order], right[order], scores[order]
+            first = np.ones(len(right), bool)
+            first[1:] = right[1:] != right[:-1]
+            won = right[first]
+            displaced = self.holders[won]
+            self.held[won], self.holders[won] = scores[first], left[first]
+            free = np.concatenate([refused, left[~first], displaced[displaced != FREE]])
+        return np.sort(np.concatenate(waiting)) if waiting else free

@@ -1,0 +1,123 @@
+"""One call: from vectors, or a matrix of similarities, and pairs to the report."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, cast
+
+from ..arguments import renamed
+from ..streaming import store_for
+from ..vectors import read as read_vectors
+from .tasks import Task
+
+if TYPE_CHECKING:
+    from ..reporting.reports import Report
+    from ..stores import Store
+    from ..streaming import Progress
+    from ..vectors import CSLS
+
+_DEFAULTS = {"similarity": "cosine", "order": "descending"}  # others are None
+
+
+def evaluate(
+    left: Any,
+    right: Any,
+    pairs: Any,
+    *,
+    similarity: str = "cosine",
+    candidates: Any = "all",
+    known: Any = None,
+    csls: int | CSLS | None = None,
+    split: str = "test",
+    duplicates: str = "keep",
+    leaks: str = "keep",
+    order: str = "descending",
+    nan: str = "raise",
+    dtype: Any = None,
+    block: int | None = None,
+    threads: int | None = None,
+    audit: bool = False,
+    io: str | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> Report:
+    """Evaluate an alignment in one call: both directions, among all entities of the other graph.
+
+    Parameters
+    ----------
+    left, right : array_like, shape (n1, d) and (n2, d), or paths
+        A vector for each entity of the two graphs, those without a counterpart too; or in `left` a
+        matrix of similarities (n1, n2), in memory or in files, where `right` is None.
+    pairs : array of int, shape (m, 2), list of tuples, or path
+        The pairs to be ranked, by ids: rows of `left` and `right`.
+    candidates, known, split, duplicates, leaks : optional
+        As in `Task`.
+    similarity, block : optional
+        As in `Task.evaluate_embeddings`; only of vectors.
+    order, io, progress : optional
+        As in `Task.evaluate_scores`; only of a matrix.
+    csls, nan, dtype, threads, audit : optional
+        As in both.
+
+    Returns
+    -------
+    Report
+        Of the sides "left_to_right" and "right_to_left".
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `Task` and its methods do, and for an option of the other kind of input.
+
+    Warns
+    -----
+    UserWarning
+        For duplicates and leaks that are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from truerank.alignment import evaluate
+    >>> left = np.array([[1, 0], [0, 1]], np.float32)
+    >>> right = np.array([[0, 1], [1, 1], [1, 0]], np.float32)
+    >>> evaluate(left, right, [(0, 2), (1, 1)])["mr"]
+    1.375
+    >>> evaluate([[0.9, 0.2, 0.3], [0.8, 0.5, 0.6]], None, [(0, 0), (1, 1)])["mr"]
+    1.5
+    """
+    common: dict[str, Any] = {"csls": csls, "nan": nan, "dtype": dtype, "threads": threads}
+    common["audit"] = audit
+    of_vectors: dict[str, Any] = {"similarity": similarity, "block": block}
+    of_matrix: dict[str, Any] = {"order": order, "io": io, "progress": progress}
+    foreign, kind = (of_matrix, "vectors") if right is not None else (of_vectors, "a matrix")
+    for name, value in foreign.items():
+        if value != _DEFAULTS.get(name):
+            raise ValueError(f"{name}: expected none beside {kind}, got {value!r}")
+    how: dict[str, Any] = {"candidates": candidates, "known": known, "split": split}
+    how |= {"duplicates": duplicates, "leaks": leaks}
+    with ExitStack() as stack:
+        if right is not None:
+            sizes = _height(stack, "left", left, dtype), _height(stack, "right", right, dtype)
+        else:
+            with renamed(scores="left"):
+                store, ours = cast("tuple[Store, bool]", store_for(left, dtype, io, always=True))
+            if ours:
+                stack.enter_context(store)
+            if store.single_row:
+                raise ValueError(f"left: expected a matrix of scores, got shape {store.shape[1:]}")
+            sizes = store.shape
+        task = Task.__new__(Task)
+        for text in task._read(pairs, left=sizes[0], right=sizes[1], **how):
+            warnings.warn(text, stacklevel=2)
+        if right is not None:
+            return task.evaluate_embeddings(left, right, **common, **of_vectors)
+        with renamed(scores="left"):
+            return task.evaluate_scores(store, **common, **of_matrix)
+
+
+def _height(stack: ExitStack, name: str, vectors: Any, dtype: Any) -> int:
+    """How many vectors there are."""
+    role = "queries" if name == "left" else "entities"
+    with renamed(**{role: name}):
+        return len(read_vectors(stack, role, vectors, dtype).array)

@@ -1,0 +1,1 @@
+"""What protocols are told: rows of triples or pairs, read into ids, audited, and asked about."""
