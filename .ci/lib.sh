@@ -89,14 +89,17 @@ build() {
 # What lets a whole suite take all cores: most tests are busy with one.
 cores=(-n "$(nproc)" --dist worksteal)
 
-# Tests of what follows from counts run no line of the core, and those of the command line none that others do not. Most of
-# the suite's time is theirs: the README's test line runs them, and neither another instruction set nor a sanitizer has
-# anything to say to them.
+# Tests of what follows from counts run no line of the core, and those of the command line, and of what is done with the
+# nearest of an alignment, none that others do not. Most of the suite's time is theirs: the README's test line runs them,
+# and neither another instruction set nor a sanitizer has anything to say to them.
 python_alone=()
-for name in chance chance_medians chance_sums cli_adjust cli_bench cli_compare cli_errors cli_evaluate cli_groups \
-    cli_link_prediction cli_process cli_progress cli_resume cli_stores columns comparison demo embeddings_oracle \
-    error_cases grouping intervals keys link_prediction_candidates link_prediction_tasks link_prediction_triples \
-    metrics published ranks rendering significance storage stored tables ties validity; do
+for name in alignment_assignment alignment_candidates alignment_dangling alignment_data alignment_degrees \
+    alignment_hubness alignment_infer alignment_overlap alignment_plots alignment_published alignment_similarities \
+    alignment_splits alignment_statistics alignment_tasks chance chance_medians chance_sums cli_adjust cli_alignment \
+    cli_bench cli_compare cli_errors cli_evaluate cli_groups cli_link_prediction cli_process cli_progress cli_resume \
+    cli_stores columns comparison demo embeddings_oracle error_cases grouping intervals keys link_prediction_candidates \
+    link_prediction_tasks link_prediction_triples metrics published ranks rendering significance storage stored tables \
+    ties validity; do
     [ -e "$root/tests/test_$name.py" ] || fail "no tests/test_$name.py"
     python_alone+=("--ignore=tests/test_$name.py")
 done
