@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "count_sink.hpp"
@@ -14,28 +15,32 @@ namespace {
 
 // The queries of a grid, with the tasks of each, which come in their order.
 Sorted sorted_of(const Grid& grid, const Tasks& tasks, const Selection& right) {
+    // A copy first, as in sort_tasks.
+    std::vector<std::pair<std::int64_t, std::int64_t>> keys(static_cast<std::size_t>(tasks.size));
+    for (std::int64_t task = 0; task < tasks.size; ++task) {
+        const std::int64_t row = std::clamp<std::int64_t>(tasks.rows[task], 0, grid.embeddings.queries.rows - 1);
+        keys[static_cast<std::size_t>(task)] = {row, task};
+    }
+    std::sort(keys.begin(), keys.end());
     Sorted sorted;
-    for (std::int64_t task = 0; task < tasks.size; ++task) sorted.order.push_back(task);
-    const auto row = [&](std::int64_t task) {
-        return std::clamp<std::int64_t>(tasks.rows[task], 0, grid.embeddings.queries.rows - 1);
-    };
-    std::stable_sort(sorted.order.begin(), sorted.order.end(),
-                     [&](std::int64_t a, std::int64_t b) { return row(a) < row(b); });
-    for (const std::int64_t task : sorted.order) sorted.rows.push_back(row(task));
-    std::int64_t position = 0;
-    for (std::int64_t i = 0; i < grid.lefts; ++i) {
-        sorted.asked.push_back({grid.left[i], position});
-        while (position < tasks.size && sorted.rows[static_cast<std::size_t>(position)] <= grid.left[i]) ++position;
+    for (const auto& key : keys) {
+        sorted.rows.push_back(key.first);
+        sorted.order.push_back(key.second);
+    }
+    std::size_t position = 0;
+    for (const std::int64_t id : grid.left) {
+        sorted.asked.push_back({id, static_cast<std::int64_t>(position)});
+        while (position < sorted.rows.size() && sorted.rows[position] <= id) ++position;
     }
     sorted.asked.push_back({-1, tasks.size});
-    sorted.groups.push_back({0, grid.lefts, {&right, 0, grid.rights, grid.embeddings.entities.rows}});
+    sorted.groups.push_back({0, grid.lefts(), {&right, 0, grid.rights(), grid.embeddings.entities.rows}});
     return sorted;
 }
 
-Selection only(const std::array<std::int64_t, 2>& indptr, const std::int64_t* ids) {
+Selection only(const std::array<std::int64_t, 2>& indptr, const std::vector<std::int64_t>& ids) {
     Selection selection;
     selection.indptr = indptr.data();
-    selection.indices = ids;
+    selection.indices = ids.data();
     selection.shared = true;
     selection.size = 1;
     selection.entries = selection.longest = indptr[1];
@@ -54,8 +59,10 @@ struct Layers {
            std::int64_t lanes_)
         : lanes(lanes_) {
         std::vector<std::int64_t> position(static_cast<std::size_t>(grid.embeddings.entities.rows), 0);
-        for (std::int64_t i = 0; i < grid.rights; ++i) position[static_cast<std::size_t>(grid.right[i])] = i;
-        std::vector<std::int64_t> height(static_cast<std::size_t>(grid.rights), 0);
+        for (std::size_t i = 0; i < grid.right.size(); ++i) {
+            position[static_cast<std::size_t>(grid.right[i])] = static_cast<std::int64_t>(i);
+        }
+        std::vector<std::int64_t> height(static_cast<std::size_t>(grid.rights()), 0);
         std::vector<std::int64_t> slots, layer;
         for (const std::int64_t task : sorted.order) {
             const std::int64_t column = position[static_cast<std::size_t>(
@@ -64,10 +71,10 @@ struct Layers {
             layer.push_back(height[static_cast<std::size_t>(column)]++);
         }
         std::int64_t layers = 0;
-        for (std::int64_t begin = 0; begin < grid.rights; begin += lanes) {
+        for (std::int64_t begin = 0; begin < grid.rights(); begin += lanes) {
             first.push_back(layers);
             const auto from = height.begin() + begin;
-            layers += *std::max_element(from, from + std::min(lanes, grid.rights - begin));
+            layers += *std::max_element(from, from + std::min(lanes, grid.rights() - begin));
         }
         first.push_back(layers);
         truths.assign(static_cast<std::size_t>(layers * lanes), std::numeric_limits<C>::quiet_NaN());
@@ -110,6 +117,8 @@ class ColumnSink {
             counters->assign(static_cast<std::size_t>((last - first_) * shared_.layers.lanes), 0);
         }
         nans_.clear();
+        // Of the tasks of a query there may be more than a cell has: its columns are counted with the first.
+        counts_ = cell.first == shared_.sorted.asked_at(cell.asked_first);
     }
 
     void enter(const Panel& panel) {
@@ -119,7 +128,7 @@ class ColumnSink {
     }
 
     std::int64_t take(const C* scores, std::int64_t first_query, std::int64_t queries, bool nan) {
-        if (layers_ == 0) return 0;
+        if (layers_ == 0 || !counts_) return 0;
         const std::int64_t lanes = shared_.layers.lanes, at = (layer_ - first_) * lanes;
         kernels_.count_lanes(scores, static_cast<std::size_t>(queries), static_cast<std::size_t>(layers_),
                              {shared_.layers.truths.data() + layer_ * lanes, above_.data() + at, tied_.data() + at});
@@ -134,8 +143,8 @@ class ColumnSink {
             if (task < 0) continue;
             shared_.counts.above[task] += static_cast<std::int64_t>(above_[i]);
             shared_.counts.tied[task] += static_cast<std::int64_t>(tied_[i]);
+            if (!nans_.empty()) shared_.nan[static_cast<std::size_t>(task)] += static_cast<std::int64_t>(nans_[i]);
         }
-        for (const std::int64_t task : nans_) ++shared_.nan[static_cast<std::size_t>(task)];
         if (sooner(fault_, shared_.fault)) shared_.fault = fault_;
     }
 
@@ -148,17 +157,19 @@ class ColumnSink {
             for (std::int64_t j = 0; j < panel_.width; ++j) {
                 if (scores[i * lanes + j] == scores[i * lanes + j]) continue;
                 for (std::int64_t layer = layer_; layer < layer_ + layers_; ++layer) {
-                    const std::int64_t task = shared_.layers.tasks[static_cast<std::size_t>(layer * lanes + j)];
-                    if (task >= 0) found(task, row, panel_.columns[j]);
+                    const std::int64_t slot = layer * lanes + j;
+                    if (shared_.layers.tasks[static_cast<std::size_t>(slot)] >= 0) found(slot, row, panel_.columns[j]);
                 }
             }
         }
     }
 
-    void found(std::int64_t task, std::int64_t row, std::int64_t column) {
+    void found(std::int64_t slot, std::int64_t row, std::int64_t column) {
+        const std::int64_t task = shared_.layers.tasks[static_cast<std::size_t>(slot)];
         const bool truth = row == shared_.tasks.rows[task];
         if (!truth && shared_.filter && shared_.filter.has(shared_.filter.list(task), row)) return;
-        nans_.push_back(task);
+        if (nans_.empty()) nans_.assign(above_.size(), 0);
+        ++nans_[static_cast<std::size_t>(slot - first_ * shared_.layers.lanes)];
         using Kind = Fault::Kind;
         if (shared_.nan_rule == NanRule::worst || (shared_.nan_rule == NanRule::omit && !truth)) return;
         const Kind kind = shared_.nan_rule == NanRule::raise ? Kind::nan_score : Kind::nan_truth;
@@ -171,8 +182,9 @@ class ColumnSink {
     const Cell* cell_ = nullptr;
     Panel panel_{};
     std::int64_t first_ = 0, layer_ = 0, layers_ = 0;
+    bool counts_ = true;
     std::vector<Bits> above_, tied_;
-    std::vector<std::int64_t> nans_;
+    std::vector<Bits> nans_;  // empty as long as there is none
     Fault fault_{};
 };
 
@@ -211,7 +223,7 @@ void remove_filtered(const Scoring<C>& scoring, const Grid& grid, const Tasks& t
                      const Sorted& sorted, const std::vector<C>& truths, const Way& way, const Counts& counts) {
     constexpr std::size_t at_once = 1 << 16;
     std::vector<bool> among(static_cast<std::size_t>(grid.embeddings.queries.rows), false);
-    for (std::int64_t i = 0; i < grid.lefts; ++i) among[static_cast<std::size_t>(grid.left[i])] = true;
+    for (const std::int64_t id : grid.left) among[static_cast<std::size_t>(id)] = true;
     std::vector<std::int64_t> rows, columns, of;
     std::vector<C> scores;
     const auto flush = [&] {
@@ -225,6 +237,7 @@ void remove_filtered(const Scoring<C>& scoring, const Grid& grid, const Tasks& t
             --counts.candidates[task];
         }
         for (auto* list : {&rows, &columns, &of}) list->clear();
+        if (way.interrupted != nullptr && way.interrupted()) throw Interrupted{};
     };
     for (std::int64_t i = 0; i < tasks.size; ++i) {
         const std::int64_t task = sorted.order[static_cast<std::size_t>(i)];
@@ -249,7 +262,7 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
                              const Selection& filter_left, NanRule nan, Way way, const Counts& to_right,
                              const Counts& to_left) {
     const Scoring<C> scoring(grid.embeddings);
-    const std::array<std::int64_t, 2> indptr{0, grid.rights};
+    const std::array<std::int64_t, 2> indptr{0, grid.rights()};
     const Selection right = only(indptr, grid.right);
     const Sorted sorted = sorted_of(grid, tasks, right);
     std::vector<std::int64_t> targets;
@@ -258,8 +271,8 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
     }
     std::vector<C> truths(targets.size());
     score_pairs(scoring, sorted.rows.data(), targets.data(), tasks.size, way, truths.data());
-    std::fill_n(to_right.candidates, tasks.size, grid.rights);
-    std::fill_n(to_left.candidates, tasks.size, grid.lefts);
+    std::fill_n(to_right.candidates, tasks.size, grid.rights());
+    std::fill_n(to_left.candidates, tasks.size, grid.lefts());
     const Layers<C> layers(grid, sorted, tasks, truths, scoring.lanes());
 
     const std::vector<std::int64_t> none(static_cast<std::size_t>(tasks.size), 0);
@@ -284,6 +297,7 @@ template <class C>
 class Greatest {
   public:
     explicit Greatest(std::int64_t k) : k_(k) {}
+    std::int64_t k() const { return k_; }
     std::int64_t bytes() const { return k_ * static_cast<std::int64_t>(sizeof(C)); }
 
     // `padding`: lists beyond the last that want nothing, for whole vectors of what is wanted.
@@ -300,6 +314,7 @@ class Greatest {
         if (value < from_[i]) return;
         C* const values = values_.data() + list * k_;
         if (size_[i] == k_) {
+            if (!(value > values[0])) return;  // nothing is above +inf
             std::pop_heap(values, values + k_, std::greater<C>());
             values[k_ - 1] = value;
         } else {
@@ -333,14 +348,17 @@ class BestSink {
     struct Shared {
         Greatest<C> left, right;
         const Sorted& sorted;
-        std::int64_t k;
         NanRule nan_rule;
         Fault fault{};
         std::mutex mutex{};
     };
 
     BestSink(const SimilarityKernels<C>& kernels, Shared& shared)
-        : kernels_(kernels), shared_(shared), rows_(shared.k), columns_(shared.k), wanted_(kernels.lanes) {}
+        : kernels_(kernels),
+          shared_(shared),
+          rows_(shared.left.k()),
+          columns_(shared.right.k()),
+          wanted_(kernels.lanes) {}
 
     void begin(const Cell& cell, const std::vector<std::int64_t>&) {
         cell_ = &cell;
@@ -405,24 +423,32 @@ class BestSink {
 template <class C>
 Fault mean_as(const Grid& grid, std::int64_t k, NanRule nan, Way way, C* left, C* right) {
     const Scoring<C> scoring(grid.embeddings);
-    const std::array<std::int64_t, 2> indptr{0, grid.rights};
+    const std::array<std::int64_t, 2> indptr{0, grid.rights()};
     const Selection among = only(indptr, grid.right);
     Sorted sorted = sorted_of(grid, {0, nullptr, nullptr}, among);
     // A task to each query, so that their sizes tell how many are scored at once.
-    for (std::int64_t i = 0; i <= grid.lefts; ++i) sorted.asked[static_cast<std::size_t>(i)].first = i;
-    const std::int64_t most = std::max(grid.lefts, grid.rights);  // no list is longer
-    typename BestSink<C>::Shared shared{Greatest<C>(std::min(k, most)), Greatest<C>(std::min(k, most)), sorted,
-                                        std::min(k, most), nan};
-    shared.left.reset(grid.lefts, 0);
-    shared.right.reset(grid.rights, 0);
+    for (std::int64_t i = 0; i <= grid.lefts(); ++i) sorted.asked[static_cast<std::size_t>(i)].first = i;
+    // No list is longer than the other side.
+    typename BestSink<C>::Shared shared{Greatest<C>(std::min(k, grid.rights())), Greatest<C>(std::min(k, grid.lefts())),
+                                        sorted, nan};
+    shared.left.reset(grid.lefts(), 0);
+    shared.right.reset(grid.rights(), 0);
     // Lists of columns stay in the last-level cache, more or less, as those of queries do.
     constexpr std::int64_t list_bytes = std::int64_t{16} << 20, longest = 1 << 16;
     const std::int64_t lists = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
-    if (way.block == 0 && lists < std::min(longest, grid.rights)) way.block = lists;
+    if (way.block == 0 && lists < std::min(longest, grid.rights())) way.block = lists;
     sweep(scoring, sorted, way, shared.left.bytes(), [&] { return BestSink<C>(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
-    for (std::int64_t i = 0; i < grid.lefts; ++i) left[i] = shared.left.mean(i);
-    for (std::int64_t i = 0; i < grid.rights; ++i) right[i] = shared.right.mean(i);
+    const auto mean = [&](Greatest<C>& lists, std::int64_t n, C* means) {
+        const std::int64_t step = std::max<std::int64_t>(1, kWorkBetweenLooks / (16 * lists.k()));
+        const Team team(n * lists.k() < kWorkBetweenLooks ? 1 : way.threads, divide_up(n, step));
+        parallel_for(team, divide_up(n, step), way.interrupted, [&](std::int64_t piece, int worker, Stop& stop) {
+            if (stop.asked(worker == 0, kWorkBetweenLooks)) return;
+            for (std::int64_t i = piece * step; i < std::min(n, (piece + 1) * step); ++i) means[i] = lists.mean(i);
+        });
+    };
+    mean(shared.left, grid.lefts(), left);
+    mean(shared.right, grid.rights(), right);
     return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "embeddings.hpp"
 #include "rank.hpp"
@@ -12,13 +13,13 @@
 namespace truerank {
 
 // Some queries (on the left) and some entities (on the right), who ask and are each other's candidates: ids, ascending
-// and distinct.
+// and distinct; copies, which nobody writes to.
 struct Grid {
     Embeddings embeddings;
-    const std::int64_t* left;
-    std::int64_t lefts;
-    const std::int64_t* right;
-    std::int64_t rights;
+    std::vector<std::int64_t> left;
+    std::vector<std::int64_t> right;
+    std::int64_t lefts() const { return static_cast<std::int64_t>(left.size()); }
+    std::int64_t rights() const { return static_cast<std::int64_t>(right.size()); }
 };
 
 // Task i pairs query rows[i] with entity targets[i], both of the grid, and is counted in both directions: `to_right`,

@@ -521,17 +521,25 @@ py::tuple topk_embeddings(const PairArguments& pairs, const std::optional<Int64A
 }
 
 // Vectors of two sides, and who of them takes part: ids, ascending and distinct.
+std::vector<std::int64_t> ids_of(const Int64Array& ids, std::int64_t bound) {
+    require(ids.ndim() == 1 && ids.size() > 0, "left, right: no ids");
+    std::vector<std::int64_t> copy(ids.data(), ids.data() + ids.size());
+    require(std::adjacent_find(copy.begin(), copy.end(), std::greater_equal<>()) == copy.end(),
+            "left, right: not ascending");
+    require(copy.front() >= 0 && copy.back() < bound, "left, right: outside of the vectors");
+    return copy;
+}
+
 truerank::Grid grid_of(const PairArguments& pairs, const Int64Array& left, const Int64Array& right) {
     const truerank::Embeddings embeddings = embeddings_of(pairs);
-    require_within(left, embeddings.queries.rows, "left: outside of the queries");
-    require_within(right, embeddings.entities.rows, "right: outside of the entities");
-    for (const Int64Array* ids : {&left, &right}) {
-        require(ids->ndim() == 1 && ids->size() > 0, "left, right: no ids");
-        require(std::adjacent_find(ids->data(), ids->data() + ids->size(), std::greater_equal<>()) ==
-                    ids->data() + ids->size(),
-                "left, right: not ascending");
+    return {embeddings, ids_of(left, embeddings.queries.rows), ids_of(right, embeddings.entities.rows)};
+}
+
+void require_among(const Int64Array& values, const std::vector<std::int64_t>& ids, const char* message) {
+    require(values.ndim() == 1, message);
+    for (std::int64_t i = 0; i < values.size(); ++i) {
+        require(std::binary_search(ids.begin(), ids.end(), values.data()[i]), message);
     }
-    return {embeddings, left.data(), left.size(), right.data(), right.size()};
 }
 
 py::tuple rank_grid(const PairArguments& pairs, const Int64Array& left, const Int64Array& right, const Int64Array& rows,
@@ -540,9 +548,10 @@ py::tuple rank_grid(const PairArguments& pairs, const Int64Array& left, const In
                     int threads) {
     const truerank::Grid grid = grid_of(pairs, left, right);
     const std::int64_t size = targets.size();
-    require(require_queries(rows, grid.embeddings.queries.rows) == size, "rows: not one for each task");
-    require_within(targets, grid.embeddings.entities.rows, "targets: outside of the entities");
-    require(block >= 0, "block: negative");
+    require(rows.size() == size, "rows: not one for each task");
+    require_among(rows, grid.left, "rows: not among the queries that take part");
+    require_among(targets, grid.right, "targets: not among the entities that take part");
+    require(block >= 0 && block <= std::int64_t{1} << 40, "block: out of range");
     const truerank::Tasks tasks{size, rows.data(), targets.data()};
     const truerank::Selection of_right = selection_of(filter_right, size), of_left = selection_of(filter_left, size);
     require(!of_right.ranges && !of_left.ranges, "selection: ranges");

@@ -8,7 +8,7 @@ std::vector<Cell> cut(const Sorted& sorted, const Shape& shape) {
     // Packed queries, and what a sink keeps of tasks, stay in the last-level cache, more or less.
     constexpr std::int64_t query_bytes = std::int64_t{8} << 20, sink_bytes = std::int64_t{16} << 20;
     // Enough to hide the packing of candidates behind, and, of cells, the end of the slowest.
-    constexpr std::int64_t few_queries = 96, few_panels = 8, cells_per_thread = 4, longest = 1 << 16;
+    constexpr std::int64_t few_queries = 96, few_panels = 8, cells_per_thread = 8, longest = 1 << 16;
     const auto at_most = [](std::int64_t bytes, std::int64_t each, std::int64_t least, std::int64_t most) {
         return std::clamp(bytes / std::max<std::int64_t>(1, each), least, most);
     };

@@ -70,7 +70,7 @@ def plain_dbp15k(files: Mapping[str, str]) -> dict[str, Any]:
         return [[places[0].index(a), places[1].index(b)] for a, b in rows]
 
     found["splits"] = {}
-    found["pairs"] = pairs("ref_ent_ids")
+    found["pairs"] = once(pairs("ref_ent_ids"))
     if "sup_ent_ids" in files:
         found["splits"] = {"train": pairs("sup_ent_ids"), "test": pairs("ref_ent_ids")}
         found["pairs"] = once([*found["splits"]["train"], *found["splits"]["test"]])
@@ -100,7 +100,7 @@ def plain_openea(files: Mapping[str, str], fold: int | None) -> dict[str, Any]:
     def pairs(name: str) -> list[list[int]]:
         return [[orders[0].index(a), orders[1].index(b)] for a, b in read[name]]
 
-    found["pairs"] = pairs("ent_links")
+    found["pairs"] = once(pairs("ent_links"))
     parts = {split: f"721_5fold/{fold}/{split}_links" for split in ("train", "valid", "test")}
     found["splits"] = {k: pairs(name) for k, name in parts.items() if fold and read.get(name)}
     return found

@@ -588,3 +588,37 @@ ONE_CALL: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
 def test_errors_of_one_call(words: str, left: Any, right: Any, how: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=words):
         evaluate(left, right, PAIRS, **how)
+
+
+def test_the_same_vectors_on_both_sides_warn() -> None:
+    """One matrix for both graphs, with the ids of its rows: everybody is nearest to itself."""
+    vectors = np.eye(4)
+    with pytest.warns(UserWarning, match="left and right are the same vectors"):
+        evaluate(vectors, vectors, [(0, 1)])
+
+
+@pytest.mark.parametrize("pairs", [[(0, 1), (1, 0)], [(i, i) for i in range(6)]])
+@pytest.mark.parametrize(("left", "right"), [(5, None), (None, 6)])
+def test_a_nan_is_said_of_its_side(
+    pairs: list[tuple[int, int]], left: int | None, right: int | None
+) -> None:
+    """Counted at once, or one direction after the other."""
+    vectors = [np.ones((7, 2)), np.ones((8, 2))]
+    if left is not None:
+        vectors[0][left] = np.nan
+    if right is not None:
+        vectors[1][right] = np.nan
+    pair = rf"left {5 if left else 0} and right {6 if right else 0} is NaN"
+    with pytest.raises(ValueError, match=rf"^scores: the score of {pair}"):
+        evaluate(*vectors, pairs)
+    with pytest.raises(ValueError, match=rf"^scores: the score of {pair}"):
+        evaluate(*vectors, pairs, csls=2)
+
+
+def test_means_that_leave_a_candidate_out() -> None:
+    left, right = np.eye(3), np.eye(3)[::-1].copy()
+    means = csls_means(left, right, 1, candidates=([0, 1], [0, 1, 2]))
+    with pytest.raises(ValueError, match=r"^csls: expected means over the candidates of the task"):
+        evaluate(left, right, [(0, 2)], csls=means)
+    task = Task([(0, 2)], left=3, right=3, candidates=([0, 1], [0, 1, 2]))
+    assert task.evaluate_embeddings(left, right, csls=means)["mr"] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from conftest import Run
-from drawn_vectors import VALUES, assert_refused, numbers
+from drawn_vectors import VALUES, numbers
 from embeddings_oracle import mean_best, same_bits, score, with_csls
 from oracle import Refused, count
 from truerank.alignment import grid
@@ -112,8 +113,8 @@ def check(
     """The counts of the definition, or its refusal, whether counted at once or one by one."""
     scores = with_csls(score(drawn.left, drawn.right, drawn.similarity), csls)
     expected = drawn.expected(scores, nan)
-    for beside in (1 << 40, 0):
-        monkeypatch.setattr(grid, "_BESIDE", beside)
+    for at_once in (True, False):
+        monkeypatch.setattr(grid, "_pays_off", lambda *sides, says=at_once: says)
         got: Any
         try:
             got = rank_both(
@@ -124,7 +125,11 @@ def check(
             got = error
         if isinstance(got, Exception):
             assert isinstance(expected[-1], Refused), f"refused without need: {got!r}"
-            assert_refused(got, expected[-1])
+            assert expected[-1].nan is not None
+            pair = expected[-1].nan[:: 1 if len(expected) == 1 else -1]
+            assert re.search(r"left (\d+) and right (\d+),? is NaN", str(got)).groups() == tuple(
+                map(str, pair)
+            ), (got, pair)
             continue
         for ranks, counts in zip(got, expected, strict=True):
             assert not isinstance(counts, Refused), f"should have refused: {counts}"
@@ -183,7 +188,7 @@ def test_means_are_those_of_the_matrix(drawn: Aligned, k: int, data: st.DataObje
     }
     if np.isnan(among).any():
         row, column = np.argwhere(np.isnan(among))[0]
-        with pytest.raises(ValueError, match=f"query {ids[0][row]} and entity {ids[1][column]} is"):
+        with pytest.raises(ValueError, match=f"left {ids[0][row]} and right {ids[1][column]} is"):
             csls_means(drawn.left, drawn.right, k, **options)
         options["nan"] = data.draw(st.sampled_from(["worst", "omit"]))
     found = csls_means(drawn.left, drawn.right, k, **options)
@@ -237,6 +242,40 @@ def test_equal_scores_without_end() -> None:
         assert (found.entities == value).all()
 
 
+def test_few_pairs_many_answers_and_hubs_are_counted_one_direction_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where a pass over all candidates of both sides costs more than it saves."""
+    rng = np.random.default_rng(4)
+    left, right = rng.standard_normal((2, 60, 4))
+    taken: list[bool] = []
+    counted = grid._core.rank_grid
+
+    def spy(*arguments: Any) -> Any:
+        taken.append(True)
+        return counted(*arguments)
+
+    monkeypatch.setattr(grid._core, "rank_grid", spy)
+    ids = np.arange(60)
+    one_to_one, few = np.stack([ids, ids], 1), np.stack([ids[:9], ids[:9]], 1)
+    hub = np.stack([ids, np.where(ids < 30, 7, ids)], 1)
+    dense = np.stack(np.meshgrid(ids[:40], ids), -1).reshape(-1, 2)
+    none = np.zeros((0, 2), np.int64)
+    for pairs, known, at_once in (
+        (one_to_one, none, True),
+        (few, none, False),
+        (hub, none, False),
+        (one_to_one, dense, False),
+        (one_to_one, dense[:300], True),
+    ):
+        taken.clear()
+        drawn = Aligned(left, right, pairs, known, (None, None), "dot")
+        got = rank_both(left, right, drawn.sides(), similarity="dot")
+        for ranks, expected in zip(got, drawn.expected(left @ right.T, "raise"), strict=True):
+            assert np.abs(ranks.above - expected.above).max() <= 1  # products round unlike
+        assert bool(taken) == at_once
+
+
 def test_audit_is_counted_too() -> None:
     left, right = np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)[::-1].copy()
     drawn = Aligned(
@@ -274,6 +313,52 @@ def test_best_that_would_leave_what_they_hold(drawn: Aligned, k: int, data: st.D
         assert ids[: len(order)].tolist() == order.tolist()
         assert (ids[len(order) :] == -1).all()
         assert same_bits(best[: len(order)], s[order])
+
+
+def test_nobody_keeps_more_than_there_are() -> None:
+    """A k beyond one side, which takes memory for the other's alone."""
+    left, right = np.ones((2, 1), np.float32), np.arange(5000, dtype=np.float32)[:, None]
+    found = csls_means(left, right, 4000, similarity="dot")
+    assert found.queries.tolist() == [np.float32(np.arange(1000, 5000).mean())] * 2
+    assert (found.entities == np.arange(5000)).all()
+
+
+def test_many_tasks_of_one_pair_are_counted_once() -> None:
+    """More tasks of a query than are counted at once: its columns are those of the first."""
+    left, right = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)
+    zeros = np.zeros(70_000, np.int64)
+    with_all = np.arange(3)
+    pairs = ((left, "float32", False), (right, "float32", False), "dot", None, None)
+    to_right, to_left = grid._core.rank_grid(
+        pairs, with_all, with_all, zeros, zeros, None, None, "raise", 0, 1
+    )
+    for above, tied, candidates, fault in (to_right, to_left):
+        assert fault is None
+        assert (above == 0).all()
+        assert (tied == 1).all()
+        assert (candidates == 3).all()
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "row", "target", "message"),
+    [
+        ([0, 2], [0, 1, 2], 1, 0, "rows: not among the queries that take part"),
+        ([0, 1], [1, 2], 0, 0, "targets: not among the entities that take part"),
+        ([1, 0], [0], 0, 0, "left, right: not ascending"),
+        ([0, 3], [0], 0, 0, "left, right: outside of the vectors"),
+        ([-1, 0], [0], 0, 0, "left, right: outside of the vectors"),
+        ([], [0], 0, 0, "left, right: no ids"),
+    ],
+)
+def test_the_core_checks_who_takes_part(
+    left: list[int], right: list[int], row: int, target: int, message: str
+) -> None:
+    vectors = (np.eye(3), "float64", False)
+    sides = [np.array(ids, np.int64) for ids in (left, right, [row], [target])]
+    with pytest.raises(ValueError, match=message):
+        grid._core.rank_grid(
+            (vectors, vectors, "dot", None, None), *sides, None, None, "raise", 0, 1
+        )
 
 
 BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 
 import alignment_oracle as oracle
+import truerank as tr
 from drawn_alignments import Alignment, alignments
 from truerank.alignment import Task
 from truerank.task import SideTasks
@@ -430,3 +431,32 @@ def test_dbp15k(data: Path) -> None:
     whole = Task(folder / "ref_ent_ids", **how)
     assert whole.pairs.tolist() == [list(pair) for pair in ids]
     assert (whole.audit.duplicates.count, whole.audit.leaked) == (0, 0)
+
+
+def test_masked_pairs_are_refused() -> None:
+    pairs = np.ma.masked_array([[0, 1], [1, 0]], [[False, False], [True, True]])
+    with pytest.raises(TypeError, match=r"^test: expected a plain array, got a masked array"):
+        Task(pairs, left=2, right=2)
+
+
+def test_both_directions_of_a_pair_are_one_cluster() -> None:
+    rng = np.random.default_rng(2)
+    scores = rng.random((60, 60)) + np.eye(60)
+    task = Task(np.stack([np.arange(60)] * 2, 1), left=60, right=60)
+    report = task.evaluate_scores(scores)
+    assert report.ranks.labels["pair"].values.tolist() == [*range(60), *range(60)]
+    other = task.evaluate_scores(rng.random((60, 60)) + np.eye(60))
+    assert tr.compare(report, other, metric="mrr", by="pair").units == 60
+    assert tr.compare(report, other, metric="mrr").units == 120
+
+
+def test_answers_of_the_two_graphs_do_not_mix() -> None:
+    """Equal ids of left and right entities are other entities."""
+    report = Task([(0, 1), (1, 2)], left=3, right=4).evaluate_scores(np.eye(3, 4))
+    groups = tr.report(report.ranks, by="target").groups
+    assert list(groups) == [
+        *(("left_to_right", 1), ("left_to_right", 2)),
+        *(("right_to_left", 0), ("right_to_left", 1)),
+    ]
+    pooled = tr.report(report.ranks, by="target")["macro.mrr"]
+    assert pooled == pytest.approx(tr.report(report.ranks, weights="target")["mrr"])

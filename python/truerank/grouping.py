@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # Ready weights and the labels they go by, whose names are read as well.
 WEIGHTS = {"query": "queries", "relation": "group", "target": "targets"}
+_ONE_GRAPH = {"head", "tail"}  # sides whose answers are the same entities
 
 
 def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]:
@@ -28,7 +29,8 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     by : str or labels
         The name of a label of the tasks: "side", "group" or "relation", "queries" or "query",
         "targets" or "target", or any name that `ranks.labels` has. A query is told by its side as
-        well, so that ids of unlike sides never mix. Or labels of the tasks: a sequence or array of
+        well, so that ids of unlike sides never mix, and so is an answer, but of heads and tails,
+        which are entities of one graph. Or labels of the tasks: a sequence or array of
         str or of int ids, Labels, or a (codes, vocabulary) pair.
 
     Returns
@@ -36,7 +38,8 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     codes : ndarray of int64, shape (n,)
         0 .. len(names) - 1, each of which occurs.
     names : list
-        The label of each code: a str or an int; (side, query) for queries of ranks with sides.
+        The label of each code: a str or an int; (side, query) for queries of ranks with sides, and
+        likewise for answers that are told by their side.
         Names stay in the order of their vocabulary, ids are ascending.
 
     Raises
@@ -59,9 +62,16 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     if not isinstance(by, str):
         return _present(as_labels("by", by, len(ranks)))
     labels = _label(ranks, "by", by, NAMED, "labels")
-    if NAMED.get(by) == "queries" and ranks.side is not None:
+    if ranks.side is not None and _is_of_a_side(NAMED.get(by), ranks.side):
         return _within_side(ranks.side, labels)
     return _present(labels)
+
+
+def _is_of_a_side(label: str | None, side: Labels) -> bool:
+    """Whether equal ids of unlike sides are other things: queries are, and so are most answers."""
+    if label == "targets":
+        return not set(_present(side)[1]) <= _ONE_GRAPH
+    return label == "queries"
 
 
 def task_weights_by(ranks: Ranks, name: str) -> FloatArray:

@@ -11,6 +11,7 @@ from ..counting import NAN_RULES, choice, thread_count
 from ..embeddings import explain_pair, positive
 from ..vectors import CSLS, opened
 from .ids import as_ids
+from .wording import in_words_of_sides
 
 __all__ = ["CSLS", "csls_means"]
 
@@ -94,7 +95,10 @@ def csls_means(
     given = (None, None) if candidates is None else candidates
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise TypeError("candidates: expected a pair (left ids, right ids)")
-    with opened(left, right, similarity, None, dtype) as pairs:
+    with (
+        in_words_of_sides("left", "right"),
+        opened(left, right, similarity, None, dtype) as pairs,
+    ):
         lefts, rights = (
             as_ids("candidates", ids, size, f"{side} ids")
             for side, ids, size in zip(("left", "right"), given, pairs.shape, strict=True)
@@ -102,8 +106,8 @@ def csls_means(
         if min(len(lefts), len(rights)) == 0:
             raise ValueError("candidates: expected at least one entity on each side, got none")
         *means, fault = _core.mean_best(pairs.given, lefts, rights, most, nan, size, team)
-    if fault is not None:
-        raise ValueError(explain_pair(fault, nan, lefts))
+        if fault is not None:
+            raise ValueError(explain_pair(fault, nan, lefts))
     found = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
     for array, ids, mean in zip(found, (lefts, rights), means, strict=True):
         array[ids] = mean

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..arguments import Argument, opened, renamed, vectors_of
+from ..arguments import Argument, opened, vectors_of
 from ..counting import NAN_RULES, choice
 from ..task import Task as BaseTask
 from ..vectors import CSLS
@@ -97,27 +97,27 @@ class Evaluated(BaseTask):
             what = f"entity of the {argument.name} graph"
             with vectors_of(argument, role, dtype, height, what):
                 pass  # both are checked before anything is counted
-        # a score that is NaN is one of a left and a right entity
-        with renamed(queries="left", entities="right"):
-            if isinstance(scaling, int):
-                scaling = csls_means(
-                    *(left, right, scaling),
-                    similarity=similarity,
-                    candidates=self.candidates,
-                    nan=nan,
-                    dtype=dtype,
-                    threads=threads,
-                )
-            ranks = rank_both(
-                *(left, right, self.sides),
+        if isinstance(scaling, int):
+            scaling = csls_means(
+                *(left, right, scaling),
                 similarity=similarity,
-                csls=scaling,
+                candidates=self.candidates,
                 nan=nan,
                 dtype=dtype,
                 threads=threads,
-                audit=audit,
-                block=block,
             )
+        elif scaling is not None and nan == "raise":
+            _check_means(scaling, self.candidates)
+        ranks = rank_both(
+            *(left, right, self.sides),
+            similarity=similarity,
+            csls=scaling,
+            nan=nan,
+            dtype=dtype,
+            threads=threads,
+            audit=audit,
+            block=block,
+        )
         return self._reported_as(ranks, similarity, scaling)
 
     def evaluate_scores(
@@ -268,6 +268,21 @@ class Evaluated(BaseTask):
             side.labelled(ranks).with_protocol(similarity=name)
             for side, ranks in zip(self.sides.values(), parts, strict=True)
         )
+
+
+def _check_means(csls: CSLS, candidates: tuple[IntArray, IntArray] | None) -> None:
+    """Refuse means made before that leave a candidate out: its scores would be NaN."""
+    for i, side in enumerate(("left", "right")):
+        means = np.asarray(csls[i])
+        chosen = np.arange(len(means)) if candidates is None else candidates[i]
+        if means.ndim != 1 or means.dtype.kind != "f" or len(chosen) > len(means):
+            return  # which is refused later on, in its own words
+        missing = chosen[np.isnan(means[chosen])]
+        if len(missing):
+            raise ValueError(
+                f"csls: expected means over the candidates of the task, got none for {side} "
+                f"{missing[0]}"
+            )
 
 
 def _checked(csls: object) -> int | CSLS | None:

@@ -12,6 +12,7 @@ from ..counting import prepare
 from ..embeddings import explain_pair, positive, rank_embeddings, scored_by
 from ..vectors import opened
 from .ids import as_ids
+from .wording import in_words_of_sides
 
 if TYPE_CHECKING:
     from ..ranks import Ranks
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     from ..vectors import CSLS
 
 LEFT_TO_RIGHT, RIGHT_TO_LEFT = "left_to_right", "right_to_left"
+_FORWARD, _BACKWARD = ("left", "right"), ("right", "left")  # who asks, and who is found
 
-# So many pairs of one entity are counted beside each other; where there are more, memory would go
-# as their number, and each direction is counted by itself.
-_BESIDE = 8
+# So many pairs of one entity are counted beside each other, and so many known answers to a task
+# taken out again; where there are more, each direction is better counted by itself.
+_BESIDE, _KNOWN = 8, 32
 
 
 def rank_both(
@@ -65,16 +67,18 @@ def rank_both(
     """
     forward, backward = sides[LEFT_TO_RIGHT], sides[RIGHT_TO_LEFT]
     rules = {"similarity": similarity, "nan": nan, "dtype": dtype, "block": block}
-    most = max(np.bincount(side.targets).max(initial=0) for side in (forward, backward))
-    if audit or most > _BESIDE:
+    if audit or not _pays_off(forward, backward):
         mirrored = None if csls is None else csls._replace(queries=csls[1], entities=csls[0])
         rules |= {"threads": threads, "audit": audit}
-        return (
-            _rank_one(left, right, forward, csls=csls, **rules),
-            _rank_one(right, left, backward, csls=mirrored, **rules),
-        )
+        with in_words_of_sides(*_FORWARD):
+            there = _rank_one(left, right, forward, csls=csls, **rules)
+        with in_words_of_sides(*_BACKWARD):
+            return there, _rank_one(right, left, backward, csls=mirrored, **rules)
     size = positive("block", block) if block is not None else 0
-    with opened(left, right, similarity, None, dtype, csls) as pairs:
+    with (
+        in_words_of_sides(*_FORWARD),
+        opened(left, right, similarity, None, dtype, csls) as pairs,
+    ):
         shapes = pairs.shape, pairs.shape[::-1]
         asked = ((forward, shapes[0]), (backward, shapes[1]))
         jobs = [_job(side, shape, nan, threads) for side, shape in asked]
@@ -91,11 +95,29 @@ def rank_both(
             jobs[0].threads,
         )
     results = []
-    for job, (*counts, fault) in zip(jobs, counted, strict=True):
+    for job, asking, (*counts, fault) in zip(jobs, (_FORWARD, _BACKWARD), counted, strict=True):
         if fault is not None:
-            raise ValueError(explain_pair(fault, nan, job.targets))
+            with in_words_of_sides(*asking):
+                raise ValueError(explain_pair(fault, nan, job.targets))
         results.append(scored_by(job.ranks(counts, pairs.dtype, pairs.files), similarity, csls))
     return results[0], results[1]
+
+
+def _pays_off(forward: SideTasks, backward: SideTasks) -> bool:
+    """Whether to score all candidates of both sides once is less than all queries of each."""
+    asked = [len(side.queries) for side in (forward, backward)]
+    among = [
+        side.columns if side.candidates is None else len(side.candidates)
+        for side in (forward, backward)
+    ]
+    if asked[0] * among[0] + asked[1] * among[1] < among[0] * among[1]:
+        return False
+    if any(np.bincount(side.targets).max(initial=0) > _BESIDE for side in (forward, backward)):
+        return False
+    if backward.filter is None:
+        return True
+    known = np.diff(backward.filter[0])[backward.rows]
+    return int(known.sum()) <= _KNOWN * len(backward)
 
 
 def _job(side: SideTasks, shape: tuple[int, ...], nan: str, threads: int | None) -> Any:

@@ -73,7 +73,7 @@ def evaluate(
     Warns
     -----
     UserWarning
-        For duplicates and leaks that are kept.
+        For duplicates and leaks that are kept, and for the same vectors on both sides.
 
     Examples
     --------
@@ -107,6 +107,12 @@ def evaluate(
             if store.single_row:
                 raise ValueError(f"left: expected a matrix of scores, got shape {store.shape[1:]}")
             sizes = store.shape
+        if right is left:
+            warnings.warn(
+                "left and right are the same vectors: pairs are rows of each, and every entity is "
+                "nearest to itself; of one matrix for both graphs, give the rows of either",
+                stacklevel=2,
+            )
         task = Task.__new__(Task)
         for text in task._read(pairs, left=sizes[0], right=sizes[1], **how):
             warnings.warn(text, stacklevel=2)

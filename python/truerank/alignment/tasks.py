@@ -88,7 +88,9 @@ class Task(Evaluated):
     Notes
     -----
     Every task is labelled: "queries" (the entity that asks) and "targets" (its counterpart), by
-    label where both graphs have labels, else by id.
+    label where both graphs have labels, else by id; and "pair" (the row of `pairs`), which both
+    directions share. A pair's two ranks come from one score and are not independent:
+    ``truerank.compare(a, b, by="pair")`` and ``report.interval("mrr", by="pair")`` draw both.
 
     That all entities are candidates is what an alignment of two graphs faces; most published
     numbers have those of the test pairs alone, and rise as the test shrinks (Berrendorf, Faerman,
@@ -202,7 +204,11 @@ def _make_side(side: str, splits: PairSplits, kept: IntArray, candidates: Candid
         columns=splits.graphs[asked_for].size,
         filter=asked.answers,
         candidates=None if candidates.ids is None else candidates.ids[asked_for],
-        labels={"queries": labels(asking), "targets": labels(asked_for)},
+        labels={
+            "queries": labels(asking),
+            "targets": labels(asked_for),
+            "pair": Labels(np.arange(len(kept))),
+        },
         given=kept,
         height=next(iter(splits.sizes.values())),
         names=splits.graphs[asked_for].names,

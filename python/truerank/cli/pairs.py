@@ -221,7 +221,9 @@ def labelled(ranks: Ranks, task: Task, data: AlignmentData | None) -> Ranks:
 def evaluated(task: Task, model: Model, given: Mapping[str, Any], audit: bool) -> Report:
     """Rank a model's vectors or scores; a bar shows how far scores are."""
     rules = {name: given[name] for name in COMMON if name in given}
-    with renamed(**SAID):
+    # beside vectors, scores are those that they make
+    said = {**SAID, **({"scores": "scores"} if len(model.parts) == 2 else {})}
+    with renamed(**said):
         if len(model.parts) == 2:
             rules |= {name: given[name] for name in OF_VECTORS if name in given}
             return task.evaluate_embeddings(*model.parts, **rules, audit=audit)

@@ -93,6 +93,8 @@ def _columns(title: str, split: Any, words: dict[int, Words], form: Form) -> lis
         raise TypeError(
             f"{title}: expected an array, a path or a list of tuples, got {type(split).__name__}"
         )
+    if isinstance(split, np.ma.MaskedArray):
+        raise TypeError(f"{title}: expected a plain array, got a masked array; compress it first")
     array = np.asarray(split)
     if array.dtype.kind in "OUT" and array.ndim == 2:
         return _of_rows(title, list(map(tuple, array.tolist())), words, form)

@@ -62,7 +62,9 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     -------
     AlignmentData
         ``splits`` has "train" and "test" where the folder has them, else nothing. ``pairs`` are all
-        of both, each once.
+        of both, each once. Ids start at 0 in each graph, in the order of its file: where one matrix
+        has the vectors of both graphs by the file's own ids, those of the graphs are
+        ``vectors[data.left.ids]`` and ``vectors[data.right.ids]``.
 
     Raises
     ------
@@ -92,7 +94,7 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     left, right = (_graph(root, k, listed) for k, listed in zip((1, 2), lists, strict=True))
     files = next((files for files in _DIVIDED if optional_file(root, files["train"])), None)
     if files is None:
-        return AlignmentData(left, right, _pairs(root, "ref_ent_ids", lists))
+        return AlignmentData(left, right, each_once([_pairs(root, "ref_ent_ids", lists)]))
     splits = {split: _pairs(root, name, lists) for split, name in files.items()}
     return AlignmentData(left, right, each_once(list(splits.values())), splits)
 

@@ -120,7 +120,7 @@ def read_openea(
     orders = left.entities.places(), right.entities.places()
     pairs = {name: table.array(*orders) for name, table in read.items()}
     splits = {name: pairs[name] for name in SPLITS if name in pairs and len(pairs[name])}
-    whole = pairs["ent_links"] if links is not None else each_once(list(splits.values()))
+    whole = each_once([pairs["ent_links"]] if links is not None else list(splits.values()))
     return AlignmentData(left.graph(), right.graph(), whole, splits)
 
 
