@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -184,6 +185,30 @@ def test_csls_is_over_who_takes_part() -> None:
     part = dangling(left[ids], right[among], range(5), csls=3)
     np.testing.assert_array_equal(found.values, part.values)
     np.testing.assert_array_equal(found.f1, part.f1)
+
+
+def test_numbers_for_loggers() -> None:
+    found = dangling(np.eye(4, dtype=np.float32), None, [1, 2], by="margin")
+    told = found.to_dict()
+    assert told == {
+        "by": "margin", "direction": "left_to_right", "exclusive": 2, "entities": 4,
+        "best_f1": found.best_f1, "best_threshold": found.best_threshold,
+        "average_precision": found.average_precision,
+    }  # fmt: skip
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_a_data_frame() -> None:
+    pytest.importorskip("pandas")
+    for exclusive in ([1, 2], [3]):
+        found = dangling(np.eye(4, 3, dtype=np.float32) / 3, None, exclusive)
+        table = found.to_pandas()
+        assert list(table) == ["threshold", "precision", "recall", "f1", "said", "correct"]
+        np.testing.assert_array_equal(table["threshold"], found.thresholds.astype(float))
+        for name in list(table)[1:]:
+            np.testing.assert_array_equal(table[name], getattr(found, name))
+    empty = dangling(np.full((2, 2), np.inf), None, [0]).to_pandas()
+    assert empty.shape == (0, 6)
 
 
 def test_errors() -> None:

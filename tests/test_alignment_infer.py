@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import math
+import os
+import pickle
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -15,9 +21,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from truerank.alignment.analyses.hub_tables import compare_hubness
+from truerank.alignment.analyses.hubs import hubness
+from truerank.alignment.analyses.overlaps import overlap
+from truerank.alignment.analyses.similarities import similarity_profile
 from truerank.alignment.csls import csls_means
+from truerank.alignment.inference.counterparts import dangling
+from truerank.alignment.inference.inputs import source_of
 from truerank.alignment.inference.methods import infer
 from truerank.alignment.inference.scoring import Agreement
+from truerank.alignment.inference.sources import MatrixSource
+from truerank.stores.arrays import mapping_of
 from truerank.vectors import CSLS
 
 Array = npt.NDArray[Any]
@@ -218,6 +232,41 @@ def test_inputs(method: str, tmp_path: Path) -> None:
     raw = [side.view(np.uint16) for side in brain]
     found = infer(*raw, method=method, similarity="dot", dtype="bfloat16")
     np.testing.assert_array_equal(found.pairs, expected.pairs)
+
+
+@pytest.mark.parametrize("kind", ["f2", ">f4", "f8", "i8"])
+def test_a_matrix_in_a_file(kind: str, tmp_path: Path) -> None:
+    """Mapped, by rows or by columns, by whatever path; never made anew."""
+    scores = np.random.default_rng(8).integers(0, 99, (40, 50)).astype(kind)
+    path = tmp_path / "S.npy"
+    for layout in (scores, np.asfortranarray(scores)):
+        np.save(path, layout)
+        for matrix in (path, str(path), np.load(path, mmap_mode="r")):
+            for method in METHODS:
+                found = infer(matrix, None, method=method, csls=2)
+                expected = infer(scores, None, method=method, csls=2)
+                np.testing.assert_array_equal(found.pairs, expected.pairs)
+                np.testing.assert_array_equal(found.scores, expected.scores, strict=True)
+    source = source_of(
+        *(path, None),
+        **{"similarity": "cosine", "csls": None, "left_ids": None, "right_ids": None},
+        **{"nan": "raise", "dtype": None, "threads": None},
+    )
+    assert isinstance(source, MatrixSource)
+    assert mapping_of(source.matrix) is not None
+    assert not source.matrix.flags.writeable
+
+
+def test_raw_and_empty_matrices_in_files(tmp_path: Path) -> None:
+    path = tmp_path / "S.npy"
+    scores = np.random.default_rng(9).random((5, 6)).astype(ml_dtypes.bfloat16)
+    np.save(path, scores.view(np.uint16))
+    expected = infer(scores, None)
+    found = infer(path, None, dtype="bfloat16")
+    np.testing.assert_array_equal(found.scores, expected.scores)
+    for shape in ((0, 3), (3, 0)):
+        np.save(path, np.zeros(shape))
+        assert infer(path, None).shape == shape
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -473,6 +522,121 @@ def test_options(keywords: dict[str, Any], kind: type[Exception], message: str) 
 def test_vectors_and_matrices(left: Any, right: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         infer(left, right)
+
+
+def test_matrices_that_are_no_single_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "part-0.npy", np.eye(3))
+    path, only = (
+        str(tmp_path / "part-0.npy"),
+        "left: expected a matrix in memory or the path of one",
+    )
+    chunked = SimpleNamespace(shape=(3, 3), dtype=np.dtype("f4"), chunks=(1, 3))
+    chunked = type("Chunked", (), {**vars(chunked), "__getitem__": None})()
+    (tmp_path / "S.zarr").mkdir()
+    (tmp_path / "S.zarr" / "zarr.json").write_text("{}")
+    with tr.open_scores(path) as store:
+        for matrix, got in (
+            (store, "<|FileStore|Store"),
+            ([path, path], "a list of paths"),
+            (str(tmp_path / "part-*.npy"), "the pattern '.*part-[*].npy'"),
+            (tmp_path / "S.zarr", "a folder of zarr, '.*S.zarr'"),
+            (chunked, "test_alignment_infer's Chunked"),
+        ):
+            with pytest.raises(TypeError, match=rf"^{only} \.npy file, got ({got})"):
+                infer(matrix, None)
+
+
+def test_files_that_are_no_matrix(tmp_path: Path) -> None:
+    path = tmp_path / "S.npy"
+    np.save(path, np.eye(30))
+    whole = path.read_bytes()
+    for content, message in (
+        (b"", "expected a .npy file, this one is empty"),
+        (b"PK\3\4 and so on", "expected a .npy file, this one begins with"),
+        (whole[:-8], r"expected 7,328 bytes .*, the file has 7,320"),
+        (whole[:20], "the .npy header is broken"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=rf"^left: .*S\.npy: {message}"):
+            infer(path, None)
+    np.save(path, np.ones(3))
+    with pytest.raises(ValueError, match=r"^left: expected a matrix \(left, right\), got shape"):
+        infer(path, None)
+    np.save(path, np.ones((3, 3), bool))
+    with pytest.raises(TypeError, match=r"^left: .*S\.npy: expected one of float16.*dtype bool"):
+        infer(path, None)
+    with pytest.raises(FileNotFoundError, match=r"left: .*missing\.npy"):
+        infer(tmp_path / "missing.npy", None)
+    with pytest.raises((OSError, ValueError), match=r"left: .*"):
+        infer(tmp_path, None)
+    for nothing in ("", "a\0b"):
+        with pytest.raises(ValueError, match=r"^left: expected the path of a file"):
+            infer(nothing, None)
+
+
+def test_a_map_of_a_file_that_shrank(tmp_path: Path) -> None:
+    np.save(tmp_path / "S.npy", np.eye(90))
+    mapped = np.load(tmp_path / "S.npy", mmap_mode="r")
+    os.truncate(tmp_path / "S.npy", 5000)
+    with pytest.raises(ValueError, match=r"^left: .*S\.npy: expected .*, the file has 5,000"):
+        infer(mapped, None)
+
+
+@pytest.mark.parametrize("similarity", ["l2", "dot", "euclid", None])
+def test_no_similarity_beside_a_matrix(similarity: Any) -> None:
+    message = f"^similarity: expected none beside a matrix, got {similarity!r}$"
+    for call in (infer, hubness, similarity_profile, partial(dangling, exclusive=[0])):
+        with pytest.raises(ValueError, match=message):
+            call(np.eye(3), None, similarity=similarity)
+
+
+def test_analyses_of_a_matrix_in_a_file(tmp_path: Path) -> None:
+    scores = np.random.default_rng(10).random((8, 9))
+    np.save(tmp_path / "S.npy", scores)
+    for call in (hubness, similarity_profile, partial(dangling, exclusive=[0])):
+        found = call(tmp_path / "S.npy", None)
+        np.testing.assert_equal(found.to_dict(), call(scores, None).to_dict())
+
+
+# --- what is kept of it
+
+
+def arrays_of(found: Any) -> list[Array]:
+    values = list(vars(found).values())
+    values += [each for value in values if isinstance(value, dict) for each in value.values()]
+    return [value for value in values if isinstance(value, np.ndarray)]
+
+
+@pytest.mark.parametrize(
+    ("found", "count"),
+    [
+        (infer(np.eye(3), None), 4),
+        (dangling(np.eye(3), None, [0]), 8),
+        (hubness(np.eye(3), None, k=[1, 2]), 4),
+        (similarity_profile(np.eye(3), None), 3),
+        (overlap({"A": [True, False]}), 1),
+        (compare_hubness(np.eye(3), None)["left_to_right, scores"], 4),
+    ],
+)
+def test_copies_and_pickles_stay_read_only(found: Any, count: int) -> None:
+    for other in (found, pickle.loads(pickle.dumps(found)), copy.deepcopy(found), copy.copy(found)):
+        assert type(other) is type(found)
+        arrays = arrays_of(other)
+        assert len(arrays) == count
+        for array, ours in zip(arrays, arrays_of(found), strict=True):
+            assert not array.flags.writeable
+            np.testing.assert_array_equal(array, ours)
+
+
+def test_numbers_for_loggers() -> None:
+    scores = np.array([[0.5, 0.25], [0.75, 1.0], [0.5, 0.0]], np.float32)
+    found = infer(scores, None, method="stable", threshold=0.5).to_dict()
+    assert found == {
+        "method": "stable", "solved": "", "threshold": 0.5, "pairs": 2, "total": 1.5,
+        "unmatched_left": 1, "unmatched_right": 0,
+    }  # fmt: skip
+    assert json.loads(json.dumps(found)) == found
+    assert infer(scores, None).to_dict()["solved"] == "left_to_right"
 
 
 def test_missing_files(tmp_path: Path) -> None:

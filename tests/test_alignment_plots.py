@@ -40,6 +40,7 @@ HUBS = hubness(LEFT, RIGHT)
 REPORT = by_degree(model(1.0), IDS % 20)
 OVERLAP = overlap({"A": model(1.0), "B": model(2.0), "C": model(3.0)})
 CURVE = dangling(LEFT, RIGHT[20:], np.arange(20))
+MARGIN = dangling(RIGHT[20:], LEFT, range(20), by="margin", direction="right_to_left")
 DRAW: dict[str, tuple[Callable[..., Any], Any]] = {
     "profile": (plots.plot_similarity_profile, PROFILE),
     "profiles": (plots.plot_similarity_profile, {"A": PROFILE, "B $x": PROFILE}),
@@ -51,6 +52,7 @@ DRAW: dict[str, tuple[Callable[..., Any], Any]] = {
     "overlap": (plots.plot_overlap, OVERLAP),
     "one model": (plots.plot_overlap, overlap({"A": [True, False]})),
     "dangling": (plots.plot_dangling, CURVE),
+    "several dangling": (plots.plot_dangling, {"A": CURVE, "B $x": MARGIN}),
 }
 
 
@@ -189,6 +191,29 @@ def test_dangling_lines() -> None:
     assert "left to right" in ax.get_title()
 
 
+def test_dangling_curves_of_several() -> None:
+    other = dangling(LEFT, LEFT[20:], np.arange(20))
+    ax = plots.plot_dangling({"A": CURVE, "B": other})
+    lines = [line for line in ax.get_lines() if line.get_drawstyle() == "steps-pre"]
+    for line, curve in zip(lines, (CURVE, other), strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), curve.thresholds)
+        np.testing.assert_array_equal(line.get_ydata(), curve.f1)
+    assert len({line.get_color() for line in lines}) == 2
+    assert len({line.get_linestyle() for line in lines}) == 2
+    dots = [line for line in ax.get_lines() if line not in lines]
+    best = [(dot.get_xdata()[0], dot.get_ydata()[0]) for dot in dots]
+    assert best == [(curve.best_threshold, curve.best_f1) for curve in (CURVE, other)]
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert [text.split("\n")[0] for text in legend] == ["A", "B"]
+    assert f"{CURVE.best_f1:.3f} below {CURVE.best_threshold:.4g}" in legend[0]
+    assert ax.get_xlabel() == "threshold of the similarity"
+    assert ax.get_ylabel() == "F1"
+    assert ax.get_title() == '"has no counterpart", left to right'
+    ax = plots.plot_dangling({"A": CURVE, "B": MARGIN})
+    assert ax.get_xlabel() == "threshold"
+    assert ax.get_title() == '"has no counterpart", left to right and right to left'
+
+
 def test_dangling_without_finite_thresholds() -> None:
     odd = np.array([np.inf, np.nan])
     for values in (odd, odd[:0]):
@@ -207,6 +232,8 @@ def test_dangling_without_finite_thresholds() -> None:
         (plots.plot_by_degree, 1, TypeError, "reports: expected Report"),
         (plots.plot_overlap, 1, TypeError, "found: expected an Overlap, got int"),
         (plots.plot_dangling, 1, TypeError, "curve: .* got int without thresholds, precision"),
+        (plots.plot_dangling, {"A": 1}, TypeError, "curve: .* precision, recall, f1 for 'A'"),
+        (plots.plot_dangling, {}, ValueError, "curve: expected at least one, got none"),
         (
             plots.plot_dangling,
             SimpleNamespace(thresholds=[0], precision=[0], recall=[0], f1=[0, 1]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -234,6 +235,81 @@ def test_all_alike(shape: tuple[int, int], k: int) -> None:
     """Everybody wants the same: pairs are by id."""
     found = infer(np.zeros(shape, np.float32), None, method="stable", k=k)
     assert found.pairs.tolist() == [[i, i] for i in range(min(shape))]
+
+
+AGREEING: dict[str, Callable[[int], tuple[Array, Array]]] = {
+    "tied": lambda n: (np.zeros(n), np.zeros(n)),
+    "rights": lambda n: (np.zeros(n), np.arange(n) * 7919 % n),
+    "the last are the best": lambda n: (np.arange(n), np.zeros(n)),
+    "the first are the best": lambda n: (-np.arange(n), np.arange(n)),
+    "one order of either side": lambda n: (np.arange(n) * 7907 % n, np.arange(n) * 7919 % n),
+}
+
+
+def sums(left: Array, right: Array) -> tuple[Array, Array]:
+    """Vectors whose products are x + y: everybody goes by the same order of the other side."""
+    x, y = left.astype(np.float32), right.astype(np.float32)
+    return np.stack([x, np.ones_like(x)], axis=1), np.stack([np.ones_like(y), y], axis=1)
+
+
+@given(
+    st.sampled_from(sorted(AGREEING)),
+    st.integers(1, 45),
+    st.integers(-6, 6),
+    st.integers(1, 4),
+    st.integers(0, 3),
+    st.integers(0, 2**32),
+)
+def test_preferences_that_agree(
+    name: str, n: int, more: int, k: int, noise: int, seed: int
+) -> None:
+    """Or nearly so: passes of all match hardly anybody, and batches come in."""
+    scores = np.add.outer(*AGREEING[name](n)).astype(np.float32)[:, : max(1, n + more)]
+    scores += np.random.default_rng(seed).integers(0, noise + 1, scores.shape)
+    check(infer(scores, None, method="stable", k=k), scores)
+    check(infer(scores.T, None, method="stable", k=k), scores.T)
+
+
+@pytest.mark.parametrize("name", AGREEING)
+@pytest.mark.parametrize("k", [1, 32])
+def test_work_is_a_small_multiple_of_all_pairs(
+    name: str, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much preferences agree; and every round of proposals matches somebody."""
+    n = 3000
+    sides = AGREEING[name](n)
+    asked, rounds, sizes = [], [], []
+    accepting, best = sources.VectorSource.accepting, sources.VectorSource.best
+    accepted, add = proposals._Proposals.accepted, proposals._Proposals.add
+
+    def told_accepting(source: Any, width: int, rows: Array, *holding: Any) -> Any:
+        asked.append(len(rows))
+        return accepting(source, width, rows, *holding)
+
+    def told_best(source: Any, *arguments: Any) -> Any:
+        asked.append(n)
+        return best(source, *arguments)
+
+    def told_accepted(state: Any, left: Array, *arguments: Any) -> Any:
+        rounds.append(len(left))
+        return accepted(state, left, *arguments)
+
+    def told_add(state: Any, *arguments: Any) -> None:
+        add(state, *arguments)
+        sizes.append(len(state.ids))
+
+    monkeypatch.setattr(sources.VectorSource, "accepting", told_accepting)
+    monkeypatch.setattr(sources.VectorSource, "best", told_best)
+    monkeypatch.setattr(proposals._Proposals, "accepted", told_accepted)
+    monkeypatch.setattr(proposals._Proposals, "add", told_add)
+    found = infer(*sums(*sides), method="stable", similarity="dot", k=k)
+    orders = [np.argsort(-side, kind="stable") for side in sides]
+    expected = np.stack(orders, axis=1)
+    np.testing.assert_array_equal(found.pairs, expected[np.argsort(expected[:, 0])])
+    assert sum(asked) <= 6 * n
+    assert len(asked) <= 3 * n**0.5 / k**0.5 + 30
+    assert len(rounds) <= n + 3 * len(asked)
+    assert max(sizes) <= 2 * n * k
 
 
 def test_minus_infinity_is_better_than_nobody() -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from ..inference.scoring import DIRECTIONS
+
 Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra
 
 # Colours that people with unlike colour vision tell apart (Okabe, Ito 2008), and a grey.
@@ -54,3 +56,10 @@ def colours_for(n: int) -> list[str]:
 def plain(name: str) -> str:
     """Text that matplotlib does not take for a formula."""
     return name.replace("$", r"\$")
+
+
+def spelt(text: str) -> str:
+    """Write directions in words."""
+    for direction in DIRECTIONS:
+        text = text.replace(direction, direction.replace("_", " "))
+    return text

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...arrays import read_only
 from ...embeddings import positive
+from ..locked import Locked
 from .neighbours import nearest_of
 from .tabulated import Records, Tabulated
 
@@ -52,7 +53,7 @@ class KOccurrence(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hubness(Tabulated):
+class Hubness(Locked, Tabulated):
     """How often entities are among the nearest; made by `hubness`.
 
     Attributes
@@ -176,7 +177,7 @@ def hubness(
     ----------
     left, right : array_like, shapes (n1, d) and (n2, d), or paths
         Vectors of both graphs, as `rank_embeddings` takes them. Or a matrix of similarities,
-        (n1, n2), in memory, and None.
+        (n1, n2), in memory or as the path of one .npy file, and None.
     k : int or sequence of int
         Of how many nearest, at least 1 each. Who is the nearest is counted always.
     direction, queries, candidates, similarity, csls, nan, dtype, threads

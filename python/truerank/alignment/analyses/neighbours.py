@@ -64,7 +64,7 @@ def nearest_of(
     ----------
     left, right : array_like, shapes (n1, d) and (n2, d), or paths
         Vectors, as `rank_embeddings` takes them: no matrix of similarities is made. Or such a
-        matrix, (n1, n2), in memory, and None.
+        matrix, (n1, n2), in memory or as the path of one .npy file, and None.
     k : int
         How many, at least 1; more than there are candidates are as many as there are.
     direction : {"left_to_right", "right_to_left"}

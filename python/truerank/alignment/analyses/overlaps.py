@@ -16,6 +16,7 @@ from ...ranks import Ranks
 from ...reporting.reports import Report
 from ...selection import as_integers
 from ..inference.scoring import DIRECTIONS
+from ..locked import Locked
 from .asked import asked_pairs, ranks_of
 from .tabulated import Records, Tabulated
 
@@ -31,7 +32,7 @@ KINDS = ("realistic", "optimistic", "pessimistic")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Overlap(Tabulated):
+class Overlap(Locked, Tabulated):
     """Which tasks each of several models gets right; made by `overlap`.
 
     Attributes

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...reporting.reports import Report
-from ..inference.scoring import DIRECTIONS
-from .drawing import COLOURS, axes_for, colours_for, named_of, plain
+from .drawing import axes_for, colours_for, named_of, plain, spelt
 from .hubs import Hubness
 from .similarities import SimilarityProfile
+from .thresholds import plot_dangling
 from .upset import plot_overlap
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def plot_similarity_profile(
     ax.set_xlabel("nearest neighbour")
     ax.set_ylabel(f"similarity ({plain(*measures)})" if len(measures) == 1 else "similarity")
     ax.spines[["top", "right"]].set_visible(False)
-    directions = {_spelt(profile.direction) for profile in named.values()}
+    directions = {spelt(profile.direction) for profile in named.values()}
     sizes = {profile.tasks for profile in named.values()}
     counted = [f"{n:,} entities" for n in sizes if len(sizes) == 1]
     ax.set_title(", ".join([" and ".join(sorted(directions)), *counted]), fontsize="medium")
@@ -148,7 +148,7 @@ def plot_hubness(found: Hubness | Mapping[str, Hubness], *, ax: Axes | None = No
                     color="white" if times == "5+" else "black",
                 )
         starts = starts + shares[:, i]
-    ax.set_yticks(places, [_spelt(plain(name)) for name in names])
+    ax.set_yticks(places, [spelt(plain(name)) for name in names])
     ax.invert_yaxis()
     ax.set_xlim(0, 100)
     ax.set_xlabel("share of candidates (%)")
@@ -225,67 +225,6 @@ def plot_by_degree(
     return ax
 
 
-def plot_dangling(curve: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw precision, recall and F1 of "has no counterpart" by threshold.
-
-    Parameters
-    ----------
-    curve : object with arrays ``thresholds``, ``precision``, ``recall`` and ``f1``
-        As `dangling` gives it. What is infinite or NaN is not drawn.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw. Default: a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    TypeError, ValueError
-        For an object without these arrays, and for lengths that differ.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> one = np.array([0.2, 0.5])
-    >>> curve = SimpleNamespace(thresholds=one, precision=one, recall=one, f1=one)
-    >>> plot_dangling(curve).get_xlabel()
-    'threshold'
-    """
-    wanted = ("thresholds", "precision", "recall", "f1")
-    missing = [name for name in wanted if not hasattr(curve, name)]
-    if missing:
-        raise TypeError(
-            f"curve: expected {', '.join(wanted)}, got {type(curve).__name__} without "
-            f"{', '.join(missing)}"
-        )
-    thresholds, *lines = (np.asarray(getattr(curve, name), np.float64) for name in wanted)
-    shapes = {values.shape for values in (thresholds, *lines)}
-    if len(shapes) > 1 or thresholds.ndim != 1:
-        raise ValueError(f"curve: expected 1-D arrays of one length, got shapes {sorted(shapes)}")
-    ax = axes_for("plot_dangling", ax)
-    finite = np.isfinite(thresholds)
-    for name, values, colour in zip(("precision", "recall", "F1"), lines, COLOURS, strict=False):
-        # what is said changes behind a threshold: who is below it is said to have none
-        ax.step(thresholds[finite], values[finite], where="pre", color=colour, label=name)
-    f1 = np.where(finite & ~np.isnan(lines[-1]), lines[-1], -1.0)
-    if len(f1) and f1.max() >= 0:
-        best = int(f1.argmax())
-        told = f"best F1: {f1[best]:.3f}\nbelow {thresholds[best]:.4g}"
-        ax.plot(thresholds[best], f1[best], "o", color=COLOURS[2], markersize=5, label=told)
-    ax.set_ylim(0, 1.02)
-    by, direction = getattr(curve, "by", None), getattr(curve, "direction", "")
-    ax.set_xlabel("threshold" if by is None else f"threshold of the {by}")
-    ax.set_ylabel("precision, recall, F1")
-    told = '"has no counterpart"' + f", {_spelt(direction)}" * bool(direction)
-    ax.set_title(told, fontsize="medium")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return ax
-
-
 def _start(bucket: str) -> int:
     """The first degree of a bucket."""
     return int(bucket.rstrip("+").partition("-")[0])
@@ -295,10 +234,3 @@ def _counted(buckets: Sequence[str], tasks: Sequence[Mapping[Any, int]]) -> list
     """The names of buckets, with their numbers of tasks where those are the same for all."""
     alike = all(row == tasks[0] for row in tasks)
     return [f"{bucket}\n{tasks[0].get(bucket, 0):,}" if alike else bucket for bucket in buckets]
-
-
-def _spelt(text: str) -> str:
-    """Write directions in words."""
-    for direction in DIRECTIONS:
-        text = text.replace(direction, direction.replace("_", " "))
-    return text

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...arrays import read_only
 from ...reporting.grids import percent
+from ..locked import Locked
 from .neighbours import nearest_of
 from .tabulated import Records, Tabulated
 
@@ -22,7 +23,7 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SimilarityProfile(Tabulated):
+class SimilarityProfile(Locked, Tabulated):
     """The similarities of entities to their k nearest; made by `similarity_profile`.
 
     Where a task has fewer than k candidates (or numbers that are not NaN), it has no part in what
@@ -241,7 +242,7 @@ def similarity_profile(
     ----------
     left, right : array_like, shapes (n1, d) and (n2, d), or paths
         Vectors of both graphs, as `rank_embeddings` takes them. Or a matrix of similarities,
-        (n1, n2), in memory, and None.
+        (n1, n2), in memory or as the path of one .npy file, and None.
     k : int
         How many nearest, at least 1; more than there are candidates are as many as there are.
     direction : {"left_to_right", "right_to_left"}
@@ -252,7 +253,7 @@ def similarity_profile(
     candidates : (left_ids, right_ids), optional
         The entities that count on either side; None is all of a side, or of both.
     similarity : str
-        As in `rank_embeddings`.
+        As in `rank_embeddings`; of vectors alone.
     csls : int or CSLS, optional
         CSLS with means over so many nearest of the candidates, or with means made before.
     nan : {"raise", "omit"}

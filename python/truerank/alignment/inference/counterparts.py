@@ -10,7 +10,9 @@ import numpy as np
 
 from ...arrays import read_only
 from ...counting import choice
+from ...reporting.frames import frame
 from ..ids import as_ids
+from ..locked import Locked
 from .inputs import source_of
 from .scoring import DIRECTIONS
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class DanglingCurve:
+class DanglingCurve(Locked):
     """How well a threshold tells the entities without a counterpart, for every threshold.
 
     Arrays are read-only, and but for the last two of one length, by ascending threshold.
@@ -77,6 +79,39 @@ class DanglingCurve:
         """The area under precision and recall, in steps: sum of (R_i - R_(i-1)) P_i, R_0 = 0."""
         return float((np.diff(self.recall, prepend=0.0) * self.precision).sum())
 
+    def to_dict(self) -> dict[str, Any]:
+        """Give what there is to say in numbers, as a logger wants them.
+
+        Examples
+        --------
+        >>> dangling([[0.9, 0.2], [0.3, 0.8], [0.4, 0.5]], None, [2]).to_dict()["best_threshold"]
+        0.8
+        """
+        return {
+            "by": self.by,
+            "direction": self.direction,
+            "exclusive": self.exclusive,
+            "entities": self.entities,
+            "best_f1": self.best_f1,
+            "best_threshold": self.best_threshold,
+            "average_precision": self.average_precision,
+        }
+
+    def to_pandas(self) -> Any:
+        """Give the curve as a DataFrame: a row for each threshold.
+
+        Its columns are threshold, precision, recall, f1, said and correct.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        columns = ("threshold", "precision", "recall", "f1", "said", "correct")
+        arrays = (self.thresholds, self.precision, self.recall, self.f1, self.said, self.correct)
+        rows = zip(*(array.tolist() for array in arrays), strict=True)
+        return frame(columns, rows, columns[:4])
+
 
 def dangling(
     left: Any,
@@ -98,8 +133,8 @@ def dangling(
     Parameters
     ----------
     left, right, similarity, csls, dtype, threads
-        As in `truerank.alignment.infer`; a matrix in the place of vectors, too. The means of csls
-        are over the entities looked at and the candidates.
+        As in `truerank.alignment.infer`; a matrix in the place of vectors, too, or its file. The
+        means of csls are over the entities looked at and the candidates.
     exclusive : array_like of int
         The entities of the asking side that have no counterpart; at least one.
     matched : array_like of int, optional

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...counting import choice
-from ...scores import as_scores
 from ...vectors import CSLS, as_means, opened
 from ..csls import csls_means
 from ..ids import as_ids
-from .sources import MatrixSource, Source, VectorSource, in_words_of_sides
+from ..wording import in_words_of_sides
+from .matrix_files import read_matrix
+from .sources import MatrixSource, Source, VectorSource
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ...arrays import IntArray
 
 NAN = ("raise", "omit")
+SIMILARITY = "cosine"  # what functions have for a default
 _EXACT = 1 << 53  # integers up to here are float64 numbers
 
 
@@ -55,6 +57,8 @@ def source_of(
     _check_csls(csls)
     chosen = {"left": left_ids, "right": right_ids}
     if right is None:
+        if similarity != SIMILARITY:
+            raise ValueError(f"similarity: expected none beside a matrix, got {similarity!r}")
         with np.errstate(all="ignore"):
             matrix, kind = _as_matrix(left, dtype)
         of_matrix = MatrixSource(matrix, kind, nan, _taking_part(chosen, matrix.shape))
@@ -101,7 +105,7 @@ def _taking_part(chosen: dict[str, Any], shape: tuple[int, ...]) -> tuple[IntArr
 
 
 def _as_matrix(value: Any, dtype: Any) -> tuple[npt.NDArray[Any], str]:
-    matrix, kind, _ = as_scores(value, dtype, "left")
+    matrix, kind, _ = read_matrix("left", value, dtype)
     if matrix.ndim != 2:
         raise ValueError(f"left: expected a matrix (left, right), got shape {matrix.shape}")
     if kind in ("int64", "uint64") and matrix.size:

@@ -51,13 +51,15 @@ def infer(
     ----------
     left : array_like, shape (n1, d), or path
         Vectors of the left entities, as `rank_embeddings` takes them. Or, where `right` is None, a
-        matrix (n1, n2) of scores in memory: floats, bfloat16, or integers up to 2**53.
+        matrix (n1, n2) of scores, in memory or as the path of one .npy file, which is mapped:
+        floats, bfloat16, or integers up to 2**53. Scores are similarities, higher ones better: of
+        distances give the negative.
     right : array_like, shape (n2, d), path, or None
         Vectors of the right entities.
     method : {"greedy", "mutual", "stable", "optimal"}
         How pairs are found; see Notes.
     similarity : str
-        As in `rank_embeddings`; of no meaning for a matrix.
+        As in `rank_embeddings`; of vectors alone.
     csls : int or CSLS, optional
         Go by cross-domain similarity local scaling, 2 s(x, y) - (r(x) + r(y)), with the means r of
         the so many nearest of the other side among those that take part; or with means that
@@ -91,10 +93,12 @@ def infer(
     Raises
     ------
     TypeError
-        For vectors and scores that are no numbers, and options of another type.
+        For vectors and scores that are no numbers, options of another type, and a matrix in shards
+        or chunks, or in a store that is open.
     ValueError
         For shapes that do not fit, ids out of range, an unknown word, a NaN that the rule forbids
-        (with its entities), infinite scores where a total is wanted, and options of another method.
+        (with its entities), infinite scores where a total is wanted, options of another method, a
+        similarity beside a matrix, and files that are damaged.
     OSError
         For files that are missing or cannot be read.
     ImportError

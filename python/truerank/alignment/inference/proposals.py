@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     Pairs = tuple[IntArray, IntArray, npt.NDArray[Any]]
 
+SHARE = 4  # a pass is to match one in so many of those who are free, or they come in batches
 FREE = np.iinfo(np.int64).max  # whom a right entity holds that holds none: above any id
 
 
@@ -49,8 +51,16 @@ def stable_pairs(source: Source, k: int) -> Pairs:
     wherever both are free. So the smaller side proposes, as it is refused less.
 
     Who is asked only trades up: whoever is refused once is refused for ever. When a list is used
-    up, the next part of it is therefore asked for among those alone who would still accept. Fewer
-    and fewer need it, so their parts grow: the memory stays the same, and passes are few.
+    up, the next part of it is therefore asked for among those alone who would still accept. Mostly
+    fewer and fewer need it, so their parts grow: the memory stays the same, and passes are few.
+
+    Where preferences agree (scores that are all equal, or one order for everybody), a pass of all
+    matches no more than one list is long. So after a pass that leaves more than three quarters of
+    them free, a batch is let in at a time, with lists as long as the batch is large, which serve
+    it though all on it want the same; when that was a quarter of those who are free, all are asked
+    for again. Of equal or agreeing scores all pairs are looked at about five times at most.
+    Batches begin with those who proposed for the highest score last, of equal ones with the lowest
+    ids: where preferences agree these are the ones that nobody displaces later.
 
     Examples
     --------
@@ -82,6 +92,7 @@ class _Proposals:
         self.holders = np.full(right, FREE)
         self.at, self.end = np.zeros((2, left), np.int64)  # what is left of each list
         self.complete = np.zeros(left, bool)  # nobody else would accept
+        self.asked = np.full(left, -np.inf, source.dtype)  # the score of the last proposal
         self.ids = np.empty(0, np.int64)
         self.scores = np.empty(0, source.dtype)
 
@@ -92,17 +103,37 @@ class _Proposals:
             # Of all at first, which also meets every NaN; later on of those who would accept.
             width = min(self.width, len(self.source.right_ids))
             self.add(free, self.source.best(width))
-            free = self.rounds(free)
+            before, free = len(free), self.rounds(free)
         else:
-            free = free[:0]
+            before, free = 0, free[:0]
         while len(free):
-            width = min(len(self.source.right_ids), max(self.width, self.most // len(free)))
-            self.compact()
-            self.add(free, self.source.accepting(width, free, self.held, self.holders))
-            free = self.rounds(free)
+            if (before - len(free)) * SHARE < before:
+                free = self.in_batches(free)
+            before, free = len(free), self.propose(free)
         taken = np.flatnonzero(self.holders != FREE)
         taken = taken[np.argsort(self.holders[taken], kind="stable")]
         return self.holders[taken], taken, self.held[taken]
+
+    def propose(self, rows: IntArray) -> IntArray:
+        """Ask for lists of some who are free, and let them propose; give those left."""
+        if not len(rows):
+            return rows
+        width = min(len(self.source.right_ids), max(self.width, self.most // len(rows)))
+        self.compact()
+        self.add(rows, self.source.accepting(width, rows, self.held, self.holders))
+        return self.rounds(rows)
+
+    def in_batches(self, free: IntArray) -> IntArray:
+        """Let in a part of those who are free, by and by; give those left."""
+        # Lists of this length have room in the pool, and each is refused by no more of the batch.
+        size = max(isqrt(self.most), self.most // len(self.source.right_ids))
+        quota = -(-len(free) // SHARE)
+        while quota > 0 and len(free) > size:
+            order = np.lexsort((free, -self.asked[free]))
+            batch, others = np.sort(free[order[:size]]), free[order[size:]]
+            free = np.union1d(others, self.propose(batch))
+            quota -= size
+        return free
 
     def add(self, rows: IntArray, best: TopK) -> None:
         """Take new lists into the pool."""
@@ -157,6 +188,7 @@ class _Proposals:
             place = self.at[left]
             self.at[left] += 1
             right, scores = self.ids[place], self.scores[place]
+            self.asked[left] = scores
             accepted = self.accepted(left, right, scores)
             refused = left[~accepted]
             left, right, scores = left[accepted], right[accepted], scores[accepted]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...counting import choice
 from ...selection import as_integers, first_outside
+from ..locked import Locked
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,7 +59,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, eq=False)
-class Alignment:
+class Alignment(Locked):
     """Pairs of left and right entities.
 
     Attributes
@@ -107,6 +108,26 @@ class Alignment:
     def unmatched_right(self) -> IntArray:
         """The right entities that took part and are in no pair."""
         return np.setdiff1d(self.right_ids, self.pairs[:, 1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what there is to say in numbers, as a logger wants them.
+
+        Examples
+        --------
+        >>> from truerank.alignment.inference.methods import infer
+        >>> found = infer([[0.5, 0.25], [0.75, 1.0], [0.5, 0.0]], None, method="stable").to_dict()
+        >>> found["pairs"], found["total"], found["unmatched_left"], found["unmatched_right"]
+        (2, 1.5, 1, 0)
+        """
+        return {
+            "method": self.method,
+            "solved": self.solved,
+            "threshold": self.threshold,
+            "pairs": len(self),
+            "total": self.total,
+            "unmatched_left": len(self.unmatched_left),
+            "unmatched_right": len(self.unmatched_right),
+        }
 
     def evaluate(self, reference: Any, *, direction: str | None = None) -> Agreement:
         """Compare the pairs with reference pairs.

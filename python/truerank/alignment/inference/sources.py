@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...arguments import renamed
 from ...embeddings import TopK, score_embeddings, topk_accepting, topk_embeddings
 from ...scores import widened
 from ...vectors import CSLS
+from ..wording import in_words_of_sides
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -241,31 +239,6 @@ def best_of_rows(
     ids[row[kept], place[kept]] = columns[column[kept]]
     found[row[kept], place[kept]] = value[kept]
     return ids, found
-
-
-@contextmanager
-def in_words_of_sides(queries: str, entities: str) -> Iterator[None]:
-    """Call queries and entities what they are here.
-
-    Examples
-    --------
-    >>> with in_words_of_sides("right", "left"):
-    ...     raise ValueError("scores: the score of query 4 and entity 2 is NaN")
-    Traceback (most recent call last):
-    ValueError: scores: the score of left 2 and right 4 is NaN
-    """
-    words = r"left \1 and right \2" if queries == "left" else r"left \2 and right \1"
-    try:
-        with renamed(queries=queries, entities=entities):
-            yield
-    except ValueError as error:
-        said = str(error)
-        ours = re.sub(r"query (\d+) and entity (\d+)", words, said)
-        ours = ours.replace("as the queries have", f"as {queries} has")
-        ours = ours.replace("(queries, d) or a single vector (d,)", "(entities, d)")
-        if ours == said:
-            raise
-        raise ValueError(ours) from None
 
 
 def _nothing(height: int, k: int, dtype: Any) -> tuple[IntArray, npt.NDArray[Any]]:
