@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alignment_folders import DBP15K, OPENEA, filled, told
+from alignment_folders import DBP15K, OPENEA, filled, once, told
 from truerank.alignment.datasets.data import AlignmentData
 from truerank.alignment.datasets.dbp15k import read_dbp15k
 from truerank.alignment.datasets.exporting import write_openea
@@ -356,6 +356,7 @@ def test_whatever_is_written_is_read(data: st.DataObject) -> None:
         write_openea(written, folder)
         read = read_openea(folder, 1 if splits else None)
     before, after = told(written), told(read)
+    before["pairs"] = once(before["pairs"])
     for k in (1, 2):  # a list that had to be written counts from 0
         for name, size in ((f"ids_{k}", f"names_{k}"), (f"relation_ids_{k}", f"relations_{k}")):
             if before[name] is None and after[name] is not None:

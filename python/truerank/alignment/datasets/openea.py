@@ -70,7 +70,7 @@ def read_openea(
     -------
     AlignmentData
         ``splits`` has "train", "valid" (unless there are no such pairs) and "test" of the fold.
-        ``pairs`` are those of ent_links; where there is no such file, those of the fold.
+        ``pairs`` are those of ent_links, each once; where there is no such file, those of the fold.
 
     Raises
     ------
