@@ -145,7 +145,7 @@ class Overlap(Locked, Tabulated):
         return Records(["subset", "tasks", "share"], rows)
 
     def subset_name(self, subset: Subset) -> str:
-        """Write the name of a subset: "none", "all", "A only" or "A & B"."""
+        """Write the name of a subset: "none", "A only" or "A & B"."""
         if not subset:
             return "none"
         if len(subset) == 1 < len(self.names):
