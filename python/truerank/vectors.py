@@ -62,6 +62,10 @@ class CSLS(NamedTuple):
     entities: npt.NDArray[Any]
     k: int
 
+    def swapped(self) -> CSLS:
+        """Give the same for the other direction: entities ask."""
+        return CSLS(self.entities, self.queries, self.k)
+
 
 class Pairs(NamedTuple):
     """Queries and entities, checked, and how a pair of them is scored."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..facts.chosen import chosen_ids, digest
 from ..facts.rows import distinct
-from .pairs import GRAPHS
+from .ids import GRAPHS
 
 if TYPE_CHECKING:
     from ..arrays import IntArray

@@ -11,16 +11,16 @@ from .. import _core
 from ..counting import prepare
 from ..embeddings import explain_pair, positive, rank_embeddings, scored_by
 from ..vectors import opened
-from .ids import as_ids
+from .ids import DIRECTIONS, GRAPHS, as_ids
 from .wording import in_words_of_sides
 
 if TYPE_CHECKING:
+    from ..counting import Job
     from ..ranks import Ranks
     from ..task import SideTasks
     from ..vectors import CSLS
 
-LEFT_TO_RIGHT, RIGHT_TO_LEFT = "left_to_right", "right_to_left"
-_FORWARD, _BACKWARD = ("left", "right"), ("right", "left")  # who asks, and who is found
+_FORWARD, _BACKWARD = GRAPHS, GRAPHS[::-1]  # who asks, and who is found
 
 # So many pairs of one entity are counted beside each other, and so many known answers to a task
 # taken out again; where there are more, each direction is better counted by itself.
@@ -65,10 +65,10 @@ def rank_both(
     TypeError, ValueError, OSError
         As `rank_embeddings` does.
     """
-    forward, backward = sides[LEFT_TO_RIGHT], sides[RIGHT_TO_LEFT]
+    forward, backward = (sides[direction] for direction in DIRECTIONS)
     rules = {"similarity": similarity, "nan": nan, "dtype": dtype, "block": block}
     if audit or not _pays_off(forward, backward):
-        mirrored = None if csls is None else csls._replace(queries=csls[1], entities=csls[0])
+        mirrored = None if csls is None else csls.swapped()
         rules |= {"threads": threads, "audit": audit}
         with in_words_of_sides(*_FORWARD):
             there = _rank_one(left, right, forward, csls=csls, **rules)
@@ -81,12 +81,12 @@ def rank_both(
     ):
         shapes = pairs.shape, pairs.shape[::-1]
         asked = ((forward, shapes[0]), (backward, shapes[1]))
-        jobs = [_job(side, shape, nan, threads) for side, shape in asked]
+        jobs = [job_of(side, shape, nan=nan, threads=threads) for side, shape in asked]
         counted = _core.rank_grid(
             pairs.given,
             as_ids("candidates", backward.candidates, pairs.shape[0]),
             as_ids("candidates", forward.candidates, pairs.shape[1]),
-            jobs[0].rows,
+            jobs[1].targets,  # the left entity of every pair, and the right one
             jobs[0].targets,
             jobs[0].filter,
             jobs[1].filter,
@@ -120,11 +120,19 @@ def _pays_off(forward: SideTasks, backward: SideTasks) -> bool:
     return int(known.sum()) <= _KNOWN * len(backward)
 
 
-def _job(side: SideTasks, shape: tuple[int, ...], nan: str, threads: int | None) -> Any:
-    """Check the tasks of a side, whose queries are rows of the vectors."""
+def job_of(
+    side: SideTasks,
+    shape: tuple[int, ...],
+    *,
+    order: str = "descending",
+    nan: str,
+    threads: int | None,
+    audit: bool = False,
+) -> Job:
+    """Check what is to be counted for one direction, in scores whose rows are all who may ask."""
     without, candidates = side.selections()
     rows = side.queries[side.rows, 0]
-    given = (side.targets, rows, without, candidates, "descending", nan, threads, False)
+    given = (side.targets, rows, without, candidates, order, nan, threads, audit)
     return prepare(shape, False, *given)
 
 

@@ -1,4 +1,4 @@
-"""Entities of one side, as they are chosen by their ids."""
+"""The two graphs of an alignment, and entities of one of them, chosen by their ids."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from ..selection import as_integers, first_outside
 
 if TYPE_CHECKING:
     from ..arrays import IntArray
+
+GRAPHS = ("left", "right")  # the columns of a pair
+DIRECTIONS = ("left_to_right", "right_to_left")  # who asks, and who is asked for
 
 
 def as_ids(name: str, value: Any, size: int, what: str = "ids") -> IntArray:

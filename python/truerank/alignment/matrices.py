@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..counting import IO, choice, prepare
+from ..counting import IO, choice
 from ..streaming import (
     DECODED_TILE_BYTES,
     TILE_BYTES,
@@ -21,6 +21,7 @@ from ..streaming import (
     counted_by,
 )
 from ..vectors import CSLS
+from .grid import job_of
 from .nearest import means_of
 from .views import Scaled, Turned, turned_block, turned_tile
 
@@ -86,8 +87,8 @@ def rank_matrix(
         As `rank` does.
     """
     way = choice("io", io or store.io, IO)
-    left_to_right = _job(sides["left_to_right"], store, rules)
-    right_to_left = _job(sides["right_to_left"], Turned(store), rules)
+    left_to_right = job_of(sides["left_to_right"], store.shape, **rules._asdict())
+    right_to_left = job_of(sides["right_to_left"], store.shape[::-1], **rules._asdict())
     store.check()
     told = _Told(progress, store.nbytes * (2 if isinstance(csls, int) else 1))
     most = TILE_BYTES if store.in_place else DECODED_TILE_BYTES
@@ -113,16 +114,6 @@ def rank_matrix(
             told.read(tile.height * tile.width * itemsize)
     both = ((left_to_right, down), (right_to_left, across))
     return [job.ranks(count.settled(), store.dtype, store.files) for job, count in both], csls
-
-
-def _job(side: SideTasks, store: Store, rules: Rules) -> Job:
-    """What is to be counted for one direction, in a matrix whose rows ask."""
-    without, among = side.selections()
-    rows = side.queries[side.rows, 0]
-    return prepare(
-        *(store.shape, False, side.targets, rows, without, among),
-        *(rules.order, rules.nan, rules.threads, rules.audit),
-    )
 
 
 def _count(store: Store, job: Job, most: int, io: str) -> TileCount:

@@ -10,12 +10,12 @@ from ..facts.audit import SplitAudit, doubts_of, sift, usual_cases
 from ..facts.columns import read_columns, stacked
 from ..facts.forms import Form
 from ..facts.vocabularies import Vocabulary, settle
+from .ids import GRAPHS
 
 if TYPE_CHECKING:
     from ..arrays import IntArray
 
 PAIRS = Form("pair", ("left", "right"), (0, 1))
-GRAPHS = ("left", "right")  # the columns of a pair
 
 
 class PairSplits(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,7 @@ from .options import (
     not_blank,
     order_option,
     read_named,
+    rule_option,
     seed_option,
     style_option,
     threads_option,
@@ -57,12 +57,6 @@ def candidates_of(
     raise click.BadParameter(
         f"expected {', '.join(CANDIDATES)}, or two .npy files as left.npy,right.npy, got {text!r}"
     )
-
-
-def pairs_option(name: str, what: str) -> Callable[[Any], Any]:
-    """An option for what to do with some of the test pairs."""
-    choices = click.Choice(["keep", "drop", "raise"])
-    return click.option(f"--{name}", type=choices, help=f"Test pairs {what} (keep by default).")
 
 
 @click.command("alignment")
@@ -121,8 +115,8 @@ def pairs_option(name: str, what: str) -> Callable[[Any], Any]:
 @click.option(
     "--split", metavar="NAME", callback=not_blank, default="test", help="Ranked, if not test."
 )
-@pairs_option("duplicates", "that repeat an earlier one")
-@pairs_option("leaks", "that are known")
+@rule_option("duplicates", "pairs", "that repeat an earlier one")
+@rule_option("leaks", "pairs", "that are known")
 @nan_option
 @threads_option
 @metrics_option

@@ -158,6 +158,12 @@ threads_option = click.option(
 )
 
 
+def rule_option(name: str, rows: str, which: str) -> Callable[[Any], Any]:
+    """An option for what to do with some of the rows of a test: to keep, drop or refuse them."""
+    choices = click.Choice(["keep", "drop", "raise"])
+    return click.option(f"--{name}", type=choices, help=f"Test {rows} {which} (keep by default).")
+
+
 def given_of(options: dict[str, Any]) -> dict[str, Any]:
     """The options that were given."""
     return {k: v for k, v in options.items() if not (v is None or v is False or v in ([], ()))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from .options import (
     not_blank,
     order_option,
     read_named,
+    rule_option,
     seed_option,
     style_option,
     threads_option,
@@ -52,12 +53,6 @@ def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tu
     if not words <= AMONG.keys():
         raise click.BadParameter(f"expected some of {', '.join(AMONG)}, got {text!r}")
     return tuple(side for side in AMONG if side in words)
-
-
-def triples_option(name: str, what: str) -> Callable[[Any], Any]:
-    """An option for what to do with some of the test triples."""
-    choices = click.Choice(["keep", "drop", "raise"])
-    return click.option(f"--{name}", type=choices, help=f"Test triples {what} (keep by default).")
 
 
 @click.command("link-prediction")
@@ -126,9 +121,9 @@ def triples_option(name: str, what: str) -> Callable[[Any], Any]:
 @click.option(
     "--split", metavar="NAME", callback=not_blank, default="test", help="Of --test, if not test."
 )
-@triples_option("duplicates", "that repeat an earlier one")
-@triples_option("leaks", "that are known")
-@triples_option("unseen", "with an entity or relation that is not in --train")
+@rule_option("duplicates", "triples", "that repeat an earlier one")
+@rule_option("leaks", "triples", "that are known")
+@rule_option("unseen", "triples", "with an entity or relation that is not in --train")
 @nan_option
 @threads_option
 @metrics_option

@@ -9,7 +9,7 @@ import numpy as np
 from ...labels import Labels, join_labels
 from ...ranks import Ranks
 from ...reporting.reports import Report
-from ..inference.scoring import DIRECTIONS
+from ..ids import DIRECTIONS
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -13,8 +13,8 @@ from ...labels import Labels
 from ...ranks import Ranks
 from ...reporting.reports import Report
 from ...selection import as_integers
+from ..ids import GRAPHS
 from .asked import asked_pairs, forward_tasks, ranks_of
-from .neighbours import GRAPHS
 
 if TYPE_CHECKING:
     import numpy.typing as npt

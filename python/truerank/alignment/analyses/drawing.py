@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from ..inference.scoring import DIRECTIONS
+from ..ids import DIRECTIONS
 
 Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...counting import choice
 from ...vectors import CSLS
-from ..inference.scoring import DIRECTIONS
+from ..ids import DIRECTIONS
 from .hubs import TIMES, Hubness, hubness
 from .neighbours import two_of
 from .tabulated import Records, Tabulated

@@ -8,16 +8,13 @@ import numpy as np
 
 from ...counting import choice
 from ...embeddings import positive
-from ..ids import as_ids
+from ..ids import DIRECTIONS, GRAPHS, as_ids
 from ..inference.inputs import source_of
-from ..inference.scoring import DIRECTIONS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...arrays import IntArray
-
-GRAPHS = ("left", "right")
 
 
 class Nearest(NamedTuple):

@@ -15,7 +15,7 @@ from ...embeddings import positive
 from ...ranks import Ranks
 from ...reporting.reports import Report
 from ...selection import as_integers
-from ..inference.scoring import DIRECTIONS
+from ..ids import DIRECTIONS
 from ..locked import Locked
 from .asked import asked_pairs, ranks_of
 from .tabulated import Records, Tabulated

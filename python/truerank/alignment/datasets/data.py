@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...selection import as_integers, first_outside
+from ..locked import Locked
 from .graphs import Graph
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ SPLITS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class AlignmentData:
+class AlignmentData(Locked):
     """Two graphs, the pairs of entities that are the same, and splits of these pairs.
 
     Attributes
@@ -64,11 +65,6 @@ class AlignmentData:
             raise TypeError(f"splits: expected a dict, got {type(splits).__name__}")
         named = {k: self._checked(f'splits["{k}"]', v) for k, v in (splits or {}).items()}
         object.__setattr__(self, "splits", named)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        for pairs in (self.pairs, *self.splits.values()):
-            pairs.flags.writeable = False  # which a pickle does not keep
 
     def known(self, split: str = "test") -> dict[str, IntArray]:
         """Give all splits but one, as a task that evaluates that one takes them for known.

@@ -11,13 +11,14 @@ import numpy as np
 from ...arrays import integers, read_only
 from ...facts.rows import distinct_rows
 from ...selection import as_integers, first_outside
+from ..locked import Locked
 
 if TYPE_CHECKING:
     from ...arrays import IntArray
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Graph:
+class Graph(Locked):
     """One of the two graphs of an alignment. Ids run from 0, of entities as of relations.
 
     Attributes
@@ -76,12 +77,6 @@ class Graph:
         _check_relations(rows[:, 1], fields)
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        for value in (self.triples, self.ids, self.relation_ids):
-            if value is not None:
-                value.flags.writeable = False  # which a pickle does not keep
 
     def __repr__(self) -> str:
         relations = len(np.unique(self.triples[:, 1]))

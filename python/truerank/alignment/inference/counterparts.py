@@ -11,10 +11,9 @@ import numpy as np
 from ...arrays import read_only
 from ...counting import choice
 from ...reporting.frames import frame
-from ..ids import as_ids
+from ..ids import DIRECTIONS, as_ids
 from ..locked import Locked
 from .inputs import source_of
-from .scoring import DIRECTIONS
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,10 +10,11 @@ import numpy as np
 from ...arrays import read_only
 from ...counting import choice
 from ...embeddings import positive
+from ..ids import DIRECTIONS
 from .assignment import optimal_pairs
 from .inputs import source_of
 from .proposals import stable_pairs
-from .scoring import DIRECTIONS, Alignment
+from .scoring import Alignment
 
 if TYPE_CHECKING:
     from .proposals import Pairs

@@ -9,14 +9,13 @@ import numpy as np
 
 from ...counting import choice
 from ...selection import as_integers, first_outside
+from ..ids import DIRECTIONS
 from ..locked import Locked
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...arrays import IntArray
-
-DIRECTIONS = ("left_to_right", "right_to_left")
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,8 @@ class MatrixSource(Source):
     def swapped(self) -> MatrixSource:
         """As in `Source`."""
         other = MatrixSource(self.matrix.T, self.kind, self.nan, (self.right_ids, self.left_ids))
-        other.csls, other.names = _swapped(self.csls), ("right", "left")
+        other.names = self.names[::-1]
+        other.csls = None if self.csls is None else self.csls.swapped()
         return other
 
     def means(self, k: int) -> CSLS:
@@ -175,7 +176,8 @@ class VectorSource(Source):
             (self.right_ids, self.left_ids),
             self.keywords,
         )
-        other.csls, other.names = _swapped(self.csls), ("right", "left")
+        other.names = self.names[::-1]
+        other.csls = None if self.csls is None else self.csls.swapped()
         return other
 
     def best(self, k: int, rows: IntArray | None = None) -> TopK:
@@ -243,10 +245,6 @@ def best_of_rows(
 
 def _nothing(height: int, k: int, dtype: Any) -> tuple[IntArray, npt.NDArray[Any]]:
     return np.full((height, k), -1, np.int64), np.full((height, k), np.nan, dtype)
-
-
-def _swapped(csls: CSLS | None) -> CSLS | None:
-    return None if csls is None else CSLS(csls.entities, csls.queries, csls.k)
 
 
 def _means(source: Source, k: int) -> npt.NDArray[Any]:
