@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...drawing import axes_for, colours_for, named_of, plain
 from ...reporting.reports import Report
-from .drawing import axes_for, colours_for, named_of, plain, spelt
+from .drawing import spelt
 from .hubs import Hubness
 from .similarities import SimilarityProfile
 from .thresholds import plot_dangling
 from .upset import plot_overlap
 
 if TYPE_CHECKING:
-    from .drawing import Axes
+    from ...drawing import Axes
 
 __all__ = [
     "plot_by_degree",

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .drawing import COLOURS, axes_for, colours_for, plain, spelt
+from ...drawing import COLOURS, axes_for, colours_for, dashes_for, plain
+from .drawing import spelt
 
 if TYPE_CHECKING:
     from ...arrays import FloatArray
-    from .drawing import Axes
+    from ...drawing import Axes
 
 _WANTED = ("thresholds", "precision", "recall", "f1")
-_DASHES = ("-", "--", "-.", ":")  # where colours come again, and for who sees none
 
 
 class _Curve(NamedTuple):
@@ -117,12 +117,11 @@ def _draw_one(ax: Axes, curve: _Curve) -> None:
 
 
 def _draw_each(ax: Axes, named: Mapping[str, _Curve]) -> None:
-    for i, (colour, (name, curve)) in enumerate(
-        zip(colours_for(len(named)), named.items(), strict=True)
-    ):
+    styles = zip(colours_for(len(named)), dashes_for(len(named)), strict=True)
+    for (colour, dashes), (name, curve) in zip(styles, named.items(), strict=True):
         best = _best(curve)
         told = "" if best is None else f"\n{best[1]:.3f} below {best[0]:.4g}"
-        style = {"linestyle": _DASHES[i % len(_DASHES)], "label": plain(name) + told}
+        style = {"linestyle": dashes, "label": plain(name) + told}
         ax.step(curve.thresholds, curve.f1, where="pre", color=colour, **style)
         if best is not None:
             ax.plot(*best, "o", color=colour, markersize=5)

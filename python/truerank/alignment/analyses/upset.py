@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...drawing import COLOURS, axes_for, plain
 from ...embeddings import positive
-from .drawing import COLOURS, axes_for, plain
 from .overlaps import Overlap
 
 if TYPE_CHECKING:
-    from .drawing import Axes
+    from ...drawing import Axes
 
 _ROOM = 1.18  # how high the part with the bars is, for the highest bar and its number
 _ROW = 0.11  # how high a row of dots is, for the part with the bars

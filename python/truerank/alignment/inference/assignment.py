@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...extras import needed
 from .proposals import stable_pairs
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # is room for the 10,500 test pairs of a data set of 15,000, and none for all of 15,000 entities.
 MOST_CELLS = 1 << 27
 CANDIDATES = 32
+USER = 'method="optimal"'  # as a message calls it
 
 
 def optimal_pairs(
@@ -72,7 +73,7 @@ def dense_pairs(source: Source) -> Pairs:
     more than all that the others can differ by, so it is taken where nothing else is left, and then
     left out.
     """
-    solve = _scipy("scipy.optimize").linear_sum_assignment
+    solve = needed("scipy.optimize", USER).linear_sum_assignment
     if len(source.left_ids) > len(source.right_ids):  # the solver would copy the other shape
         right, left, scores = dense_pairs(source.swapped())
         return _ordered(left, right, scores)
@@ -114,7 +115,7 @@ def sparse_pairs(source: Source, candidates: int, k: int) -> Pairs:
     The solver takes a zero for no pair, so all scores are taken from the highest of them plus 1;
     that moves every matching of as many pairs by as much.
     """
-    solve = _scipy("scipy.sparse.csgraph").min_weight_full_bipartite_matching
+    solve = needed("scipy.sparse.csgraph", USER).min_weight_full_bipartite_matching
     if len(source.left_ids) > len(source.right_ids):
         right, left, scores = sparse_pairs(source.swapped(), candidates, k)
         return _ordered(left, right, scores)
@@ -131,7 +132,8 @@ def sparse_pairs(source: Source, candidates: int, k: int) -> Pairs:
         beyond = np.full(len(rows), _beyond(costs, len(rows)))
         row, column = np.concatenate([row, nobody]), np.concatenate([column, width + nobody])
         costs, width = np.concatenate([costs, beyond]), width + len(rows)
-    matrix = _scipy("scipy.sparse").coo_array((costs, (row, column)), (len(rows), width)).tocsr()
+    sparse = needed("scipy.sparse", USER)
+    matrix = sparse.coo_array((costs, (row, column)), (len(rows), width)).tocsr()
     row_of, column_of = (np.asarray(found, np.int64) for found in solve(matrix))
     kept = column_of < len(columns)
     row_of, column_of = row_of[kept], column_of[kept]
@@ -185,12 +187,3 @@ def _check_finite(
             f"scores: expected finite ones for an optimal total, got {scores[place]} of left "
             f"{found['left']} and right {found['right']}"
         )
-
-
-def _scipy(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ImportError(
-            "method=\"optimal\" needs scipy: pip install 'truerank[scipy]'"
-        ) from error

@@ -1,0 +1,211 @@
+"""Where the ranks lie: their distribution, and hits@k for every k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ..counting import choice
+from ..drawing import axes_for, named_of
+from ..metrics import KINDS
+from ..metrics.kinds import DEFAULT_KIND
+from ..reporting.rendering import counted
+from ..reporting.reports import Report
+from .shares import bounds_of_shares, expected, ranked, reached, sample_of, shares
+from .steps import Steps, draw_steps, rank_axis
+
+if TYPE_CHECKING:
+    from ..arrays import FloatArray, IntArray
+    from ..drawing import Axes
+    from ..metrics import Sample
+
+    _Shares: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+
+_ALL_TO = 20  # cut-offs up to here are drawn each, those beyond as far as they part on paper
+_POINTS = 256
+_TICKS = 8  # at most, where intervals double
+
+
+def rank_distribution(
+    reports: Report | Mapping[str, Report],
+    *,
+    side: str | None = None,
+    kind: str = "realistic",
+    band: bool = True,
+    chance: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw which share of the tasks has which rank, in intervals that double.
+
+    The intervals are the ranks 1, 2 to 3, 4 to 7, 8 to 15, and so on to the greatest number of
+    candidates. A rank between two whole numbers counts as the greater one, as in hits@k.
+
+    Parameters
+    ----------
+    reports : Report, or mapping of name to Report
+        A line each.
+    side : str, optional
+        Of the tasks. Default: all that are pooled.
+    kind : str
+        The kind of rank of the line.
+    band : bool
+        Draw what ties leave open: from the share of the tasks whose tie lies within the interval,
+        optimistic and pessimistic rank both, to that of the tasks whose tie reaches into it. Every
+        way to break ties gives a share in between. Where no task ties there is none.
+    chance : bool
+        Draw the mean share where each rank of a task is equally likely.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its lines are the models in their order, then chance.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    KeyError
+        For a side that a report does not have.
+    TypeError, ValueError
+        For anything but Reports, for none, for one that was read from JSON and has no ranks, and
+        for an unknown kind.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> ax = rank_distribution(report(Ranks([0, 0, 5, 2], [1, 1, 1, 1], 8)))
+    >>> ax.get_lines()[0].get_ydata()[:-1].tolist()
+    [0.5, 0.25, 0.25, 0.0]
+    """
+    named = _checked("rank_distribution", reports, kind)
+    ax = axes_for("truerank.plot.rank_distribution", ax, height=_height(named), extra="plot")
+    most = _most_candidates(named, side)
+    starts = 2 ** np.arange(most.bit_length(), dtype=np.int64)
+    edges = np.append(starts, most + 1)
+    curves = _curves(named, side, kind, partial(_by_interval, edges[1:] - 1))
+    draw_steps(ax, edges, kind, curves, band, chance)
+    rank_axis(ax, most + 1, starts[:: -(-len(starts) // _TICKS)].tolist())
+    ax.set_ylim(0, ax.get_ylim()[1] if any(curve.tasks for curve in curves.values()) else 1)
+    ax.set_xlabel(f"{kind} rank, in intervals that double: 1, 2 to 3, 4 to 7, ...")
+    ax.set_ylabel("share of tasks")
+    return ax
+
+
+def hits_curve(
+    reports: Report | Mapping[str, Report],
+    *,
+    side: str | None = None,
+    kind: str = "realistic",
+    band: bool = True,
+    chance: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw hits@k for k from 1 to the greatest number of candidates.
+
+    Parameters
+    ----------
+    reports : Report, or mapping of name to Report
+        A line each.
+    side : str, optional
+        Of the tasks. Default: all that are pooled.
+    kind : str
+        The kind of rank of the line.
+    band : bool
+        Fill what is between the optimistic and the pessimistic curve. Where no task ties they are
+        one.
+    chance : bool
+        Draw the mean of hits@k where each rank of a task is equally likely.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its lines are the models in their order, then chance. Every k up to 20 is a point, beyond
+        some 250 of them, as far apart as each other on the logarithmic axis.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    KeyError
+        For a side that a report does not have.
+    TypeError, ValueError
+        For anything but Reports, for none, for one that was read from JSON and has no ranks, and
+        for an unknown kind.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> ax = hits_curve(report(Ranks([0, 0, 5, 2], [1, 1, 1, 1], 8)))
+    >>> line = ax.get_lines()[0]
+    >>> dict(zip(line.get_xdata().tolist(), line.get_ydata().tolist()))[3]
+    0.75
+    """
+    named = _checked("hits_curve", reports, kind)
+    ax = axes_for("truerank.plot.hits_curve", ax, height=_height(named), extra="plot")
+    most = max(_most_candidates(named, side), 2)
+    apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
+    cutoffs = np.unique(np.concatenate([np.arange(1, min(_ALL_TO, most) + 1), apart]))
+    curves = _curves(named, side, kind, partial(_up_to, cutoffs))
+    draw_steps(ax, cutoffs, kind, curves, band, chance)
+    numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
+    rank_axis(ax, most, [k for k in numbers if k <= most][:: 1 if most < 1000 else 3])
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel(f"k (hits@k is the share of tasks with {kind} rank up to k)")
+    ax.set_ylabel("hits@k")
+    return ax
+
+
+def _height(named: Mapping[str, Report]) -> float:
+    """Of a figure, with its legend."""
+    return 3.5 + 0.17 * len(named)
+
+
+def _checked(function: str, reports: object, kind: str) -> dict[str, Report]:
+    named = named_of("reports", reports, Report)
+    choice("kind", kind, tuple(KINDS))
+    return {name: ranked("reports", name, report) for name, report in named.items()}
+
+
+def _most_candidates(named: Mapping[str, Report], side: str | None) -> int:
+    samples = (sample_of(report, side, DEFAULT_KIND) for report in named.values())
+    return max(int(sample.candidates.max(initial=1)) for sample in samples)
+
+
+def _curves(
+    named: Mapping[str, Report],
+    side: str | None,
+    kind: str,
+    shares_of: Callable[[Sample, Sample, Sample], _Shares],
+) -> dict[str, Steps]:
+    """The steps of each model, one after the other: the ranks of all need not fit together."""
+    curves = {}
+    for name, report in named.items():
+        drawn, *ends = (sample_of(report, side, k) for k in (kind, "optimistic", "pessimistic"))
+        tasks = len(drawn.ranks)
+        facts = counted(tasks, "task"), _candidates(drawn), report.weighting
+        curves[name] = Steps(*shares_of(drawn, *ends), tasks, facts)
+    return curves
+
+
+def _by_interval(cutoffs: IntArray, drawn: Sample, best: Sample, worst: Sample) -> _Shares:
+    chance = np.diff(expected(drawn, cutoffs), prepend=0.0)
+    return shares(drawn, cutoffs), *bounds_of_shares(best, worst, cutoffs), chance
+
+
+def _up_to(cutoffs: IntArray, drawn: Sample, best: Sample, worst: Sample) -> _Shares:
+    line, low, high = (reached(sample, cutoffs) for sample in (drawn, worst, best))
+    return line, low, high, expected(drawn, cutoffs)
+
+
+def _candidates(sample: Sample) -> str:
+    if not len(sample.candidates):
+        return ""
+    low, high = int(sample.candidates.min()), int(sample.candidates.max())
+    return counted(high, "candidate") if low == high else f"{low:,} to {high:,} candidates"

@@ -1,0 +1,183 @@
+"""A metric against its index: how much of a number is the metric's, how much chance's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..drawing import axes_for, colours_for, legend_above, named_of, short
+from ..metrics import Key, UnknownKeyError, parse
+from ..metrics.keys import NO_ADJUSTMENT
+from ..reporting.rendering import counted
+from ..reporting.reports import Report
+from ..reporting.tables import increasing
+
+if TYPE_CHECKING:
+    from ..arrays import FloatArray
+    from ..drawing import Axes
+
+_MARKS = "os^DvP*X"
+_SHARP = 0.999999  # beyond this index nothing is left that would tell chance
+
+
+class _Keys(NamedTuple):
+    """The keys that are read of every report."""
+
+    index_of: str
+    metric: str
+    mean_rank: str
+    ratio: str  # of the mean rank
+
+
+class _Points(NamedTuple):
+    """What has one colour: its name, and arrays of float64, shape (n,), without nan."""
+
+    name: str
+    indices: FloatArray
+    values: FloatArray
+
+
+def metric_against_index(
+    reports: Report | Mapping[str, Report], metric: str = "mrr", *, ax: Axes | None = None
+) -> Axes:
+    """Draw a metric against its index, which chance and the number of candidates are taken out of.
+
+    The index is 0 for chance and 1 for perfect ranks. Reports of one index that lie one above the
+    other differ in nothing but their candidates: the fewer there are, the better a metric looks.
+
+    Parameters
+    ----------
+    reports : Report, or mapping of name to Report
+        A point for each: models, data sets, splits. The line through it is where other ranks of the
+        same tasks would lie. Of a single Report with groups there is a point for each group, in
+        colours by its mean number of candidates.
+    metric : str
+        A key that has a chance model, with side and kind if need be, without adjustment.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Indices are on the x axis. What has no index (no task has a second candidate) is left out.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    KeyError
+        For an unknown metric, or one without a chance model; one whose index was not stored, of a
+        report that was read from JSON.
+    TypeError, ValueError
+        For anything but Reports, for none, and for an adjusted metric or a macro average.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> ax = metric_against_index(report(Ranks([0, 1], [1, 1], 3)), "mr")
+    >>> ax.collections[0].get_offsets().tolist()
+    [[0.5, 1.5]]
+    """
+    named = named_of("reports", reports, Report)
+    keys = _keys_of(metric)
+    by = reports.by if isinstance(reports, Report) else None
+    points = _of_reports(named, keys) if by is None else _of_groups(named[""], keys)
+    ax = axes_for("truerank.plot.metric_against_index", ax, height=4.2, extra="plot")
+    upward = bool(increasing(metric))
+    handles = _draw(ax, points, by is not None, upward)
+    names = [one.name for one in points]
+    if upward:
+        handles += ax.plot([0, 1], [0, 1], color="#555555", linestyle=":", linewidth=1, zorder=1)
+        names.append("with countless candidates")
+    else:  # ranks, from 1 to the number of candidates
+        ax.set_yscale("log")
+    ax.axvline(0, color="#999999", linewidth=0.8, zorder=0)
+    ax.set_xlabel(f"index of {metric}: 0 is chance, 1 is perfect")
+    ax.set_ylabel(metric)
+    ax.spines[["top", "right"]].set_visible(False)
+    title = None if by is None else f"groups by {by}, by their mean number of candidates"
+    legend_above(ax, handles, names, title=title)
+    return ax
+
+
+def _keys_of(metric: str) -> _Keys:
+    parsed = parse(metric)
+    if parsed.adjustment != NO_ADJUSTMENT or parsed.macro:
+        raise ValueError(
+            f"metric: expected one without adjustment and no macro average, got {metric!r}"
+        )
+    index = str(parsed._replace(adjustment="index"))
+    parse(index)  # a KeyError for a metric without a chance model
+    mean_rank = Key("mr", kind=parsed.kind, side=parsed.side)
+    return _Keys(index, metric, str(mean_rank), str(mean_rank._replace(adjustment="ratio")))
+
+
+def _of_reports(named: Mapping[str, Report], keys: _Keys) -> list[_Points]:
+    """A point for each by its name, with its mean number of candidates."""
+    points = []
+    for name, report in named.items():
+        found = _drawable("", [report[keys.index_of]], [report[keys.metric]])
+        try:
+            candidates = _candidates(report[keys.mean_rank], report[keys.ratio])
+        except UnknownKeyError:  # it was read from JSON, which does not hold these
+            candidates = math.nan
+        facts = [] if math.isnan(candidates) else [counted(round(candidates), "candidate")]
+        facts += [] if len(found.indices) else ["no index"]
+        told = f" ({', '.join(facts)})" if facts else ""
+        points.append(found._replace(name=(short(name) or "all tasks") + told))
+    return points
+
+
+def _of_groups(report: Report, keys: _Keys) -> list[_Points]:
+    """The groups by the decade of their mean number of candidates, few candidates first."""
+    index, value = (_values(report, key) for key in (keys.index_of, keys.metric))
+    try:
+        candidates = _candidates(*(_values(report, k) for k in (keys.mean_rank, keys.ratio)))
+    except UnknownKeyError:
+        return [_drawable("not known", index, value)]
+    decades = np.floor(np.log10(candidates.round(3)))  # nan without tasks of the side
+    points = []
+    for decade in np.unique(decades[~np.isnan(decades)]).astype(int).tolist():
+        held = decades == decade
+        name = f"{10**decade:,} to {10 ** (decade + 1) - 1:,}"
+        points.append(_drawable(name, index[held], value[held]))
+    return points
+
+
+def _values(report: Report, key: str) -> FloatArray:
+    return np.array(list(report.group_values(key).values()), dtype=np.float64)
+
+
+def _candidates(mean_rank: Any, ratio: Any) -> Any:
+    """The mean number of candidates: chance has the mean rank (N + 1) / 2."""
+    return 2 * mean_rank / ratio - 1
+
+
+def _drawable(
+    name: str, index: Sequence[float] | FloatArray, value: Sequence[float] | FloatArray
+) -> _Points:
+    both = np.array([index, value], dtype=np.float64)
+    return _Points(name, *both[:, np.isfinite(both).all(axis=0)])
+
+
+def _draw(ax: Axes, points: Sequence[_Points], grouped: bool, upward: bool) -> list[Any]:
+    handles = []
+    size, alpha = (18, 0.7) if grouped else (40, 1.0)
+    for i, (colour, one) in enumerate(zip(colours_for(len(points)), points, strict=True)):
+        at = one.indices, one.values
+        style = {"s": size, "alpha": alpha, "linewidths": 0, "marker": _MARKS[i % len(_MARKS)]}
+        handles.append(ax.scatter(*at, color=colour, zorder=3, **style))
+        if not grouped and len(one.indices) and one.indices[0] < _SHARP:
+            ax.plot(*_through(*at, upward), color=colour, linewidth=0.9, zorder=2)
+    return handles
+
+
+def _through(index: FloatArray, value: FloatArray, upward: bool) -> tuple[FloatArray, FloatArray]:
+    """The line on which ranks of the same tasks lie: from chance, at 0, to the optimum 1, at 1."""
+    chance = float(((value - index) / (1 - index))[0])
+    first = min(chance, float(value[0])) if upward else max(chance, float(value[0]))
+    y = np.array([first, 1.0]) if upward else np.geomspace(first, 1, 101)  # bent by the axis
+    return (y - chance) / (1 - chance), y

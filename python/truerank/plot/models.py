@@ -1,0 +1,174 @@
+"""Models side by side: a metric of each and how sure it is, or how it differs from one of them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..comparison import Comparison, compare
+from ..comparison.compared import notes_told
+from ..comparison.intervals import checked_level
+from ..comparison.paired import holm
+from ..counting import choice
+from ..drawing import axes_for, colours_for, named_of, plain, short
+from ..reporting.grids import number
+from ..reporting.notes import unlike_protocols
+from ..reporting.repeats import Repeats
+from ..reporting.reports import Report
+from ..reporting.tables import increasing
+from .rows import Sought, bounds, whiskers, width_for, write_rows
+from .shares import ranked
+
+if TYPE_CHECKING:
+    from ..drawing import Axes
+    from ..labels import LabelsLike
+
+_ROW = 0.36  # inches
+_WIDTH = 72  # letters of a line of notes
+_BETTER = {True: ", more is better", False: ", less is better", None: ""}
+
+
+def comparison(
+    reports: Report | Mapping[str, Report],
+    metric: str = "mrr",
+    *,
+    against: str | None = None,
+    level: float = 0.95,
+    method: str | None = None,
+    by: LabelsLike | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    allow_unlike: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a metric of several models with intervals, or their differences from one of them.
+
+    Intervals of two models may overlap although one is better in nearly every task: over the same
+    tasks, the differences (`against`) say which is.
+
+    Parameters
+    ----------
+    reports : Report, or mapping of name to Report
+        A row each, in their order.
+    metric : str
+        Any key that all of them have.
+    against : str, optional
+        The name of a model. The rows are the others then, with the difference "model minus this
+        one", its interval and the p-value of `truerank.compare`, corrected by Holm's rule.
+    level : float
+        Of the intervals.
+    method : str, optional
+        As in `Report.interval`; by default "bootstrap" for up to 10,000 tasks, "normal" for more,
+        where they agree. With `against` as in `truerank.compare`, by default "permutation".
+    by : str or labels, optional
+        What is resampled, or swapped, as a whole: "query", "relation", ...
+    resamples, seed : int
+        As in `Report.interval` and `truerank.compare`.
+    allow_unlike : bool
+        Draw reports of unlike protocols side by side all the same.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A report that was read from JSON has no interval: its dot stands alone.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    KeyError
+        For an unknown metric, or one that a report does not have.
+    TypeError, ValueError
+        For anything but Reports, for none, unlike protocols, a name in `against` that there is not,
+        nothing beside it, and reports without ranks where differences are asked for; as
+        `Report.interval` and `truerank.compare` do.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> models = {"A": report(Ranks([0, 3], [1, 1], 9)), "B": report(Ranks([1, 3], [1, 1], 9))}
+    >>> ax = comparison(models, "mr")
+    >>> [line.get_xdata().tolist() for line in ax.get_lines()]
+    [[2.5], [3.0]]
+    >>> comparison(models, "mr", against="A").get_xlabel().splitlines()[0]
+    'mr minus that of A, less is better, with 95 % intervals'
+    """
+    named = named_of("reports", reports, Report)
+    checked_level(level)
+    if not allow_unlike:
+        _refuse_unlike(named)
+    sought = Sought(level, method, resamples, seed, by)
+    if against is None:
+        rows = [_value(name, one, metric, sought) for name, one in named.items()]
+        told, heading, notes = metric, metric, []
+    else:
+        found = _differences(named, metric, against, sought, allow_unlike)
+        rows, notes = [_difference(one) for one in found], notes_told(found)
+        told = f"{metric} minus that of {short(against)}"
+        heading = "difference, p" + " (Holm)" * (len(rows) > 1)
+    names = [row.name for row in rows]
+    height, width = 1.4 + _ROW * max(len(rows), 2), width_for(names)
+    ax = axes_for("truerank.plot.comparison", ax, height, width, extra="plot")
+    known = dict(zip(named, colours_for(len(named)), strict=True))
+    colours = [known[name] for name in names]
+    if against is not None:
+        ax.axvline(0, color="black", linestyle=":", linewidth=1)
+    for place, (row, colour) in enumerate(zip(rows, colours, strict=True)):
+        ax.plot([row.value], [place], "o", color=colour, markersize=6, zorder=4)
+    line = whiskers(ax, [(row.low, row.high) for row in rows], colours)
+    write_rows(ax, names, [row.cell for row in rows], heading)
+    ax.margins(x=0.08)
+    sure = "" if line is None else f", with {100 * level:g} % intervals"
+    lines = [f"{plain(told)}{_BETTER[increasing(metric)]}{sure}"]
+    ax.set_xlabel("\n".join([*lines, *(plain(textwrap.fill(note, _WIDTH)) for note in notes)]))
+    return ax
+
+
+class _Row(NamedTuple):
+    name: str
+    low: float
+    value: float
+    high: float
+    cell: str
+
+
+def _value(name: str, report: Report, metric: str, sought: Sought) -> _Row:
+    value = report[metric]
+    low, high = bounds(report, metric, sought)
+    return _Row(name, low, value, high, number(value, 4))
+
+
+def _differences(
+    named: Mapping[str, Report], metric: str, against: str, sought: Sought, allow_unlike: bool
+) -> list[Comparison]:
+    """Each of the others compared with one."""
+    choice("against", against, tuple(named))
+    if len(named) < 2:
+        raise ValueError(f"reports: expected others than {against!r} to compare, got none")
+    reports = {name: ranked("reports", name, report) for name, report in named.items()}
+    base = reports.pop(against)
+    found = [
+        compare(
+            {name: report, against: base},
+            metric=metric,
+            allow_unlike=allow_unlike,
+            **sought._replace(method=sought.method or "permutation")._asdict(),
+        )[0]
+        for name, report in reports.items()
+    ]
+    corrected = holm([one.p_value for one in found])
+    return [one._replace(p_holm=p) for one, p in zip(found, corrected, strict=True)]
+
+
+def _difference(found: Comparison) -> _Row:
+    cell = f"{found.difference:+.4g}, p {found.p_holm:.2g}"
+    return _Row(found.name_a, found.low, found.difference, found.high, cell)
+
+
+def _refuse_unlike(named: Mapping[str, Report]) -> None:
+    rows = {name: Repeats([report]) for name, report in named.items()}
+    for said in unlike_protocols(rows):
+        raise ValueError(f"reports: {said} allow_unlike=True draws them all the same")

@@ -1,0 +1,98 @@
+"""Rows of a plot: a name on the left, a number on the right, an interval between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..drawing import plain, short
+
+if TYPE_CHECKING:
+    from ..drawing import Axes
+    from ..labels import LabelsLike
+    from ..reporting.reports import Report
+
+_RESAMPLED = 10_000  # tasks up to which resampling takes no time that one would notice
+_UNKNOWN = (float("nan"), float("nan"))
+
+
+def write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: str) -> None:
+    """Name the rows 0, 1, ... from the top down, and write a cell beside each.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    names, cells : sequence of str
+        Any text, one each for a row.
+    heading : str
+        Over the cells.
+    """
+    ax.set_yticks(range(len(names)), [plain(short(name)) for name in names], fontsize="small")
+    ax.set_ylim(max(len(names), 1) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    style = {"textcoords": "offset points", "fontsize": "small", "annotation_clip": False}
+    for row, cell in enumerate(cells):
+        place = {"xy": (1.0, row), "xycoords": ("axes fraction", "data"), "xytext": (5, 0)}
+        ax.annotate(cell, va="center", **place, **style)
+    ax.annotate(heading, xy=(1.0, 1.0), xycoords="axes fraction", xytext=(5, 3), **style)
+
+
+def width_for(names: Sequence[str]) -> float:
+    """Give the width of a figure, in inches, that leaves room beside long names.
+
+    Examples
+    --------
+    >>> width_for(["A", "B"])
+    6.4
+    """
+    return max([6.4, *(5.4 + 0.06 * len(short(name)) for name in names)])
+
+
+class Sought(NamedTuple):
+    """Which intervals: the arguments of `Report.interval`.
+
+    Attributes
+    ----------
+    level : float
+    method : str or None
+        None: "bootstrap" for up to 10,000 tasks, "normal" for more.
+    resamples, seed : int
+    by : str or labels, optional
+    """
+
+    level: float
+    method: str | None
+    resamples: int
+    seed: int
+    by: LabelsLike | None = None
+
+
+def bounds(report: Report, key: str, sought: Sought) -> tuple[float, float]:
+    """Give the bounds of a value as `Report.interval` does; nan where a report has no ranks.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> measured = report(Ranks([0, 3, 0, 1], [1, 1, 1, 1], 10))
+    >>> bounds(measured, "hits@1", Sought(0.95, None, 1000, 0))
+    (0.0, 1.0)
+    """
+    tasks = len(getattr(report, "ranks", ()))
+    if not tasks:
+        return _UNKNOWN
+    method = sought.method or ("bootstrap" if tasks <= _RESAMPLED else "normal")
+    found = report.interval(key, **sought._replace(method=method)._asdict())
+    return found.low, found.high
+
+
+def whiskers(ax: Axes, found: Sequence[tuple[float, float]], colours: Sequence[str]) -> Any:
+    """Draw a line for each row that has bounds; gives them, None where there are none."""
+    low, high = np.array(found, dtype=np.float64).reshape(-1, 2).T
+    (rows,) = np.nonzero(~np.isnan(low + high))
+    if not len(rows):
+        return None
+    chosen = [colours[row] for row in rows.tolist()]
+    return ax.hlines(rows, low[rows], high[rows], colors=chosen, linewidth=1.8, zorder=3)

@@ -1,0 +1,112 @@
+"""Steps of several models over ranks, with what ties leave open, chance, and a legend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..drawing import DASHES, colours_for, dashes_for, legend_above, short
+from ..reporting.rendering import counted
+
+if TYPE_CHECKING:
+    from ..arrays import FloatArray, IntArray
+    from ..drawing import Axes
+
+_ROUNDING = 1e-9  # bands thinner than this are none
+
+
+class Steps(NamedTuple):
+    """One model over the common cut-offs: arrays of float64, shape (m,).
+
+    Attributes
+    ----------
+    line, low, high, chance : ndarray
+        nan where there are no tasks.
+    tasks : int
+    facts : tuple of str
+        What is told once if all models share it: tasks, candidates, weights.
+    """
+
+    line: FloatArray
+    low: FloatArray
+    high: FloatArray
+    chance: FloatArray
+    tasks: int
+    facts: tuple[str, ...]
+
+
+def draw_steps(
+    ax: Axes, x: IntArray, kind: str, curves: Mapping[str, Steps], band: bool, chance: bool
+) -> None:
+    """Draw each model with its band, then chance, and the legend.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    x : ndarray of int64, shape (m,) or (m + 1,)
+        Where the steps begin, and where the last one ends.
+    kind : str
+        Names a model without a name.
+    curves : mapping of name to Steps
+    band, chance : bool
+        Whether they are drawn.
+    """
+    bands, handles, names = [], [], []
+    colours = colours_for(len(curves))
+    dashes = dashes_for(len(curves), DASHES[:3])  # the last kind is chance
+    sizes = {curve.tasks for curve in curves.values()}
+    for colour, dash, (name, curve) in zip(colours, dashes, curves.items(), strict=True):
+        low, line, high = (_to_the_end(x, y) for y in (curve.low, curve.line, curve.high))
+        handles += ax.plot(x, line, color=colour, linestyle=dash, drawstyle="steps-post")
+        tasks = f" ({counted(curve.tasks, 'task')})" if len(sizes) > 1 else ""
+        names.append((short(name) or f"{kind} rank") + tasks)
+        if band and (high - low > _ROUNDING).any():
+            style = {"color": colour, "alpha": 0.2, "linewidth": 0}
+            bands.append(ax.fill_between(x, low, high, step="post", **style))
+    if bands:
+        handles.append(bands[0])
+        names.append("from optimistic to pessimistic")
+    if chance:
+        handle, told = _draw_chance(ax, x, curves, colours)
+        handles.append(handle)
+        names.append(told)
+    ax.spines[["top", "right"]].set_visible(False)
+    legend_above(ax, handles, names, title=_facts(curves))
+
+
+def _draw_chance(
+    ax: Axes, x: IntArray, curves: Mapping[str, Steps], colours: Sequence[str]
+) -> tuple[Any, str]:
+    """One line where chance is the same for all models; what the legend shows of it."""
+    lines = [curve.chance for curve in curves.values()]
+    if all(np.allclose(line, lines[0], equal_nan=True) for line in lines):
+        lines, colours, told = lines[:1], ["black"], "chance"
+    else:
+        told = "chance, in the colour of each"
+    style = {"linestyle": ":", "linewidth": 1.4, "drawstyle": "steps-post"}
+    drawn = [
+        ax.plot(x, _to_the_end(x, line), color=colour, **style)[0]
+        for line, colour in zip(lines, colours, strict=True)
+    ]
+    return drawn[0], told
+
+
+def rank_axis(ax: Axes, end: int, ticks: Sequence[int]) -> None:
+    """A logarithmic axis from 1 on, with these numbers written out."""
+    ax.set_xscale("log")
+    ax.set_xlim(1, end)
+    ax.set_xticks(ticks, [f"{k:,}" for k in ticks])
+    ax.xaxis.set_minor_formatter("")  # which would label some of its own
+
+
+def _to_the_end(x: IntArray, y: FloatArray) -> FloatArray:
+    """The last step is as wide as the others, where x says where it ends."""
+    return np.append(y, y[-1:]) if len(x) > len(y) else y
+
+
+def _facts(curves: Mapping[str, Steps]) -> str:
+    """What is the same for all models."""
+    columns = zip(*(curve.facts for curve in curves.values()), strict=True)
+    return ", ".join(words[0] for words in columns if words[0] and len(set(words)) == 1)
