@@ -1,0 +1,40 @@
+"""The conventions of other toolkits: old numbers reproduced, explained and corrected.
+
+A toolkit has its own way with ties, filtered candidates, NaN, and rounding. `PRESETS` has each of
+them as a row. `report` evaluates scores as one toolkit does and tells, step by step, how its number
+parts from the exact one; `table` shows what the same scores give under each. `read_ogb`,
+`read_joint` and `read_libkge` read what toolkits dump.
+"""
+
+from __future__ import annotations
+
+from .conventions import EXACT, Convention
+from .dumps import Dump, read_joint, read_ogb
+from .evaluation import report, report_against, table, table_against
+from .figures import Figure
+from .presets import PRESETS, Metric, Preset, describe, preset
+from .results import CompatReport, Step
+from .tables import CompatTable
+from .traces import read_libkge
+
+__all__ = [
+    "EXACT",
+    "PRESETS",
+    "CompatReport",
+    "CompatTable",
+    "Convention",
+    "Dump",
+    "Figure",
+    "Metric",
+    "Preset",
+    "Step",
+    "describe",
+    "preset",
+    "read_joint",
+    "read_libkge",
+    "read_ogb",
+    "report",
+    "report_against",
+    "table",
+    "table_against",
+]

@@ -1,0 +1,272 @@
+"""Conventions: what a toolkit does before and after it counts, each thing a word of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[Any]
+    Flags = npt.NDArray[np.bool_]
+
+
+class Transform(NamedTuple):
+    """What becomes of all scores before they are compared."""
+
+    of: Callable[[Values], Values]
+    words: str
+
+
+class Filtering(NamedTuple):
+    """The score that a filtered candidate gets, from its own and the true one; None: left out."""
+
+    score: Callable[[Values, Values], Values] | None
+    words: str
+
+
+class NanRule(NamedTuple):
+    """Which candidates are above, and which tie, for NaN of theirs and NaN of the truth."""
+
+    above: Callable[[Flags, Flags], Any]
+    equal: Callable[[Flags, Flags], Any]
+    words: str
+
+
+class Place(NamedTuple):
+    """The first and the last place of the truth, from `above` and `tied`."""
+
+    first: Callable[[Values, Values], Values]
+    last: Callable[[Values, Values], Values]
+    words: str
+
+
+def logsigmoid(scores: Values) -> Values:
+    """Give log(1 / (1 + exp(-score))) as floats compute it: 0 for every large score.
+
+    Examples
+    --------
+    >>> logsigmoid(np.array([0.0, 800.0, 900.0]))
+    array([-0.69314718,  0.        ,  0.        ])
+    """
+    with np.errstate(under="ignore"):
+        tiny = np.log1p(np.exp(-np.abs(scores)))
+        found: Values = np.minimum(scores, 0) - tiny
+    return found
+
+
+TRANSFORMS = {
+    "none": Transform(lambda scores: scores, "scores are compared as they are"),
+    "logsigmoid": Transform(
+        logsigmoid, "log(sigmoid(score)) is compared: scores that round to one value tie"
+    ),
+}
+
+FILTERS = {
+    "left out": Filtering(None, "filtered candidates are left out"),
+    "-inf": Filtering(
+        lambda scores, _: np.full_like(scores, -np.inf),
+        "filtered candidates score -inf and stay: they tie with a truth of -inf",
+    ),
+    "-1e9": Filtering(
+        lambda scores, _: np.full_like(scores, -1e9),
+        "filtered candidates score -1e9 and stay: they rank with a truth that low",
+    ),
+    "truth - 1": Filtering(
+        lambda scores, truth: np.broadcast_to(truth - 1, scores.shape),
+        "filtered candidates get the true score less 1 and stay: they tie where that is the same",
+    ),
+    "score - 1": Filtering(
+        lambda scores, _: scores - 1,
+        "filtered candidates lose 1 and stay: those that were better by 1 or more still count",
+    ),
+}
+
+
+def _never(nan: Flags, truth: Flags) -> Any:
+    return False
+
+
+def _both(nan: Flags, truth: Flags) -> Any:
+    return nan & truth
+
+
+NANS = {
+    "worst": NanRule(
+        lambda nan, truth: truth, _never, "NaN is never above and never ties; a NaN truth is last"
+    ),
+    "compared": NanRule(
+        _never, _never, "NaN is compared as it is, so never above: a NaN truth comes first"
+    ),
+    "compared, itself too": NanRule(
+        _never,
+        _never,
+        "NaN is compared as it is, the truth with itself too: a NaN truth has rank 0.5",
+    ),
+    "-inf": NanRule(_never, _never, "NaN becomes -inf: it ties with scores of -inf"),
+    "first": NanRule(
+        lambda nan, truth: nan & ~truth, _both, "NaN is sorted first: above every number"
+    ),
+    "last": NanRule(
+        lambda nan, truth: ~nan & truth, _both, "NaN is sorted last: below every number"
+    ),
+    "above": NanRule(
+        lambda nan, truth: nan | truth, _never, "NaN of a negative is above; a NaN truth is last"
+    ),
+}
+
+PLACES = {
+    "realistic": Place(
+        lambda above, tied: above + (tied + 1) / 2,
+        lambda above, tied: above + (tied + 1) / 2,
+        "the middle of the tie",
+    ),
+    "optimistic": Place(
+        lambda above, tied: above + 1, lambda above, tied: above + 1, "the best place of the tie"
+    ),
+    "pessimistic": Place(
+        lambda above, tied: above + tied,
+        lambda above, tied: above + tied,
+        "the worst place of the tie",
+    ),
+    "rounded": Place(
+        lambda above, tied: above + 1 + tied // 2,
+        lambda above, tied: above + 1 + tied // 2,
+        "the middle of the tie, rounded up: above + tied // 2 + 1",
+    ),
+    "any": Place(
+        lambda above, tied: above + 1,
+        lambda above, tied: above + tied,
+        "the place in a sort that leaves the order of ties open: anywhere in the tie",
+    ),
+}
+
+CANDIDATES = {
+    "all": "every candidate is counted",
+    "finite": "only finite scores count as candidates, so that a rank can exceed their number",
+}
+
+ITSELF = {
+    "no": "the truth is not among its own negatives",
+    "always": "the truth is among its own negatives, scored as if it were filtered",
+    "as filtered": "the truth is among its own negatives, and ties with itself without a filter",
+}
+
+MEANS = {
+    "float64": "float64",
+    "float32": "ranks and means in float32",
+    "float32 reciprocals": "reciprocal ranks in float32",
+    "float32 sums": "a float32 sum, task after task",
+    "float32 histogram": "a float32 histogram of ranks",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convention:
+    """How the place of the true candidate comes about; the default is the exact definition.
+
+    Parameters
+    ----------
+    nan : str
+        What NaN does: a word of `NANS`.
+    candidates : {"all", "finite"}
+        Which of the scores count as candidates where a metric is adjusted.
+    transform : {"none", "logsigmoid"}
+        What becomes of all scores first.
+    rtol, atol : float
+        A candidate ties where its distance to the true score a is at most atol + rtol * abs(a),
+        as in ``torch.isclose``.
+    filter : str
+        What becomes of filtered candidates: a word of `FILTERS`.
+    itself : {"no", "always", "as filtered"}
+        Whether the truth is among its own negatives, too.
+    rank : {"realistic", "optimistic", "pessimistic", "rounded", "any"}
+        The place of the truth in its tie.
+    mean : str
+        The arithmetic of the average: a word of `MEANS`.
+
+    Raises
+    ------
+    ValueError
+        For a word that is in no table, and tolerances below 0.
+
+    Examples
+    --------
+    >>> Convention(rank="optimistic") == EXACT
+    False
+    """
+
+    nan: str = "worst"
+    candidates: str = "all"
+    transform: str = "none"
+    rtol: float = 0.0
+    atol: float = 0.0
+    filter: str = "left out"
+    itself: str = "no"
+    rank: str = "realistic"
+    mean: str = "float64"
+
+    def __post_init__(self) -> None:
+        for name, words in WORDS.items():
+            if getattr(self, name) not in words:
+                known = ", ".join(map(repr, words))
+                raise ValueError(f"{name}: expected one of {known}, got {getattr(self, name)!r}")
+        if not (self.rtol >= 0 and self.atol >= 0):
+            raise ValueError(f"rtol, atol: expected numbers >= 0, got {self.rtol}, {self.atol}")
+
+    @property
+    def tolerant(self) -> bool:
+        """Whether scores tie that are not equal."""
+        return self.rtol > 0 or self.atol > 0
+
+    def says(self, name: str) -> str:
+        """Say in words what a field, or "tolerance", means."""
+        if name == "tolerance":
+            return f"scores within {self.atol:g} + {self.rtol:g} * |true score| tie"
+        entry = WORDS[name][getattr(self, name)]
+        return str(getattr(entry, "words", entry))
+
+
+WORDS: dict[str, Any] = {
+    "nan": NANS,
+    "candidates": CANDIDATES,
+    "transform": TRANSFORMS,
+    "filter": FILTERS,
+    "itself": ITSELF,
+    "rank": PLACES,
+    "mean": MEANS,
+}
+
+EXACT = Convention()
+
+# What leads from the exact definition to a toolkit's number, in this order.
+STEPS: dict[str, tuple[str, ...]] = {
+    "nan": ("nan",),
+    "candidates": ("candidates",),
+    "transform": ("transform",),
+    "tolerance": ("rtol", "atol"),
+    "filter": ("filter",),
+    "itself": ("itself",),
+    "rank": ("rank",),
+    "mean": ("mean",),
+}
+
+
+def way_to(convention: Convention) -> Iterator[tuple[str, Convention]]:
+    """Go from the exact definition to a convention, one change after the other.
+
+    Examples
+    --------
+    >>> [name for name, _ in way_to(Convention(nan="compared", rank="optimistic"))]
+    ['nan', 'rank']
+    """
+    now = EXACT
+    for step, names in STEPS.items():
+        changed = replace(now, **{name: getattr(convention, name) for name in names})
+        if changed != now:
+            now = changed
+            yield step, now

@@ -1,0 +1,173 @@
+"""Counting under any convention: plain NumPy over blocks of tasks, slow and easy to check.
+
+What differs from the exact definition in NaN, ties or arithmetic alone is derived from the counts
+of `rank`. A tolerance, a transform or a score put in place of a filtered one changes the counts
+themselves, and needs the scores again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..scores import Scores, widened
+from .conventions import EXACT, FILTERS, NANS, TRANSFORMS, Convention
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..arrays import IntArray
+    from ..selection import Selection
+    from .conventions import Flags, Values
+
+ENTRIES = 1 << 20  # scores in a block: some megabytes for all that is made of them
+
+
+class Counts(NamedTuple):
+    """Of each task, the candidates above, those tied with the truth and itself, and all."""
+
+    above: IntArray
+    tied: IntArray
+    options: IntArray
+
+
+class Block(NamedTuple):
+    """Some tasks: float scores of all candidates and the truths, higher ones being better.
+
+    Attributes
+    ----------
+    values : ndarray of float, shape (tasks, columns)
+    truth : ndarray of float, shape (tasks, 1)
+    others : ndarray of bool, shape (tasks, columns)
+        The candidates besides the truth, the filtered ones too.
+    filtered : ndarray of bool, shape (tasks, columns)
+    own : ndarray of bool, shape (tasks, columns)
+        Where the truth stands; nowhere among sampled scores.
+    masked : bool
+        Whether there is a filter.
+    """
+
+    values: Values
+    truth: Values
+    others: Flags
+    filtered: Flags
+    own: Flags
+    masked: bool
+
+
+def as_floats(scores: Scores, order: str) -> Values:
+    """Give scores as floats that compare as they do, negated where lower ones are better.
+
+    Raises
+    ------
+    TypeError
+        For integers of 64 bits, which no float holds.
+
+    Examples
+    --------
+    >>> from truerank.scores import as_scores
+    >>> as_floats(as_scores(np.array([1, 2], np.int8)), "ascending")
+    array([-1., -2.], dtype=float32)
+    """
+    array = scores.array
+    if scores.dtype == "bfloat16":
+        array = widened(array)
+    elif scores.dtype == "float16" and array.dtype.kind != "f":
+        array = array.view(np.dtype(np.float16).newbyteorder(array.dtype.byteorder))
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        raise TypeError(f"scores: expected floats, or integers of up to 32 bits, got {array.dtype}")
+    wide = np.result_type(array.dtype.newbyteorder("="), np.float32)
+    floats: Values = array.astype(wide, copy=False)
+    return -floats if order == "ascending" else floats
+
+
+def count(block: Block, convention: Convention) -> Counts:
+    """Count one block under one convention.
+
+    Examples
+    --------
+    >>> values = np.array([[5.0, 5.0, 7.0]])
+    >>> own = np.array([[True, False, False]])
+    >>> block = Block(values, values[:, :1], ~own, np.zeros((1, 3), bool), own, False)
+    >>> count(block, EXACT)
+    Counts(above=array([1]), tied=array([2]), options=array([3]))
+    """
+    transform = TRANSFORMS[convention.transform].of
+    values, truth = transform(block.values), transform(block.truth)
+    others, filtered = block.others, block.filtered
+    if convention.itself != "no":
+        others = others | block.own
+        if convention.itself == "always" or block.masked:
+            filtered = filtered | block.own
+    score = FILTERS[convention.filter].score
+    if score is None:
+        others = others & ~filtered
+    else:
+        values = np.where(filtered, score(values, truth), values)
+    if convention.nan == "-inf":
+        values = np.where(np.isnan(values), -np.inf, values)
+        truth = np.where(np.isnan(truth), -np.inf, truth)
+
+    above, equal = values > truth, values == truth
+    if convention.tolerant:
+        with np.errstate(invalid="ignore", over="ignore"):
+            distance = np.abs(values - truth)
+            allowed = convention.atol + np.abs(convention.rtol * truth)
+        equal |= np.isfinite(distance) & (distance <= allowed)
+        above &= ~equal
+    rule, nan, lost = NANS[convention.nan], np.isnan(values), np.isnan(truth)
+    above |= rule.above(nan, lost)
+    equal |= rule.equal(nan, lost)
+
+    own = np.ones(len(truth), np.int64)
+    if convention.nan == "compared, itself too":
+        own -= lost[:, 0]
+    options = others.sum(axis=1) + 1
+    if convention.candidates == "finite":
+        options = (np.isfinite(values) & others).sum(axis=1) + np.isfinite(truth)[:, 0]
+    return Counts((above & others).sum(axis=1), (equal & others).sum(axis=1) + own, options)
+
+
+def needs_scores(convention: Convention, odd: int) -> bool:
+    """Whether the exact counts do not suffice: `odd` scores of candidates are NaN or infinite.
+
+    Examples
+    --------
+    >>> needs_scores(Convention(nan="compared", rank="optimistic"), odd=0)
+    False
+    """
+    same = ("transform", "rtol", "atol", "filter", "itself")
+    if any(getattr(convention, name) != getattr(EXACT, name) for name in same):
+        return True
+    return odd > 0 and (convention.nan, convention.candidates) != (EXACT.nan, EXACT.candidates)
+
+
+def slices(tasks: int, columns: int) -> Iterator[slice]:
+    """Cut tasks into runs whose scores are `ENTRIES` or fewer.
+
+    Examples
+    --------
+    >>> list(slices(3, ENTRIES // 2))
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    step = max(1, ENTRIES // max(columns, 1))
+    for start in range(0, tasks, step):
+        yield slice(start, min(start + step, tasks))
+
+
+def flags(selection: Selection | None, where: slice, columns: int, default: bool) -> Flags:
+    """Give a selection of some tasks as flags; all of them the default where there is none."""
+    found: npt.NDArray[np.bool_] = np.full((where.stop - where.start, columns), default)
+    if selection is None:
+        return found
+    found[:] = False
+    if selection.shared:
+        found[:, selection.indices] = True
+        return found
+    part = selection.of_tasks(where)
+    lists: Any = range(len(found)) if part.lists is None else part.lists
+    for i, one in enumerate(lists):
+        found[i, part.indices[part.indptr[one] : part.indptr[one + 1]]] = True
+    return found

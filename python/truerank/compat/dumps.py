@@ -1,0 +1,286 @@
+"""Dumps of sampled evaluations: OGB's dictionaries, matrices with the truth in one column."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arguments import renamed
+from ..ranks import Ranks, concatenate
+from ..sampled import rank_against
+from ..scores import as_scores
+from .evaluation import chosen, evaluated
+from .loading import load
+from .presets import Preset, preset
+from .problems import Part, Sampled
+
+if TYPE_CHECKING:
+    from .results import CompatReport
+    from .tables import CompatTable
+
+_preset = preset
+
+POSITIVE, NEGATIVE = "y_pred_pos", "y_pred_neg"
+SIDES = {"head": "head", "head-batch": "head", "tail": "tail", "tail-batch": "tail"}
+FORM = f"{POSITIVE} and {NEGATIVE}, or these for each of {', '.join(map(repr, SIDES))}"
+
+
+class Dump:
+    """True scores and those of their negatives, as a toolkit left them; made by `read_ogb`.
+
+    Parameters
+    ----------
+    parts : sequence of (side, true_scores, others)
+        A side is "head", "tail" or None, for all of the parts or for none.
+
+    Examples
+    --------
+    >>> dump = read_ogb({"y_pred_pos": [0.5, 0.2], "y_pred_neg": [[0.1, 0.5], [0.2, 0.3]]})
+    >>> dump
+    Dump(2 tasks)
+    >>> dump.ranks().pessimistic, dump.report()["mrr_list"]
+    (array([2, 3]), 0.5333333611488342)
+    """
+
+    def __init__(self, parts: Sequence[tuple[str | None, Any, Any]]) -> None:
+        self._parts = [Part(true, others) for _, true, others in parts]
+        sides = [side for side, _, _ in parts]
+        if None in sides and len(set(sides)) > 1:
+            raise ValueError("parts: expected a side for all of them or for none")
+        self._sizes = [
+            as_scores(part.true_scores, name=POSITIVE).array.size for part in self._parts
+        ]
+        self.side = None if None in sides else np.repeat(np.array(sides, str), self._sizes)
+
+    def __len__(self) -> int:
+        return sum(self._sizes)
+
+    def __repr__(self) -> str:
+        sides = "" if self.side is None else f", {' + '.join(dict.fromkeys(self.side.tolist()))}"
+        return f"Dump({len(self):,} tasks{sides})"
+
+    def ranks(self, **options: Any) -> Ranks:
+        """Rank the true scores among their negatives, exactly: `rank_against`, labelled by side.
+
+        Parameters
+        ----------
+        **options
+            Those of `rank_against`: order, nan, dtype, threads, audit.
+
+        Returns
+        -------
+        Ranks
+            With a protocol that says "sampled".
+        """
+        with _named():
+            found = concatenate([rank_against(*part, **options) for part in self._parts])
+        return found if self.side is None else found.with_labels(side=self.side)
+
+    def report(
+        self, preset: str | Preset = "ogb", *, order: str = "descending", dtype: Any = None
+    ) -> CompatReport:
+        """Give the numbers of a toolkit, as `report_against` does."""
+        row = _preset(preset)
+        return self._evaluated([row], order, dtype)[row.name]
+
+    def table(
+        self,
+        presets: Iterable[str | Preset] | None = None,
+        *,
+        order: str = "descending",
+        dtype: Any = None,
+    ) -> CompatTable:
+        """Give the numbers of several toolkits, as `table_against` does."""
+        return self._evaluated(chosen(presets), order, dtype)
+
+    def _evaluated(self, rows: list[Preset], order: str, dtype: Any) -> CompatTable:
+        with _named():
+            problem = Sampled(self._parts, order=order, dtype=dtype)
+            return evaluated(problem, rows, self.side)
+
+
+def _named() -> AbstractContextManager[None]:
+    """Errors of scores speak of the dump."""
+    return renamed(true_scores=POSITIVE, others=NEGATIVE)
+
+
+def read_ogb(source: Any, *, pickle: bool = False) -> Dump:
+    """Read what OGB's link evaluators take: ``y_pred_pos`` and ``y_pred_neg``.
+
+    Parameters
+    ----------
+    source : mapping, sequence of mappings, or path
+        ``{"y_pred_pos": (n,), "y_pred_neg": (n, k)}`` of NumPy arrays or torch tensors; a
+        mapping of such for ``"head-batch"`` and ``"tail-batch"`` (or ``"head"`` and ``"tail"``); or
+        several of either, batch by batch. Negatives of unlike number: a list of arrays, or flat
+        values beside ``"y_pred_neg_indptr"`` (n + 1,). Flat ones without it are shared by all
+        tasks, as those of ogbl-ppa, ogbl-collab and ogbl-ddi are.
+
+        Or the path of a ``.npz`` (in which "head-batch/y_pred_pos" stands for a nested key), or of
+        what ``torch.save`` wrote, a ``.pt`` or ``.pth``.
+    pickle : bool
+        Whether a file may run code as it is read: a ``.pkl``, object arrays, or a ``.pt`` with more
+        than tensors. Only for files that you made yourself.
+
+    Returns
+    -------
+    Dump
+
+    Raises
+    ------
+    TypeError
+        For scores that are no numbers.
+    ValueError
+        For another layout, with what was expected and what came, and for a file that needs
+        `pickle`.
+    ImportError
+        If torch is needed and not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sides = {"y_pred_pos": np.array([0.5]), "y_pred_neg": np.array([[0.1, 0.9]])}
+    >>> dump = read_ogb({"head-batch": sides, "tail-batch": sides})
+    >>> dump, dump.ranks().optimistic
+    (Dump(2 tasks, head + tail), array([2, 2]))
+    """
+    found = load(source, pickle=pickle)
+    where = f" in {os.fspath(source)}" if isinstance(source, (str, os.PathLike)) else ""
+    batches = found if isinstance(found, (list, tuple)) else [found]
+    parts = []
+    for i, batch in enumerate(batches):
+        at = f"{where} of batch {i}" if len(batches) > 1 else where
+        if not isinstance(batch, Mapping):
+            raise ValueError(f"source: expected {FORM}{at}, got {type(batch).__name__}")
+        parts += _parts(_nested(batch), at)
+    if not parts:
+        raise ValueError(f"source: expected at least one batch{where}, got none")
+    return Dump(parts)
+
+
+def read_joint(source: Any, *, truth: int = 0, pickle: bool = False) -> Dump:
+    """Read a matrix that has the true score in one column and the negatives in the others.
+
+    The form of a batch in RotatE's code and its descendants: ``score[:, 0]`` and ``score[:, 1:]``.
+
+    Parameters
+    ----------
+    source : array_like, shape (n, 1 + k), or path
+        Scores, or the path of a ``.npy``, which is read as a memory map.
+    truth : int
+        The column of the true score: the first one or, with -1, the last.
+    pickle : bool
+        As in `read_ogb`.
+
+    Returns
+    -------
+    Dump
+
+    Raises
+    ------
+    ValueError
+        For another shape or column.
+
+    Examples
+    --------
+    >>> read_joint([[0.5, 0.1, 0.9], [0.2, 0.2, 0.1]]).ranks().realistic
+    array([2. , 1.5])
+    """
+    found = load(source, pickle=pickle)
+    shape = as_scores(found, name="source").array.shape
+    if len(shape) != 2 or shape[1] < 1:
+        raise ValueError(f"source: expected a matrix (tasks, 1 + negatives), got shape {shape}")
+    if isinstance(truth, (bool, float)) or truth not in (0, -1, shape[1] - 1):
+        raise ValueError(f"truth: expected the first column (0) or the last (-1), got {truth!r}")
+    matrix = found if hasattr(found, "shape") else np.asarray(found)
+    others = matrix[:, 1:] if truth == 0 else matrix[:, :-1]
+    return Dump([(None, matrix[:, truth], others)])
+
+
+def _nested(batch: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping whose keys with a slash have become mappings."""
+    found: dict[str, Any] = {}
+    for key, value in batch.items():
+        outer, slash, inner = str(key).rpartition("/")
+        if slash and isinstance(found.setdefault(outer, {}), dict):
+            found[outer][inner] = value
+        else:
+            found[str(key)] = value
+    return found
+
+
+def _parts(batch: dict[str, Any], where: str) -> list[tuple[str | None, Any, Any]]:
+    if POSITIVE in batch or NEGATIVE in batch:
+        return [(None, *_pair(batch, where))]
+    if not batch or not set(batch) <= set(SIDES):
+        raise ValueError(f"source: expected {FORM}{where}, got {', '.join(batch) or 'no keys'}")
+    parts: list[tuple[str | None, Any, Any]] = []
+    for name, value in batch.items():
+        if not isinstance(value, Mapping):
+            raise ValueError(
+                f"source: expected {POSITIVE} and {NEGATIVE} for {name!r}{where}, "
+                f"got {type(value).__name__}"
+            )
+        parts.append((SIDES[name], *_pair(value, f" of {name!r}{where}")))
+    return parts
+
+
+def _pair(batch: Mapping[str, Any], where: str) -> tuple[Any, Any]:
+    missing = [key for key in (POSITIVE, NEGATIVE) if key not in batch]
+    if missing:
+        raise ValueError(f"source: expected {missing[0]}{where}, got {', '.join(batch)}")
+    true, others = batch[POSITIVE], batch[NEGATIVE]
+    shape = as_scores(true, name=POSITIVE).array.shape
+    if len(shape) != 1:
+        raise ValueError(f"{POSITIVE}: expected shape (n,){where}, got {shape}")
+    indptr = batch.get(f"{NEGATIVE}_indptr")
+    if indptr is not None:
+        return true, (others, indptr)
+    if isinstance(others, tuple) and len(others) == 2:
+        return true, others
+    if _is_ragged(others):
+        return true, _flat(others, shape[0], where)
+    found = as_scores(others, name=NEGATIVE).array
+    if found.ndim == 1:  # one list for all tasks
+        if hasattr(others, "expand"):
+            return true, others.expand(shape[0], -1)
+        return true, np.broadcast_to(np.asarray(others), (shape[0], found.size))
+    if len(found) != shape[0]:
+        raise ValueError(
+            f"{NEGATIVE}: expected {shape[0]} rows{where}, one for each of {POSITIVE}, "
+            f"got shape {found.shape}"
+        )
+    return true, others
+
+
+def _is_ragged(others: Any) -> bool:
+    if isinstance(others, np.ndarray):
+        return bool(others.dtype == object)
+    if not isinstance(others, (list, tuple)):
+        return False
+    return len({np.shape(row) for row in others}) > 1 or any(
+        hasattr(row, "detach") for row in others
+    )
+
+
+def _flat(rows: Any, tasks: int, where: str) -> tuple[Any, Any]:
+    if len(rows) != tasks:
+        raise ValueError(
+            f"{NEGATIVE}: expected {tasks} lists{where}, one for each of {POSITIVE}, "
+            f"got {len(rows)}"
+        )
+    found = [as_scores(row, name=f"{NEGATIVE}: list {i}") for i, row in enumerate(rows)]
+    wrong = [i for i, row in enumerate(found) if row.array.ndim != 1]
+    if wrong:
+        raise ValueError(
+            f"{NEGATIVE}: expected flat lists{where}, got shape {found[wrong[0]].array.shape} for "
+            f"task {wrong[0]}"
+        )
+    if any(row.dtype == "bfloat16" for row in found):
+        raise TypeError(f"{NEGATIVE}: expected lists of floats other than bfloat16{where}")
+    indptr = np.cumsum([0, *(row.array.size for row in found)])
+    return np.concatenate([row.array for row in found]), indptr

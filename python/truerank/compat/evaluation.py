@@ -1,0 +1,214 @@
+"""Evaluate under the conventions of toolkits: one report, or a table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ..reporting.reports import report as exact_report
+from .conventions import way_to
+from .presets import PRESETS, Preset, preset
+from .problems import Full, Part, Problem, Sampled
+from .results import CompatReport
+from .tables import CompatTable
+
+if TYPE_CHECKING:
+    from ..labels import LabelsLike
+
+_preset = preset
+
+
+def report(
+    scores: Any,
+    targets: Any,
+    *,
+    preset: str | Preset,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    order: str = "descending",
+    dtype: Any = None,
+    side: LabelsLike | None = None,
+) -> CompatReport:
+    """Evaluate scores as a toolkit does, and say how its numbers part from the exact ones.
+
+    Exact counts come from `rank`. Where a toolkit's convention changes the counts themselves (a
+    tolerance, a transform, a score put in place of a filtered one), its own are made by a slow
+    NumPy reference, block by block: the scores must be in memory or in a memory map.
+
+    Parameters
+    ----------
+    scores : array_like, shape (rows, columns) or (columns,)
+        A column for each candidate, as in `rank`. Not files: open a ``.npy`` with
+        ``np.load(path, mmap_mode="r")``. No integers of 64 bits.
+    targets, rows, filter, candidates, dtype
+        As in `rank`. The filter is what the toolkit filters; without one its unfiltered numbers
+        come out.
+    preset : str or Preset
+        A row of `PRESETS`, or one made by hand.
+    order : {"descending", "ascending"}
+        "descending": higher scores are better, whatever the toolkit's own scores are.
+    side : labels, shape (tasks,), optional
+        "head" or "tail" for each task. OpenKE averages the numbers of both sides.
+
+    Returns
+    -------
+    CompatReport
+
+    Raises
+    ------
+    KeyError
+        For an unknown preset.
+    TypeError, ValueError
+        As `rank` does; NaN is no error here.
+
+    Examples
+    --------
+    >>> found = report([[-1000, -999.95, -999.93, -999.92]], [0], preset="libkge")
+    >>> found["mean_rank"], found.corrected("mean_rank")  # within its tolerance all four tie
+    (3.0, 4.0)
+    """
+    row = _preset(preset)
+    options: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
+    problem = Full(scores, targets, **options, order=order, dtype=dtype)
+    return evaluated(problem, [row], side)[row.name]
+
+
+def report_against(
+    true_scores: Any,
+    others: Any,
+    *,
+    preset: str | Preset,
+    order: str = "descending",
+    dtype: Any = None,
+    side: LabelsLike | None = None,
+) -> CompatReport:
+    """Evaluate true scores among sampled negatives as a toolkit does.
+
+    Parameters
+    ----------
+    true_scores : array_like, shape (tasks,)
+        The score of each task's true candidate.
+    others : array_like, shape (tasks, k), or (values, indptr)
+        The scores of each task's negatives, as in `rank_against`.
+    preset, order, dtype, side
+        As in `report`.
+
+    Returns
+    -------
+    CompatReport
+
+    Examples
+    --------
+    >>> report_against([0.5, 0.2], [[0.1, 0.5], [0.2, 0.3]], preset="ogb")["hits@3_list"]
+    1.0
+    """
+    row = _preset(preset)
+    problem = Sampled([Part(true_scores, others)], order=order, dtype=dtype)
+    return evaluated(problem, [row], side)[row.name]
+
+
+def table(
+    scores: Any,
+    targets: Any,
+    *,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    order: str = "descending",
+    dtype: Any = None,
+    side: LabelsLike | None = None,
+    presets: Iterable[str | Preset] | None = None,
+) -> CompatTable:
+    """Put what the same scores give under several conventions beside the exact numbers.
+
+    Parameters
+    ----------
+    scores, targets, rows, filter, candidates, order, dtype, side
+        As in `report`.
+    presets : iterable of str or Preset, optional
+        Default: all of `PRESETS`.
+
+    Returns
+    -------
+    CompatTable
+
+    Examples
+    --------
+    >>> found = table([[0.5, 0.5, 0.1]], [0])
+    >>> found["pytorch-biggraph"]["mrr"], found["openke"]["MRR"], found.exact["mr"]
+    (0.5, 1.0, 1.5)
+    """
+    options: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
+    problem = Full(scores, targets, **options, order=order, dtype=dtype)
+    return evaluated(problem, chosen(presets), side)
+
+
+def table_against(
+    true_scores: Any,
+    others: Any,
+    *,
+    order: str = "descending",
+    dtype: Any = None,
+    side: LabelsLike | None = None,
+    presets: Iterable[str | Preset] | None = None,
+) -> CompatTable:
+    """Do what `table` does for true scores among sampled negatives.
+
+    Parameters
+    ----------
+    true_scores, others, order, dtype, side
+        As in `report_against`.
+    presets : iterable of str or Preset, optional
+        Default: all of `PRESETS`.
+
+    Returns
+    -------
+    CompatTable
+
+    Examples
+    --------
+    >>> table_against([0.5], [[0.5, 0.1]], presets=["ogb"]).to_dict()["ogb"]["mr"]
+    1.5
+    """
+    problem = Sampled([Part(true_scores, others)], order=order, dtype=dtype)
+    return evaluated(problem, chosen(presets), side)
+
+
+def chosen(presets: Iterable[str | Preset] | None) -> list[Preset]:
+    """Look up several presets; all of them where none is named.
+
+    Examples
+    --------
+    >>> [row.name for row in chosen(["ogb", "rotate"])]
+    ['ogb', 'rotate']
+    """
+    if isinstance(presets, (str, Preset)) or not isinstance(presets, (Iterable, type(None))):
+        raise TypeError(f"presets: expected several names or Presets, got {presets!r}")
+    return [_preset(name) for name in (PRESETS if presets is None else presets)]
+
+
+def evaluated(problem: Problem, rows: list[Preset], side: LabelsLike | None) -> CompatTable:
+    """Evaluate under several conventions, in one pass over the scores.
+
+    Parameters
+    ----------
+    problem : Problem
+    rows : list of Preset
+    side : labels, optional
+    """
+    names = [row.name for row in rows]
+    if len(set(names)) < len(names):
+        raise ValueError(f"presets: expected each name once, got {', '.join(names)}")
+    ranks = problem.exact if side is None else problem.exact.with_labels(side=side)
+    exact = exact_report(ranks)
+    ways = {row.name: [now for _, now in way_to(row.convention)] for row in rows}
+    asked = list(dict.fromkeys(now for way in ways.values() for now in way))
+    counted = dict(zip(asked, problem.counts(asked), strict=True))
+    found = {
+        row.name: CompatReport(
+            row, exact, [counted[now] for now in ways[row.name]], problem.filtered
+        )
+        for row in rows
+    }
+    return CompatTable(exact, found)

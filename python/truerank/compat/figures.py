@@ -1,0 +1,183 @@
+"""Figures: from places to the numbers that a toolkit shows, in its own arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .conventions import PLACES, Convention
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..arrays import FloatArray, IntArray
+    from .counting import Counts
+
+    Floats = npt.NDArray[np.floating[Any]]
+
+Single = np.float32
+
+
+class Figure(NamedTuple):
+    """A number, and the least and the most that it can be where the order of ties is open.
+
+    Attributes
+    ----------
+    value : float
+        Where the toolkit leaves the order open, the mean over all orders.
+    least, most : float
+        Equal to it elsewhere.
+    """
+
+    value: float
+    least: float
+    most: float
+
+    @property
+    def open(self) -> bool:
+        """Whether the toolkit may show one number or another."""
+        return self.least < self.most  # nan, of no tasks, is not open
+
+    def printed(self, form: str, scale: float = 1.0) -> str:
+        """Write it as a toolkit does; both ends where they print unlike.
+
+        Examples
+        --------
+        >>> Figure(0.5, 0.25, 0.75).printed(".3f"), Figure(0.5, 0.5, 0.5).printed("repr")
+        ('0.250 to 0.750', '0.5')
+        """
+        ends = [
+            repr(float(end)) if form == "repr" else format(end, form)
+            for end in (self.least * scale, self.most * scale)
+        ]
+        return " to ".join(dict.fromkeys(ends))
+
+
+def per_task(key: str, ranks: Floats) -> Floats:
+    """Give what a metric is the mean of, in the precision of the ranks.
+
+    Examples
+    --------
+    >>> per_task("hits@3", np.array([1.0, 3.5]))
+    array([1., 0.])
+    """
+    if key == "mr":
+        return ranks
+    if key == "mrr":
+        return 1 / ranks
+    if not key.startswith("hits@"):
+        raise ValueError(f"key: expected mr, mrr, hits@k or amri, got {key!r}")
+    return (ranks <= int(key.removeprefix("hits@"))).astype(ranks.dtype)
+
+
+def _plain(key: str, ranks: FloatArray) -> float:
+    return float(per_task(key, ranks).mean())
+
+
+def _single(key: str, ranks: FloatArray) -> float:
+    return float(per_task(key, ranks.astype(Single)).mean(dtype=Single))
+
+
+def _single_reciprocals(key: str, ranks: FloatArray) -> float:
+    if key != "mrr":
+        return _plain(key, ranks)
+    return float(per_task(key, ranks.astype(Single)).mean(dtype=np.float64))
+
+
+def _single_sums(key: str, ranks: FloatArray) -> float:
+    """As C adds a double to a float: the sum is rounded to a float at each step."""
+    total = Single(0)
+    for value in per_task(key, ranks).tolist():
+        total = Single(float(total) + value)
+    return float(total / Single(len(ranks)))
+
+
+def _single_histogram(key: str, ranks: FloatArray) -> float:
+    if key.startswith("hits@"):
+        return _plain(key, ranks)
+    places, tasks = np.unique(ranks, return_counts=True)
+    terms = tasks.astype(Single) * per_task(key, places.astype(Single))
+    return float(terms.sum(dtype=Single)) / len(ranks)
+
+
+_MEANS: dict[str, Callable[[str, FloatArray], float]] = {
+    "float64": _plain,
+    "float32": _single,
+    "float32 reciprocals": _single_reciprocals,
+    "float32 sums": _single_sums,
+    "float32 histogram": _single_histogram,
+}
+
+
+def places(counts: Counts, convention: Convention) -> tuple[FloatArray, FloatArray]:
+    """Give the first and the last place that the truth of each task can take.
+
+    Examples
+    --------
+    >>> from truerank.compat.counting import Counts
+    >>> one = Counts(*np.array([[2], [3], [9]]))
+    >>> places(one, Convention(rank="any")), places(one, Convention(rank="rounded"))[0]
+    ((array([3.]), array([5.])), array([4.]))
+    """
+    rule = PLACES[convention.rank]
+    first = rule.first(counts.above, counts.tied).astype(np.float64)
+    return first, rule.last(counts.above, counts.tied).astype(np.float64)
+
+
+def figure(
+    key: str, counts: Counts, convention: Convention, groups: list[IntArray] | None = None
+) -> Figure:
+    """Compute one metric under a convention.
+
+    Parameters
+    ----------
+    key : str
+        "mr", "mrr", "hits@k" or "amri".
+    counts : Counts
+        As counted under that convention.
+    convention : Convention
+        Its place in a tie and its arithmetic.
+    groups : list of ndarray of int64, optional
+        Tasks to be averaged for themselves first.
+
+    Examples
+    --------
+    >>> from truerank.compat.counting import Counts
+    >>> figure("mrr", Counts(*np.array([[0], [2], [9]])), Convention(rank="any"))
+    Figure(value=0.75, least=0.5, most=1.0)
+    """
+    if len(counts.above) == 0:
+        return Figure(*[float("nan")] * 3)
+    if groups:
+        parts = [figure(key, _some(counts, group), convention) for group in groups]
+        single = convention.mean == "float32 sums"  # then it adds and halves floats, too
+        return Figure(*np.mean(parts, axis=0, dtype=Single if single else None).tolist())
+    first, last = places(counts, convention)
+    mean = _MEANS[convention.mean]
+    if key == "amri":
+        value = _index(first, counts.options, mean)
+        return Figure(value, value, value)
+    ends = sorted((mean(key, first), mean(key, last)))
+    value = ends[0]
+    if convention.rank == "any" and ends[0] != ends[1]:
+        value = _over_orders(key, counts)
+    return Figure(value, *ends)
+
+
+def _index(ranks: FloatArray, options: IntArray, mean: Callable[[str, FloatArray], float]) -> float:
+    expected = float((options + 1).mean()) / 2
+    return 1 - (mean("mr", ranks) - 1) / (expected - 1) if expected != 1 else float("nan")
+
+
+def _over_orders(key: str, counts: Counts) -> float:
+    from ..ranks import Ranks
+    from ..reporting.reports import report
+
+    enough = np.maximum(counts.options, counts.above + counts.tied)
+    return report(Ranks(counts.above, counts.tied, enough))[f"expected.{key}"]
+
+
+def _some(counts: Counts, group: IntArray) -> Counts:
+    return type(counts)(*(column[group] for column in counts))

@@ -1,0 +1,105 @@
+"""Files of other toolkits, opened without running what is in them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..extras import needed
+
+_HINT = "pickle=True reads it, and runs whatever code it holds"
+# how numpy, its memory maps and torch say that a file asks to be unpickled
+_UNPICKLING = ("allow_pickle", "Python objects", "Weights only")
+
+
+def load(source: Any, *, pickle: bool = False) -> Any:
+    """Give what a file holds; anything but a path is given back.
+
+    Parameters
+    ----------
+    source : path or anything else
+        A ``.npy`` (as a memory map), ``.npz``, ``.pt``, ``.pth``, ``.pkl`` or ``.pickle``.
+    pickle : bool
+        Whether a file may run code as it is read.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    ValueError
+        For another suffix, and for a file that needs `pickle` or is broken.
+
+    Examples
+    --------
+    >>> load([0.5])
+    [0.5]
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        return source
+    path = Path(source)
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        known = ", ".join(_READERS)
+        raise ValueError(f"source: expected one of {known}, got {os.fspath(path)!r}")
+    if not path.is_file():
+        raise FileNotFoundError(f"source: there is no file {os.fspath(path)}")
+    return reader(path, pickle)
+
+
+@contextlib.contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Turn whatever the libraries raise on bytes that they cannot read into one kind of error."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise  # the disk's fault; a wild offset is EINVAL
+        said = str(error) or type(error).__name__
+        if any(words in said for words in _UNPICKLING):
+            reason = f"it is damaged, or holds more than plain arrays; {_HINT}"
+        else:
+            reason = said.splitlines()[0]
+        raise ValueError(f"source: {path} cannot be read: {reason}") from error
+
+
+def _npy(path: Path, pickle: bool) -> Any:
+    with _damage(path):
+        return np.load(path, mmap_mode=None if pickle else "r", allow_pickle=pickle)
+
+
+def _npz(path: Path, pickle: bool) -> Any:
+    with _damage(path), path.open("rb") as file, np.load(file, allow_pickle=pickle) as found:
+        return {name: found[name] for name in found.files}
+
+
+def _torch(path: Path, pickle: bool) -> Any:
+    torch = needed("torch", f"reading {path.name}", "torchmetrics")
+    with _damage(path):
+        return torch.load(path, map_location="cpu", weights_only=not pickle)
+
+
+def _pickle(path: Path, pickle: bool) -> Any:
+    if not pickle:
+        raise ValueError(f"source: {path} is a pickle; {_HINT}")
+    import pickle as pickles
+
+    with _damage(path), path.open("rb") as file:
+        return pickles.load(file)
+
+
+_READERS: dict[str, Callable[[Path, bool], Any]] = {
+    ".npy": _npy,
+    ".npz": _npz,
+    ".pt": _torch,
+    ".pth": _torch,
+    ".pkl": _pickle,
+    ".pickle": _pickle,
+}

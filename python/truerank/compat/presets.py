@@ -1,0 +1,377 @@
+"""Presets: one row for each toolkit, and where its code says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from .conventions import Convention, way_to
+
+
+class Metric(NamedTuple):
+    """A number that a toolkit shows.
+
+    Attributes
+    ----------
+    name : str
+        Its name there; "{filtered}" stands for the suffix of the preset where there is a filter.
+    key : str
+        Its key in a report of truerank: "mr", "mrr", "hits@k" or "amri".
+    form : str
+        How it is printed: a format of `format`, or "repr" for all digits.
+    scale : float
+        What a share is multiplied by: 100 for percents.
+    """
+
+    name: str
+    key: str
+    form: str = "repr"
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """The evaluation of one toolkit.
+
+    Attributes
+    ----------
+    name, toolkit, version : str
+        Its name here, its own name, and the version or commit that was read.
+    source : tuple of str
+        Repository, file and function, for each part of the convention.
+    convention : Convention
+        How the place of the truth comes about.
+    metrics : tuple of Metric
+        The numbers that it shows.
+    splits : str
+        Whose true answers it filters.
+    candidates : str
+        What it ranks the truth among.
+    suffix : str
+        What "{filtered}" in the name of a metric becomes where there is a filter.
+    averaged : bool
+        Whether the number is the mean of those of the two sides.
+    notes : tuple of str
+        What else a reader of its numbers should know.
+
+    Examples
+    --------
+    >>> PRESETS["openke"].convention.rank
+    'optimistic'
+    """
+
+    name: str
+    toolkit: str
+    version: str
+    source: tuple[str, ...]
+    convention: Convention
+    metrics: tuple[Metric, ...]
+    splits: str
+    candidates: str
+    suffix: str = ""
+    averaged: bool = False
+    notes: tuple[str, ...] = ()
+
+    def departures(self) -> dict[str, str]:
+        """Say in words what sets it apart from the exact definition, by step.
+
+        Examples
+        --------
+        >>> PRESETS["openke"].departures()["rank"]
+        'the best place of the tie'
+        """
+        return {step: changed.says(step) for step, changed in way_to(self.convention)}
+
+
+def _hits(name: str, ks: tuple[int, ...], form: str = "repr", scale: float = 1.0) -> list[Metric]:
+    return [Metric(name.format(k=k), f"hits@{k}", form, scale) for k in ks]
+
+
+_ALL = "train, valid, test"
+_ENTITIES = "all entities"
+_PAIRS = "the other entities of the test pairs"
+
+_ROTATE = (
+    Metric("MRR", "mrr", ".6f"),
+    Metric("MR", "mr", ".6f"),
+    *_hits("HITS@{k}", (1, 3, 10), ".6f"),
+)
+_OGB = (*_hits("hits@{k}_list", (1, 3, 10), ".6f"), Metric("mrr_list", "mrr", ".6f"))
+_OGB_NOTES = ("The example of ogbl-wikikg2 puts both sides into one mean and prints six decimals.",)
+
+_ROWS = (
+    Preset(
+        name="libkge",
+        toolkit="LibKGE",
+        version="04d0fba (ranking), ef895f3 (defaults)",
+        source=(
+            "uma-pi1/kge: kge/job/eval_entity_ranking.py, EntityRankingJob._get_ranks_and_num_ties,"
+            " _get_ranks, _filter_and_rank, _compute_metrics",
+            "uma-pi1/kge: kge/config-default.yaml, entity_ranking",
+        ),
+        convention=Convention(
+            nan="-inf",
+            rtol=1e-4,
+            atol=1e-5,
+            filter="-inf",
+            rank="rounded",
+            mean="float32 histogram",
+        ),
+        metrics=(
+            Metric("mean_rank{filtered}", "mr"),
+            Metric("mean_reciprocal_rank{filtered}", "mrr"),
+            *(
+                Metric(f"hits_at_{k}{{filtered}}", f"hits@{k}")
+                for k in (1, 3, 10, 50, 100, 200, 300, 400, 500, 1000)
+            ),
+        ),
+        suffix="_filtered",
+        splits="train, valid and the evaluated one; with test beside it on valid",
+        candidates=_ENTITIES,
+        notes=(
+            "Before September 2021 (pull request 224) ties were equal scores: rtol=0, atol=0.",
+            "Hits at k are left out where k exceeds the number of entities.",
+        ),
+    ),
+    Preset(
+        name="openke",
+        toolkit="OpenKE",
+        version="3b7f0b1 (OpenKE-PyTorch)",
+        source=(
+            "thunlp/OpenKE: openke/base/Test.h, testHead, testTail, test_link_prediction",
+            "thunlp/OpenKE: openke/base/Setting.h, REAL",
+        ),
+        convention=Convention(nan="compared", rank="optimistic", mean="float32 sums"),
+        metrics=(
+            Metric("MRR", "mrr", ".6f"),
+            Metric("MR", "mr", ".6f"),
+            *_hits("hit@{k}", (10, 3, 1), ".6f"),
+        ),
+        splits=_ALL,
+        candidates=f"{_ENTITIES}; with type_constrain also those of the relation's types",
+        averaged=True,
+        notes=("Lower scores are better: give its own scores with order='ascending'.",),
+    ),
+    Preset(
+        name="ogb",
+        toolkit="OGB, datasets with mrr (wikikg2, biokg, citation2), since 1.3.4",
+        version="1b89f1b",
+        source=(
+            "snap-stanford/ogb: ogb/linkproppred/evaluate.py, Evaluator._eval_mrr",
+            "snap-stanford/ogb: examples/linkproppred/wikikg2/model.py, KGEModel.test_step",
+        ),
+        convention=Convention(nan="compared", rank="realistic", mean="float32"),
+        metrics=_OGB,
+        splits="none: filtered negatives come with the data",
+        candidates="given negatives, the truth not among them",
+        notes=(
+            *_OGB_NOTES,
+            "The version read asks NumPy arrays for sum(dim=...), which fails: tensors alone work.",
+        ),
+    ),
+    Preset(
+        name="ogb-1.3.3",
+        toolkit="OGB, datasets with mrr, before 1.3.4",
+        version="before release 1.3.4 of October 2022",
+        source=("snap-stanford/ogb: ogb/linkproppred/evaluate.py, Evaluator._eval_mrr",),
+        convention=Convention(nan="first", rank="any", mean="float32"),
+        metrics=_OGB,
+        splits="none: filtered negatives come with the data",
+        candidates="given negatives, the truth not among them",
+        notes=_OGB_NOTES,
+    ),
+    Preset(
+        name="ogb-hits",
+        toolkit="OGB, datasets with hits@k (ppa, collab, ddi)",
+        version="1b89f1b",
+        source=("snap-stanford/ogb: ogb/linkproppred/evaluate.py, Evaluator._eval_hits",),
+        convention=Convention(nan="above", rank="pessimistic"),
+        metrics=tuple(_hits("hits@{k}", (20, 50, 100))),
+        splits="none",
+        candidates="one list of negatives for all; a hit is above its k-th best",
+        notes=("20 for ddi, 50 for collab, 100 for ppa.",),
+    ),
+    Preset(
+        name="rotate",
+        toolkit="KnowledgeGraphEmbedding (the code of RotatE)",
+        version="617062a (model), 2e440e0 (data loader)",
+        source=(
+            "DeepGraphLearning/KnowledgeGraphEmbedding: codes/model.py, KGEModel.test_step",
+            "DeepGraphLearning/KnowledgeGraphEmbedding: codes/dataloader.py, TestDataset",
+            "DeepGraphLearning/KnowledgeGraphEmbedding: codes/run.py, log_metrics",
+        ),
+        convention=Convention(nan="first", filter="truth - 1", rank="any"),
+        metrics=_ROTATE,
+        splits=_ALL,
+        candidates=_ENTITIES,
+    ),
+    Preset(
+        name="dgl-ke",
+        toolkit="DGL-KE",
+        version="02923bd (ranking), 1507bc0 (sampler)",
+        source=(
+            "awslabs/dgl-ke: python/dglke/models/general_models.py, KEModel.forward_test",
+            "awslabs/dgl-ke: python/dglke/dataloader/sampler.py, EvalSampler, EvalDataset",
+            "awslabs/dgl-ke: python/dglke/eval.py, main",
+        ),
+        convention=Convention(
+            nan="compared",
+            transform="logsigmoid",
+            filter="score - 1",
+            itself="as filtered",
+            rank="pessimistic",
+        ),
+        metrics=tuple(metric._replace(form="repr") for metric in _ROTATE),
+        splits=_ALL,
+        candidates=f"{_ENTITIES}, or sampled ones (neg_sample_size_eval)",
+        notes=(
+            "A filtered candidate still counts where its log-sigmoid is at least that of the truth "
+            "plus 1: give its own scores, margin gamma included.",
+            "Without a filter (no_eval_filter) no rank is better than 2.",
+        ),
+    ),
+    Preset(
+        name="pytorch-biggraph",
+        toolkit="PyTorch-BigGraph",
+        version="f4a819b (ranking), 03b72c3 (filter), 2e7c663 (print)",
+        source=(
+            "facebookresearch/PyTorch-BigGraph: torchbiggraph/eval.py, RankingEvaluator.eval",
+            "facebookresearch/PyTorch-BigGraph: torchbiggraph/filtered_eval.py, "
+            "FilteredRankingEvaluator._adjust_scores",
+            "facebookresearch/PyTorch-BigGraph: torchbiggraph/model.py, "
+            "MultiRelationEmbedder.forward_direction_agnostic",
+            "facebookresearch/PyTorch-BigGraph: torchbiggraph/stats.py, Stats.__str__",
+        ),
+        convention=Convention(
+            nan="compared",
+            filter="-1e9",
+            itself="always",
+            rank="pessimistic",
+            mean="float32 reciprocals",
+        ),
+        metrics=(
+            Metric("pos_rank", "mr", ".6g"),
+            Metric("mrr", "mrr", ".6g"),
+            *_hits("r{k}", (1, 10, 50), ".6g"),
+        ),
+        splits="those of the given paths, with FilteredRankingEvaluator; else none",
+        candidates=f"{_ENTITIES} (all_negs), or sampled ones",
+        notes=("It sums float32 reciprocals batch by batch: the last digits depend on the batch.",),
+    ),
+    Preset(
+        name="openea",
+        toolkit="OpenEA",
+        version="ad11dc3",
+        source=(
+            "nju-websoft/OpenEA: src/openea/modules/finding/alignment.py, "
+            "greedy_alignment, calculate_rank",
+            "nju-websoft/OpenEA: src/openea/modules/finding/evaluation.py, test",
+        ),
+        convention=Convention(nan="last", rank="any"),
+        metrics=(
+            *_hits("hits@{k}", (1, 5, 10, 50), ".3f", 100.0),
+            Metric("mr", "mr", ".3f"),
+            Metric("mrr", "mrr", ".6f"),
+        ),
+        splits="none",
+        candidates=_PAIRS,
+        notes=(
+            "From the first graph to the second alone.",
+            "With accurate=False (validation) only hits at k mean anything.",
+        ),
+    ),
+    Preset(
+        name="gcn-align",
+        toolkit="GCN-Align, RDGCN",
+        version="873d0c3 (GCN-Align), adb2ec0 (RDGCN)",
+        source=(
+            "1049451037/GCN-Align: metrics.py, get_hits",
+            "StephanieWyt/RDGCN: include/Test.py, get_hits",
+        ),
+        convention=Convention(nan="last", rank="any"),
+        metrics=tuple(_hits("Hits@{k}", (1, 10, 50, 100), ".2f", 100.0)),
+        splits="none",
+        candidates=_PAIRS,
+        notes=(
+            "Each direction is printed for itself.",
+            "Lower scores (L1 distances) are better: give them with order='ascending'.",
+        ),
+    ),
+    Preset(
+        name="pykeen",
+        toolkit="PyKEEN",
+        version="1.11.1",
+        source=(
+            "pykeen/pykeen: src/pykeen/evaluation/ranks.py, Ranks.from_scores",
+            "pykeen/pykeen: src/pykeen/evaluation/evaluator.py, filter_scores_",
+        ),
+        convention=Convention(nan="compared, itself too", candidates="finite", mean="float32"),
+        metrics=(
+            Metric("arithmetic_mean_rank", "mr"),
+            Metric("inverse_harmonic_mean_rank", "mrr"),
+            *_hits("hits_at_{k}", (1, 3, 5, 10)),
+            Metric("adjusted_arithmetic_mean_rank_index", "amri"),
+        ),
+        splits="train and the evaluated one, and those given besides",
+        candidates=_ENTITIES,
+        notes=("Its names begin with the side and kind: both.realistic.arithmetic_mean_rank.",),
+    ),
+)
+
+PRESETS: Mapping[str, Preset] = MappingProxyType({row.name: row for row in _ROWS})
+
+
+def preset(name: str | Preset) -> Preset:
+    """Give a row of `PRESETS`; one that was made by hand is given back.
+
+    Parameters
+    ----------
+    name : str or Preset
+        "libkge", "openke", "ogb", "ogb-1.3.3", "ogb-hits", "rotate", "dgl-ke", "pytorch-biggraph",
+        "openea", "gcn-align" or "pykeen".
+
+    Raises
+    ------
+    KeyError
+        For a name that is in no row.
+    TypeError
+        For anything but a str or Preset.
+
+    Examples
+    --------
+    >>> preset("libkge").convention.says("tolerance")
+    'scores within 1e-05 + 0.0001 * |true score| tie'
+    >>> from dataclasses import replace  # the same toolkit with another setting
+    >>> row = preset("libkge")
+    >>> old = replace(row, name="old", convention=replace(row.convention, rtol=0.0, atol=0.0))
+    >>> preset(old).convention.tolerant
+    False
+    """
+    if isinstance(name, Preset):
+        return name
+    if not isinstance(name, str):
+        raise TypeError(f"preset: expected a name or a Preset, got {type(name).__name__}")
+    if name not in PRESETS:
+        raise KeyError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}")
+    return PRESETS[name]
+
+
+def describe() -> str:
+    """Give the table of presets as Markdown, a row for each.
+
+    Examples
+    --------
+    >>> print(describe().splitlines()[0])
+    | preset | toolkit | place in a tie | what else departs | splits filtered | candidates |
+    """
+    from ..reporting.grids import markdown_cell
+
+    heading = "preset", "toolkit", "place in a tie", "what else departs"
+    rows = [[*heading, "splits filtered", "candidates"], [":---"] * (len(heading) + 2)]
+    for row in PRESETS.values():
+        others = "; ".join(says for step, says in row.departures().items() if step != "rank")
+        cells = [row.toolkit, row.convention.says("rank"), others, row.splits, row.candidates]
+        rows.append([f"`{row.name}`", *map(markdown_cell, cells)])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows) + "\n"

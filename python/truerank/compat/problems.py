@@ -1,0 +1,158 @@
+"""Problems: scores to be ranked under one convention or several, and their exact ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..counting import rank
+from ..devices import is_tensor
+from ..ranks import concatenate
+from ..sampled import rank_against
+from ..scores import as_scores
+from ..selection import as_integers, as_selection
+from ..stores import may_be_stored
+from .conventions import EXACT, Convention
+from .counting import Block, Counts, as_floats, count, flags, needs_scores, slices
+
+if TYPE_CHECKING:
+    from ..ranks import Ranks
+
+
+class Problem:
+    """Tasks whose exact counts are known, and whose scores can be counted in other ways.
+
+    Attributes
+    ----------
+    exact : Ranks
+        Counted with ``nan="worst"`` and an audit.
+    filtered : bool
+        Whether there is a filter.
+    """
+
+    exact: Ranks
+    filtered: bool = False
+
+    def blocks(self) -> Iterator[Block]:
+        """Give the scores, block by block, in the order of the tasks."""
+        raise NotImplementedError
+
+    def counts(self, conventions: Sequence[Convention]) -> list[Counts]:
+        """Count under several conventions, in one pass over the scores, or none where that does.
+
+        Parameters
+        ----------
+        conventions : sequence of Convention
+        """
+        audit = self.exact.audit
+        odd = 0 if audit is None else int(audit.nan.sum() + audit.inf.sum())
+        exact = Counts(self.exact.above, self.exact.tied, self.exact.candidates)
+        # the place in a tie and the arithmetic come after counting
+        bare = [replace(c, rank=EXACT.rank, mean=EXACT.mean) for c in conventions]
+        parts: dict[Convention, list[Counts]] = {c: [] for c in bare if needs_scores(c, odd)}
+        if parts:
+            for block in self.blocks():
+                for convention, found in parts.items():
+                    found.append(count(block, convention))
+        return [_joined(parts[c]) if parts.get(c) else exact for c in bare]
+
+
+class Full(Problem):
+    """Score rows with a column for each candidate: what `rank` takes, in memory."""
+
+    def __init__(
+        self,
+        scores: Any,
+        targets: Any,
+        *,
+        rows: Any = None,
+        filter: Any = None,
+        candidates: Any = None,
+        order: str = "descending",
+        dtype: Any = None,
+    ) -> None:
+        if may_be_stored(scores) and not isinstance(scores, np.ndarray) and not is_tensor(scores):
+            raise TypeError(
+                "scores: expected an array in memory or a memory map, "
+                f"got {type(scores).__name__}; np.load(path, mmap_mode='r') maps a .npy"
+            )
+        found = as_scores(scores, dtype)
+        given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
+        self.exact = rank(
+            scores, targets, **given, order=order, dtype=dtype, nan="worst", audit=True
+        )
+        tasks = len(self.exact)
+        self._array = found._replace(array=np.atleast_2d(found.array))
+        self._columns = columns = self._array.array.shape[1]
+        self._order = order
+        self._targets = np.broadcast_to(as_integers("targets", targets), tasks)
+        if rows is not None:
+            self._rows = as_integers("rows", rows)
+        else:
+            self._rows = np.arange(tasks) if len(self._array.array) > 1 else np.zeros(tasks, int)
+        self._filter = as_selection("filter", filter, tasks, columns, 0)
+        self.filtered = filter is not None
+        self._candidates = as_selection("candidates", candidates, tasks, columns, 0)
+
+    def blocks(self) -> Iterator[Block]:
+        """Give the scores of a run of tasks after the other."""
+        for where in slices(len(self.exact), self._columns):
+            part = self._array.array[self._rows[where]]
+            values = as_floats(self._array._replace(array=part), self._order)
+            place = np.arange(len(values)), self._targets[where]
+            own = np.zeros(values.shape, bool)
+            own[place] = True
+            others = flags(self._candidates, where, self._columns, True) & ~own
+            filtered = flags(self._filter, where, self._columns, False) & ~own
+            truth = values[place][:, None]
+            yield Block(values, truth, others, filtered, own, self.filtered)
+
+
+class Part(NamedTuple):
+    """Some tasks with sampled negatives: what `rank_against` takes."""
+
+    true_scores: Any
+    others: Any
+
+
+class Sampled(Problem):
+    """True scores and those of sampled negatives, in one part or several."""
+
+    def __init__(
+        self, parts: Sequence[Part], *, order: str = "descending", dtype: Any = None
+    ) -> None:
+        self._parts, self._order, self._dtype = parts, order, dtype
+        rules: dict[str, Any] = {"order": order, "dtype": dtype, "nan": "worst", "audit": True}
+        self.exact = concatenate([rank_against(*part, **rules) for part in parts])
+
+    def blocks(self) -> Iterator[Block]:
+        """Give the scores of a run of tasks after the other; short rows are filled up."""
+        for part in self._parts:
+            true = as_scores(part.true_scores, self._dtype, "true_scores")
+            truths = as_floats(true, self._order)[:, None]
+            ragged = isinstance(part.others, tuple)
+            found = as_scores(part.others[0] if ragged else part.others, self._dtype, "others")
+            if ragged:
+                indptr = as_integers("others: indptr", part.others[1])
+            else:
+                indptr = np.arange(len(truths) + 1) * found.array.shape[1]
+            lengths = np.diff(indptr)
+            widest = int(lengths.max(initial=0))
+            for where in slices(len(truths), widest):
+                there = np.arange(widest) < lengths[where, None]
+                if ragged:
+                    chosen = found.array[indptr[where.start] : indptr[where.stop]]
+                    values = np.zeros(there.shape, truths.dtype)
+                    values[there] = as_floats(found._replace(array=chosen), self._order)
+                else:
+                    chosen = found.array[where]
+                    values = as_floats(found._replace(array=chosen), self._order)
+                none = np.zeros(there.shape, bool)
+                yield Block(values, truths[where], there, none, none, False)
+
+
+def _joined(parts: list[Counts]) -> Counts:
+    return Counts(*(np.concatenate(column) for column in zip(*parts, strict=True)))

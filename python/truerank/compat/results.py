@@ -1,0 +1,228 @@
+"""Results: a toolkit's numbers, the exact ones, and step by step why they part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..reporting.grids import Grid, checked_digits, html_table, markdown, number
+from .conventions import EXACT, way_to
+from .counting import Counts
+from .figures import Figure, figure, places
+
+if TYPE_CHECKING:
+    from ..arrays import FloatArray, IntArray
+    from ..reporting.reports import Report
+    from .presets import Metric, Preset
+
+COMMON = ("mr", "mrr", "hits@1", "hits@10")
+
+
+class Step(NamedTuple):
+    """One thing that a toolkit does otherwise, on the way from the exact number to its own.
+
+    Attributes
+    ----------
+    name : str
+        "nan", "candidates", "transform", "tolerance", "filter", "itself", "rank" or "mean".
+    words : str
+        What it does.
+    tasks : int
+        The tasks whose place it changes, the earlier steps being made.
+    figures : dict of str to float
+        The numbers after this step, by key of truerank.
+    """
+
+    name: str
+    words: str
+    tasks: int
+    figures: dict[str, float]
+
+
+class CompatReport(Mapping[str, float]):
+    """What a toolkit makes of some scores: `report[name]` is its number of that name.
+
+    Where the toolkit leaves the order of ties open, the number is the mean over all orders, and
+    `bounds` has the least and the most that it may show.
+
+    Attributes
+    ----------
+    preset : Preset
+        Its row.
+    exact : Report
+        Of the exact counts of the same tasks (``nan="worst"``), for any key of truerank.
+    steps : tuple of Step
+        What it does otherwise, in turn; the last one arrives at its numbers.
+    first, last : ndarray of float64, shape (tasks,)
+        The first and the last place that the truth of each task can take in its ranking.
+
+    Examples
+    --------
+    >>> from truerank import compat
+    >>> found = compat.report([[0.5, 0.5, 0.1]], [0], preset="openke")
+    >>> found["MRR"], round(found.corrected("MRR"), 6)
+    (1.0, 0.666667)
+    >>> [(step.name, step.tasks) for step in found.steps]
+    [('nan', 0), ('rank', 1), ('mean', 0)]
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    first: FloatArray
+    last: FloatArray
+
+    def __init__(
+        self, preset: Preset, exact: Report, counted: Sequence[Counts], filtered: bool
+    ) -> None:
+        self.preset = preset
+        self.exact = exact
+        suffix = preset.suffix if filtered else ""
+        self._metrics = {m.name.format(filtered=suffix): m for m in preset.metrics}
+        keys = list(dict.fromkeys([*(metric.key for metric in preset.metrics), *COMMON]))
+        groups = _sides(exact) if preset.averaged else []
+        ranks = exact.ranks
+        now, counts = EXACT, Counts(ranks.above, ranks.tied, ranks.candidates)
+        self._figures = {key: figure(key, counts, now, groups) for key in keys}
+        self.first, self.last = places(counts, now)
+        steps = []
+        for (name, now), counts in zip(way_to(preset.convention), counted, strict=True):
+            first, last = places(counts, now)
+            changed = int(np.count_nonzero((first != self.first) | (last != self.last)))
+            self.first, self.last = first, last
+            self._figures = {key: figure(key, counts, now, groups) for key in keys}
+            values = {key: found.value for key, found in self._figures.items()}
+            steps.append(Step(name, now.says(name), changed, values))
+        self.steps = tuple(steps)
+
+    def __getitem__(self, name: str) -> float:
+        """A number of the toolkit, on its scale."""
+        metric = self._metric(name)
+        return self._figures[metric.key].value * metric.scale
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._metrics)
+
+    def __len__(self) -> int:
+        return len(self._metrics)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {self.printed(name)}" for name in self)
+        return f"CompatReport({self.preset.name}, {len(self.first):,} tasks: {shown})"
+
+    def bounds(self, name: str) -> tuple[float, float]:
+        """Give the least and the most that the toolkit may show, on its scale.
+
+        Examples
+        --------
+        >>> from truerank import compat
+        >>> compat.report([[0.5, 0.5, 0.1]], [0], preset="rotate").bounds("MRR")
+        (0.5, 1.0)
+        """
+        metric = self._metric(name)
+        found = self._figures[metric.key]
+        return found.least * metric.scale, found.most * metric.scale
+
+    def printed(self, name: str) -> str:
+        """Give a number as the toolkit prints it, with its digits; both bounds where it is open.
+
+        Examples
+        --------
+        >>> from truerank import compat
+        >>> compat.report([[0.5, 0.5, 0.1]], [0], preset="openke").printed("MRR")
+        '1.000000'
+        """
+        metric = self._metric(name)
+        return self._figures[metric.key].printed(metric.form, metric.scale)
+
+    def corrected(self, name: str) -> float:
+        """Give the exact number in place of the toolkit's, on its scale: of the realistic rank.
+
+        Examples
+        --------
+        >>> from truerank import compat
+        >>> compat.report([[0.5, 0.5, 0.1]], [0], preset="openea").corrected("hits@5")
+        100.0
+        """
+        metric = self._metric(name)
+        return self.exact[metric.key] * metric.scale
+
+    def figure(self, key: str) -> Figure:
+        """Give a metric under this convention by its key of truerank, as a share.
+
+        Parameters
+        ----------
+        key : str
+            "mr", "mrr", "hits@1", "hits@10", or that of a metric that the toolkit shows.
+
+        Examples
+        --------
+        >>> from truerank import compat
+        >>> compat.report([[0.5, 0.5, 0.1]], [0], preset="ogb").figure("mr").value
+        1.5
+        """
+        if key not in self._figures:
+            raise KeyError(f"key: expected one of {', '.join(self._figures)}, got {key!r}")
+        return self._figures[key]
+
+    # -- forms -------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, float]:
+        """Give the toolkit's numbers by its names."""
+        return dict(self)
+
+    def to_markdown(self, *, digits: int = 6) -> str:
+        """Give two tables: its numbers beside the exact ones, and the way from these to those.
+
+        Parameters
+        ----------
+        digits : int
+            Significant digits of what the toolkit does not print itself.
+
+        Examples
+        --------
+        >>> from truerank import compat
+        >>> found = compat.report([[0.5, 0.5, 0.1]], [0], preset="gcn-align")
+        >>> print(found.to_markdown().partition(chr(10) * 2)[0])
+        | gcn-align | printed | exact | key |
+        | :--- | ---: | ---: | ---: |
+        | Hits@1 | 0.00 to 100.00 | 0 | hits@1 |
+        | Hits@10 | 100.00 | 100 | hits@10 |
+        | Hits@50 | 100.00 | 100 | hits@50 |
+        | Hits@100 | 100.00 | 100 | hits@100 |
+        """
+        return "\n\n".join(map(markdown, self._grids(checked_digits(digits)))) + "\n"
+
+    def _repr_html_(self) -> str:
+        """Both tables as HTML, for notebooks."""
+        return "\n".join(map(html_table, self._grids(6)))
+
+    def _grids(self, digits: int) -> tuple[Grid, Grid]:
+        numbers = [
+            [name, self.printed(name), number(self.corrected(name), digits), metric.key]
+            for name, metric in self._metrics.items()
+        ]
+        shown = list(dict.fromkeys(metric.key for metric in self._metrics.values()))[:4]
+        exact = ["exact", "", *(number(self.exact[key], digits) for key in shown)]
+        way = [
+            [step.words, f"{step.tasks:,}", *(number(step.figures[key], digits) for key in shown)]
+            for step in self.steps
+        ]
+        return (
+            Grid([self.preset.name, "printed", "exact", "key"], numbers),
+            Grid(["step", "tasks changed", *shown], [exact, *way]),
+        )
+
+    def _metric(self, name: str) -> Metric:
+        if name not in self._metrics:
+            raise KeyError(f"name: expected one of {', '.join(self)}, got {name!r}")
+        return self._metrics[name]
+
+
+def _sides(exact: Report) -> list[IntArray]:
+    """The tasks of each side, as positions; none where the sides are not known."""
+    side = exact.ranks.side
+    if side is None:
+        return []
+    return [np.flatnonzero(side.codes == code) for code in np.unique(side.codes)]

@@ -1,0 +1,145 @@
+"""LibKGE's traces: ranks of single examples, as ``eval.trace_level: example`` writes them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..protocol import Protocol
+from ..ranks import Ranks
+
+if TYPE_CHECKING:
+    from ..arrays import IntArray
+
+TASKS = {"sp": "tail", "po": "head"}  # what LibKGE asks for
+RANKINGS = ("rank_filtered", "rank_filtered_with_test", "rank")
+_SPLITS = re.compile(r"[{ ]filter_splits: \[([^\]]*)\]")
+
+
+def read_libkge(
+    path: str | os.PathLike[str],
+    *,
+    candidates: int | Any,
+    ranking: str = "rank_filtered",
+    split: str | None = None,
+    epoch: int | None = None,
+) -> Ranks:
+    """Read the ranks of a ``trace.yaml`` that LibKGE wrote, example by example.
+
+    Each rank is what LibKGE made of scores, ties and tolerance ("libkge" in `PRESETS`); nobody can
+    take that out again without the scores. It is given as a rank without ties, and every metric of
+    it is LibKGE's own, in float64.
+
+    Parameters
+    ----------
+    path : path-like
+        The trace, with entries of the event ``example_rank``.
+    candidates : int or array_like of int, shape (tasks,)
+        The number of candidates, which the trace does not tell. The number of entities is an upper
+        bound of that of a filtered ranking; adjusted metrics depend on it.
+    ranking : {"rank_filtered", "rank_filtered_with_test", "rank"}
+        Which of its ranks.
+    split : str, optional
+        The evaluated split. Default: that of the last entry.
+    epoch : int, optional
+        The epoch. Default: that of the last entry of the split.
+
+    Returns
+    -------
+    Ranks
+        In the order of the trace, with labels: side, group (the relation) and target, and the
+        protocol's filter and split. NaN is "worst" there, as near as it comes to LibKGE's -inf.
+
+    Raises
+    ------
+    ValueError
+        If there are no such entries; the message says which are needed.
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> line = (
+    ...     "{{epoch: 20, event: example_rank, filter_splits: [train, valid, test], job: eval, "
+    ...     "job_id: a, o: 5, p: 1, rank: 9, rank_filtered: {}, s: 2, split: test, task: {}}}\\n"
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trace = pathlib.Path(folder, "trace.yaml")
+    ...     _ = trace.write_text(line.format(3, "sp") + line.format(1, "po"))
+    ...     ranks = read_libkge(trace, candidates=14505)
+    >>> ranks.optimistic, ranks.side.values.tolist()
+    (array([3, 1]), ['tail', 'head'])
+    """
+    if ranking not in RANKINGS:
+        raise ValueError(f"ranking: expected one of {', '.join(RANKINGS)}, got {ranking!r}")
+    entries = list(_entries(Path(path)))
+    if split is not None:
+        entries = [entry for entry in entries if entry["split"] == split]
+    if epoch is not None:
+        entries = [entry for entry in entries if entry["epoch"] == str(epoch)]
+    if not entries:
+        asked = "".join(
+            f", {name} {value}"
+            for name, value in (("split", split), ("epoch", epoch))
+            if value is not None
+        )
+        raise ValueError(
+            f"path: expected entries with event example_rank (eval.trace_level: example){asked}, "
+            f"got none in {os.fspath(path)}"
+        )
+    last = {name: entries[-1][name] for name in ("split", "epoch", "job_id")}
+    entries = [entry for entry in entries if last.items() <= entry.items()]
+    lacking = sum(ranking not in entry for entry in entries)
+    if lacking:
+        raise ValueError(
+            f"path: expected {ranking} in each entry, which {lacking:,} of {len(entries):,} lack; "
+            f"there is {', '.join(name for name in RANKINGS if name in entries[0])}"
+        )
+    side = [TASKS[entry["task"]] for entry in entries]
+    target = [entry["o" if entry["task"] == "sp" else "s"] for entry in entries]
+    splits = entries[-1]["filter_splits"].split(", ") if ranking != "rank" else []
+    if ranking == "rank_filtered_with_test":
+        splits.append("test")
+    return Ranks(
+        _integers(ranking, [entry[ranking] for entry in entries], 1) - 1,
+        np.ones(len(entries), np.int64),
+        candidates,
+        side=side,
+        group=_integers("p", [entry["p"] for entry in entries], 0),
+        targets=_integers("s and o", target, 0),
+        protocol=Protocol(filter=tuple(splits), nan="worst", split=last["split"]),
+    )
+
+
+def _entries(path: Path) -> Iterator[dict[str, str]]:
+    """The fields of each entry about one example; numbers and plain words need no YAML."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if "event: example_rank" not in line:
+                continue
+            entry = dict(re.findall(r"[{ ](\w+): ([\w.-]+)(?=[,}])", line))
+            splits = _SPLITS.search(line)
+            entry["filter_splits"] = splits[1] if splits else ""
+            needed = ("task", "s", "p", "o", "split", "epoch", "job_id")
+            missing = [name for name in needed if name not in entry]
+            if missing or entry["task"] not in TASKS:
+                raise ValueError(
+                    f"path: expected {', '.join(needed)} in each entry, task sp or po, "
+                    f"got {line.strip()[:200]!r}"
+                )
+            yield entry
+
+
+def _integers(name: str, words: list[str], least: int) -> IntArray:
+    for word in words:
+        if not word.isdecimal() or not least <= int(word) < 2**63:
+            raise ValueError(
+                f"path: expected integers >= {least} for {name} in each entry, got {word!r}"
+            )
+    return np.array(words).astype(np.int64)
