@@ -11,7 +11,7 @@ import numpy as np
 
 from .blocks import rank_blocks
 from .counting import rank
-from .scores import as_scores
+from .stores import scores_or_store, shape_of
 
 if TYPE_CHECKING:
     from .ranks import Ranks
@@ -76,7 +76,7 @@ def rank_batches(
             queries = side.queries[start : start + size].copy()
             shape = len(queries), columns
             scores = scorer(queries)
-            got = as_scores(scores, dtype).array.shape
+            got = shape_of(scores_or_store(scores, dtype, "scores"))
             if got != shape:
                 raise ValueError(
                     f"scores: expected scores of shape {shape}, a row for each query and a column "

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .counting import NAN_RULES, ORDERS, choice, rank, thread_count
+from .devices import as_array, is_elsewhere
 from .ranks import Ranks, concatenate
 from .scores import as_scores
-from .stores import may_be_stored
+from .stores import Store, may_be_stored, open_scores
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -84,6 +85,8 @@ def rank_blocks(
         for number, block in enumerate(blocks):
             given = _arguments(number, block)
             scores = given.pop("scores")
+            if is_elsewhere(scores):  # it waits for the stream of this thread
+                scores = _named(number, open_scores, scores, dtype=dtype)
             selections = {name for name in SELECTIONS if given.get(name) is not None}
             selected = selections if selected is None else selected
             for name in sorted(selected ^ selections):
@@ -98,7 +101,7 @@ def rank_blocks(
                 )
             if running is not None:
                 counted.append(running.result())
-            kept = {name: _copied(value) for name, value in given.items()}
+            kept = {name: _named(number, _copied, name, value) for name, value in given.items()}
             running = executor.submit(_named, number, rank, scores, **kept, **rules)
             before = scores
             del scores, block
@@ -126,17 +129,19 @@ def _arguments(number: int, block: Any) -> dict[str, Any]:
     return dict(zip(("scores", "targets", "filter"), block, strict=False))
 
 
-def _copied(value: Any) -> Any:
+def _copied(name: str, value: Any) -> Any:
     """Targets, or a filter in any form, that are the producer's no longer."""
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_copied, value))
+        return type(value)(_copied(name, item) for item in value)
     if hasattr(value, "tocsr"):
         return value.copy()
-    return np.array(value) if hasattr(value, "__array__") else value
+    return as_array(value, name).copy() if hasattr(value, "__array__") else value
 
 
 def _overlap(scores: Any, before: Any) -> bool:
     """Whether two arrays have memory in common, as far as that can be told in no time."""
+    if isinstance(scores, Store) and isinstance(before, Store):
+        return 0 != scores.address == before.address
     one, other = _array(scores), _array(before)
     if one is None or other is None:
         return False
@@ -159,7 +164,7 @@ def _array(scores: Any) -> npt.NDArray[Any] | None:
         return None
 
 
-def _named(number: int, function: Callable[..., Ranks], *args: Any, **keywords: Any) -> Ranks:
+def _named(number: int, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Call, and say in errors of input which block it was."""
     try:
         return function(*args, **keywords)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from . import _core
 from .columns import Columns, stretch
 from .counting import NAN_RULES, ORDERS, Job, check_range, choice, thread_count
-from .placing import NOWHERE, integer, place
+from .placing import NOWHERE, Placed, integer, place
 from .protocol import Protocol
 from .ranks import Ranks
-from .scores import Scores, as_scores
+from .scores import Scores
 from .selection import as_integers, as_selection, first_outside
+from .stores import Store, scores_or_store, shape_of
+from .stretches import stretches
 from .tallies import Rules, Tallies
 from .truths import Truths, refuse_nan_truth, true_values
 
 if TYPE_CHECKING:
     import os
-
-    import numpy.typing as npt
 
     from .arrays import IntArray
     from .selection import Selection
@@ -124,7 +125,7 @@ class RankCounter:
         self._columns = columns
         refuse_nan_truth(self._truths, job.rules.nan)
         # replaced as a whole, so that whatever interrupts a call finds all of a block or nothing
-        self._counted = _Counted(Tallies(len(job.targets), job.rules), stretch(0, 0))
+        self._counted = _Counted(self._none(), stretch(0, 0))
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -135,7 +136,8 @@ class RankCounter:
         Parameters
         ----------
         block : array_like, shape (rows, width), or (width,) for a single row that all tasks read
-            The scores, of the dtype of `true_scores`, in any layout that `rank` takes.
+            The scores, of the dtype of `true_scores`, in any layout that `rank` takes, on an
+            accelerator too.
         start : int, optional
             The column of the block's first one; the others follow it.
         columns : array_like of int, shape (width,), optional
@@ -150,74 +152,90 @@ class RankCounter:
             For a block of another shape, a column out of range or given twice (before, or in this
             block), and a NaN that the rule forbids. The counter is then as it was before.
         """
-        self._add(
-            as_scores(block, self._dtype if self._raw else None, "block"), "block", start, columns
-        )
+        dtype = self._dtype if self._raw else None
+        self._add(scores_or_store(block, dtype, "block"), "block", start, columns)
 
     def _add(
-        self, scores: Scores, name: str, start: int | None = None, columns: Any = None
+        self, scores: Scores | Store, name: str, start: int | None = None, columns: Any = None
     ) -> None:
         """Count a block, which errors call by the name of the argument that it was."""
         if scores.dtype != self._dtype:
             raise TypeError(
                 f"{name}: expected {self._dtype}, as true_scores are, got {scores.dtype}"
             )
-        matrix = scores.array
-        rows = self._job.rows
-        if matrix.ndim == 1:
+        shape, rows = shape_of(scores), self._job.rows
+        if len(shape) == 1:
             if self._columns is None:  # one for each task, or all for each?
-                raise ValueError(f"{name}: expected a matrix (tasks, k), got shape {matrix.shape}")
-            matrix = matrix[None, :]
+                raise ValueError(f"{name}: expected a matrix (tasks, k), got shape {shape}")
+            shape = 1, *shape
             rows = np.zeros(len(self._job.targets), np.int64)
-        self._check_height(name, matrix, rows)
-        placed = place(self._job, self._columns, matrix.shape[1], start, columns)
+        self._check_height(name, shape, rows)
+        placed = place(self._job, self._columns, shape[1], start, columns)
         self._refuse_again(name, placed.columns)
-        *found, fault = _core.count_part(
-            matrix,
-            scores.dtype,
-            scores.swapped,
-            rows,
-            placed.targets,
-            self._truths.scores,
-            placed.first,
-            placed.filter,
-            None,
-            self._job.rules.ascending,
-            self._job.rules.nan,
-            self._job.rules.audit,
-            self._job.threads,
-        )
-        if fault is not None:
-            _, _, row, column = fault
-            whole = placed.column(column)
-            of_all = "" if self._columns is None or whole == column else f" (column {whole})"
-            raise ValueError(
-                f"{name}: the score at row {row}, column {column}{of_all} is NaN, "
-                f'which nan="{self._job.rules.nan}" does not allow'
-            )
+        found = self._found(scores, name, rows, placed)
         with self._lock:
             self._refuse_again(name, placed.columns)  # another thread may have been quicker
             tallies, seen = self._counted
             self._counted = _Counted(tallies.plus(found), seen | placed.columns)
+
+    def _found(
+        self, scores: Scores | Store, name: str, rows: IntArray | None, placed: Placed
+    ) -> Iterable[IntArray]:
+        """What a block holds for all tasks."""
+        rules = self._job.rules
+        found: Iterable[IntArray] = ()
+        with stretches(scores) as parts:
+            for left, matrix in parts:
+                *counts, fault = _core.count_part(
+                    matrix,
+                    scores.dtype,
+                    scores.swapped,
+                    rows,
+                    placed.targets,
+                    self._truths.scores,
+                    placed.first + left,
+                    placed.filter,
+                    None,
+                    rules.ascending,
+                    rules.nan,
+                    rules.audit,
+                    self._job.threads,
+                )
+                if fault is not None:
+                    _, _, row, column = fault
+                    self._refuse_nan(name, row, column + left, placed)
+                if found:
+                    counts = list(self._none().plus(found).plus(counts).arrays.values())
+                found = counts
+        return found or self._none().arrays.values()
+
+    def _none(self) -> Tallies:
+        return Tallies(len(self._job.targets), self._job.rules)
+
+    def _refuse_nan(self, name: str, row: int, column: int, placed: Placed) -> NoReturn:
+        whole = placed.column(column)
+        of_all = "" if self._columns is None or whole == column else f" (column {whole})"
+        raise ValueError(
+            f"{name}: the score at row {row}, column {column}{of_all} is NaN, "
+            f'which nan="{self._job.rules.nan}" does not allow'
+        )
 
     def _refuse_again(self, name: str, columns: Columns) -> None:
         again = self._counted.seen.first_common(columns)
         if again >= 0:
             raise ValueError(f"{name}: column {again} has been counted before")
 
-    def _check_height(self, name: str, matrix: npt.NDArray[Any], rows: IntArray | None) -> None:
-        tasks, height = len(self._job.targets), len(matrix)
+    def _check_height(self, name: str, shape: tuple[int, ...], rows: IntArray | None) -> None:
+        tasks, height = len(self._job.targets), shape[0]
         if rows is not None:
             wrong = first_outside(rows, height)
             if wrong >= 0:
                 raise ValueError(
                     f"{name}: expected more than {rows[wrong]} rows, for task {wrong} reads that "
-                    f"row, got shape {matrix.shape}"
+                    f"row, got shape {shape}"
                 )
         elif height != tasks:
-            raise ValueError(
-                f"{name}: expected {tasks} rows, one for each task, got shape {matrix.shape}"
-            )
+            raise ValueError(f"{name}: expected {tasks} rows, one for each task, got shape {shape}")
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -386,7 +404,7 @@ class RankCounter:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._start(state["scores"], state["job"], state["columns"], state["raw"])
-        tallies = Tallies(len(self._job.targets), self._job.rules)
+        tallies = self._none()
         tallies.arrays = state["tallies"]
         self._counted = _Counted(tallies, state["seen"])
 

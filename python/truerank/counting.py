@@ -61,10 +61,11 @@ def rank(
     scores : array_like, shape (rows, columns) or (columns,), or files
         One column per entity. float16, bfloat16, float32, float64 or integers of 8 to 64 bits, in
         any layout: Fortran order, slices, broadcasts, read-only, memory maps. Anything with
-        `__array__`, the buffer protocol or DLPack, and torch CPU tensors. Or the path of a `.npy`
-        file or of an `.npz` that is not compressed, a list of paths or a pattern ("part-*.npy") of
-        files that follow each other row by row, a zarr array, an HDF5 data set, or whatever
-        `open_scores` opened: files that follow each other by columns, raw binary.
+        `__array__`, the buffer protocol or DLPack; torch tensors and JAX arrays on the CPU or on an
+        accelerator, from which they come block by block. Or the path of a `.npy`
+        file or of an `.npz` that is not compressed, a list of paths or a pattern
+        (``"part-*.npy"``) of files that follow each other row by row, a zarr array, an HDF5 data
+        set, or whatever `open_scores` opened: files that follow each other by columns, raw binary.
     targets : array_like of int, shape (tasks,), or int
         The column of each task's true candidate; one integer for all tasks.
     rows : array_like of int, shape (tasks,), optional

@@ -12,6 +12,7 @@ from .counting import NAN_RULES, ORDERS, Job, choice, thread_count
 from .placing import NOWHERE
 from .scores import Scores, as_scores
 from .selection import as_integers
+from .stores import scores_or_store, shape_of
 from .tallies import Rules, Tallies
 from .truths import Truths, refuse_nan_truth, true_values
 
@@ -71,11 +72,11 @@ def rank_against(
         counter = RankCounter(
             true_scores, order=order, nan=nan, dtype=dtype, threads=threads, audit=audit
         )
-        scores = as_scores(others, dtype, "others")
-        if scores.array.ndim != 2:
+        scores = scores_or_store(others, dtype, "others")
+        if len(shape_of(scores)) != 2:
             raise ValueError(
                 "others: expected a matrix (tasks, k), or (values, indptr), "
-                f"got shape {scores.array.shape}"
+                f"got shape {shape_of(scores)}"
             )
         counter._add(scores, "others")
         return counter.ranks()

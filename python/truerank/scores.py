@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
+
+from .devices import as_array, is_tensor, tensor_array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,7 +43,8 @@ def as_scores(value: object, dtype: object = None, name: str = "scores") -> Scor
     Parameters
     ----------
     value : array_like, shape (rows, columns) or (columns,)
-        An array, or anything with `__array__`, the buffer protocol or DLPack; torch CPU tensors.
+        An array, or anything with `__array__`, the buffer protocol or DLPack; torch tensors and JAX
+        arrays, of which a whole copy is made where they are not in the host's memory.
     dtype : str or dtype, optional
         What raw 16-bit scores are, "bfloat16" or "float16"; else the dtype that is expected.
     name : str
@@ -70,11 +72,16 @@ def as_scores(value: object, dtype: object = None, name: str = "scores") -> Scor
             f"{name}: expected one of {', '.join(DTYPES)}, got dtype {array.dtype}{hint}"
         )
     if array.ndim not in (1, 2):
-        raise ValueError(
-            f"{name}: expected a matrix (rows, columns) or a single row (columns,), "
-            f"got shape {array.shape}"
-        )
+        refuse_shape(array.shape, name)
     return Scores(array, found, not array.dtype.isnative)
+
+
+def refuse_shape(shape: tuple[int, ...], name: str) -> NoReturn:
+    """Say that scores of a shape are neither a matrix nor a single row."""
+    raise ValueError(
+        f"{name}: expected a matrix (rows, columns) or a single row (columns,), "
+        f"got shape {tuple(shape)}"
+    )
 
 
 def widened(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -95,27 +102,27 @@ def _as_array(value: object, name: str) -> tuple[npt.NDArray[Any], str | None]:
         return value, None
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name}: expected plain scores, got a masked array; give a filter instead")
-    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
-        return _from_torch(value, name)
+    if is_tensor(value):
+        return tensor_array(value, name)
     if hasattr(value, "tocsr"):
         raise TypeError(f"{name}: expected dense scores, got {type(value).__name__}")
     foreign = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
     if hasattr(value, "__dlpack__") and not any(hasattr(value, way) for way in foreign):
-        return np.from_dlpack(value), None
+        return _from_dlpack(value, name), None
     try:
-        return np.asarray(value), None
+        return as_array(value, name), None
     except ValueError as error:
         raise ValueError(f"{name}: expected a matrix of numbers, got {error}") from None
 
 
-def _from_torch(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
-    torch = sys.modules["torch"]
-    if tensor.device.type != "cpu":
-        raise TypeError(f"{name}: expected a tensor on the CPU, got one on {tensor.device}")
-    tensor = tensor.detach().resolve_conj().resolve_neg()
-    if tensor.dtype == torch.bfloat16:
-        return tensor.view(torch.int16).numpy(), "bfloat16"
-    return tensor.numpy(), None
+def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError) as error:
+        raise TypeError(
+            f"{name}: expected an array in the host's memory, got {type(value).__name__} "
+            f"({error}); torch.from_dlpack of it may be anywhere"
+        ) from None
 
 
 def _name_of(dtype: np.dtype[Any]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _core
+from .devices import as_array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -69,7 +70,7 @@ class Selection(NamedTuple):
 
 def as_integers(name: str, value: object, *, copy: bool = True) -> IntArray:
     """Give integers of any dtype and shape as int64; what lies above 2**63 - 1 becomes that."""
-    array = np.asarray(value)
+    array = as_array(value, name)
     if array.size == 0 and isinstance(value, (list, tuple)):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
@@ -208,7 +209,7 @@ def _parse(name: str, value: Any, tasks: int, columns: int) -> Selection:
         indptr = as_integers(f"{name}: indptr", value[0])
         return Selection(indptr, _indices(f"{name}: indices", value[1]), lists, False)
     if isinstance(value, np.ndarray) or not isinstance(value, Sequence) or isinstance(value, str):
-        return _parse_array(name, np.asarray(value))
+        return _parse_array(name, as_array(value, name))
     if name == "candidates" and _is_flat(value) and (value or tasks):
         return _shared(name, value)
     return _parse_lists(name, value, tasks)
@@ -253,7 +254,7 @@ def _is_flat(value: Sequence[Any]) -> bool:
 
 def _indices(name: str, value: object) -> npt.NDArray[Any]:
     """Native, contiguous int32 or int64, without a copy where they are that."""
-    array = np.asarray(value)
+    array = as_array(value, name)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
         return np.require(array, requirements=["C", "A"])
     return as_integers(name, array if array.size else value)

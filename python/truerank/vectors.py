@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from .counting import check_range, choice
+from .devices import on_host
 from .scores import DTYPES, as_scores, widened
 from .selection import as_integers
 from .stores import may_be_stored, store_of
@@ -151,6 +152,7 @@ def opened(
 
 def read(stack: ExitStack, name: str, value: Any, dtype: Any) -> _Array:
     """View one of the arguments; one in a file is mapped until the stack is left."""
+    value = on_host(value, name)
     with in_words_of_vectors(name):
         found = _raw_as(dtype, lambda raw: _mapped(stack, value, raw))
         if found is None:

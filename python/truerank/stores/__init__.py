@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import is_elsewhere, is_tensor
+from ..scores import Scores, as_scores
 from .base import FileBlock, Store, Tile
 
-__all__ = ["FileBlock", "Store", "Tile", "open_scores", "store_of"]
+__all__ = ["FileBlock", "Store", "Tile", "open_scores", "scores_or_store", "shape_of", "store_of"]
 
 IO = ("map", "read")
 _PATHS = (str, bytes, os.PathLike)
@@ -41,7 +43,8 @@ def open_scores(
           (part-2 before part-10). Where their numbers count by one, a missing one is an error.
         - A list or tuple: its members, of any kind, are shards in the order given.
         - A zarr.Array, h5py.Dataset or whatever has `shape`, `dtype`, `chunks` and slices, read by
-          whole chunks; a numpy.memmap, guarded against a file that shrinks; any array.
+          whole chunks; a numpy.memmap, guarded against a file that shrinks; a torch tensor or JAX
+          array on an accelerator, of which what has been computed by now is read; any array.
         - A `Store`, which is returned as it is.
     axis : {0, 1}
         Shards follow each other by rows (0) or by columns, the candidates (1).
@@ -123,7 +126,9 @@ def may_be_stored(value: Any) -> bool:
         return type(owner).__name__ == "mmap"
     if isinstance(value, (list, tuple)):
         return len(value) > 0 and all(isinstance(item, _PATHS) for item in value)
-    if isinstance(value, (Store, *_PATHS)) or hasattr(value, "chunks"):
+    if is_tensor(value):
+        return is_elsewhere(value)
+    if isinstance(value, (Store, *_PATHS)) or hasattr(value, "chunks") or is_elsewhere(value):
         return True
     return type(value).__module__.partition(".")[0] in ("h5py", "zarr")  # groups and files
 
@@ -143,8 +148,8 @@ def store_of(value: Any, dtype: Any = None, io: str = "map") -> Store | None:
     Returns
     -------
     Store or None
-        None for what is no path, list of paths, memory map, chunked array, group of such, or
-        `Store`.
+        None for what is no path, list of paths, memory map, chunked array, group of such, array on
+        an accelerator, or `Store`.
 
     Raises
     ------
@@ -169,8 +174,42 @@ def store_of(value: Any, dtype: Any = None, io: str = "map") -> Store | None:
     else:
         from .opening import is_chunked, is_group
 
-        wanted = isinstance(value, _PATHS) or is_chunked(value) or is_group(value)
+        kinds = (is_elsewhere, is_chunked, is_group)
+        wanted = isinstance(value, _PATHS) or any(is_such(value) for is_such in kinds)
     return open_scores(value, dtype=dtype, io=io) if wanted else None
+
+
+def scores_or_store(value: Any, dtype: Any, name: str) -> Scores | Store:
+    """View scores that are in the host's memory; make the store of those on an accelerator.
+
+    Parameters
+    ----------
+    value, dtype, name
+        As `as_scores` takes them. There are no paths.
+
+    Examples
+    --------
+    >>> scores_or_store([[0.1, 0.9]], None, "block").dtype
+    'float64'
+    """
+    if not is_elsewhere(value):
+        return as_scores(value, dtype, name)
+    from .device import of_device
+
+    return of_device(value, dtype, name)
+
+
+def shape_of(scores: Scores | Store) -> tuple[int, ...]:
+    """Give the shape that scores were given with: (rows, columns) or (columns,).
+
+    Examples
+    --------
+    >>> shape_of(as_scores([0.1, 0.9]))
+    (2,)
+    """
+    if not isinstance(scores, Store):
+        return scores.array.shape
+    return scores.shape[1:] if scores.single_row else scores.shape
 
 
 def _axis(axis: object) -> int:

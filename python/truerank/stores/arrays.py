@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..scores import as_scores
-from .base import Store, Tile, cut
+from .base import Store, Tile, cut, digest_of
 
 if TYPE_CHECKING:
     import mmap
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 _STRETCH_BYTES = 1 << 20
-_DIGESTED_BYTES = 1 << 24
 
 
 class ArrayStore(Store):
@@ -92,18 +91,8 @@ class ArrayStore(Store):
                 found = os.stat(self._mapping.name)
                 about += [found.st_size, found.st_mtime_ns]
         else:
-            about.append(self._digest())
+            about.append(digest_of(self))
         return about
-
-    def _digest(self) -> str:
-        """Tell scores in memory from others: nothing but the scores themselves does."""
-        import hashlib
-
-        sha = hashlib.sha256()
-        for tile in self.tiles(_DIGESTED_BYTES):
-            with self.block(tile, "map") as block:
-                sha.update(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
-        return sha.hexdigest()
 
     def close(self) -> None:
         """Do nothing: the array is the caller's."""

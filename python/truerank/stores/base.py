@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from ..arrays import IntArray
 
+_DIGESTED_BYTES = 1 << 24
+
 
 class Tile(NamedTuple):
     """A rectangle of the whole matrix, read at once; `part` is the store's own business."""
@@ -64,6 +66,8 @@ class Store(ABC):
         Whether a block is cheap to make, as a map is; else it is decoded.
     io : {"map", "read"}
         How `rank` reads blocks unless told otherwise.
+    address : int
+        Where scores on a device begin in its memory; 0 for all others.
 
     Examples
     --------
@@ -78,6 +82,7 @@ class Store(ABC):
     parts = 1  # how many values `Tile.part` may have
     single_row = False
     io = "map"
+    address = 0
 
     def __init__(
         self,
@@ -166,6 +171,19 @@ class Store(ABC):
         files = len(self.files)
         where = f"; {self.files[0]}" if files == 1 else f"; {files} files" if files else ""
         return f"{type(self).__name__}({self.shape[0]} x {self.shape[1]} {self.dtype}{where})"
+
+
+def digest_of(store: Store) -> str:
+    """Tell scores that are no file from others: nothing but the scores themselves does."""
+    import hashlib
+
+    import numpy as np
+
+    sha = hashlib.sha256()
+    for tile in store.tiles(_DIGESTED_BYTES):
+        with store.block(tile, "map") as block:
+            sha.update(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
+    return sha.hexdigest()
 
 
 def cut(

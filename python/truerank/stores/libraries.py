@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..extras import needed
 from .chunked import ChunkStore
 from .descriptors import Descriptors
 from .headers import Place, of_array
@@ -13,8 +14,6 @@ from .mapped import FileStore
 from .members import pick
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from .base import Store
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -38,7 +37,7 @@ def open_zarr(name: str, member: str | None, dtype: object) -> Store:
     ValueError
         For a damaged store, and a member that is not there.
     """
-    zarr = _library("zarr", name)
+    zarr = needed("zarr", f"scores: {name}")
     try:
         found = zarr.open(name, mode="r")
     except Exception as error:  # whatever its parsers meet
@@ -60,7 +59,7 @@ def open_hdf5(
     ValueError
         For a damaged file, and a member that is not there.
     """
-    h5py = _library("h5py", name)
+    h5py = needed("h5py", f"scores: {name}")
     try:
         file = h5py.File(name, "r")
     except OSError as error:
@@ -147,14 +146,3 @@ def _place(array: Any, dtype: object, name: str) -> Place | None:
     carrier, dtype_name, shape = of_array(name, array, dtype)
     single = len(array.shape) == 1
     return Place(name, "the dataset is of", offset, shape, dtype_name, carrier, single_row=single)
-
-
-def _library(package: str, name: str) -> ModuleType:
-    from importlib import import_module
-
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise ImportError(
-            f"scores: {name}: {package} is needed to read it: pip install 'truerank[{package}]'"
-        ) from error

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..devices import is_elsewhere
 from .arrays import ArrayStore
 from .base import Store
 from .descriptors import Descriptors, read_at
@@ -112,6 +113,10 @@ def _of_object(value: Any, options: Options) -> Store:
         return of_group(value, options.member, options.dtype)
     if options.member is not None:
         raise ValueError(f"member: there are none in {type(value).__name__}")
+    if is_elsewhere(value):
+        from .device import of_device
+
+        return of_device(value, options.dtype)
     return ArrayStore(value, options.dtype)
 
 

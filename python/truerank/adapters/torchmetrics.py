@@ -1,0 +1,225 @@
+"""TrueRankMetric: ranks as a metric of torchmetrics, for loops of torch and Lightning.
+
+It needs torchmetrics: ``pip install 'truerank[torchmetrics]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import integers
+from ..counting import NAN_RULES, ORDERS, choice, rank, thread_count
+from ..devices import on_host
+from ..extras import needed
+from ..labels import NAMED, Labels
+from ..metrics import parse
+from ..protocol import Protocol
+from ..ranks import Ranks
+from ..reporting.reports import Report, report
+
+Metric: Any = needed("torchmetrics", "truerank.adapters.torchmetrics").Metric
+torch: Any = needed("torch", "truerank.adapters.torchmetrics", "torchmetrics")
+
+__all__ = ["TrueRankMetric"]
+
+DEFAULT_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
+IDS = ("side", "tasks", "queries", "group")
+# One row of the state for each task; `rules` says how it was counted and which ids it has.
+COLUMNS = ("above", "tied", "candidates", *IDS, "rules")
+GROUPINGS = tuple(word for word, label in NAMED.items() if label in IDS)
+_FILTERED, _SELECTED, _ASCENDING, _WORST, _OMIT = (1 << bit for bit in range(5))
+_NAN = {"raise": 0, "worst": _WORST, "omit": _OMIT}
+_HAS = {name: 1 << (5 + bit) for bit, name in enumerate(IDS)}
+
+
+class TrueRankMetric(Metric):
+    """The rank of the true candidate, counted batch by batch; no score is kept.
+
+    The state is one list of int64 rows (counts and ids of each task), which torchmetrics joins over
+    processes. `compute` gives the metrics of all tasks of all processes.
+
+    Parameters
+    ----------
+    metrics : sequence of str
+        The keys of `compute`, as a `Report` reads them: "mrr", "tail.hits@10", "macro.amri".
+    sides : sequence of str
+        The names that `side` of `update` may have, in the same order in every process.
+    by : str, optional
+        Groups of the "macro." keys, as in `report`: "group", "side" or "query".
+    order, nan, dtype, threads
+        As in `rank`.
+    **kwargs
+        Of `torchmetrics.Metric`, as `dist_sync_on_step`.
+
+    Raises
+    ------
+    ImportError
+        If torchmetrics is not installed.
+    KeyError
+        For a key that no report can answer.
+    TypeError
+        For keys or sides that are one str.
+    ValueError
+        For an unknown rule or grouping, and sides that repeat.
+
+    Notes
+    -----
+    A DistributedSampler gives some samples twice where the processes cannot share evenly, and so
+    do they count. With `tasks` (an id for each task, of its side) every id counts once.
+
+    Examples
+    --------
+    >>> metric = TrueRankMetric(["mrr", "tail.hits@1"], sides=("head", "tail"))
+    >>> metric.update(torch.tensor([[0.1, 0.9, 0.5]]), torch.tensor([2]), side="tail")
+    >>> metric.update(torch.tensor([[0.7, 0.2, 0.2]]), torch.tensor([0]), side="head")
+    >>> metric.compute()
+    {'mrr': 0.75, 'tail.hits@1': 0.0}
+    >>> metric.ranks.optimistic
+    array([2, 1])
+    """
+
+    is_differentiable = False
+    full_state_update = False
+    higher_is_better = None
+
+    counts: Any
+
+    def __init__(
+        self,
+        metrics: Sequence[str] = DEFAULT_METRICS,
+        *,
+        sides: Sequence[str] = (),
+        by: str | None = None,
+        order: str = "descending",
+        nan: str = "raise",
+        dtype: Any = None,
+        threads: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if isinstance(metrics, str):
+            raise TypeError(f"metrics: expected a sequence of keys, got {metrics!r}")
+        self.metrics, self.by = tuple(metrics), by
+        for key in self.metrics:
+            parse(key)
+        self.sides = Labels([], sides).vocabulary or ()
+        choice("order", order, ORDERS)
+        choice("nan", nan, NAN_RULES)
+        thread_count(threads)
+        if by is not None:  # else it would be told at the end
+            choice("by", by, GROUPINGS)
+        self.rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads}
+        self._how = _ASCENDING * (order == "ascending") + _NAN[nan]
+        self.add_state("counts", default=[], dist_reduce_fx="cat")
+
+    def update(
+        self,
+        scores: Any,
+        targets: Any,
+        *,
+        rows: Any = None,
+        filter: Any = None,
+        candidates: Any = None,
+        side: str | None = None,
+        tasks: Any = None,
+        queries: Any = None,
+        group: Any = None,
+    ) -> None:
+        """Count a batch.
+
+        Parameters
+        ----------
+        scores, targets, rows, filter, candidates
+            As in `rank`; tensors on any device.
+        side : str, optional
+            What is predicted, one of `sides`.
+        tasks : array_like of int, shape (n,), optional
+            Ids of the tasks; those with an id (and side) that was there before do not count, and
+            ranks are in the order of ids.
+        queries, group : array_like of int, shape (n,), optional
+            Labels of the ranks: what was asked, and the relation.
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As `rank` does; for a side that was not declared, and ids that do not fit the tasks. The
+            state is then as it was before.
+        """
+        ranks = rank(scores, targets, rows=rows, filter=filter, candidates=candidates, **self.rules)
+        if side is not None and side not in self.sides:
+            raise ValueError(f"side: expected one of {self.sides}, as declared, got {side!r}")
+        code = None if side is None else np.full(len(ranks), self.sides.index(side))
+        given = dict(zip(IDS, (code, tasks, queries, group), strict=True))
+        rules = self._how + _FILTERED * (filter is not None) + _SELECTED * (candidates is not None)
+        rules += sum(_HAS[name] for name, ids in given.items() if ids is not None)
+        table = np.zeros((len(ranks), len(COLUMNS)), np.int64)
+        table[:, :3] = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
+        for at, (name, ids) in enumerate(given.items(), start=3):
+            if ids is not None:
+                table[:, at] = integers(name, on_host(ids, name), length=len(ranks))
+        table[:, -1] = rules
+        self.counts.append(torch.from_numpy(table).to(self.device))
+
+    def compute(self) -> dict[str, float]:
+        """Give the metrics by their keys, of the tasks of all processes; of none, nan."""
+        measured = report(self.ranks, by=self.by)
+        return {key: float(measured[key]) for key in self.metrics}
+
+    def report(self, **options: Any) -> Report:
+        """Give the report of the tasks of all processes, all of which have to ask for it.
+
+        `options` are those of `truerank.report`. Its `.ranks` are those of all processes; of this
+        one alone where ``sync_on_compute=False``, as for `compute`.
+        """
+        fresh = self.sync_on_compute and not self._is_synced
+        with self.sync_context(
+            dist_sync_fn=self.dist_sync_fn, should_sync=fresh, should_unsync=fresh
+        ):
+            return report(self.ranks, **{"by": self.by, **options})
+
+    @property
+    def ranks(self) -> Ranks:
+        """The ranks of this process, or of all of them while the metric is synchronised.
+
+        Raises
+        ------
+        ValueError
+            If some updates had a filter, candidates, a side or ids, and others not, or other rules.
+        """
+        parts = self.counts if isinstance(self.counts, list) else [self.counts]
+        table = np.concatenate([self._no_counts().numpy(), *(part.cpu().numpy() for part in parts)])
+        rules = int(table[0, -1]) if len(table) else 0
+        if (table[:, -1] != rules).any():
+            raise ValueError(
+                "update: expected the same rules, and a filter, candidates, a side and ids in all "
+                "updates or none"
+            )
+        columns = dict(zip(COLUMNS, table.T, strict=True))
+        has = {name for name in IDS if rules & _HAS[name]}
+        if "tasks" in has:
+            keys = np.stack([columns["side"], columns["tasks"]], axis=1)
+            _, firsts = np.unique(keys, axis=0, return_index=True)
+            columns = {name: column[firsts] for name, column in columns.items()}
+        labels: dict[str, Any] = {name: columns[name] for name in has - {"side", "tasks"}}
+        if "side" in has or (self.sides and not len(table)):
+            labels["side"] = columns["side"], self.sides
+        protocol = Protocol(
+            filter=("unnamed",) if rules & _FILTERED else (),
+            candidates="selection" if rules & _SELECTED else "all",
+            nan=self.rules["nan"],
+            order=self.rules["order"],
+        )
+        counts = (columns[name] for name in COLUMNS[:3])
+        return Ranks(*counts, protocol=protocol, **labels)
+
+    def sync(self, *args: Any, **kwargs: Any) -> None:
+        """Join the states of all processes; one without tasks has a state of the same kind."""
+        if isinstance(self.counts, list) and not self.counts:
+            self.counts.append(self._no_counts().to(self.device))
+        super().sync(*args, **kwargs)
+
+    def _no_counts(self) -> Any:
+        return torch.zeros((0, len(COLUMNS)), dtype=torch.int64)

@@ -1,0 +1,275 @@
+"""Matrices on accelerators: blocks come to the host one ahead of the count.
+
+Streaming makes the blocks of such stores on a thread of its own, so that one is copied while the
+one before is counted. Two of them are in the host's memory at a time.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..devices import dense, is_tensor, tensor_array
+from ..scores import Scores, as_scores, refuse_shape
+from .base import Store, Tile, cut, digest_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..arrays import IntArray
+
+    Part = Callable[[], Any]  # gives a part of a tensor, where that is
+    ToHost = Callable[[Part], AbstractContextManager[Any]]
+
+# Long beside what it takes to start a copy, short beside memory.
+BLOCK_BYTES = 32 << 20
+# What torch's module for a kind of device has, as torch.cuda, if copies can run beside the rest.
+_STREAMING = ("Stream", "stream", "current_stream")
+
+
+def of_device(value: Any, dtype: object = None, name: str = "scores") -> DeviceStore:
+    """Make the store of a tensor or JAX array that is elsewhere, as `is_elsewhere` says."""
+    kind = TorchStore if is_tensor(value) else JaxStore
+    return kind(value, dtype, name)
+
+
+class DeviceStore(Store):
+    """An array on devices, with what has been computed of it when the store is made.
+
+    The array must not change while it is ranked.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (rows, columns) or (columns,).
+    like : Scores
+        Others of the same dtype.
+    name : str
+        The argument's name, for the messages.
+
+    Raises
+    ------
+    ValueError
+        For other shapes.
+    """
+
+    in_place = False
+
+    def __init__(self, shape: tuple[int, ...], like: Scores, name: str) -> None:
+        if len(shape) not in (1, 2):
+            refuse_shape(shape, name)
+        rows = 1 if len(shape) == 1 else int(shape[0])
+        super().__init__((rows, int(shape[-1])), like.dtype, like.array.dtype, ())
+        self.single_row = len(shape) == 1
+
+    def tiles(self, most: int) -> list[Tile]:
+        return cut(self.shape, self.itemsize, min(most, BLOCK_BYTES))
+
+    def check(self) -> None:
+        """Do nothing: an array cannot become shorter."""
+
+    def state(self) -> list[Any]:
+        return [list(self.shape), self.dtype, self.swapped, digest_of(self)]
+
+    def close(self) -> None:
+        """Do nothing: the array is the caller's."""
+
+
+class TorchStore(DeviceStore):
+    """A tensor on an accelerator.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor, shape (rows, columns) or (columns,)
+        It may still be computed: copies wait for all that the current stream of the calling thread
+        has been given.
+    dtype : str or dtype, optional
+        As in `rank`: what raw 16-bit scores are, else the dtype that is expected.
+    name : str
+        The argument's name, for the messages.
+
+    Raises
+    ------
+    TypeError
+        For a tensor that is not dense or has no data, and a dtype that scores cannot have.
+    ValueError
+        For other shapes.
+    """
+
+    def __init__(self, tensor: Any, dtype: object = None, name: str = "scores") -> None:
+        plain = dense(tensor, name)
+        torch = sys.modules["torch"]
+        like = as_scores(torch.empty((0, 0), dtype=plain.dtype, device="cpu"), dtype, name)
+        super().__init__(tuple(plain.shape), like, name)
+        with suppress(RuntimeError):  # some devices have no addresses
+            self.address = int(plain.data_ptr())
+        self._tensor = plain.unsqueeze(0) if self.single_row else plain
+        self._to_host = _way_from(plain.device)
+
+    @contextmanager
+    def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
+        top, left, height, width, _ = tile
+        part = self._tensor[top : top + height, left : left + width]
+        with self._to_host(lambda: part) as found:
+            yield tensor_array(found, "scores")[0]
+
+    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+        pairs = tuple(map(sys.modules["torch"].tensor, (rows, columns)))
+        with self._to_host(lambda: self._tensor[pairs]) as found:
+            return tensor_array(found, "scores")[0].copy()
+
+
+def _way_from(device: Any) -> ToHost:
+    """How parts of tensors come from a device: beside what else it does, if it can do that."""
+    module = getattr(sys.modules["torch"], device.type, None)
+    if all(hasattr(module, name) for name in _STREAMING):
+        return _Aside(module, device)
+    return _waiting
+
+
+@contextmanager
+def _waiting(part: Part) -> Iterator[Any]:
+    """Copy a part, after all that the device has been given."""
+    yield part().to("cpu")
+
+
+class _Aside:
+    """Copies into pinned memory, on a stream of their own.
+
+    Every copy is waited for before its buffer is handed out, and a buffer is filled again only
+    after it has been handed back.
+
+    Parameters
+    ----------
+    module : module
+        What torch has for the kind of device, as torch.cuda.
+    device : torch.device
+    """
+
+    def __init__(self, module: Any, device: Any) -> None:
+        self._module = module
+        self._stream = module.Stream(device)
+        # the current stream is one of this thread: others would not know where scores come from
+        self._stream.wait_stream(module.current_stream(device))
+        self._free: list[Any] = []
+
+    @contextmanager
+    def __call__(self, part: Part) -> Iterator[Any]:
+        torch = sys.modules["torch"]
+        # buffers of one mode cannot be filled in the other, which is one of the thread, too
+        with torch.inference_mode(), self._module.stream(self._stream):
+            there = part()
+            buffer = self._buffer(there.numel(), there.dtype)
+            here = buffer[: there.numel()].view(there.shape)
+            here.copy_(there, non_blocking=True)
+            self._stream.record_event().synchronize()
+        yield here
+        self._free.append(buffer)
+
+    def _buffer(self, size: int, dtype: Any) -> Any:
+        try:
+            buffer = self._free.pop()
+        except IndexError:
+            return _pinned(size, dtype)
+        return buffer if buffer.numel() >= size else _pinned(size, dtype)
+
+
+def _pinned(size: int, dtype: Any) -> Any:
+    torch = sys.modules["torch"]
+    try:
+        return torch.empty(size, dtype=dtype, device="cpu", pin_memory=True)
+    except RuntimeError:  # no more can be pinned: the copy is slower, and as right
+        return torch.empty(size, dtype=dtype, device="cpu")
+
+
+class _Shard(NamedTuple):
+    """A rectangle of an array of JAX: what one device has, or a part of that on the host."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+    data: Any
+
+
+class JaxStore(DeviceStore):
+    """An array of JAX on one device or sharded over several; each shard is read where it is.
+
+    Parameters
+    ----------
+    array : jax.Array, shape (rows, columns) or (columns,)
+        It may still be computed.
+    dtype, name
+        As for a `TorchStore`.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that scores cannot have.
+    ValueError
+        For other shapes, and for an array that is in part on devices of other processes.
+    """
+
+    def __init__(self, array: Any, dtype: object = None, name: str = "scores") -> None:
+        super().__init__(array.shape, as_scores(np.empty((0, 0), array.dtype), dtype, name), name)
+        if not array.is_fully_addressable:
+            raise ValueError(
+                f"{name}: expected an array on devices of this process, got one that is on those "
+                "of others, too; rank in each process the rows that it has"
+            )
+        self._shards = [
+            _shard(shard) for shard in array.addressable_shards if shard.replica_id == 0
+        ]
+
+    def tiles(self, most: int) -> list[Tile]:
+        return [
+            Tile(shard.top + top, shard.left + left, height, width)
+            for shard in self._shards
+            for top, left, height, width, _ in cut(
+                (shard.height, shard.width), self.itemsize, min(most, BLOCK_BYTES)
+            )
+        ]
+
+    @contextmanager
+    def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
+        parts = [part for part in map(partial(_common, tile), self._shards) if part is not None]
+        if len(parts) == 1:
+            yield parts[0].data
+            return
+        found = np.empty((tile.height, tile.width), self.carrier)
+        for top, left, height, width, data in parts:
+            found[top : top + height, left : left + width] = data
+        yield found
+
+    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+        out = np.empty(len(rows), self.carrier)
+        for top, left, height, width, data in self._shards:
+            down, across = rows - top, columns - left
+            (here,) = np.nonzero((down >= 0) & (down < height) & (across >= 0) & (across < width))
+            at = across[here] if self.single_row else (down[here], across[here])
+            out[here] = np.asarray(data[at])
+        return out
+
+
+def _shard(shard: Any) -> _Shard:
+    top, left = [0, *(along.start or 0 for along in shard.index)][-2:]
+    height, width = [1, *shard.data.shape][-2:]
+    return _Shard(top, left, height, width, shard.data)
+
+
+def _common(tile: Tile, shard: _Shard) -> _Shard | None:
+    """Copy what a tile has of a shard; it begins where it stands in the tile."""
+    top, left = max(tile.top, shard.top), max(tile.left, shard.left)
+    height = min(tile.top + tile.height, shard.top + shard.height) - top
+    width = min(tile.left + tile.width, shard.left + shard.width) - left
+    if height <= 0 or width <= 0:
+        return None
+    down = slice(top - shard.top, top - shard.top + height)
+    across = slice(left - shard.left, left - shard.left + width)
+    part = np.asarray(shard.data[(down, across)[-shard.data.ndim :]]).reshape(height, width)
+    return _Shard(top - tile.top, left - tile.left, height, width, part)

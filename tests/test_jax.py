@@ -1,0 +1,96 @@
+"""Arrays of JAX: on the CPU they are views, sharded ones are read shard by shard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+
+jax = pytest.importorskip("jax", reason="arrays of JAX")
+
+KINDS = ("float16", "bfloat16", "float32", "int8", "int32", "uint16")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_of_the_cpu(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    array = jax.numpy.asarray(rng.integers(0, 50, (9, 40)) * 2.5).astype(kind)
+    targets = rng.integers(0, 40, 9)
+    ranks = tr.rank(array, jax.numpy.asarray(targets))
+    assert ranks.protocol.dtype == kind
+    exact = np.asarray(array).astype(np.float64)  # wider than all of them
+    expected = tr.rank(exact, targets)
+    for name in ("above", "tied", "candidates"):
+        np.testing.assert_array_equal(getattr(ranks, name), getattr(expected, name))
+    assert tr.rank(array.T, 3) == tr.rank(np.asarray(array).T, 3)
+    counter = tr.RankCounter(array[np.arange(9), targets], targets, candidates=40)
+    counter.update(array[:, 10:], start=10)
+    counter.update(array[:, :10], start=0)
+    assert counter.ranks() == ranks
+
+
+def test_nothing_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = jax.numpy.zeros((9, 40), np.float32)
+    from truerank.scores import as_scores
+
+    assert as_scores(array).array.ctypes.data == array.unsafe_buffer_pointer()
+
+
+def test_within_jit() -> None:
+    @jax.jit  # type: ignore[untyped-decorator]
+    def ranked(array: Any) -> Any:
+        with pytest.raises(TypeError, match="traced array"):
+            tr.rank(array, [0, 1])
+        return array
+
+    ranked(jax.numpy.zeros((2, 3)))
+
+
+SHARDED = """
+import numpy as np
+import jax
+import truerank as tr
+from jax.sharding import NamedSharding, PartitionSpec
+from truerank.stores import device
+
+rng = np.random.default_rng(2)
+mesh = jax.make_mesh((2, 2), ("rows", "columns"))
+specs = [("rows", None), (None, "columns"), ("rows", "columns"), (("rows", "columns"), None), ()]
+for kind in ("float32", "bfloat16"):
+    plain = jax.numpy.asarray(rng.integers(0, 30, (24, 40))).astype(kind)
+    targets = rng.integers(0, 40, 24)
+    filter = [rng.integers(0, 40, 3) for _ in range(24)]
+    expected = tr.rank(np.asarray(plain), targets, filter=filter)
+    for spec in specs:
+        array = jax.device_put(plain, NamedSharding(mesh, PartitionSpec(*spec)))
+        for most in (50, 400, 1 << 20):
+            device.BLOCK_BYTES = most
+            assert tr.rank(array, targets, filter=filter) == expected, (spec, most)
+        assert tr.evaluate(array, targets, filter=filter).ranks == expected
+        counter = tr.RankCounter(plain[np.arange(24), targets], targets, candidates=40)
+        counter.update(array)
+        assert counter.ranks() == tr.rank(plain, targets)
+    row = jax.device_put(plain[0], NamedSharding(mesh, PartitionSpec("columns")))
+    device.BLOCK_BYTES = 20
+    assert tr.rank(row, targets) == tr.rank(np.asarray(plain[0]), targets)
+    store = tr.open_scores(array)
+    assert not store.in_place and repr(store).startswith("JaxStore(24 x 40")
+vectors = jax.device_put(rng.random((8, 4), np.float32), NamedSharding(mesh, PartitionSpec("rows")))
+assert tr.rank_embeddings(vectors, vectors, range(8)).above.tolist()
+try:
+    tr.rank(array.astype(bool), targets)
+except TypeError as error:
+    assert str(error).endswith("got dtype bool"), error
+other = jax.device_put(plain, jax.devices()[3])
+assert tr.rank(other, targets, filter=filter) == expected  # one device of the CPU: a view
+print("as expected")
+"""
+
+
+def test_sharded_arrays(run_python: Callable[..., str]) -> None:
+    devices = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    assert run_python(SHARDED, timeout=240, env=devices) == "as expected\n"

@@ -1,0 +1,115 @@
+"""Tensors of the host that are not what they seem, and tensors that have no numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+
+torch = pytest.importorskip("torch", reason="tensors of torch")
+
+HERE = torch.rand((3, 4), generator=torch.Generator().manual_seed(5))
+TARGETS = [0, 1, 3]
+
+
+class Mine(torch.Tensor):
+    """A tensor of somebody's own."""
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "subclass": lambda tensor: tensor.as_subclass(Mine),
+    "parameter": torch.nn.Parameter,
+    "negative bit": lambda tensor: torch._neg_view(-tensor),
+    "gradient": lambda tensor: tensor.clone().requires_grad_() * 1,
+}
+
+
+@pytest.mark.parametrize("how", VIEWS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_views(how: str, dtype: Any) -> None:
+    plain = HERE.to(dtype)
+    ranks = tr.rank(VIEWS[how](plain), TARGETS)
+    assert ranks == tr.rank(plain, TARGETS)
+    np.testing.assert_array_equal(ranks.above, tr.rank(plain.float(), TARGETS).above)
+
+
+def test_tensors_of_inference_mode() -> None:
+    with torch.inference_mode():
+        made = HERE * 1
+    assert tr.rank(made, TARGETS) == tr.rank(HERE, TARGETS)
+
+
+def fake(device: str) -> Any:
+    from torch._subclasses import FakeTensorMode
+
+    with FakeTensorMode():
+        return torch.empty((3, 4), device=device)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")  # torch: invariants, a beta state
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")  # will be no more
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")  # a beta, too
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: HERE.to("meta"), r'on the device "meta", which has no data'),
+        (lambda: fake("cpu"), "a fake one, which has no data"),
+        (lambda: fake("cuda"), "a fake one, which has no data"),
+        (HERE.to_sparse, r"a sparse one; to_dense\(\) of it is dense"),
+        (HERE.to_sparse_csr, "a sparse one"),
+        (lambda: torch.nested.nested_tensor([HERE[0], HERE[1, :2]]), "a nested one"),
+        (
+            lambda: torch.quantize_per_tensor(HERE, 0.1, 0, torch.qint8),
+            r"a quantized one; dequantize\(\) of it",
+        ),
+    ],
+)
+def test_no_numbers(make: Callable[[], Any], words: str) -> None:
+    with pytest.raises(
+        TypeError, match=f"^scores: expected a dense tensor of numbers, got .*{words}"
+    ):
+        tr.rank(make(), TARGETS)
+    with pytest.raises(TypeError, match=f"^queries: expected a dense .*{words}"):
+        tr.rank_embeddings(make(), HERE, TARGETS)
+    with pytest.raises(TypeError, match=f"^block: expected a dense .*{words}"):
+        tr.RankCounter(HERE[:, 0], TARGETS, candidates=4).update(make())
+
+
+@pytest.mark.parametrize(
+    ("tensor", "words"),
+    [
+        (HERE > 0, "^scores: expected one of float16, .* got dtype bool"),
+        (torch.view_as_complex(torch.rand(3, 4, 2)).conj(), "got dtype complex64"),
+        (HERE.to(torch.float8_e4m3fn), "^scores: .* got Tensor of dtype torch.float8_e4m3fn"),
+    ],
+)
+def test_no_dtype_of_scores(tensor: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        tr.rank(tensor, TARGETS)
+
+
+def test_within_a_transform() -> None:
+    def ranked(tensor: Any) -> Any:
+        with pytest.raises(TypeError, match=r"^scores: expected a tensor of numbers in memory"):
+            tr.rank(tensor, TARGETS)
+        return tensor.sum()
+
+    torch.vmap(ranked)(torch.rand(2, 3, 4))
+
+
+def test_dlpack_of_another_device() -> None:
+    class There:
+        def __dlpack__(self, **keywords: Any) -> Any:
+            raise BufferError("on another device")
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return 2, 0
+
+    with pytest.raises(
+        TypeError, match=r"^scores: expected an array in the host's memory, got There"
+    ):
+        tr.rank(There(), TARGETS)
