@@ -1,0 +1,15 @@
+"""truerank inside PyKEEN: an evaluator for its pipeline, and its models evaluated.
+
+`RankEvaluator` takes the place of `pykeen.evaluation.RankBasedEvaluator`: one line of a pipeline,
+results under the same names. `evaluate_model` gives a `Report` of a model and triples. Models whose
+score is a dot product or a distance of two vectors are scored and counted at once.
+"""
+
+from ...extras import needed
+
+needed("pykeen", "truerank.adapters.pykeen")
+
+from .evaluation import evaluate_model  # noqa: E402 - which imports PyKEEN
+from .evaluator import RankEvaluator, RankResults  # noqa: E402
+
+__all__ = ["RankEvaluator", "RankResults", "evaluate_model"]

@@ -1,0 +1,213 @@
+"""Models of PyKEEN evaluated: a task of link prediction, each side by the path that it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from pykeen.models import Model
+from pykeen.triples import CoreTriplesFactory, TriplesFactory
+
+from ...link_prediction import Task
+from .fused import Vectors, vectors_of
+from .scores import rank_scores
+
+if TYPE_CHECKING:
+    from ...reporting.reports import Report
+
+
+class ModelTask(Task):
+    """A task whose sides a model answers: heads, tails, or both."""
+
+    def evaluate_model(
+        self,
+        model: Any,
+        *,
+        fused: bool | None = None,
+        batch_size: int | None = None,
+        slice_size: int | None = None,
+        mode: Any = None,
+        progress: Callable[[int], object] = lambda queries: None,
+        **rules: Any,
+    ) -> Report:
+        """Evaluate a model, which is set to evaluation mode; the arguments of `evaluate_model`.
+
+        `progress` is told of the queries that were scored; `rules` are nan, threads and audit.
+        """
+        model.eval()
+        options = {"batch_size": batch_size, "slice_size": slice_size, "mode": mode}
+        parts = []
+        with torch.no_grad():
+            vectors = {name: self._vectors(model, name, fused, mode) for name in self.sides}
+            for name, side in self.sides.items():
+                found = vectors[name]
+                if found is None:
+                    ranks = rank_scores(model, side, progress=progress, **options, **rules)
+                else:
+                    ranks = found.rank(side, **rules)
+                    progress(len(side.queries))
+                parts.append(side.labelled(ranks))
+        return self._reported(parts)
+
+    @staticmethod
+    def _vectors(model: Any, side: str, fused: bool | None, mode: Any) -> Vectors | None:
+        if fused is False:
+            return None
+        found = vectors_of(model, side, mode)
+        if isinstance(found, Vectors):
+            return found
+        if fused:
+            raise ValueError(f"fused: expected a model whose {side}s can be scored so, but {found}")
+        return None
+
+
+def evaluate_model(
+    model: Any,
+    triples: Any,
+    *,
+    known: Mapping[str, Any] | Sequence[Any] | None = None,
+    sides: Sequence[str] = ("head", "tail"),
+    candidates: Any = None,
+    split: str = "test",
+    fused: bool | None = None,
+    batch_size: int | None = None,
+    slice_size: int | None = None,
+    mode: str | None = None,
+    nan: str = "raise",
+    threads: int | None = None,
+    audit: bool = False,
+) -> Report:
+    """Evaluate a model of PyKEEN on triples.
+
+    Parameters
+    ----------
+    model : pykeen.models.Model
+        It is set to evaluation mode, and stays on its device.
+    triples : TriplesFactory, or array_like of int, shape (n, 3)
+        What is ranked: a factory, or its `mapped_triples`. Without inverse triples, as PyKEEN has
+        it: a model that was trained with them is asked for heads through inverse relations.
+    known : mapping of str to triples, sequence of triples, or None
+        What else is known to be true, in the same forms: ``{"train": dataset.training, "valid":
+        dataset.validation}``. The names go into the protocol of the ranks. The known answers of a
+        query, those of `triples` too, are left out of its candidates. None: unfiltered.
+    sides : sequence of {"head", "tail"}
+        What is asked for.
+    candidates : optional
+        As in `truerank.link_prediction.Task`: all entities, "train", "typed", an array of ids, or
+        `Sampled`.
+    split : str
+        The name of what is evaluated.
+    fused : bool, optional
+        True: the model's vectors are scored and counted at once, without scores being stored; an
+        error where the model's score is no dot product and no L1 or L2 distance of a query's vector
+        to those of entities. False: the model's own scores. None: whichever each side allows.
+    batch_size, slice_size : int, optional
+        For the model's own scores: how many queries and candidates at once. By default, as in
+        PyKEEN, 32 queries on a processor and as many as there is memory for on a GPU.
+    mode : {"training", "validation", "testing"}, optional
+        PyKEEN's inductive mode.
+    nan : {"raise", "worst", "omit"}
+        What to do with scores that are NaN, as in `truerank.rank`.
+    threads : int, optional
+        As in `truerank.rank`.
+    audit : bool
+        As in `truerank.rank`.
+
+    Returns
+    -------
+    Report
+        Its `ranks` have the labels "side", "group" (the relation), "queries", "targets" and what
+        else a link-prediction task knows. ``protocol.similarity`` tells the fused path.
+
+    Raises
+    ------
+    TypeError
+        If `model` is no model of PyKEEN, and for `triples` and `known` that are none.
+    ValueError
+        With ``fused=True`` where the model has no such vectors, with the reason; for other sides
+        than heads and tails; and as `Task` and `rank` do.
+
+    Notes
+    -----
+    Every distinct (head, relation) and (relation, tail) is scored once. Scores of the fused path
+    are those of the model up to the order of float operations (and up to what is the same for all
+    candidates of a query), so candidates that nearly tie may change places; see
+    `truerank.rank_embeddings` for what they are exactly.
+
+    Examples
+    --------
+    >>> import logging
+    >>> from pykeen.datasets import Nations
+    >>> from pykeen.models import DistMult
+    >>> logging.getLogger("pykeen").setLevel(logging.ERROR)
+    >>> nations = Nations()
+    >>> model = DistMult(triples_factory=nations.training, embedding_dim=8, random_seed=0)
+    >>> known = {"train": nations.training, "valid": nations.validation}
+    >>> report = evaluate_model(model, nations.testing, known=known)
+    >>> print(report.protocol)
+    split test, filtered by train + valid + test, all candidates, nan raise, float32, dot
+    >>> report.ranks.side.vocabulary, len(report.ranks)
+    (('head', 'tail'), 402)
+    """
+    if not isinstance(model, Model):
+        raise TypeError(f"model: expected a pykeen Model, got {type(model).__name__}")
+    sizes, names = _vocabularies(model, triples, mode)
+    task = ModelTask(
+        mapped(triples),
+        _each_mapped(known),
+        entities=names[0] or sizes[0],
+        relations=names[1] or sizes[1],
+        sides=checked_sides("sides", sides),
+        candidates=candidates,
+        split=split,
+    )
+    return task.evaluate_model(
+        model,
+        fused=fused,
+        batch_size=batch_size,
+        slice_size=slice_size,
+        mode=mode,
+        nan=nan,
+        threads=threads,
+        audit=audit,
+    )
+
+
+def mapped(triples: Any) -> Any:
+    """Give the ids of triples, of a factory or as they are; tensors leave the GPU."""
+    found = triples.mapped_triples if isinstance(triples, CoreTriplesFactory) else triples
+    return found.cpu().numpy() if hasattr(found, "cpu") else found
+
+
+def checked_sides(name: str, sides: Any) -> Any:
+    """Refuse relations, whose candidates PyKEEN's models do not agree on."""
+    if isinstance(sides, (list, tuple, set, frozenset)) and "relation" in sides:
+        raise ValueError(f"{name}: expected heads and tails, got 'relation'")
+    return sides
+
+
+def entities_of(model: Any, mode: Any) -> int:
+    """How many entities a model scores, in PyKEEN's inductive mode or without one."""
+    return int(model.num_entities if mode is None else model._get_entity_len(mode=mode))
+
+
+def _each_mapped(known: Any) -> Any:
+    if isinstance(known, Mapping):
+        return {name: mapped(split) for name, split in known.items()}
+    if isinstance(known, (list, tuple)):
+        return [mapped(split) for split in known]
+    return mapped(known)
+
+
+def _vocabularies(model: Any, triples: Any, mode: Any) -> tuple[Any, Any]:
+    """How many entities and relations there are, and their labels if the triples have them."""
+    sizes = entities_of(model, mode), int(model.num_real_relations)
+    if not isinstance(triples, TriplesFactory):
+        return sizes, (None, None)
+    labels = triples.entity_id_to_label, triples.relation_id_to_label
+    names = [
+        [known[i] for i in range(size)] if set(range(size)) <= known.keys() else None
+        for known, size in zip(labels, sizes, strict=True)
+    ]
+    return sizes, names

@@ -1,0 +1,271 @@
+"""The evaluator: a `RankBasedEvaluator` of PyKEEN whose ranks and metrics are those of truerank."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pykeen.evaluation import RankBasedEvaluator, RankBasedMetricResults, evaluator_resolver
+from pykeen.triples.triples_factory import restrict_triples
+from pykeen.typing import RANK_TYPES
+
+from ...counting import rank
+from ...extras import needed
+from ...ranks import Ranks, concatenate
+from ...reporting.reports import Report, report
+from .evaluation import ModelTask, checked_sides, entities_of, mapped
+from .names import by_side, values_of
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["RankEvaluator", "RankResults"]
+
+logger = logging.getLogger(__name__)
+
+_COLUMNS = {"head": 0, "tail": 2}  # of the answer
+
+
+class RankResults(RankBasedMetricResults):
+    """Results under PyKEEN's names, as `RankBasedMetricResults` has them, with values of truerank.
+
+    Parameters
+    ----------
+    report : Report
+    metrics : iterable of pykeen.metrics.RankBasedMetric
+
+    Attributes
+    ----------
+    report : Report
+        All metrics under truerank's keys, by group, with intervals, and the protocol.
+    ranks : Ranks
+        The counts of every task with side, relation, query and answer.
+    """
+
+    def __init__(self, report: Report, metrics: Iterable[Any]) -> None:
+        super().__init__(data=values_of(report, metrics))
+        self.report = report
+
+    @property
+    def ranks(self) -> Ranks:
+        """The ranks that were measured."""
+        return self.report.ranks
+
+
+class RankEvaluator(RankBasedEvaluator):
+    """An evaluator for PyKEEN's pipeline: ``pipeline(..., evaluator=RankEvaluator)``.
+
+    It takes what `pykeen.evaluation.RankBasedEvaluator` takes, and gives results under the same
+    names. Importing this module makes it known to PyKEEN as "rank" and "truerank", too.
+
+    Parameters
+    ----------
+    filtered : bool
+        Whether known answers are left out: those of the evaluated triples and of
+        `additional_filter_triples`.
+    fused : bool, optional
+        As in `evaluate_model`: True, the model's vectors are scored and counted at once; False, its
+        own scores are ranked; None, whichever each side of the model allows.
+    nan : {"raise", "worst", "omit"}
+        What to do with scores that are NaN, as in `truerank.rank`.
+    candidates : optional
+        As in `truerank.link_prediction.Task`, as ``Sampled(50)``.
+    threads : int, optional
+        As in `truerank.rank`.
+    audit : bool
+        As in `truerank.rank`.
+    **kwargs
+        Those of `RankBasedEvaluator`: `metrics`, `metrics_kwargs`, `add_defaults`,
+        `clear_on_finalize`, `batch_size`, `slice_size`, `mode`.
+
+    Notes
+    -----
+    Unlike PyKEEN's, it also evaluates unfiltered. Realistic ranks and means are float64, and
+    infinite scores are scores.
+
+    Examples
+    --------
+    >>> import logging
+    >>> from pykeen.datasets import Nations
+    >>> from pykeen.models import DistMult
+    >>> logging.getLogger("pykeen").setLevel(logging.ERROR)
+    >>> nations = Nations()
+    >>> model = DistMult(triples_factory=nations.training, embedding_dim=8, random_seed=0)
+    >>> result = RankEvaluator().evaluate(
+    ...     model,
+    ...     nations.testing.mapped_triples,
+    ...     additional_filter_triples=[nations.training.mapped_triples],
+    ...     use_tqdm=False,
+    ... )
+    >>> result.get_metric("mrr") == result.report["mrr"]
+    True
+    >>> result.get_metric("tail.optimistic.hits@10") == result.report["tail.optimistic.hits@10"]
+    True
+    """
+
+    metric_result_cls = RankResults
+
+    def __init__(
+        self,
+        filtered: bool = True,
+        *,
+        fused: bool | None = None,
+        nan: str = "raise",
+        candidates: Any = None,
+        threads: int | None = None,
+        audit: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(filtered=filtered, **kwargs)
+        self.fused = fused
+        self.candidates = candidates
+        self.rules: dict[str, Any] = {"nan": nan, "threads": threads, "audit": audit}
+        self._parts: list[Ranks] = []
+
+    def evaluate(
+        self,
+        model: Any,
+        mapped_triples: Any,
+        batch_size: int | None = None,
+        slice_size: int | None = None,
+        device: torch.device | None = None,
+        use_tqdm: bool = True,
+        tqdm_kwargs: Mapping[str, Any] | None = None,
+        restrict_entities_to: Collection[int] | None = None,
+        restrict_relations_to: Collection[int] | None = None,
+        do_time_consuming_checks: bool = True,
+        additional_filter_triples: Any = None,
+        pre_filtered_triples: bool = True,
+        targets: Collection[str] = ("head", "tail"),
+    ) -> RankResults:
+        """Evaluate a model on triples; the arguments are those of PyKEEN's evaluators.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `evaluate_model` does, and for triples that `restrict_entities_to` and
+            `restrict_relations_to` do not allow.
+        """
+        start = time.perf_counter()
+        restrictions = {"entities": restrict_entities_to, "relations": restrict_relations_to}
+        if not pre_filtered_triples:
+            mapped_triples = restrict_triples(mapped_triples, **restrictions)
+        triples = mapped(mapped_triples)
+        if pre_filtered_triples and do_time_consuming_checks:
+            _check_restricted(triples, **restrictions)
+        task = ModelTask(
+            triples,
+            _known(additional_filter_triples) if self.filtered else None,
+            entities=entities_of(model, self.mode),
+            relations=int(model.num_real_relations),
+            sides=tuple(checked_sides("targets", targets)),
+            candidates=self._candidates_among(restrict_entities_to),
+        )
+        model = model if device is None else model.to(device)
+        asked = sum(len(side.queries) for side in task.sides.values())
+        with _progress(model.device, asked, use_tqdm, tqdm_kwargs) as bar:
+            measured = task.evaluate_model(
+                model,
+                fused=self.fused,
+                batch_size=batch_size,
+                slice_size=slice_size,
+                mode=self.mode,
+                progress=bar.update,
+                **self.rules,
+            )
+        self.clear()
+        self._add(measured.ranks)
+        result = self.finalize()
+        logger.info("Evaluation took %.2fs seconds", time.perf_counter() - start)
+        return result
+
+    def process_scores_(
+        self,
+        hrt_batch: Any,
+        target: str,
+        scores: Any,
+        true_scores: Any = None,
+        dense_positive_mask: Any = None,
+    ) -> None:
+        """Rank a batch of scores (b, entities) that somebody else filtered, by writing NaN.
+
+        It is what PyKEEN's evaluation loops call, as `LCWAEvaluationLoop`.
+
+        Raises
+        ------
+        ValueError
+            For a true score that is NaN. Whether another one was filtered or came so from the
+            model, nobody can tell here.
+        """
+        triples = mapped(hrt_batch)
+        answers = triples[:, _COLUMNS[target]]
+        rules = {**self.rules, "nan": "omit"}
+        ranks = rank(scores.detach().cpu(), answers, **rules)
+        ranks = ranks.with_protocol(filter=() if true_scores is None else ("known",))
+        self._add(ranks.with_labels(side=target, group=triples[:, 1], targets=answers))
+
+    def clear(self) -> None:
+        """Forget what was ranked."""
+        super().clear()
+        self._parts.clear()
+
+    def finalize(self) -> RankResults:
+        """Give the results of all that was ranked.
+
+        Raises
+        ------
+        ValueError
+            If that is nothing.
+        """
+        if not self._parts:
+            raise ValueError("expected scores to have been processed, got none")
+        result = RankResults(report(concatenate(self._parts)), self.metrics)
+        if self.clear_on_finalize:
+            self.clear()
+        return result
+
+    def _add(self, ranks: Ranks) -> None:
+        """Keep ranks, also where PyKEEN looks for them to give its confidence intervals."""
+        self._parts.append(ranks)
+        for side, part in by_side(ranks).items():
+            self.num_candidates[side].append(part.candidates)
+            for kind in RANK_TYPES:
+                self.ranks[side, kind].append(getattr(part, kind))
+
+    def _candidates_among(self, entities: Collection[int] | None) -> Any:
+        if entities is None:
+            return self.candidates
+        if self.candidates is not None:
+            raise ValueError(
+                "restrict_entities_to: expected None beside candidates of the evaluator"
+            )
+        return np.asarray(list(entities), dtype=np.int64)
+
+
+def _known(given: Any) -> Any:
+    """The additional triples, one tensor or several, as a task takes them; none: an empty dict."""
+    if given is None:
+        return {}
+    return [mapped(part) for part in (given if isinstance(given, (list, tuple)) else [given])]
+
+
+def _check_restricted(triples: Any, **restrictions: Collection[int] | None) -> None:
+    for (name, allowed), columns in zip(restrictions.items(), ([0, 2], [1]), strict=True):
+        if allowed is not None and not np.isin(triples[:, columns], list(allowed)).all():
+            raise ValueError(
+                f"restrict_{name}_to: expected triples of these {name} alone; "
+                "pre_filtered_triples=False leaves out the others"
+            )
+
+
+def _progress(device: Any, total: int, shown: bool, options: Mapping[str, Any] | None) -> Any:
+    bar = {"desc": f"Evaluating on {device}", "total": total, "unit": "query", "unit_scale": True}
+    tqdm = needed("tqdm.auto", "truerank.adapters.pykeen", "pykeen").tqdm
+    return tqdm(**{**bar, "disable": not shown, **(options or {})})
+
+
+# By name, as PyKEEN's own: evaluator="rank".
+evaluator_resolver.register(RankEvaluator, synonyms={"truerank"}, raise_on_conflict=False)

@@ -1,0 +1,211 @@
+"""The fused path: a model's vectors are scored and counted at once, and no score is stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from pykeen.models import ERModel
+
+from ...arguments import renamed
+from ...embeddings import rank_embeddings
+from ...ranks import Ranks, concatenate
+from .forms import FORMS, Side, unwrapped
+
+if TYPE_CHECKING:
+    from ...arrays import IntArray
+    from ...task import SideTasks
+
+# Of vectors while queries are made: a relation may have a matrix, and a query a product with it.
+_BYTES = 64 << 20
+# What a model may not do in its own way, or its vectors do not say how it scores.
+_SCORING = (
+    *("predict_t", "predict_h", "score_t", "score_h", "score_h_inverse", "_prepare_batch"),
+    *("_prepare_inverse_batch", "_get_representations", "forward"),
+)
+
+
+# Of vectors that are real and complex; scores of narrower ones are rounded at every step.
+_DTYPES = {
+    False: (torch.float32, torch.float64),
+    True: (torch.complex64, torch.complex128),
+}
+
+
+class Vectors(NamedTuple):
+    """One side of a model as vectors.
+
+    Attributes
+    ----------
+    interaction : Interaction
+    side : Side
+        How they are made; with inverse relations heads are the tails of the inverse.
+    similarity : str
+    given, relations : list of Representations
+        Those of the entity that is given, and of relations.
+    asked : list of tensors
+        Those of all candidates.
+    columns : (int, int)
+        Where a query has the entity and the relation.
+    ids : tensor
+        The model's id of each relation.
+    """
+
+    interaction: Any
+    side: Side
+    similarity: str
+    given: list[Any]
+    asked: list[Any]
+    relations: Sequence[Any]
+    columns: tuple[int, int]
+    ids: Any
+
+    def rank(self, side: SideTasks, **rules: Any) -> Ranks:
+        """Rank the tasks of a side, in their order; `rules` are those of `rank_embeddings`."""
+        if not self.side.bound:
+            return self._rank(side, side.rows, None, self._candidates(None), **rules)
+        # Each relation has candidates of its own: its tasks are ranked among them.
+        asked = side.queries[side.rows, self.columns[1]]
+        order = np.argsort(asked, kind="stable")
+        relations, starts = np.unique(asked[order], return_index=True)
+        parts = []
+        for relation, tasks in zip(relations, np.split(order, starts[1:]), strict=True):
+            candidates = self._candidates(int(relation))
+            parts.append(self._rank(side, side.rows[tasks], tasks, candidates, **rules))
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        return concatenate(parts)[places]
+
+    def _rank(
+        self,
+        side: SideTasks,
+        rows: IntArray,
+        tasks: IntArray | None,
+        candidates: tuple[Any, Any],
+        **rules: Any,
+    ) -> Ranks:
+        """Rank some tasks of a side, or all; a query that none of them asks is not made."""
+        asked, rows = np.unique(rows, return_inverse=True)
+        without, among = side.selections(tasks)
+        with renamed(queries="model", entities="model", scores="model"):
+            return rank_embeddings(
+                self._queries(side.queries[asked]),
+                candidates[0],
+                side.targets if tasks is None else side.targets[tasks],
+                similarity=self.similarity,
+                bias=candidates[1],
+                rows=rows,
+                filter=without,
+                candidates=among,
+                **rules,
+            )
+
+    def _queries(self, pairs: IntArray) -> Any:
+        """The vectors of queries, made in batches."""
+        entity, relation = self.columns
+        width = sum(math.prod(x.shape) for x in self.given)
+        step = max(1, _BYTES // max(1, 4 * width**2))
+        made = []
+        for part in torch.from_numpy(pairs.copy()).split(step):
+            given = _of(self.given, part[:, entity].to(self.ids.device))
+            relations = _of(self.relations, self.ids[part[:, relation]])
+            made.append(_as_array(self.side.query(self.interaction, given, relations)))
+        return np.concatenate(made)
+
+    def _candidates(self, relation: int | None) -> tuple[Any, Any]:
+        """The vectors of candidates and their bias; of one relation where they are bound to it."""
+        asked = _single(self.asked)
+        which = None if relation is None else _of(self.relations, self.ids[relation, None])
+        bias = None if self.side.bias is None else _as_array(self.side.bias(asked))[:, 0]
+        return _as_array(self.side.candidates(self.interaction, asked, which)), bias
+
+
+def vectors_of(model: Any, side: str, mode: Any) -> Vectors | str:
+    """Give a side of a model as vectors, or say why there are none that score as it does.
+
+    Parameters
+    ----------
+    model : Model
+        In evaluation mode.
+    side : {"head", "tail"}
+        What is asked for.
+    mode : str or None
+        PyKEEN's inductive mode.
+
+    Returns
+    -------
+    Vectors or str
+    """
+    reason = _own_ways(model, mode)
+    if reason is not None:
+        return reason
+    interaction = unwrapped(model.interaction)
+    name = type(interaction).__name__
+    form = FORMS.get(type(interaction))
+    if form is None:
+        return f"{name} is no dot product and no distance of two vectors"
+    inverse = side == "head" and model.use_inverse_triples
+    # Heads are the tails of inverse relations, where there are some.
+    as_tails = side == "tail" or inverse
+    direction = form.tail if as_tails else form.head
+    if direction is None:
+        return f"{name} scores heads by more than two vectors, and there are no inverse relations"
+    similarity = form.similarity(interaction)
+    if similarity is None:
+        return f"{name} with its settings is no dot product and no L1 or L2 distance"
+    heads, tails = (
+        [model.entity_representations[i] for i in indices]
+        for indices in (model.interaction.head_indices, model.interaction.tail_indices)
+    )
+    given, wanted = (heads, tails) if as_tails else (tails, heads)
+    asked = [representation(indices=None) for representation in wanted]
+    for x in asked:
+        if x.dtype not in _DTYPES[bool(interaction.is_complex)]:
+            return f"{name} has vectors of {x.dtype}"
+        if len(x) != model.num_entities:
+            return f"it has {len(x)} vectors for {model.num_entities} entities"
+    ids = torch.arange(model.num_real_relations, device=model.device)[:, None]
+    if model.use_inverse_triples:
+        ids = model.relation_inverter.map(batch=ids, index=0, invert=inverse)
+    columns = (0, 1) if side == "tail" else (1, 0)  # queries are (head, relation), (relation, tail)
+    relations = model.relation_representations
+    return Vectors(interaction, direction, similarity, given, asked, relations, columns, ids[:, 0])
+
+
+def _own_ways(model: Any, mode: Any) -> str | None:
+    """Why a model does not score by its interaction alone."""
+    if not isinstance(model, ERModel):
+        return f"{type(model).__name__} is no ERModel"
+    own = [name for name in _SCORING if getattr(type(model), name) is not getattr(ERModel, name)]
+    if own:
+        return f"{type(model).__name__} has a {own[0]} of its own"
+    if model.predict_with_sigmoid:
+        return "predict_with_sigmoid rounds great scores to ties; set it to False"
+    if mode is not None:
+        return f"the inductive mode {mode!r} has entities of its own"
+    return None
+
+
+def _single(found: list[Any]) -> Any:
+    """Representations as an interaction takes them."""
+    return found[0] if len(found) == 1 else found
+
+
+def _of(representations: Sequence[Any], ids: Any) -> Any:
+    """The vectors of some ids, asked for in the shape in which a model asks for those of queries.
+
+    For a normaliser may look at that: `torch.nn.functional.normalize` does by default.
+    """
+    return _single(
+        [representation(indices=ids[:, None])[:, 0] for representation in representations]
+    )
+
+
+def _as_array(x: Any) -> Any:
+    """Vectors as an array (n, d): complex ones have real and imaginary parts in turn."""
+    x = x.detach().resolve_conj()
+    x = torch.view_as_real(x) if x.is_complex() else x
+    return x.reshape(len(x), -1).cpu().numpy()

@@ -1,0 +1,114 @@
+"""PyKEEN's names of metrics, and what they are here: a key of a report, and a sign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pykeen.evaluation.rank_based_evaluator import RankBasedMetricKey
+from pykeen.metrics import ranking
+from pykeen.typing import RANK_TYPES
+
+if TYPE_CHECKING:
+    from ...ranks import Ranks
+    from ...reporting.reports import Report
+
+BASES: Mapping[type[Any], str] = {
+    ranking.ArithmeticMeanRank: "mr",
+    ranking.GeometricMeanRank: "gmr",
+    ranking.HarmonicMeanRank: "hmr",
+    ranking.MedianRank: "median",
+    ranking.InverseArithmeticMeanRank: "imr",
+    ranking.InverseGeometricMeanRank: "igmr",
+    ranking.InverseHarmonicMeanRank: "mrr",
+    ranking.InverseMedianRank: "imedian",
+    ranking.HitsAtK: "hits@{k}",
+    ranking.StandardDeviation: "std",
+    ranking.Variance: "variance",
+    ranking.MedianAbsoluteDeviation: "mad",
+    ranking.Count: "count",
+}
+ADJUSTED: Mapping[type[Any], str] = {
+    ranking.AdjustedArithmeticMeanRank: "ratio",
+    ranking.AdjustedArithmeticMeanRankIndex: "index",
+    ranking.AdjustedGeometricMeanRankIndex: "index",
+    ranking.AdjustedInverseHarmonicMeanRank: "index",
+    ranking.AdjustedHitsAtK: "index",
+    ranking.ZArithmeticMeanRank: "z",
+    ranking.ZGeometricMeanRank: "z",
+    ranking.ZInverseHarmonicMeanRank: "z",
+    ranking.ZHitsAtK: "z",
+}
+
+
+def key_of(metric: Any) -> tuple[str, float] | None:
+    """Give the key of a metric of PyKEEN and the sign it has there; None for one of somebody else.
+
+    PyKEEN turns z over where less is better, so that more is better always.
+
+    Examples
+    --------
+    >>> key_of(ranking.HitsAtK(k=3)), key_of(ranking.ZArithmeticMeanRank())
+    (('hits@3', 1.0), ('z.mr', -1.0))
+    """
+    adjustment = ADJUSTED.get(type(metric))
+    base = metric if adjustment is None else metric.base
+    word = BASES.get(type(base))
+    if word is None:
+        return None
+    word = word.format(**vars(base))
+    if adjustment is None:
+        return word, 1.0
+    sign = -1.0 if adjustment == "z" and not base.increasing else 1.0
+    return f"{adjustment}.{word}", sign
+
+
+def values_of(report: Report, metrics: Iterable[Any]) -> dict[Any, float]:
+    """Give the values of metrics under PyKEEN's keys, in its order.
+
+    Parameters
+    ----------
+    report : Report
+        Of heads, tails or both.
+    metrics : iterable of pykeen.metrics.RankBasedMetric
+        Those of somebody else are asked for what they say of the ranks.
+
+    Returns
+    -------
+    dict of RankBasedMetricKey to float
+        Where PyKEEN has one name for several metrics, as adjusted_hits_at_k for every k, the last.
+    """
+    last = {metric.key: metric for metric in metrics}
+    sides = sorted(report.sides, key=lambda side: side == "both")
+    values = {}
+    for name, metric in last.items():
+        known = key_of(metric)
+        for kind in RANK_TYPES:
+            for side in sides:
+                if known is None:
+                    value = _asked(metric, report, kind, side)
+                else:
+                    value = known[1] * report[f"{side}.{kind}.{known[0]}"]
+                values[RankBasedMetricKey(side=side, rank_type=kind, metric=name)] = value
+    return values
+
+
+def by_side(ranks: Ranks) -> dict[str, Ranks]:
+    """Give the ranks of each side that there is.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> by_side(Ranks([0, 3], [1, 1], 10, side=["tail", "tail"]))["tail"].optimistic
+    array([1, 4])
+    """
+    sides = np.asarray([] if ranks.side is None else ranks.side.values)
+    return {str(side): ranks[sides == side] for side in np.unique(sides)}
+
+
+def _asked(metric: Any, report: Report, kind: str, side: str) -> float:
+    """What a metric of somebody else says of the ranks."""
+    ranks = report.ranks if side == "both" else by_side(report.ranks)[side]
+    value = metric(ranks=getattr(ranks, kind), num_candidates=ranks.candidates, weights=None)
+    return float(value)

@@ -1,0 +1,91 @@
+"""The model's own scores, asked for once for every distinct query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from pykeen.utils import determine_maximum_batch_size
+
+from ...batches import rank_batches
+from ...extras import needed
+
+if TYPE_CHECKING:
+    from ...arrays import IntArray
+    from ...ranks import Ranks
+    from ...task import SideTasks
+
+
+def rank_scores(
+    model: Any,
+    side: SideTasks,
+    *,
+    batch_size: int | None,
+    slice_size: int | None,
+    mode: Any,
+    progress: Callable[[int], object],
+    **rules: Any,
+) -> Ranks:
+    """Rank the tasks of a side by what `predict_t` or `predict_h` of the model gives.
+
+    Parameters
+    ----------
+    model : Model
+        In evaluation mode.
+    side : SideTasks
+        Heads or tails.
+    batch_size : int, optional
+        Queries at once. By default, as in PyKEEN, 32 on a processor, and on a GPU as many as it
+        takes.
+    slice_size : int, optional
+        Candidates at once.
+    mode : str or None
+        PyKEEN's inductive mode.
+    progress : callable
+        Told of the queries that were scored.
+    **rules
+        As in `rank`.
+
+    Returns
+    -------
+    Ranks
+    """
+    at_once = determine_maximum_batch_size(batch_size, model.device, len(side.queries))
+
+    def scorer(queries: IntArray) -> Any:
+        scores = _predicted(
+            model=model,
+            side=side.side,
+            queries=torch.from_numpy(queries),
+            batch_size=min(at_once, len(queries)),
+            slice_size=slice_size or side.columns,
+            mode=mode,
+        )
+        progress(len(queries))
+        return scores
+
+    return rank_batches(scorer, side, batch_size=batch_size and at_once, **rules)
+
+
+def _predict(
+    *, model: Any, side: str, queries: Any, batch_size: int, slice_size: int, mode: Any
+) -> Any:
+    """Scores of queries, on the processor."""
+    predict = {"tail": model.predict_t, "head": model.predict_h}[side]
+    parts = [
+        predict(part.to(model.device), slice_size=slice_size, mode=mode).cpu()
+        for part in queries.split(batch_size)
+    ]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _alike(arguments: Any) -> int:
+    """What has one best batch size."""
+    return hash((id(arguments["model"]), arguments["side"], arguments["mode"]))
+
+
+# Batches and slices that a GPU has no memory for are halved, as in PyKEEN's own evaluation.
+_predicted = needed(
+    "torch_max_mem", "truerank.adapters.pykeen", "pykeen"
+).maximize_memory_utilization(parameter_name=("batch_size", "slice_size"), hasher=_alike)(_predict)

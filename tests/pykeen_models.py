@@ -1,0 +1,114 @@
+"""Models of PyKEEN, trained in a moment on the data sets that it ships, and its own evaluation."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pykeen", reason="PyKEEN is not installed")
+
+import torch
+from pykeen.datasets import dataset_resolver
+from pykeen.evaluation import RankBasedEvaluator
+from pykeen.evaluation.evaluator import create_sparse_positive_filter_, filter_scores_
+from pykeen.models import model_resolver
+from pykeen.training import SLCWATrainingLoop
+
+# On tensors as small as these threads wait for each other, above all on a busy machine.
+torch.set_num_threads(1)
+logging.getLogger("pykeen").setLevel(logging.ERROR)
+logging.getLogger("torch_max_mem").setLevel(logging.ERROR)
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "conve": {
+        **{"embedding_dim": 16, "input_channels": 1, "embedding_height": 4},
+        **{"embedding_width": None, "kernel_height": 2, "kernel_width": 2, "output_channels": 2},
+    },
+    "ermlpe": {"embedding_dim": 16},
+    "tucker": {"embedding_dim": 8, "relation_dim": 6},
+    "quate": {"embedding_dim": 4},
+    "transr": {"embedding_dim": 6, "relation_dim": 5},
+    "transd": {"embedding_dim": 6, "relation_dim": 5},
+    "convkb": {"embedding_dim": 8, "num_filters": 4},
+}
+
+
+@lru_cache
+def data_set(name: str, inverse: bool = False) -> Any:
+    """Nations or Kinships, as PyKEEN has them."""
+    return dataset_resolver.make(name, create_inverse_triples=inverse)
+
+
+@lru_cache
+def trained(model: str, name: str = "nations", inverse: bool = False, epochs: int = 4) -> Any:
+    """A model after a few epochs, in evaluation mode; nobody is to change it."""
+    data = data_set(name, inverse)
+    options = OPTIONS.get(model, {"embedding_dim": 16})
+    made = model_resolver.make(model, triples_factory=data.training, random_seed=1, **options)
+    if epochs:
+        loop = SLCWATrainingLoop(
+            model=made,
+            triples_factory=data.training,
+            optimizer="adam",
+            optimizer_kwargs={"lr": 0.03},
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # torch: pinned memory without an accelerator, and alike
+            loop.train(data.training, num_epochs=epochs, batch_size=1024, use_tqdm=False)
+    return made.eval()
+
+
+def known(data: Any) -> list[Any]:
+    """What PyKEEN filters by beside the evaluated triples."""
+    return [data.training.mapped_triples, data.validation.mapped_triples]
+
+
+class Unfiltered(RankBasedEvaluator):
+    """PyKEEN's evaluator unfiltered, which by itself raises: it is not told the true scores."""
+
+    def process_scores_(
+        self, hrt_batch: Any, target: Any, scores: Any, true_scores: Any = None, **rest: Any
+    ) -> None:
+        column = hrt_batch[:, {"head": 0, "tail": 2}[target]]
+        super().process_scores_(hrt_batch, target, scores, scores.gather(1, column[:, None]))
+
+
+def by_pykeen(model: Any, data: Any, filtered: bool = True, **options: Any) -> tuple[Any, Any]:
+    """PyKEEN's results of the test split, and its evaluator, which keeps the ranks."""
+    made = RankBasedEvaluator if filtered else Unfiltered
+    evaluator = made(filtered=filtered, clear_on_finalize=False, **options)
+    result = evaluator.evaluate(
+        model,
+        data.testing.mapped_triples,
+        additional_filter_triples=known(data) if filtered else None,
+        batch_size=256,
+        use_tqdm=False,
+    )
+    return result, evaluator
+
+
+def ranks_of(evaluator: Any, side: str, kind: str) -> Any:
+    """The ranks that an evaluator of PyKEEN kept, in the order of the triples."""
+    return np.concatenate(evaluator.ranks[side, kind])
+
+
+def filtered_scores(model: Any, data: Any, side: str) -> tuple[Any, Any]:
+    """The model's scores of every test triple, and PyKEEN's filtered ones with NaN."""
+    triples = data.testing.mapped_triples
+    column = {"head": 0, "tail": 2}[side]
+    with torch.no_grad():
+        scores = model.predict(triples, target=side)
+    places, _ = create_sparse_positive_filter_(
+        triples, torch.cat([triples, *known(data)]), filter_col=column
+    )
+    masked = filter_scores_(scores.clone(), places)
+    rows = torch.arange(len(triples))
+    masked[rows, triples[:, column]] = scores[rows, triples[:, column]]
+    return scores, masked
