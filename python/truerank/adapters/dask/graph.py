@@ -1,0 +1,188 @@
+"""The graphs of both passes, and what is made of their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+import dask.array as da
+import numpy as np
+from dask.base import compute_as_if_collection
+from dask.blockwise import BlockwiseDep, blockwise
+from dask.highlevelgraph import HighLevelGraph
+
+from ... import _core
+from ...tallies import Tallies
+from ...truths import Truths
+from .stripes import Grid, Stripe, stripes_of
+from .workers import Found, How, Known, merged
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ...counting import Job
+    from ...ranks import Ranks
+
+Cells = Mapping[tuple[int, ...], Any]  # for some chunks, by their numbers in both directions
+
+# So many counts of chunks are added up by one task.
+FAN_IN = 8
+
+
+class Inputs(NamedTuple):
+    """Dask arrays, and the functions of both passes that take their chunks."""
+
+    # With the axes of each: "i" counts chunks of rows, "j" those of columns; None: no array.
+    arrays: Sequence[tuple[Any, str | None]]
+    axes: str  # all of them, "i" and "j" first; there is one chunk along others
+    first: Callable[..., npt.NDArray[Any]]  # gives true scores of a chunk
+    second: Callable[..., Found]  # counts a chunk
+    carrier: np.dtype[Any]  # of the true scores
+
+
+class PerChunk(BlockwiseDep):
+    """An argument for each chunk, which goes along with the task that needs it."""
+
+    produces_tasks = False
+
+    def __init__(self, grid: Grid, cells: Cells) -> None:
+        self.numblocks = grid.numblocks
+        self.cells = cells
+
+    def __getitem__(self, chunk: tuple[int, ...]) -> Any:
+        return self.cells.get(chunk)
+
+
+def counted(inputs: Inputs, grid: Grid, job: Job, how: How, explain: Callable[..., str]) -> Ranks:
+    """Count in two passes: true scores first, then what each chunk holds above them.
+
+    Parameters
+    ----------
+    inputs : Inputs
+    grid : Grid
+        The chunks of rows and columns of the scores.
+    job : Job
+    how : How
+    explain : callable
+        Says in words which score is NaN, as `counting.explain` does.
+
+    Raises
+    ------
+    ValueError
+        For a target that is no candidate, for a NaN that the rule forbids, the first of the whole,
+        and for a true score that was another one in the second pass.
+    """
+    if job.candidates is not None:
+        absent = _core.first_absent(job.candidates, job.targets)
+        if absent >= 0:
+            raise ValueError(explain(("target", absent, -1, -1), job.rules.nan, job.targets))
+    stripes = list(stripes_of(job, grid))
+    scores = _true_scores(inputs, grid, stripes, len(job.targets))
+    sums = _sums(inputs, grid, stripes, how, scores)
+    truths = Truths(scores, how.dtype)
+    refused = [found.fault for found in sums if found.fault]
+    if truths.first_nan(job.rules.nan) >= 0:
+        rows = np.arange(len(scores)) if job.rows is None else job.rows
+        refused += zip(rows[truths.nan].tolist(), job.targets[truths.nan].tolist(), strict=True)
+    if refused:
+        kind = "nan" if job.rules.nan == "raise" else "nan_truth"
+        raise ValueError(explain((kind, -1, *min(refused)), job.rules.nan, job.targets))
+    tallies = Tallies(len(scores), job.rules)
+    for stripe, found in zip(stripes, sums, strict=True):
+        tallies.add(found.counts.values(), stripe.tasks)
+    differing = tallies.arrays["differing"]
+    if differing.any():
+        raise ValueError(
+            f"scores: the true score of task {differing.argmax()} was another one when its chunk "
+            "was computed again; persist() keeps chunks that come out different each time"
+        )
+    *counts, audit = tallies.settled(truths)
+    return job.ranks([*counts, *(audit or ())], how.dtype)
+
+
+def _true_scores(inputs: Inputs, grid: Grid, stripes: list[Stripe], tasks: int) -> npt.NDArray[Any]:
+    """Gather the true score of each task, and nothing else."""
+    asks: Cells = {(s.number, chunk): ask for s in stripes for chunk, ask in s.asks.items()}
+    taken = _blockwise("take", inputs.first, inputs, grid, (PerChunk(grid, asks), "ij"))
+    scores = np.empty(tasks, inputs.carrier)
+    found = _compute(taken.dask, [_key(taken, inputs, *chunk) for chunk in asks])
+    places = (s.tasks[ask.tasks] for s in stripes for ask in s.asks.values())
+    for where, values in zip(places, found, strict=True):
+        scores[where] = values
+    return scores
+
+
+def _sums(
+    inputs: Inputs, grid: Grid, stripes: list[Stripe], how: How, scores: npt.NDArray[Any]
+) -> Sequence[Found]:
+    """Count every chunk, and add up the counts of each stripe in a tree."""
+    known = _Layer("known")
+    for s in stripes:
+        of_stripe = Known(
+            *(int(grid.tops[s.number]), s.rows, s.targets, scores[s.tasks]), s.filter, s.candidates
+        )
+        known.tasks[known.name, s.number] = (partial(Known, *of_stripe),)
+    parts: Cells = {(s.number, chunk): part for s in stripes for chunk, part in s.parts.items()}
+    counts = _blockwise(
+        *("count", inputs.second, inputs, grid),
+        *((known.array(grid), "i"), (PerChunk(grid, parts), "ij")),
+    )
+    sums, tops = _Layer("sum"), []
+    for s in stripes:
+        level = [_key(counts, inputs, s.number, chunk) for chunk in s.parts]
+        while len(level) > 1 or level[0][0] != sums.name:
+            groups = [level[i : i + FAN_IN] for i in range(0, len(level), FAN_IN)]
+            level = [(sums.name, len(sums.tasks) + i) for i in range(len(groups))]
+            adding = [(partial(merged, how=how), group) for group in groups]
+            sums.tasks.update(zip(level, adding, strict=True))
+        tops += level
+    return _compute(sums.graph(counts), tops)
+
+
+class _Layer:
+    """Tasks under one name, which nobody else has."""
+
+    def __init__(self, what: str) -> None:
+        self.name = f"truerank-{what}-{uuid4().hex}"
+        self.tasks: dict[tuple[Any, ...], Any] = {}
+
+    def graph(self, *dependencies: Any) -> Any:
+        return HighLevelGraph.from_collections(self.name, self.tasks, dependencies=dependencies)
+
+    def array(self, grid: Grid) -> Any:
+        """Give the tasks as an array with a chunk for each chunk of rows."""
+        return _objects(self.graph(), self.name, grid.numblocks[:1])
+
+
+def _blockwise(
+    what: str, function: Callable[..., Any], inputs: Inputs, grid: Grid, *more: tuple[Any, str]
+) -> Any:
+    """Call a function for each chunk, in one task with what reads the chunk if that is possible."""
+    name = _Layer(what).name
+    pairs = (*inputs.arrays, *more)
+    arrays = [array for array, _ in pairs if isinstance(array, da.Array)]
+    arguments = [item for array, axes in pairs for item in (getattr(array, "name", array), axes)]
+    layer = blockwise(
+        *(function, name, inputs.axes, *arguments),
+        numblocks={array.name: array.numblocks for array in arrays},
+    )
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=arrays)
+    numblocks = (*grid.numblocks, *(1 for _ in inputs.axes[2:]))
+    return _objects(graph, name, numblocks)
+
+
+def _objects(graph: Any, name: str, numblocks: tuple[int, ...]) -> Any:
+    chunks = tuple((1,) * count for count in numblocks)
+    return da.Array(graph, name, chunks, dtype=object, meta=np.empty((0,) * len(chunks), object))
+
+
+def _key(array: Any, inputs: Inputs, *chunk: int) -> tuple[Any, ...]:
+    return (array.name, *chunk, *(0 for _ in inputs.axes[2:]))
+
+
+def _compute(graph: Any, keys: list[tuple[Any, ...]]) -> Sequence[Any]:
+    """Compute tasks with the scheduler that Dask takes for arrays."""
+    found: Sequence[Any] = compute_as_if_collection(da.Array, graph, keys) if keys else ()
+    return found
