@@ -383,5 +383,6 @@ def test_pandas(sided: Ranks, grouped: Report) -> None:
 
 def test_without_pandas(sided: Ranks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="to_pandas needs pandas: pip install pandas"):
+    told = r"^to_pandas needs pandas: pip install 'truerank\[pandas\]'$"
+    with pytest.raises(ImportError, match=told):
         report(sided).to_pandas()

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import sys
 
+from .extras import needed
+
 
 def main() -> None:
     """Run the command line, or say in one line how to install it.
 
-    Exits with 0; 1 for data that cannot be evaluated; 2 for a wrong command line, and where click
-    or rich is missing; 130 after Ctrl-C; 141 where the reader of a pipe went away.
+    Exits with 0; 1 for data that cannot be evaluated; 2 for a wrong command line, and where a
+    library is missing; 130 after Ctrl-C; 141 where the reader of a pipe went away.
 
     Examples
     --------
     >>> main()  # doctest: +SKIP
     """
     try:
+        _check_libraries()
         from truerank.cli.commands import commands
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {"click", "rich"}:
-            raise
-        sys.stderr.write(
-            f"Error: the command line needs {error.name}: pip install 'truerank[cli]'\n"
-        )
-        sys.exit(2)
     except KeyboardInterrupt:  # the command line itself sees to later ones
         sys.exit(130)
     commands(prog_name="truerank")
+
+
+def _check_libraries() -> None:
+    try:
+        for library in ("click", "rich"):
+            needed(library, "the command line", "cli")
+    except ModuleNotFoundError:  # of something within them
+        raise
+    except ImportError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def write_archive(path: str | os.PathLike[str], kind: Kind, members: Members) ->
         "format": np.array(kind.format, np.int64),
         **members,
     }
-    with _replacing(os.path.realpath(os.fsdecode(path))) as file:
+    with replacing(os.path.realpath(os.fsdecode(path))) as file:
         _write(file, members)
 
 
@@ -145,7 +145,7 @@ class _Checksum:
 
 
 @contextlib.contextmanager
-def _replacing(path: str) -> Iterator[IO[bytes]]:
+def replacing(path: str) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path` that takes its place if all goes well."""
     if os.path.exists(path):
         if not stat.S_ISREG(os.stat(path).st_mode):

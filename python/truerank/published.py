@@ -230,7 +230,7 @@ def candidate_counts(
         size = facts["relations" if side == "relation" else "entities"]
         return np.array([size]), np.array([facts[split] * len(sides)])
     if "filtered" not in facts:
-        known = ", ".join(name for name, facts in _table().items() if "filtered" in facts)
+        known = ", ".join(name for name, facts in data_sets().items() if "filtered" in facts)
         raise ValueError(
             f"filtered: the exact numbers of candidates are not known for {facts['name']}, only "
             f"for {known}; give them as candidates, or take the unfiltered ones"
@@ -268,15 +268,16 @@ def data_set(name: str) -> dict[str, Any]:
     """
     if not isinstance(name, str):
         raise TypeError(f"dataset: expected a name, got {type(name).__name__}")
-    names = {_plain(alias): key for key in _table() for alias in (key, *_aliases(key))}
+    names = {_plain(alias): key for key in data_sets() for alias in (key, *_aliases(key))}
     key = names.get(_plain(name))
     if key is None:
-        raise ValueError(f"dataset: no data set {name!r}; {nearest(name, _table())}")
-    return copy.deepcopy(_table()[key])
+        raise ValueError(f"dataset: no data set {name!r}; {nearest(name, data_sets())}")
+    return copy.deepcopy(data_sets()[key])
 
 
 @cache
-def _table() -> dict[str, dict[str, Any]]:
+def data_sets() -> dict[str, dict[str, Any]]:
+    """Give what is known of data sets, by name."""
     import json
     from importlib.resources import files
 
@@ -286,7 +287,7 @@ def _table() -> dict[str, dict[str, Any]]:
 
 
 def _aliases(key: str) -> list[str]:
-    aliases: list[str] = _table()[key].get("aliases", [])
+    aliases: list[str] = data_sets()[key].get("aliases", [])
     return aliases
 
 

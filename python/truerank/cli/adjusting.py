@@ -14,14 +14,25 @@ from .frame import emit, in_style, reading_data
 from .options import style_option
 from .sheets import adjusted_sheet
 from .wording import in_options
+from .words import completing, data_sets, metrics, some_of
 
 
 @click.command("adjust")
-@click.argument("metric")
+@click.argument("metric", shell_complete=completing(lambda *_: metrics(chance_alone=True)))
 @click.argument("value", type=float)
-@click.option("--candidates", metavar="N|FILE", help="Of every task; or .npy, one for each task.")
+@click.option(
+    "--candidates",
+    metavar="N|FILE",
+    shell_complete=completing(some_of(), files=True),
+    help="Of every task; or .npy, one for each task.",
+)
 @click.option("--tasks", type=click.IntRange(min=1), help="Head and tail of a triple are two.")
-@click.option("--dataset", metavar="NAME", help="In place of both: wn18rr, fb15k237, ...")
+@click.option(
+    "--dataset",
+    metavar="NAME",
+    shell_complete=completing(data_sets),
+    help="In place of both: wn18rr, fb15k237, ...",
+)
 @click.option("--split", type=click.Choice(SPLITS), help="Of the data set: test, if not given.")
 @click.option("--side", type=click.Choice(SIDES), help="What was predicted: both, if not given.")
 @click.option("--filtered", is_flag=True, help="Known answers are no candidates.")

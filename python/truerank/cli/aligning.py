@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..reporting.pages.report_page import Options, page
 from ..vectors import SIMILARITIES
 from .files import is_file, read_array
-from .frame import emit, reading_data
+from .frame import emit, reading_data, typed
 from .options import (
     File,
     Keys,
     audit_option,
     by_option,
+    complete_dtype,
     dtype_of,
     given_of,
+    html_option,
     interval_option,
     io_option,
     macro_option,
@@ -34,9 +37,18 @@ from .options import (
 )
 from .pairs import LAYOUTS, evaluated, labelled, make_task, of_data, of_files, open_model, words_of
 from .predicting import stand_in, told
-from .results import audit_lines, check_averages, report_text, with_findings, with_heading
-from .runs import Wanted, check_place
+from .results import (
+    audit_lines,
+    bounds_of,
+    check_averages,
+    report_text,
+    with_findings,
+    with_heading,
+    with_page,
+)
+from .runs import Wanted, check_page, check_place
 from .triples import known_splits
+from .words import SPLITS, completing, some_of
 
 if TYPE_CHECKING:
     from ..alignment.tasks import Task
@@ -95,6 +107,7 @@ def candidates_of(
     "--candidates",
     metavar="NAME|FILES",
     callback=candidates_of,
+    shell_complete=completing(some_of(*CANDIDATES), files=True),
     help="all entities of the other graph (the default), those of the test pairs (test), all but "
     "those that known pairs align (unaligned), or left.npy,right.npy of ids.",
 )
@@ -110,10 +123,19 @@ def candidates_of(
 @order_option
 @io_option
 @click.option(
-    "--dtype", callback=dtype_of, metavar="NAME", help="Of raw 2-byte numbers in .npy: bfloat16."
+    "--dtype",
+    callback=dtype_of,
+    shell_complete=complete_dtype,
+    metavar="NAME",
+    help="Of raw 2-byte numbers in .npy: bfloat16.",
 )
 @click.option(
-    "--split", metavar="NAME", callback=not_blank, default="test", help="Ranked, if not test."
+    "--split",
+    metavar="NAME",
+    callback=not_blank,
+    shell_complete=completing(SPLITS),
+    default="test",
+    help="Ranked, if not test.",
 )
 @rule_option("duplicates", "pairs", "that repeat an earlier one")
 @rule_option("leaks", "pairs", "that are known")
@@ -127,6 +149,7 @@ def candidates_of(
 @seed_option
 @audit_option
 @click.option("--save", type=File, help="Keep the ranks in an .npz file, for any later metric.")
+@html_option
 @style_option
 def align(
     files: tuple[Path, ...],
@@ -140,6 +163,7 @@ def align(
     seed: int,
     audit: bool,
     save: Path | None,
+    html: Path | None,
     style: str,
     **options: Any,
 ) -> None:
@@ -173,9 +197,10 @@ def align(
             if isinstance(candidates, tuple):
                 read += map(str, candidates)
                 candidates = tuple(read_array("--candidates", path) for path in candidates)  # type: ignore[assignment]
+            named = [path for path in (by, weights) if path is not None and is_file(path)]
             if save is not None:
-                named = [path for path in (by, weights) if path is not None and is_file(path)]
                 check_place(save, [*read, *named])
+            check_page(html, save, [*read, *named])
             labels, masses = read_named("--by", by), read_named("--weights", weights)
             wanted = Wanted(metrics, seed, labels, masses, macro_weights)
             keywords = {name: given[name] for name in RULES if name in given}
@@ -190,12 +215,17 @@ def align(
             if save is not None:  # before anything else can fail
                 ranks.save(save)
     measured = wanted.of(ranks)
-    text = report_text(measured, wanted, style, interval)
-    text = with_heading(text, heading(task), {"task": facts(task)}, style)
-    if audit:
+    bounds, told_of = bounds_of(measured, wanted, interval), heading(task)
+    text = report_text(measured, wanted, style, bounds)
+    text = with_heading(text, told_of, {"task": facts(task)}, style)
+    lines = []
+    if audit or html is not None:
         lines = [*str(task.audit).split("\n")[1:], *audit_lines(measured)]
+    if audit:
         text = with_findings(text, lines, style)
-    emit(text)
+    about = Options(f"Entity alignment of {split}", metrics, bounds, told_of, typed(), lines)
+    with with_page(html, lambda: page(measured, about)):
+        emit(text)
 
 
 def heading(task: Task) -> list[str]:

@@ -16,6 +16,7 @@ from .adjusting import adjust_value
 from .aligning import align
 from .benching import bench
 from .comparing import compare_files
+from .completing import completion
 from .display import draw_demo
 from .evaluating import evaluate
 from .frame import BAD_DATA, Commands, drawn, emit
@@ -42,6 +43,7 @@ commands.add_command(adjust_value)
 commands.add_command(bench)
 commands.add_command(predict_links)
 commands.add_command(align)
+commands.add_command(completion)
 
 
 @commands.command()

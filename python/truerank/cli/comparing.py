@@ -6,19 +6,39 @@ from pathlib import Path
 
 import click
 
-from .. import load
+from .. import load, report
 from ..comparison.paired import COUNT, METHODS, NO_COUNT, compare
 from ..labels import NAMED
 from ..metrics import parse
-from .frame import emit, in_style, reading_data
-from .options import File, by_option, check_named, read_named, seed_option, style_option
-from .sheets import comparison_sheet
+from ..reporting.grids import number
+from ..reporting.pages.comparison_page import DIGITS, Compared, comparison_page
+from .files import is_file
+from .frame import emit, in_style, reading_data, typed
+from .options import (
+    File,
+    by_option,
+    check_named,
+    html_option,
+    read_named,
+    seed_option,
+    style_option,
+)
+from .results import with_page
+from .runs import check_page
+from .sheets import as_json, comparison_sheet
 from .wording import in_options
+from .words import completing, keys
 
 
 @click.command("compare")
 @click.argument("ranks", type=File, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
-@click.option("--metric", default="mrr", show_default=True, help="Any key, such as tail.hits@10.")
+@click.option(
+    "--metric",
+    default="mrr",
+    show_default=True,
+    shell_complete=completing(keys),
+    help="Any key, such as tail.hits@10.",
+)
 @click.option(
     "--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, help="Of p."
 )
@@ -35,6 +55,7 @@ from .wording import in_options
 )
 @seed_option
 @click.option("--allow-unlike", is_flag=True, help="Compare in spite of unlike protocols or ids.")
+@html_option
 @style_option
 def compare_files(
     ranks: tuple[Path, ...],
@@ -45,6 +66,7 @@ def compare_files(
     resamples: int,
     seed: int,
     allow_unlike: bool,
+    html: Path | None,
     style: str,
 ) -> None:
     """Compare models over the same tasks: difference, interval, p-value, wins and losses.
@@ -68,6 +90,7 @@ def compare_files(
     with reading_data():
         models = {name: load(path) for name, path in zip(names, ranks, strict=True)}
         groups = read_named("--by", by)
+        check_page(html, None, [*ranks, *([Path(by)] if by is not None and is_file(by) else [])])
     check_named("--by", groups, NAMED, next(iter(models.values())))
     with reading_data():
         try:
@@ -84,7 +107,25 @@ def compare_files(
         except KeyError as error:  # a side that there is not, or no groups
             told = in_options(str(error.args[0]))
             raise click.BadParameter(told, param_hint="'--metric'") from error
-    emit(in_style(comparison_sheet(pairs), style))
+    sheet = comparison_sheet(pairs)
+
+    def page() -> str:
+        told = {"by": groups, "level": level, "resamples": resamples, "seed": seed}
+        return comparison_page(
+            Compared(
+                f"{metric} of {', '.join(names)}",
+                metric,
+                {name: report(found, by=groups) for name, found in models.items()},
+                sheet.told,
+                sheet.grids(lambda value: number(value, DIGITS)),
+                as_json(sheet),
+                {**told, "allow_unlike": allow_unlike},
+                typed(),
+            )
+        )
+
+    with with_page(html, page):
+        emit(in_style(sheet, style))
 
 
 def model_names(paths: tuple[Path, ...]) -> list[str]:

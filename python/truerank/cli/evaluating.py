@@ -8,16 +8,19 @@ from typing import Any
 
 import click
 
+from ..reporting.pages.report_page import Options, page, title_of
 from .files import AXES, LABELS, holds_ranks, is_file
-from .frame import emit, reading_data
+from .frame import emit, reading_data, typed
 from .options import (
     QUOTED,
     File,
     Keys,
     audit_option,
     by_option,
+    complete_dtype,
     dtype_of,
     given_of,
+    html_option,
     interval_option,
     io_option,
     macro_option,
@@ -32,8 +35,16 @@ from .options import (
     threads_option,
     weights_option,
 )
-from .results import audit_lines, check_averages, report_text, with_findings
-from .runs import Kept, Wanted, count, reopen
+from .results import (
+    audit_lines,
+    bounds_of,
+    check_averages,
+    report_text,
+    with_findings,
+    with_page,
+)
+from .runs import Kept, Wanted, check_page, count, reopen
+from .words import SIDE_WORDS, SPLITS, completing, some_of
 
 
 def shape_of(
@@ -52,7 +63,12 @@ def shape_of(
 # Words too many are mostly the files of a pattern: the command itself sees to them.
 @click.command(context_settings={"allow_extra_args": True})
 @click.argument("scores", type=File)
-@click.argument("targets", required=False, callback=not_blank)
+@click.argument(
+    "targets",
+    required=False,
+    callback=not_blank,
+    shell_complete=completing(some_of(), files=True),
+)
 @click.option(
     "--filter",
     type=File,
@@ -82,6 +98,7 @@ def shape_of(
 @click.option(
     "--dtype",
     callback=dtype_of,
+    shell_complete=complete_dtype,
     metavar="NAME",
     help='Of a raw file: float32, int8, ..., or in quotes ">float32", which is big-endian; of raw '
     "2-byte scores in .npy: bfloat16.",
@@ -99,18 +116,24 @@ def shape_of(
     "--side",
     metavar="WORD|FILE",
     callback=not_blank,
+    shell_complete=completing(SIDE_WORDS, files=True),
     help="What each task predicts, kept by --save: head or tail for all, or .npy of a word for "
     "each; so for saved ranks, too.",
 )
 @click.option("--relation", type=File, help="The relation of each task, kept likewise: .npy.")
 @click.option("--queries", type=File, help="The query of each task, kept likewise: .npy.")
 @click.option(
-    "--split", metavar="NAME", callback=not_blank, help="The split evaluated, kept likewise."
+    "--split",
+    metavar="NAME",
+    callback=not_blank,
+    shell_complete=completing(SPLITS),
+    help="The split evaluated, kept likewise.",
 )
 @click.option(
     "--filtered-by",
     metavar="NAME,...",
     callback=split_keys,
+    shell_complete=completing(SPLITS, several=True),
     help="The splits whose answers --filter leaves out, kept likewise: train,valid,test.",
 )
 @threads_option
@@ -130,6 +153,7 @@ def shape_of(
 @click.option(
     "--resume", is_flag=True, help="Go on from what a stopped run left beside --save, if it did."
 )
+@html_option
 @style_option
 @click.pass_context
 def evaluate(
@@ -145,6 +169,7 @@ def evaluate(
     seed: int,
     audit: bool,
     save: Path | None,
+    html: Path | None,
     style: str,
     **options: Any,
 ) -> None:
@@ -172,9 +197,11 @@ def evaluate(
     with reading_data():
         saved = holds_ranks(scores)
         kept = None if save is None else Kept(save, "resume" in given)
+        labels = [by, weights, *(given.get(name) for name in LABELS)]
+        files = [path for path in labels if path is not None and is_file(path)]
         if kept is not None:
-            labels = [by, weights, *(given.get(name) for name in LABELS)]
-            kept.check([path for path in labels if path is not None and is_file(path)])
+            kept.check(files)
+        check_page(html, save, [*files, *([scores] if saved else [])])
         groups, masses = read_named("--by", by), read_named("--weights", weights)
     wanted = Wanted(metrics, seed, groups, masses, macro_weights)
     if saved:
@@ -187,6 +214,10 @@ def evaluate(
     elif "filtered_by" in given and "filter" not in given:
         raise click.UsageError("--filtered-by names the splits of --filter, which is not given")
     else:
-        measured = wanted.of(count(scores, targets, {**given, "audit": audit}, kept, wanted))
-    text = report_text(measured, wanted, style, interval)
-    emit(with_findings(text, audit_lines(measured), style) if audit else text)
+        measured = wanted.of(count(scores, targets, {**given, "audit": audit}, kept, wanted, html))
+    bounds = bounds_of(measured, wanted, interval)
+    lines = audit_lines(measured) if audit or html is not None else []
+    text = report_text(measured, wanted, style, bounds)
+    about = Options(title_of(measured), metrics, bounds, (), typed(), lines)
+    with with_page(html, lambda: page(measured, about)):
+        emit(with_findings(text, lines, style) if audit else text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +16,22 @@ from .display import draw_sheet
 from .sheets import FORMATS, Sheet
 from .wording import in_options
 
-BAD_DATA, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # the last two as shells name SIGINT and SIGPIPE
+BAD_DATA, MISSING, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141  # as shells name SIGINT and SIGPIPE
 WIDE = 1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
 
 
 class Commands(click.Group):
     """A group that ends with our exit codes and says what is wrong in one line."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Keep what was typed as the object of the context."""
+        return super().make_context(info_name, args, parent, **{"obj": list(args), **extra})
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run a command and exit."""
@@ -35,7 +46,17 @@ class Commands(click.Group):
             code = complain(error.format_message(), error.exit_code)
         except click.Abort:
             code = INTERRUPTED
+        except ImportError as error:
+            if not isinstance(error.__cause__, ModuleNotFoundError):  # which extras.needed tells of
+                raise
+            code = complain(str(error), MISSING)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def typed() -> str:
+    """The command line that is being run."""
+    words: list[str] = click.get_current_context().find_root().obj or []
+    return shlex.join(["truerank", *words])
 
 
 def complain(message: str, code: int) -> int:

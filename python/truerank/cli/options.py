@@ -16,6 +16,7 @@ from ..reporting.macro import COUNT
 from ..scores import DTYPES
 from .files import is_file, read_array
 from .sheets import FORMATS
+from .words import completing, keys, labels, some_of
 
 Keys = list[str]
 
@@ -56,6 +57,9 @@ def dtype_of(_context: click.Context, _option: click.Parameter, text: str | None
             f"expected one of {', '.join(DTYPES)} (big-endian with > before it), got {text!r}"
         )
     return text
+
+
+complete_dtype = completing(some_of(*DTYPES))
 
 
 def not_blank(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
@@ -109,6 +113,7 @@ by_option = click.option(
     "--by",
     metavar="LABEL|FILE",
     callback=named_or_file(NAMED),
+    shell_complete=completing(labels, files=True),
     help="Groups of tasks: a label that the ranks carry (side, relation, query, target, category, "
     "...), or .npy of a label for each task.",
 )
@@ -116,6 +121,7 @@ weights_option = click.option(
     "--weights",
     metavar="LABEL|FILE",
     callback=named_or_file(WEIGHTS),
+    shell_complete=completing(labels, files=True),
     help="What each task counts: query, relation, target or another label of the ranks (each "
     "counts once), or .npy.",
 )
@@ -128,6 +134,7 @@ metrics_option = click.option(
     "--metrics",
     metavar="KEY,...",
     callback=known_keys,
+    shell_complete=completing(keys, several=True),
     help="Report only these, such as mrr,optimistic.hits@10,tail.amri,macro.mrr.",
 )
 interval_option = click.option(
@@ -137,6 +144,12 @@ interval_option = click.option(
 )
 audit_option = click.option(
     "--audit", is_flag=True, help="Count NaN and saturated scores; say what is suspect."
+)
+html_option = click.option(
+    "--html",
+    type=File,
+    help="Write it all as a page, too: one HTML file with tables, the audit and plots; it needs "
+    "the extra plot.",
 )
 order_option = click.option(
     "--order",

@@ -13,19 +13,22 @@ import numpy as np
 
 from .. import Ranks, concatenate
 from ..link_prediction import Sampled, Task
+from ..reporting.pages.report_page import Options, page
 from ..reporting.rendering import counted
 from ..task import Task as AnyTask
 from ..vectors import SIMILARITIES
 from .files import is_file, read_array
-from .frame import emit, reading_data, warn
+from .frame import emit, reading_data, typed, warn
 from .models import AMONG, evaluated, model_of, open_model
 from .options import (
     File,
     Keys,
     audit_option,
     by_option,
+    complete_dtype,
     dtype_of,
     given_of,
+    html_option,
     interval_option,
     io_option,
     macro_option,
@@ -40,9 +43,18 @@ from .options import (
     threads_option,
     weights_option,
 )
-from .results import audit_lines, check_averages, report_text, with_findings, with_heading
-from .runs import Wanted, check_place
-from .triples import candidates_of, keys_of, known_splits, make_task, named_splits
+from .results import (
+    audit_lines,
+    bounds_of,
+    check_averages,
+    report_text,
+    with_findings,
+    with_heading,
+    with_page,
+)
+from .runs import Wanted, check_page, check_place
+from .triples import CANDIDATES, candidates_of, keys_of, known_splits, make_task, named_splits
+from .words import SIDE_WORDS, SPLITS, completing, some_of
 
 TRIPLES = ("duplicates", "leaks", "unseen")
 
@@ -81,7 +93,11 @@ def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tu
 @order_option
 @io_option
 @click.option(
-    "--dtype", callback=dtype_of, metavar="NAME", help="Of raw 2-byte numbers in .npy: bfloat16."
+    "--dtype",
+    callback=dtype_of,
+    shell_complete=complete_dtype,
+    metavar="NAME",
+    help="Of raw 2-byte numbers in .npy: bfloat16.",
 )
 @click.option(
     "--unique", is_flag=True, help="Rows are those of the distinct queries, not of --test."
@@ -91,6 +107,7 @@ def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tu
     default="head,tail",
     show_default=True,
     callback=sides_of,
+    shell_complete=completing(SIDE_WORDS, several=True),
     metavar="SIDE,...",
     help="What is predicted: head, tail, relation.",
 )
@@ -115,11 +132,17 @@ def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tu
     "--candidates",
     metavar="NAME|FILE",
     callback=candidates_of,
+    shell_complete=completing(some_of(*CANDIDATES), files=True),
     help="all (the default), train (entities of --train), typed (seen there with the relation), "
     "sampled:100 or sampled-typed:100 (so many negatives), or .npy of ids.",
 )
 @click.option(
-    "--split", metavar="NAME", callback=not_blank, default="test", help="Of --test, if not test."
+    "--split",
+    metavar="NAME",
+    callback=not_blank,
+    shell_complete=completing(SPLITS),
+    default="test",
+    help="Of --test, if not test.",
 )
 @rule_option("duplicates", "triples", "that repeat an earlier one")
 @rule_option("leaks", "triples", "that are known")
@@ -134,6 +157,7 @@ def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tu
 @seed_option
 @audit_option
 @click.option("--save", type=File, help="Keep the ranks in an .npz file, for any later metric.")
+@html_option
 @style_option
 def predict_links(
     test: Path,
@@ -153,6 +177,7 @@ def predict_links(
     seed: int,
     audit: bool,
     save: Path | None,
+    html: Path | None,
     style: str,
     **options: Any,
 ) -> None:
@@ -185,9 +210,10 @@ def predict_links(
             if isinstance(candidates, Path):
                 files.append(str(candidates))
                 candidates = read_array("--candidates", candidates)  # type: ignore[assignment]
+            named = [path for path in (by, weights) if path is not None and is_file(path)]
             if save is not None:
-                named = [path for path in (by, weights) if path is not None and is_file(path)]
                 check_place(save, [*files, *named])
+            check_page(html, save, [*files, *named])
             labels, masses = read_named("--by", by), read_named("--weights", weights)
             wanted = Wanted(metrics, seed, labels, masses, macro_weights)
             rules = {name: given[name] for name in TRIPLES if name in given}
@@ -200,12 +226,17 @@ def predict_links(
             if save is not None:  # before anything else can fail
                 ranks.save(save)
     measured = wanted.of(ranks)
-    text = report_text(measured, wanted, style, interval)
-    text = with_heading(text, heading(task), {"task": facts(task)}, style)
-    if audit:
+    bounds, told_of = bounds_of(measured, wanted, interval), heading(task)
+    text = report_text(measured, wanted, style, bounds)
+    text = with_heading(text, told_of, {"task": facts(task)}, style)
+    lines = []
+    if audit or html is not None:
         lines = [*str(task.audit).split("\n")[1:], *audit_lines(measured)]
+    if audit:
         text = with_findings(text, lines, style)
-    emit(text)
+    about = Options(f"Link prediction of {split}", metrics, bounds, told_of, typed(), lines)
+    with with_page(html, lambda: page(measured, about)):
+        emit(text)
 
 
 @contextmanager

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..metrics import parse
+from ..reporting.pages.documents import save
 from .display import draw_report
 from .frame import drawn, in_style, reading_data
 from .sheets import TOLD, WHOLE, chosen_sheet, found_lines
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..comparison.intervals import Interval
     from ..reporting.reports import Report
     from .runs import Wanted
 
@@ -37,14 +42,18 @@ def check_averages(
         )
 
 
-def report_text(measured: Report, wanted: Wanted, style: str, interval: bool = False) -> str:
-    """All of a report, or the keys that are wanted, perhaps with their intervals."""
-    if not wanted.keys:
-        return drawn(draw_report, measured) if style == "table" else WHOLE[style](measured)
+def bounds_of(measured: Report, wanted: Wanted, interval: bool) -> dict[str, Interval]:
+    """The intervals of the keys that are wanted, if they are."""
+    keys = wanted.keys if interval else []
     with reading_data():
-        keys = wanted.keys if interval else []
-        bounds = {key: measured.interval(key, by=wanted.by, seed=wanted.seed) for key in keys}
-    return in_style(chosen_sheet(measured, wanted.keys, bounds), style)
+        return {key: measured.interval(key, by=wanted.by, seed=wanted.seed) for key in keys}
+
+
+def report_text(measured: Report, wanted: Wanted, style: str, bounds: dict[str, Interval]) -> str:
+    """All of a report, or the keys that are wanted, perhaps with their intervals."""
+    if wanted.keys:
+        return in_style(chosen_sheet(measured, wanted.keys, bounds), style)
+    return drawn(draw_report, measured) if style == "table" else WHOLE[style](measured)
 
 
 def with_findings(text: str, lines: Sequence[str], style: str) -> str:
@@ -69,3 +78,14 @@ def with_heading(text: str, lines: Sequence[str], facts: dict[str, Any], style: 
 def audit_lines(measured: Report) -> list[str]:
     """What the audit of a report found."""
     return found_lines(measured.audit())
+
+
+@contextmanager
+def with_page(html: Path | None, page: Callable[[], str]) -> Iterator[None]:
+    """Write a page, if it is wanted, after a text is printed, and where nobody reads that."""
+    try:
+        yield
+    finally:
+        if html is not None:
+            with reading_data():
+                save(html, page())

@@ -14,6 +14,7 @@ import numpy as np
 from .. import Ranks, Report, load, rank, report
 from ..grouping import WEIGHTS
 from ..labels import NAMED
+from ..reporting.pages.pictures import check_library
 from .files import (
     COUNTED,
     LABELS,
@@ -85,19 +86,29 @@ def followed(
         return rank(store, targets, progress=told, **keywords)
 
 
-def check_place(path: Path, files: Sequence[str | Path]) -> None:
+def check_place(path: Path, files: Sequence[str | Path], option: str = "--save") -> None:
     """Refuse to save at a name that cannot be written, and over or into what is read."""
     for folder in (path.parent, path.resolve().parent):  # it may be a link
         if not folder.is_dir():
-            raise FileNotFoundError(f"--save: no folder {folder}")
+            raise FileNotFoundError(f"{option}: no folder {folder}")
         if not os.access(folder, os.W_OK):
-            raise PermissionError(f"--save: no permission to write into {folder}")
+            raise PermissionError(f"{option}: no permission to write into {folder}")
     if path.exists() and not path.is_file():
-        raise ValueError(f"--save: expected the name of a file, got {path}")
+        raise ValueError(f"{option}: expected the name of a file, got {path}")
     for file in map(Path, files):
         same = path.exists() and path.samefile(file)
         if same or (file.is_dir() and path.resolve().is_relative_to(file.resolve())):
-            raise ValueError(f"--save: {path} is one of the files to be read")
+            raise ValueError(f"{option}: {path} is one of the files to be read")
+
+
+def check_page(html: Path | None, save: Path | None, files: Sequence[str | Path]) -> None:
+    """Refuse a page that cannot be drawn or written, or would be written over something else."""
+    if html is None:
+        return
+    check_library()
+    check_place(html, files, "--html")
+    if save is not None and save.resolve() == html.resolve():
+        raise ValueError(f"--html: {html} is the file of --save, too")
 
 
 class Kept(NamedTuple):
@@ -149,7 +160,12 @@ class Kept(NamedTuple):
 
 
 def count(
-    scores: Path, targets: str, options: dict[str, Any], kept: Kept | None, wanted: Wanted
+    scores: Path,
+    targets: str,
+    options: dict[str, Any],
+    kept: Kept | None,
+    wanted: Wanted,
+    html: Path | None = None,
 ) -> Ranks:
     """Count the ranks of scores in files, once everything else is known to fit them."""
     with reading_data():
@@ -161,6 +177,7 @@ def count(
         with reading_data():
             if kept is not None:
                 kept.check(files)
+            check_page(html, kept and kept.path, files)
             truth = read_targets("TARGETS", targets)
             if np.ndim(truth) == 2:
                 raise ValueError(f"TARGETS: {targets}: expected columns, got a matrix; {QUOTED}")

@@ -19,6 +19,7 @@ from ..reporting.grids import (
     markdown_cell,
     number,
 )
+from ..reporting.pages.intervals import intervals_told
 from ..reporting.rendering import GROUPS_SHOWN, counted, csv_text, label_text, told
 from ..reporting.stored import plain
 from .wording import in_options
@@ -210,31 +211,6 @@ def chosen_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, Int
         stored["intervals"] = {key: found._asdict() for key, found in intervals.items()}
     lines = [*told(measured), *intervals_told(intervals)]
     return Sheet(lines, grids, columns, records, stored)
-
-
-def intervals_told(intervals: dict[str, Interval]) -> list[str]:
-    """What the bounds are, and why some are nan."""
-    alike: dict[str, list[str]] = {}
-    for key, found in intervals.items():
-        units = counted(found.units, found.by.removesuffix("s"))
-        drawn = f", {counted(found.resamples, 'resample')}" if found.resamples else ""
-        how = f"{100 * found.level:g} %, {found.method}{drawn} of {units}, seed {found.seed}"
-        alike.setdefault(how, []).append(key)
-    lines = [f"Intervals of {', '.join(keys)}: {how}." for how, keys in alike.items()]
-    missing: dict[str, list[str]] = {}
-    for key, found in intervals.items():
-        if math.isnan(found.low):
-            missing.setdefault(why_none(found), []).append(key)
-    return lines + [f"No bounds of {', '.join(keys)}: {why}." for why, keys in missing.items()]
-
-
-def why_none(found: Interval) -> str:
-    """Why an interval has no bounds."""
-    if math.isnan(found.value):
-        return "it has no value here"
-    if found.units < 2:
-        return f"there is nothing to resample in {counted(found.units, found.by[:-1])}"
-    return "too many resamples have no value"
 
 
 # -- the whole report ------------------------------------------------------------------------------

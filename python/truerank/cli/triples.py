@@ -225,6 +225,10 @@ def keys_of(
     return tuple(map(int, words))
 
 
+# How candidates may be named, as a shell completes them.
+CANDIDATES = ("all", "train", "typed", "sampled:100", "sampled-typed:100")
+
+
 def candidates_of(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> Sampled | Path | str | None:

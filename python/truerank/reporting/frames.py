@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from typing import Any
+
+from ..extras import needed
 
 LAYOUTS = ("long", "wide")
 
@@ -50,10 +51,7 @@ def frame(
     """
     if layout not in LAYOUTS:
         raise ValueError(f"layout: expected one of {', '.join(LAYOUTS)}, got {layout!r}")
-    try:
-        pandas: Any = import_module("pandas")
-    except ImportError as error:
-        raise ImportError("to_pandas needs pandas: pip install pandas") from error
+    pandas = needed("pandas", "to_pandas")
     wide = pandas.DataFrame(list(records), columns=list(columns))
     wide = wide.astype(dict.fromkeys(kinds, float))
     if layout == "wide":
