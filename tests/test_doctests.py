@@ -21,7 +21,13 @@ MODULES = sorted(
 @pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 writes its scalars otherwise")
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name: str) -> None:
-    found = doctest.testmod(importlib.import_module(name))
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:  # an adapter says in this way what is not installed
+        if not name.startswith("truerank.adapters."):
+            raise
+        pytest.skip(str(error))
+    found = doctest.testmod(module)
     assert found.failed == 0
 
 

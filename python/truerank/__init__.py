@@ -7,7 +7,8 @@ is what every metric is adjusted by, and `adjust` does it to published numbers.
 
 Scores may lie in files (`open_scores`), or come in pieces: blocks of candidates (`RankCounter`),
 of rows (`rank_blocks`), sampled negatives (`rank_against`); or they are never made at all, for
-vectors are enough (`rank_embeddings`). `link_prediction` goes from triples to the whole report.
+vectors are enough (`rank_embeddings`). `link_prediction` goes from triples to the whole report,
+`alignment` from pairs. `plot` draws reports, and `compat` says what other toolkits make of scores.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .reporting import Report, report
 from .selection import csr_from_padded
 
 if TYPE_CHECKING:
-    from . import alignment, link_prediction
+    from . import alignment, compat, link_prediction, plot
     from .blocks import rank_blocks
     from .comparison import compare, pvalue
     from .counters import RankCounter
@@ -49,12 +50,14 @@ __all__ = [
     "alignment",
     "chance",
     "compare",
+    "compat",
     "concatenate",
     "csr_from_padded",
     "evaluate",
     "link_prediction",
     "load",
     "open_scores",
+    "plot",
     "pvalue",
     "rank",
     "rank_against",
@@ -84,13 +87,13 @@ _LATER = {
     "table": "reporting.tables",
     "topk_embeddings": "embeddings",
 }
-_PROTOCOLS = ("alignment", "link_prediction")
+_PACKAGES = ("alignment", "compat", "link_prediction", "plot")
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in _PROTOCOLS:
+    if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
