@@ -152,8 +152,8 @@ def figure(
         return Figure(*[float("nan")] * 3)
     if groups:
         parts = [figure(key, _some(counts, group), convention) for group in groups]
-        single = convention.mean == "float32 sums"  # then it adds and halves floats, too
-        return Figure(*np.mean(parts, axis=0, dtype=Single if single else None).tolist())
+        halves = np.array(parts, Single if convention.mean == "float32 sums" else np.float64)
+        return Figure(*halves.mean(axis=0).tolist())  # OpenKE adds and halves floats, too
     first, last = places(counts, convention)
     mean = _MEANS[convention.mean]
     if key == "amri":
