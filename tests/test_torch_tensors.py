@@ -92,6 +92,24 @@ def test_no_dtype_of_scores(tensor: Any, words: str) -> None:
         tr.rank(tensor, TARGETS)
 
 
+@pytest.mark.parametrize("name", ["targets", "rows", "filter", "candidates"])
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: torch.zeros(3, dtype=torch.bfloat16), "BFloat16"),
+        (lambda: torch.zeros((3, 4)).to_sparse(), "Sparse layout"),
+        (lambda: torch.zeros(3, device="meta"), "which has no data"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")  # torch: invariants, a beta state
+def test_no_integers(name: str, make: Callable[[], Any], words: str) -> None:
+    given = {"scores": HERE, "targets": TARGETS, name: make()}
+    with pytest.raises(TypeError, match=f"^{name}: expected .*{words}"):
+        tr.rank(**given)
+    with pytest.raises(TypeError, match=f"^blocks: block 0: {name}: expected .*{words}"):
+        tr.rank_blocks([given])
+
+
 def test_within_a_transform() -> None:
     def ranked(tensor: Any) -> Any:
         with pytest.raises(TypeError, match=r"^scores: expected a tensor of numbers in memory"):

@@ -90,11 +90,26 @@ def test_no_tasks_are_nan() -> None:
     assert len(metric.ranks) == 0
 
 
+@pytest.mark.parametrize("by", [None, "group", "query"])
+def test_a_batch_without_tasks(by: str | None) -> None:
+    metric = TrueRankMetric(("mrr", "macro.mrr") if by else ("mrr",), by=by)
+    metric.reset()
+    assert all(map(math.isnan, metric(SCORES[:0], TARGETS[:0], group=[], queries=[]).values()))
+    metric.update(SCORES, TARGETS, group=[1] * 60, queries=range(60))
+    assert metric.compute()["mrr"] == tr.evaluate(SCORES, TARGETS)["mrr"]
+
+
 def test_refusals() -> None:
     with pytest.raises(KeyError, match="mrrr"):
         TrueRankMetric(["mrrr"])
     with pytest.raises(ValueError, match="order: expected one of"):
         TrueRankMetric(order="up")
+    with pytest.raises(TypeError, match="metrics: expected a sequence of keys, got 'mrr'"):
+        TrueRankMetric("mrr")
+    with pytest.raises(ValueError, match=r"by: expected one of side, group, .* got 'groups'"):
+        TrueRankMetric(by="groups")
+    with pytest.raises(ValueError, match="threads: expected at least 1, got 0"):
+        TrueRankMetric(threads=0)
     with pytest.raises(ValueError, match="'tail' occurs twice"):
         TrueRankMetric(sides=("tail", "tail"))
     metric = updated(TrueRankMetric(KEYS, sides=("tail",)), 0, 10)
@@ -137,6 +152,14 @@ def test_pickle_copy_and_state_dict() -> None:
     assert other.ranks == metric.ranks
 
 
+def test_a_default_device_changes_nothing() -> None:
+    metric = TrueRankMetric(KEYS)
+    with torch.device("meta"):
+        assert len(metric.ranks) == 0
+        found = updated(metric, 0, 60).compute()
+    assert found == values(tr.rank(SCORES, TARGETS, filter=FILTER))
+
+
 def test_states_merge() -> None:
     one, two = updated(TrueRankMetric(KEYS), 0, 10), updated(TrueRankMetric(KEYS), 10, 60)
     two.merge_state(one)  # what comes is put before
@@ -165,6 +188,28 @@ def test_collections() -> None:
 
 
 # --- processes
+
+
+def test_a_report_that_fails_leaves_the_metric_of_this_process() -> None:
+    twice = {"distributed_available_fn": lambda: True, "dist_sync_fn": lambda x, group: [x, x]}
+    metric = updated(TrueRankMetric(KEYS, **twice), 0, 30)
+    with pytest.raises(ValueError, match="groups"):
+        metric.report(by="groups")
+    updated(metric, 30, 60)
+    assert len(metric.ranks) == 60
+    assert len(metric.report().ranks) == 120
+
+
+def test_a_process_that_asks_for_itself_waits_for_no_other() -> None:
+    def never(*args: Any, **keywords: Any) -> Any:
+        raise AssertionError("asked the others")
+
+    alone = {"distributed_available_fn": lambda: True, "dist_sync_fn": never}
+    metric = updated(TrueRankMetric(KEYS, sync_on_compute=False, **alone), 0, 60)
+    assert values(metric.report().ranks) == metric.compute()
+    with pytest.raises(AssertionError, match="asked the others"):
+        updated(TrueRankMetric(KEYS, **alone), 0, 60).report()
+
 
 SHARES: dict[str, list[tuple[int, int]]] = {
     "uneven": [(0, 45), (45, 60)],

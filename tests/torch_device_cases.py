@@ -191,6 +191,9 @@ def test_a_mode_of_the_thread_changes_nothing() -> None:
         assert tr.rank(soon(array), targets, rows=rows) == expected
     with torch.no_grad():
         assert tr.rank(soon(array), targets, rows=rows) == expected
+    scores = soon(array)
+    with torch.device("meta"):
+        assert tr.rank(scores, targets, rows=rows) == expected
 
 
 def test_buffers_are_pinned_where_they_can_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .devices import as_array
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -104,7 +106,7 @@ def weights(value: object, *, length: int, copy: bool = True) -> FloatArray:
 
 def _as_array(name: str, value: object, what: str) -> npt.NDArray[Any]:
     try:
-        return np.asarray(value)
+        return as_array(value, name)
     except ValueError as error:  # a ragged list
         raise ValueError(f"{name}: expected a 1-D array of {what}, got {error}") from None
 

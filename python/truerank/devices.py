@@ -148,11 +148,14 @@ def as_array(value: Any, name: str = "array") -> npt.NDArray[Any]:
     >>> as_array([1, 2])
     array([1, 2])
     """
+    if type(value) is np.ndarray:
+        return value
     try:
         return np.asarray(value)
     except (RuntimeError, TypeError) as error:  # it costs nothing where nothing is elsewhere
-        if is_elsewhere(value):
-            return as_array(on_host(value, name), name)
+        here = on_host(value, name)
+        if here is not value and not is_elsewhere(here):
+            return as_array(here, name)
         raise TypeError(
             f"{name}: expected an array in the host's memory, got {type(value).__name__}: {error}"
         ) from error

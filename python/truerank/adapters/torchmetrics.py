@@ -178,7 +178,8 @@ class TrueRankMetric(Metric):
         with self.sync_context(
             dist_sync_fn=self.dist_sync_fn, should_sync=fresh, should_unsync=fresh
         ):
-            return report(self.ranks, **{"by": self.by, **options})
+            ranks = self.ranks
+        return report(ranks, **{"by": self.by, **options})  # an error finds it unsynced
 
     @property
     def ranks(self) -> Ranks:
@@ -199,12 +200,14 @@ class TrueRankMetric(Metric):
             )
         columns = dict(zip(COLUMNS, table.T, strict=True))
         has = {name for name in IDS if rules & _HAS[name]}
+        if not len(table):  # nobody can know which keys and groups there would be
+            has = {"queries", "group"} | ({"side"} if self.sides else set())
         if "tasks" in has:
             keys = np.stack([columns["side"], columns["tasks"]], axis=1)
             _, firsts = np.unique(keys, axis=0, return_index=True)
             columns = {name: column[firsts] for name, column in columns.items()}
         labels: dict[str, Any] = {name: columns[name] for name in has - {"side", "tasks"}}
-        if "side" in has or (self.sides and not len(table)):
+        if "side" in has:
             labels["side"] = columns["side"], self.sides
         protocol = Protocol(
             filter=("unnamed",) if rules & _FILTERED else (),
@@ -222,4 +225,4 @@ class TrueRankMetric(Metric):
         super().sync(*args, **kwargs)
 
     def _no_counts(self) -> Any:
-        return torch.zeros((0, len(COLUMNS)), dtype=torch.int64)
+        return torch.zeros((0, len(COLUMNS)), dtype=torch.int64, device="cpu")

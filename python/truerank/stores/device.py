@@ -119,7 +119,8 @@ class TorchStore(DeviceStore):
             yield tensor_array(found, "scores")[0]
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
-        pairs = tuple(map(sys.modules["torch"].tensor, (rows, columns)))
+        tensor = partial(sys.modules["torch"].tensor, device="cpu")  # whatever the default is
+        pairs = tuple(map(tensor, (rows, columns)))
         with self._to_host(lambda: self._tensor[pairs]) as found:
             return tensor_array(found, "scores")[0].copy()
 

@@ -43,7 +43,8 @@ def rank_embeddings(
     It is `truerank.rank_embeddings` of all entities, bit for bit, whatever the chunks are: the
     score of a pair is a function of its two vectors alone. The scores of the true pairs are made
     first, where the true entities are; then each chunk of entities is counted against them. Scores
-    exist in tiles of 16 MB, which are forgotten as soon as they are counted.
+    exist in tiles of 16 MB, or of 256 entities where that is more, which are forgotten as soon as
+    they are counted.
 
     Parameters
     ----------
