@@ -182,8 +182,9 @@ def test_many_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_of_no_tasks(tmp_path: Path) -> None:
     for by in (None, []):
-        _, page = saved(report(Ranks([], [], 9), by=by), tmp_path)
+        text, page = saved(report(Ranks([], [], 9), by=by), tmp_path)
         assert page.count("svg") == 0
+        assert "Against chance" not in text
         assert "nan" in page.cells
 
 
@@ -338,6 +339,8 @@ def test_arguments_are_checked(grouped: Report, tmp_path: Path) -> None:
     for name, words in (("metrics", "keys"), ("intervals", "keys"), ("notes", "lines")):
         with pytest.raises(TypeError, match=f"{name}: expected several {words}, got the str 'mrr'"):
             grouped.save_html(path, **{name: "mrr"})
+    with pytest.raises(TypeError, match="notes: expected lines of text, got int"):
+        grouped.save_html(path, notes=["a line", 2])  # type: ignore[list-item]
     for name in ("metrics", "intervals"):
         with pytest.raises(KeyError, match="no metric 'mmr'"):
             grouped.save_html(path, **{name: ["mmr"]})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import re
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from pykeen.evaluation import evaluator_resolver as resolver
 from pykeen.hpo import hpo_pipeline
 from pykeen.metrics.ranking import RankBasedMetric, rank_based_metric_resolver
 from pykeen.pipeline import pipeline
+from pykeen.triples import TriplesFactory
 
 import truerank as tr
 from pykeen_models import by_pykeen, data_set, known, trained
@@ -279,6 +282,49 @@ def test_errors() -> None:
         RankEvaluator().finalize()
     with pytest.raises(ValueError, match=r"nan: expected one of"):
         RankEvaluator(nan="no").evaluate(model, triples, **QUIET)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"targets": "tail"}, "^targets: expected a sequence"),
+        ({"targets": ()}, "^targets: expected at least one"),
+        ({"batch_size": 0}, "^batch_size: expected an integer >= 1, got 0"),
+        ({"slice_size": -1}, "^slice_size: expected an integer >= 1, got -1"),
+    ],
+)
+def test_errors_name_pykeens_arguments(options: Any, message: str) -> None:
+    data, model = data_set("nations"), trained("distmult")
+    with pytest.raises((TypeError, ValueError), match=message):
+        RankEvaluator().evaluate(model, data.testing.mapped_triples, **QUIET, **options)
+    with pytest.raises(TypeError, match=r"^fused: expected True, False or None, got 'yes'"):
+        RankEvaluator(fused="yes").evaluate(model, data.testing.mapped_triples, **QUIET)
+
+
+def test_factories_with_other_ids_are_refused() -> None:
+    """One that is made of labels alone counts its own entities, in an order of its own."""
+    data, model = data_set("nations"), trained("distmult")
+    turned = {label: 13 - i for label, i in data.training.entity_to_id.items()}
+    relations = data.training.relation_to_id
+    other = TriplesFactory.from_labeled_triples(
+        data.training.triples, entity_to_id=turned, relation_to_id=relations
+    )
+    match = r'^known\["train"\]: expected the ids of triples, whose entity 0 is \'brazil\', got'
+    with pytest.raises(ValueError, match=match):
+        evaluate_model(model, data.testing, known={"train": other})
+    part = TriplesFactory.from_labeled_triples(data.testing.triples[:30])
+    match = r"^triples: expected a factory with the model's 14 entities, got \d+$"
+    with pytest.raises(ValueError, match=match):
+        evaluate_model(model, part)
+
+
+def test_results_are_saved_and_pickled(tmp_path: Path) -> None:
+    result = run(RankEvaluator, evaluator_kwargs={"nan": "worst"})
+    result.save_to_directory(tmp_path)
+    kept = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["metrics"]
+    mrr = result.get_metric("mrr")
+    assert kept["both"]["realistic"]["inverse_harmonic_mean_rank"] == mrr
+    assert pickle.loads(pickle.dumps(result.metric_results)).report["mrr"] == mrr
 
 
 def test_without_pykeen_the_message_is_one_line() -> None:

@@ -234,6 +234,40 @@ def test_reasons_not_to_take_vectors(model: Any, reason: str) -> None:
             evaluate_model(made, testing, fused=True)
 
 
+def of_an_instance(model: Any) -> str:
+    predict = model.predict_t
+    model.predict_t = lambda *args, **options: -predict(*args, **options)
+    return "DistMult has a predict_t of its own"
+
+
+def by_a_hook(model: Any) -> str:
+    model.interaction.register_forward_hook(lambda module, args, scores: -scores)
+    return "its vectors score unlike the model"
+
+
+@pytest.mark.parametrize("change", [of_an_instance, by_a_hook])
+def test_a_model_that_was_changed_is_asked_for_its_own_scores(change: Any) -> None:
+    model, testing = trained.__wrapped__("distmult"), data_set("nations").testing
+    sides = ["tail"]
+    before = evaluate_model(model, testing, sides=sides, fused=True)
+    reason = change(model)
+    after = evaluate_model(model, testing, sides=sides)
+    np.testing.assert_array_equal(after.ranks.pessimistic, 15 - before.ranks.optimistic)
+    with pytest.raises(ValueError, match=reason):
+        evaluate_model(model, testing, sides=sides, fused=True)
+
+
+def test_a_form_that_is_not_pykeens_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a later PyKEEN had another ComplEx."""
+    model, testing = trained("complex"), data_set("nations").testing
+    own = evaluate_model(model, testing, fused=False)
+    made = modules.ComplExInteraction
+    monkeypatch.setitem(FORMS, made, FORMS[modules.DistMAInteraction])
+    found = evaluate_model(model, testing)
+    assert found.protocol.similarity is None
+    np.testing.assert_array_equal(found.ranks.above, own.ranks.above)
+
+
 def test_dropout_and_normalisers_are_part_of_the_vectors() -> None:
     """Dropout is off in evaluation. By default this normaliser makes queries -1 and 1 alone."""
     vectors = {"normalizer": "normalize", "dropout": 0.5}

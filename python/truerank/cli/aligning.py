@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..reporting.pages.report_page import Options, page
 from ..vectors import SIMILARITIES
 from .files import is_file, read_array
-from .frame import emit, reading_data, typed
+from .frame import reading_data
 from .options import (
     File,
     Keys,
@@ -37,15 +36,7 @@ from .options import (
 )
 from .pairs import LAYOUTS, evaluated, labelled, make_task, of_data, of_files, open_model, words_of
 from .predicting import stand_in, told
-from .results import (
-    audit_lines,
-    bounds_of,
-    check_averages,
-    report_text,
-    with_findings,
-    with_heading,
-    with_page,
-)
+from .results import Evaluated, check_averages, tell_task
 from .runs import Wanted, check_page, check_place
 from .triples import known_splits
 from .words import SPLITS, completing, some_of
@@ -215,17 +206,8 @@ def align(
             if save is not None:  # before anything else can fail
                 ranks.save(save)
     measured = wanted.of(ranks)
-    bounds, told_of = bounds_of(measured, wanted, interval), heading(task)
-    text = report_text(measured, wanted, style, bounds)
-    text = with_heading(text, told_of, {"task": facts(task)}, style)
-    lines = []
-    if audit or html is not None:
-        lines = [*str(task.audit).split("\n")[1:], *audit_lines(measured)]
-    if audit:
-        text = with_findings(text, lines, style)
-    about = Options(f"Entity alignment of {split}", metrics, bounds, told_of, typed(), lines)
-    with with_page(html, lambda: page(measured, about)):
-        emit(text)
+    about = Evaluated(f"Entity alignment of {split}", heading(task), facts(task), str(task.audit))
+    tell_task(about, measured, wanted, style, interval=interval, audit=audit, html=html)
 
 
 def heading(task: Task) -> list[str]:

@@ -13,12 +13,11 @@ import numpy as np
 
 from .. import Ranks, concatenate
 from ..link_prediction import Sampled, Task
-from ..reporting.pages.report_page import Options, page
 from ..reporting.rendering import counted
 from ..task import Task as AnyTask
 from ..vectors import SIMILARITIES
 from .files import is_file, read_array
-from .frame import emit, reading_data, typed, warn
+from .frame import reading_data, warn
 from .models import AMONG, evaluated, model_of, open_model
 from .options import (
     File,
@@ -43,15 +42,7 @@ from .options import (
     threads_option,
     weights_option,
 )
-from .results import (
-    audit_lines,
-    bounds_of,
-    check_averages,
-    report_text,
-    with_findings,
-    with_heading,
-    with_page,
-)
+from .results import Evaluated, check_averages, tell_task
 from .runs import Wanted, check_page, check_place
 from .triples import CANDIDATES, candidates_of, keys_of, known_splits, make_task, named_splits
 from .words import SIDE_WORDS, SPLITS, completing, some_of
@@ -226,17 +217,8 @@ def predict_links(
             if save is not None:  # before anything else can fail
                 ranks.save(save)
     measured = wanted.of(ranks)
-    bounds, told_of = bounds_of(measured, wanted, interval), heading(task)
-    text = report_text(measured, wanted, style, bounds)
-    text = with_heading(text, told_of, {"task": facts(task)}, style)
-    lines = []
-    if audit or html is not None:
-        lines = [*str(task.audit).split("\n")[1:], *audit_lines(measured)]
-    if audit:
-        text = with_findings(text, lines, style)
-    about = Options(f"Link prediction of {split}", metrics, bounds, told_of, typed(), lines)
-    with with_page(html, lambda: page(measured, about)):
-        emit(text)
+    about = Evaluated(f"Link prediction of {split}", heading(task), facts(task), str(task.audit))
+    tell_task(about, measured, wanted, style, interval=interval, audit=audit, html=html)
 
 
 @contextmanager

@@ -6,14 +6,15 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from ..metrics import parse
 from ..reporting.pages.documents import save
+from ..reporting.pages.report_page import Options, page
 from .display import draw_report
-from .frame import drawn, in_style, reading_data
+from .frame import drawn, emit, in_style, reading_data, typed
 from .sheets import TOLD, WHOLE, chosen_sheet, found_lines
 
 if TYPE_CHECKING:
@@ -89,3 +90,48 @@ def with_page(html: Path | None, page: Callable[[], str]) -> Iterator[None]:
         if html is not None:
             with reading_data():
                 save(html, page())
+
+
+class Evaluated(NamedTuple):
+    """What is said of a task beside its report.
+
+    Attributes
+    ----------
+    title : str
+        Of the page.
+    heading : list of str
+        What was ranked, a line each.
+    facts : dict
+        The same for JSON.
+    audit : str
+        What was found in the task itself, below a first line that the heading has.
+    """
+
+    title: str
+    heading: list[str]
+    facts: dict[str, Any]
+    audit: str
+
+
+def tell_task(
+    about: Evaluated,
+    measured: Report,
+    wanted: Wanted,
+    style: str,
+    *,
+    interval: bool,
+    audit: bool,
+    html: Path | None,
+) -> None:
+    """Print the report of a task, and write its page."""
+    bounds = bounds_of(measured, wanted, interval)
+    text = report_text(measured, wanted, style, bounds)
+    text = with_heading(text, about.heading, {"task": about.facts}, style)
+    lines = []
+    if audit or html is not None:
+        lines = [*about.audit.split("\n")[1:], *audit_lines(measured)]
+    if audit:
+        text = with_findings(text, lines, style)
+    shown = Options(about.title, wanted.keys, bounds, about.heading, typed(), lines)
+    with with_page(html, lambda: page(measured, shown)):
+        emit(text)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from pykeen.models import Model
-from pykeen.triples import CoreTriplesFactory, TriplesFactory
 
+from ...comparison.intervals import checked_count
 from ...link_prediction import Task
+from .factories import check_same_ids, each_mapped, mapped, vocabularies
 from .fused import Vectors, vectors_of
 from .scores import rank_scores
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 class ModelTask(Task):
     """A task whose sides a model answers: heads, tails, or both."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if "relation" in self.sides:  # whose candidates PyKEEN's models do not agree on
+            raise ValueError("sides: expected heads and tails, got 'relation'")
 
     def evaluate_model(
         self,
@@ -35,28 +41,34 @@ class ModelTask(Task):
 
         `progress` is told of the queries that were scored; `rules` are nan, threads and audit.
         """
+        if fused not in (None, True, False):
+            raise TypeError(f"fused: expected True, False or None, got {fused!r}")
+        sizes = {"batch_size": batch_size, "slice_size": slice_size}
+        for name, size in sizes.items():
+            if size is not None:
+                checked_count(name, size, 1)
         model.eval()
-        options = {"batch_size": batch_size, "slice_size": slice_size, "mode": mode}
         parts = []
         with torch.no_grad():
             vectors = {name: self._vectors(model, name, fused, mode) for name in self.sides}
             for name, side in self.sides.items():
                 found = vectors[name]
                 if found is None:
-                    ranks = rank_scores(model, side, progress=progress, **options, **rules)
+                    ranks = rank_scores(model, side, progress=progress, mode=mode, **sizes, **rules)
                 else:
                     ranks = found.rank(side, **rules)
                     progress(len(side.queries))
                 parts.append(side.labelled(ranks))
         return self._reported(parts)
 
-    @staticmethod
-    def _vectors(model: Any, side: str, fused: bool | None, mode: Any) -> Vectors | None:
+    def _vectors(self, model: Any, side: str, fused: bool | None, mode: Any) -> Vectors | None:
         if fused is False:
             return None
         found = vectors_of(model, side, mode)
         if isinstance(found, Vectors):
-            return found
+            if found.score_as(model, self.sides[side]):
+                return found
+            found = "its vectors score unlike the model"
         if fused:
             raise ValueError(f"fused: expected a model whose {side}s can be scored so, but {found}")
         return None
@@ -126,7 +138,8 @@ def evaluate_model(
         If `model` is no model of PyKEEN, and for `triples` and `known` that are none.
     ValueError
         With ``fused=True`` where the model has no such vectors, with the reason; for other sides
-        than heads and tails; and as `Task` and `rank` do.
+        than heads and tails; for factories whose ids are not those of the model, or not those of
+        one another; and as `Task` and `rank` do.
 
     Notes
     -----
@@ -152,13 +165,16 @@ def evaluate_model(
     """
     if not isinstance(model, Model):
         raise TypeError(f"model: expected a pykeen Model, got {type(model).__name__}")
-    sizes, names = _vocabularies(model, triples, mode)
+    check_same_ids(triples, known)
+    entities, relations = vocabularies(
+        triples, entities=entities_of(model, mode), relations=int(model.num_real_relations)
+    )
     task = ModelTask(
         mapped(triples),
-        _each_mapped(known),
-        entities=names[0] or sizes[0],
-        relations=names[1] or sizes[1],
-        sides=checked_sides("sides", sides),
+        each_mapped(known),
+        entities=entities,
+        relations=relations,
+        sides=sides,
         candidates=candidates,
         split=split,
     )
@@ -174,40 +190,6 @@ def evaluate_model(
     )
 
 
-def mapped(triples: Any) -> Any:
-    """Give the ids of triples, of a factory or as they are; tensors leave the GPU."""
-    found = triples.mapped_triples if isinstance(triples, CoreTriplesFactory) else triples
-    return found.cpu().numpy() if hasattr(found, "cpu") else found
-
-
-def checked_sides(name: str, sides: Any) -> Any:
-    """Refuse relations, whose candidates PyKEEN's models do not agree on."""
-    if isinstance(sides, (list, tuple, set, frozenset)) and "relation" in sides:
-        raise ValueError(f"{name}: expected heads and tails, got 'relation'")
-    return sides
-
-
 def entities_of(model: Any, mode: Any) -> int:
     """How many entities a model scores, in PyKEEN's inductive mode or without one."""
     return int(model.num_entities if mode is None else model._get_entity_len(mode=mode))
-
-
-def _each_mapped(known: Any) -> Any:
-    if isinstance(known, Mapping):
-        return {name: mapped(split) for name, split in known.items()}
-    if isinstance(known, (list, tuple)):
-        return [mapped(split) for split in known]
-    return mapped(known)
-
-
-def _vocabularies(model: Any, triples: Any, mode: Any) -> tuple[Any, Any]:
-    """How many entities and relations there are, and their labels if the triples have them."""
-    sizes = entities_of(model, mode), int(model.num_real_relations)
-    if not isinstance(triples, TriplesFactory):
-        return sizes, (None, None)
-    labels = triples.entity_id_to_label, triples.relation_id_to_label
-    names = [
-        [known[i] for i in range(size)] if set(range(size)) <= known.keys() else None
-        for known, size in zip(labels, sizes, strict=True)
-    ]
-    return sizes, names

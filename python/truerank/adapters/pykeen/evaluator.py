@@ -12,11 +12,13 @@ from pykeen.evaluation import RankBasedEvaluator, RankBasedMetricResults, evalua
 from pykeen.triples.triples_factory import restrict_triples
 from pykeen.typing import RANK_TYPES
 
+from ...arguments import renamed
 from ...counting import rank
 from ...extras import needed
 from ...ranks import Ranks, concatenate
 from ...reporting.reports import Report, report
-from .evaluation import ModelTask, checked_sides, entities_of, mapped
+from .evaluation import ModelTask, entities_of
+from .factories import mapped
 from .names import by_side, values_of
 
 if TYPE_CHECKING:
@@ -156,14 +158,15 @@ class RankEvaluator(RankBasedEvaluator):
         triples = mapped(mapped_triples)
         if pre_filtered_triples and do_time_consuming_checks:
             _check_restricted(triples, **restrictions)
-        task = ModelTask(
-            triples,
-            _known(additional_filter_triples) if self.filtered else None,
-            entities=entities_of(model, self.mode),
-            relations=int(model.num_real_relations),
-            sides=tuple(checked_sides("targets", targets)),
-            candidates=self._candidates_among(restrict_entities_to),
-        )
+        with renamed(sides="targets"):
+            task = ModelTask(
+                triples,
+                _known(additional_filter_triples) if self.filtered else None,
+                entities=entities_of(model, self.mode),
+                relations=int(model.num_real_relations),
+                sides=targets,
+                candidates=self._candidates_among(restrict_entities_to),
+            )
         model = model if device is None else model.to(device)
         asked = sum(len(side.queries) for side in task.sides.values())
         with _progress(model.device, asked, use_tqdm, tqdm_kwargs) as bar:

@@ -11,7 +11,7 @@ import torch
 from pykeen.models import ERModel
 
 from ...arguments import renamed
-from ...embeddings import rank_embeddings
+from ...embeddings import rank_embeddings, score_embeddings
 from ...ranks import Ranks, concatenate
 from .forms import FORMS, Side, unwrapped
 
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 _BYTES = 64 << 20
 # What a model may not do in its own way, or its vectors do not say how it scores.
 _SCORING = (
-    *("predict_t", "predict_h", "score_t", "score_h", "score_h_inverse", "_prepare_batch"),
-    *("_prepare_inverse_batch", "_get_representations", "forward"),
+    *("predict", "predict_t", "predict_h", "score_t", "score_h", "score_h_inverse"),
+    *("_prepare_batch", "_prepare_inverse_batch", "_get_representations", "forward"),
 )
-
-
+# Of queries and candidates whose scores are compared with the model's own, and how near they are to
+# be, as a share of the largest score.
+_COMPARED, _NEAR = (4, 100), 1e-3
 # Of vectors that are real and complex; scores of narrower ones are rounded at every step.
 _DTYPES = {
     False: (torch.float32, torch.float64),
@@ -78,6 +79,36 @@ class Vectors(NamedTuple):
         places = np.empty_like(order)
         places[order] = np.arange(len(order))
         return concatenate(parts)[places]
+
+    def score_as(self, model: Any, side: SideTasks) -> bool:
+        """Whether some queries and candidates score as the model says.
+
+        Forms are those of PyKEEN as it was: it may score otherwise one day, or a hook may change
+        what this model makes of its vectors.
+        """
+        queries = _spread(side.queries, _COMPARED[0])
+        places = torch.from_numpy(_spread(np.arange(side.columns), _COMPARED[1])).to(model.device)
+        few = self._replace(asked=[x[places] for x in self.asked])
+        ours = [few._scores(query[None]) for query in queries]
+        theirs = model.predict(
+            torch.from_numpy(queries).to(model.device),
+            target=side.side,
+            full_batch=False,
+            ids=places,
+        )
+        theirs = np.ma.masked_invalid(_as_array(theirs))
+        apart = np.ma.masked_invalid(np.concatenate(ours) - theirs)
+        # What is the same for all candidates is left out of vectors.
+        far = np.ptp(apart, axis=1) > _NEAR * np.abs(theirs).max()
+        return not far.any()
+
+    def _scores(self, query: IntArray) -> Any:
+        """The scores of one query, (1, candidates)."""
+        relation = int(query[0, self.columns[1]]) if self.side.bound else None
+        candidates, bias = self._candidates(relation)
+        return score_embeddings(
+            self._queries(query), candidates, similarity=self.similarity, bias=bias
+        )
 
     def _rank(
         self,
@@ -179,7 +210,11 @@ def _own_ways(model: Any, mode: Any) -> str | None:
     """Why a model does not score by its interaction alone."""
     if not isinstance(model, ERModel):
         return f"{type(model).__name__} is no ERModel"
-    own = [name for name in _SCORING if getattr(type(model), name) is not getattr(ERModel, name)]
+    own = [
+        name
+        for name in _SCORING
+        if getattr(getattr(model, name), "__func__", None) is not getattr(ERModel, name)
+    ]
     if own:
         return f"{type(model).__name__} has a {own[0]} of its own"
     if model.predict_with_sigmoid:
@@ -187,6 +222,11 @@ def _own_ways(model: Any, mode: Any) -> str | None:
     if mode is not None:
         return f"the inductive mode {mode!r} has entities of its own"
     return None
+
+
+def _spread(x: IntArray, most: int) -> IntArray:
+    """At most so many of some rows, from the first to the last."""
+    return x[np.unique(np.linspace(0, len(x) - 1, most, dtype=np.int64))]
 
 
 def _single(found: list[Any]) -> Any:

@@ -27,7 +27,7 @@ def rank_scores(
     progress: Callable[[int], object],
     **rules: Any,
 ) -> Ranks:
-    """Rank the tasks of a side by what `predict_t` or `predict_h` of the model gives.
+    """Rank the tasks of a side by what `predict` of the model gives.
 
     Parameters
     ----------
@@ -72,10 +72,9 @@ def _predict(
     *, model: Any, side: str, queries: Any, batch_size: int, slice_size: int, mode: Any
 ) -> Any:
     """Scores of queries, on the processor."""
-    predict = {"tail": model.predict_t, "head": model.predict_h}[side]
+    options = {"target": side, "full_batch": False, "slice_size": slice_size, "mode": mode}
     parts = [
-        predict(part.to(model.device), slice_size=slice_size, mode=mode).cpu()
-        for part in queries.split(batch_size)
+        model.predict(part.to(model.device), **options).cpu() for part in queries.split(batch_size)
     ]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 

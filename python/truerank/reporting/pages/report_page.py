@@ -85,11 +85,15 @@ def save_report(
         raise TypeError(f"title: expected a str, got {type(title).__name__}")
     if isinstance(notes, str):
         raise TypeError(f"notes: expected several lines, got the str {notes!r}")
+    lines = list(notes)
+    for line in lines:
+        if not isinstance(line, str):
+            raise TypeError(f"notes: expected lines of text, got {type(line).__name__}")
     pictures.check_library()
     if not isinstance(intervals, Mapping):
         intervals = {key: report.interval(key) for key in several(intervals, "intervals")}
     name = title_of(report) if title is None else title
-    save(path, page(report, Options(name, several(metrics), intervals, list(notes))))
+    save(path, page(report, Options(name, several(metrics), intervals, lines)))
 
 
 def page(report: Report, options: Options) -> str:
@@ -109,7 +113,7 @@ def page(report: Report, options: Options) -> str:
         Section("What was evaluated", _evaluated(report, options, ranked)),
         Section("Audit", _audit(report, options)),
         Section("Metrics", _metrics(report)),
-        Section("Against chance", _against_chance(report) if ranked else ""),
+        Section("Against chance", _against_chance(report) if drawn else ""),
         Section("Plots", _plots(report) if drawn else ""),
         Section(f"By {report.by}", groups_told(report, drawn)),
         Section("Cite and reproduce", _reproduce(report, keys, options)),

@@ -53,7 +53,7 @@ table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tab
 caption { padding: .25rem 0; text-align: left; font-weight: 600; }
 th, td { padding: .2rem .75rem .2rem 0; text-align: right; white-space: nowrap; }
 th:first-child { text-align: left; }
-tbody th { font-weight: 400; white-space: normal; min-width: 8rem; }
+tbody th { font-weight: 400; white-space: normal; min-width: 8rem; overflow-wrap: anywhere; }
 thead th { border-bottom: 1px solid var(--faint); font-weight: 600; }
 tbody tr { border-bottom: 1px solid var(--line); }
 summary { cursor: pointer; margin: .75rem 0 .25rem; }

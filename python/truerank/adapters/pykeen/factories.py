@@ -1,0 +1,73 @@
+"""Triples of PyKEEN, in factories or as ids: what they are, and whether their ids are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pykeen.triples import CoreTriplesFactory, TriplesFactory
+
+from ...facts.columns import named_splits
+
+
+def mapped(triples: Any) -> Any:
+    """Give the ids of triples, of a factory or as they are; tensors leave the GPU."""
+    found = triples.mapped_triples if isinstance(triples, CoreTriplesFactory) else triples
+    return found.cpu().numpy() if hasattr(found, "cpu") else found
+
+
+def each_mapped(known: Any) -> Any:
+    """Give the ids of known splits, of whatever form they are."""
+    if isinstance(known, Mapping):
+        return {name: mapped(split) for name, split in known.items()}
+    if isinstance(known, (list, tuple)):
+        return [mapped(split) for split in known]
+    return mapped(known)
+
+
+def vocabularies(triples: Any, **sizes: int) -> list[Any]:
+    """Give the labels of entities and relations if the triples have them, else how many there are.
+
+    Raises
+    ------
+    ValueError
+        For a factory that labels other ids.
+    """
+    if not isinstance(triples, TriplesFactory):
+        return list(sizes.values())
+    found: list[Any] = []
+    for (what, size), labels in zip(sizes.items(), _labels(triples).values(), strict=True):
+        if labels.keys() != set(range(size)):
+            raise ValueError(
+                f"triples: expected a factory with the model's {size} {what}, got {len(labels)}"
+            )
+        found.append([labels[i] for i in range(size)])
+    return found
+
+
+def check_same_ids(triples: Any, known: Any) -> None:
+    """Refuse known factories whose ids are others: one that is given no ids makes its own.
+
+    Raises
+    ------
+    ValueError
+        With the first id that has two labels.
+    """
+    if not isinstance(triples, TriplesFactory):
+        return
+    for name, split in named_splits(known).values():
+        if not isinstance(split, TriplesFactory):
+            continue
+        theirs = _labels(split)
+        for what, ours in _labels(triples).items():
+            unlike = dict(ours.items() - theirs[what].items())
+            for i in sorted(unlike.keys() & theirs[what].keys())[:1]:
+                raise ValueError(
+                    f"{name}: expected the ids of triples, whose {what} {i} is {ours[i]!r}, "
+                    f"got {theirs[what][i]!r}"
+                )
+
+
+def _labels(triples: Any) -> dict[str, Mapping[int, str]]:
+    """The labels by id of what a factory names."""
+    return {"entity": triples.entity_id_to_label, "relation": triples.relation_id_to_label}
