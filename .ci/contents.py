@@ -1,15 +1,16 @@
-"""Compares what an sdist and a wheel hold with what they should: `contents.py SDIST WHEEL`."""
+"""What an sdist and a wheel should hold; `contents.py SDIST` compares an sdist with that."""
 
 from __future__ import annotations
 
 import re
 import sys
 import tarfile
-import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FIXED = {"CHANGELOG.md", "CMakeLists.txt", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
+METADATA = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
 
 
 def sources(folder: str) -> set[str]:
@@ -22,6 +23,12 @@ def sources(folder: str) -> set[str]:
     }
 
 
+def package() -> set[str]:
+    """What a wheel holds, as `without_names` names it."""
+    files = {name.removeprefix("python/") for name in sources("python/truerank")}
+    return METADATA | {"truerank/_core.so"} | files
+
+
 def in_sdist(path: str) -> set[str]:
     with tarfile.open(path) as archive:
         return {
@@ -31,14 +38,17 @@ def in_sdist(path: str) -> set[str]:
         }
 
 
-def in_wheel(path: str) -> set[str]:
-    """The names in a wheel, the ones that differ from build to build made plain."""
-    with zipfile.ZipFile(path) as archive:
-        names = (name for name in archive.namelist() if not name.endswith("/"))
-        return {
-            re.sub(r"_core\..*\.so$", "_core.so", re.sub(r"^truerank-[^/]*\.dist-info/", "", name))
-            for name in names
-        }
+def without_names(names: Iterable[str]) -> set[str]:
+    """The names in a wheel, the ones that differ from build to build made plain.
+
+    A list of what is in a wheel, which the tools that repair it add, is left out.
+    """
+    plain = (re.sub(r"^truerank-[^/]*\.dist-info/", "", name) for name in names)
+    return {
+        re.sub(r"_core\.(?:.*\.)?(?:so|pyd)$", "_core.so", name)
+        for name in plain
+        if name and not name.endswith("/") and not name.startswith("sboms/")
+    }
 
 
 def complaints(what: str, found: set[str], wanted: set[str]) -> list[str]:
@@ -47,18 +57,11 @@ def complaints(what: str, found: set[str], wanted: set[str]) -> list[str]:
     ]
 
 
-def main(sdist: str, wheel: str) -> None:
-    package = sources("python/truerank")
-    metadata = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
-    found = complaints("the sdist", in_sdist(sdist), FIXED | package | sources("cpp"))
-    found += complaints(
-        "the wheel",
-        in_wheel(wheel),
-        metadata | {"truerank/_core.so"} | {name.removeprefix("python/") for name in package},
-    )
-    if found:
+def main(sdist: str) -> None:
+    wanted = FIXED | sources("python/truerank") | sources("cpp")
+    if found := complaints("the sdist", in_sdist(sdist), wanted):
         raise SystemExit("\n".join(found))
-    print(f"as they should be: {Path(sdist).name} and {Path(wheel).name}")
+    print(f"as it should be: {Path(sdist).name}")
 
 
 if __name__ == "__main__":

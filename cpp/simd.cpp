@@ -2,31 +2,64 @@
 
 #include <cstring>
 
+#if defined(__x86_64__) || defined(_M_X64)
+#include <cpuid.h>
+#endif
+
 namespace truerank {
 namespace {
 
-bool supported(Isa set) {
 #if defined(__x86_64__) || defined(_M_X64)
-    __builtin_cpu_init();
-    switch (set) {
-        case Isa::baseline:
-            return true;
-        case Isa::v2:
-            return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
-        case Isa::avx2:
-            return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-                   __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
-        case Isa::avx512:
-            return supported(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                   __builtin_cpu_supports("avx512vl");
+// Asked of the processor itself: the compilers' __builtin_cpu_supports needs a library of theirs, which is not linked
+// on every system.
+struct Processor {
+    std::uint32_t leaf1_ecx = 0, leaf7_ebx = 0;
+    std::uint32_t saved = 0;  // the registers that the system saves when it switches threads
+
+    Processor() {
+        constexpr std::uint32_t xgetbv = std::uint32_t{1} << 27;
+        std::uint32_t a = 0, b = 0, c = 0, d = 0;
+        if (__get_cpuid(1, &a, &b, &c, &d)) leaf1_ecx = c;
+        if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) leaf7_ebx = b;
+        if ((leaf1_ecx & xgetbv) == 0) return;
+        __asm__ volatile("xgetbv" : "=a"(saved), "=d"(d) : "c"(0));
     }
-    return false;
-#else
-    (void)set;
-    return true;  // the one row is what the compiler was told to build for
-#endif
+};
+
+// What a set needs, as bits of the same words.
+struct Needs {
+    std::uint32_t leaf1_ecx, leaf7_ebx, saved;
+};
+
+template <class... Position>
+constexpr std::uint32_t bits(Position... positions) {
+    return ((std::uint32_t{1} << positions) | ...);
 }
+
+constexpr std::uint32_t kV2 = bits(20, 23);                       // SSE4.2, POPCNT
+constexpr std::uint32_t kAvx2 = kV2 | bits(12, 27, 28);           // FMA, XGETBV, AVX
+constexpr std::uint32_t kAvx2Leaf7 = bits(3, 5, 8);               // BMI, AVX2, BMI2
+constexpr std::uint32_t kAvx512Leaf7 = bits(16, 17, 28, 30, 31);  // F, DQ, CD, BW, VL
+constexpr std::uint32_t kYmm = bits(1, 2), kZmm = bits(5, 6, 7);  // XMM and YMM; masks, ZMM, ZMM 16 to 31
+
+// In the order of Isa.
+constexpr Needs kNeeds[] = {
+    {0, 0, 0},
+    {kV2, 0, 0},
+    {kAvx2, kAvx2Leaf7, kYmm},
+    {kAvx2, kAvx2Leaf7 | kAvx512Leaf7, kYmm | kZmm},
+};
+
+bool supported(Isa set) {
+    static const Processor processor;
+    const Needs& needs = kNeeds[static_cast<int>(set)];
+    return (needs.leaf1_ecx & ~processor.leaf1_ecx) == 0 && (needs.leaf7_ebx & ~processor.leaf7_ebx) == 0 &&
+           (needs.saved & ~processor.saved) == 0;
+}
+#else
+// The one row is what the compiler was told to build for.
+bool supported(Isa) { return true; }
+#endif
 
 struct Row {
     Isa set;
