@@ -17,6 +17,7 @@ from .aligning import align
 from .benching import bench
 from .comparing import compare_files
 from .completing import completion
+from .conventions import compare_conventions
 from .display import draw_demo
 from .evaluating import evaluate
 from .frame import BAD_DATA, Commands, drawn, emit
@@ -39,6 +40,7 @@ def commands(context: click.Context) -> None:
 
 commands.add_command(evaluate)
 commands.add_command(compare_files)
+commands.add_command(compare_conventions)
 commands.add_command(adjust_value)
 commands.add_command(bench)
 commands.add_command(predict_links)

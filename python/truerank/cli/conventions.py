@@ -1,0 +1,94 @@
+"""`truerank compat`: what other toolkits make of the same scores."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..compat import PRESETS, read_ogb, report, table
+from ..reporting.stored import plain
+from .files import READERS, read_array, read_targets
+from .frame import emit, reading_data
+from .options import (
+    File,
+    complete_dtype,
+    dtype_of,
+    given_of,
+    not_blank,
+    order_option,
+)
+from .words import completing, some_of
+
+
+@click.command("compat")
+@click.argument("scores", type=File)
+@click.argument(
+    "targets",
+    required=False,
+    callback=not_blank,
+    shell_complete=completing(some_of(), files=True),
+)
+@click.option("--preset", type=click.Choice(list(PRESETS)), help="One toolkit, and step by step.")
+@click.option(
+    "--filter",
+    type=File,
+    help="What the toolkit filters, for each task: .npz as for evaluate.",
+)
+@click.option("--rows", type=File, help="The score row of each task: .npy.")
+@click.option("--candidates", type=File, help="What alone to rank among, as for evaluate.")
+@order_option
+@click.option(
+    "--dtype",
+    callback=dtype_of,
+    shell_complete=complete_dtype,
+    metavar="NAME",
+    help="Of raw 2-byte scores: bfloat16.",
+)
+@click.option(
+    "--side",
+    metavar="FILE",
+    type=File,
+    help=".npy of head or tail for each task: OpenKE averages the numbers of both.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["markdown", "json"]),
+    default="markdown",
+    show_default=True,
+)
+def compare_conventions(
+    scores: Path, targets: str | None, preset: str | None, style: str, **options: Any
+) -> None:
+    """Say what other toolkits make of the same scores, beside the exact numbers.
+
+    SCORES is a .npy of one row for each task, TARGETS the column of each true candidate, as for
+    evaluate. Without TARGETS it is a dump for OGB: .npz or .pt with y_pred_pos and y_pred_neg.
+    NaN is no error here, for each toolkit has a rule for it.
+
+    \b
+    truerank compat scores.npy targets.npy --filter filter.npz
+    truerank compat scores.npy targets.npy --filter filter.npz --preset libkge
+    truerank compat dump.npz --preset ogb
+    """
+    given = given_of(options)
+    if targets is None and set(given) - {"order", "dtype"}:
+        lost = ", ".join(f"--{name}" for name in given if name not in ("order", "dtype"))
+        raise click.UsageError(f"{lost}: cannot be given without TARGETS")
+    with reading_data():
+        if targets is None:
+            dump = read_ogb(scores)
+            of_one, of_all = partial(dump.report, **given), partial(dump.table, **given)
+        else:
+            for name, reader in {**READERS, "side": read_array}.items():
+                if name in given:
+                    given[name] = reader(f"--{name}", given[name])
+            told = read_array("scores", scores), read_targets("TARGETS", targets)
+            of_one, of_all = partial(report, *told, **given), partial(table, *told, **given)
+        found = of_all() if preset is None else of_one(preset=preset)
+    in_json = json.dumps(plain(found.to_dict()), indent=2, allow_nan=False)  # nan is null there
+    emit(in_json if style == "json" else found.to_markdown())
