@@ -14,7 +14,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -192,13 +192,13 @@ def _read(file: IO[bytes], expected_kind: Kind) -> dict[str, npt.NDArray[Any]]:
     import zipfile
 
     size = os.fstat(file.fileno()).st_size
-    with _damage("not a file of truerank, or a damaged one"):
+    with damage("not a file of truerank, or a damaged one"):
         archive = zipfile.ZipFile(file)
         entries = _entries(archive)
     contents: dict[str, bytes] = {}
 
     def array(name: str) -> npt.NDArray[Any]:
-        with _damage(f"damaged, or not a file of truerank: {name}"):
+        with damage(f"damaged, or not a file of truerank: {name}"):
             contents[name] = _content(archive, entries[name], size)
             return _from_npy(contents[name])
 
@@ -230,8 +230,8 @@ def _read(file: IO[bytes], expected_kind: Kind) -> dict[str, npt.NDArray[Any]]:
 
 
 @contextlib.contextmanager
-def _damage(what: str) -> Iterator[None]:
-    """Turn whatever zipfile and numpy raise on damaged bytes into one kind of error."""
+def damage(what: str, told: Callable[[Exception], str] = str) -> Iterator[None]:
+    """Turn whatever libraries raise on damaged bytes into one kind of error, told in some words."""
     try:
         yield
     except MemoryError:
@@ -239,7 +239,7 @@ def _damage(what: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise  # the disk's fault; a wild offset is EINVAL
-        raise ValueError(f"{what}: {error}") from error
+        raise ValueError(f"{what}: {told(error)}") from error
 
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -293,5 +293,5 @@ def _from_npy(content: bytes) -> npt.NDArray[Any]:
 
 
 def _scalar(array: npt.NDArray[Any]) -> Any:
-    with _damage("damaged"):  # bytes that are no text
+    with damage("damaged"):  # bytes that are no text
         return array.item() if array.ndim == 0 else None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..archives import damage
 from ..extras import needed
 
 _HINT = "pickle=True reads it, and runs whatever code it holds"
@@ -52,37 +52,30 @@ def load(source: Any, *, pickle: bool = False) -> Any:
     return reader(path, pickle)
 
 
-@contextlib.contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    """Turn whatever the libraries raise on bytes that they cannot read into one kind of error."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise  # the disk's fault; a wild offset is EINVAL
-        said = str(error) or type(error).__name__
-        if any(words in said for words in _UNPICKLING):
-            reason = f"it is damaged, or holds more than plain arrays; {_HINT}"
-        else:
-            reason = said.splitlines()[0]
-        raise ValueError(f"source: {path} cannot be read: {reason}") from error
+def _reading(path: Path) -> AbstractContextManager[None]:
+    return damage(f"source: {path} cannot be read", _reason)
+
+
+def _reason(error: Exception) -> str:
+    said = str(error) or type(error).__name__
+    if any(words in said for words in _UNPICKLING):
+        return f"it is damaged, or holds more than plain arrays; {_HINT}"
+    return said.splitlines()[0]
 
 
 def _npy(path: Path, pickle: bool) -> Any:
-    with _damage(path):
+    with _reading(path):
         return np.load(path, mmap_mode=None if pickle else "r", allow_pickle=pickle)
 
 
 def _npz(path: Path, pickle: bool) -> Any:
-    with _damage(path), path.open("rb") as file, np.load(file, allow_pickle=pickle) as found:
+    with _reading(path), path.open("rb") as file, np.load(file, allow_pickle=pickle) as found:
         return {name: found[name] for name in found.files}
 
 
 def _torch(path: Path, pickle: bool) -> Any:
     torch = needed("torch", f"reading {path.name}", "torchmetrics")
-    with _damage(path):
+    with _reading(path):
         return torch.load(path, map_location="cpu", weights_only=not pickle)
 
 
@@ -91,7 +84,7 @@ def _pickle(path: Path, pickle: bool) -> Any:
         raise ValueError(f"source: {path} is a pickle; {_HINT}")
     import pickle as pickles
 
-    with _damage(path), path.open("rb") as file:
+    with _reading(path), path.open("rb") as file:
         return pickles.load(file)
 
 
