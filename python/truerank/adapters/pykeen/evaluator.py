@@ -206,7 +206,7 @@ class RankEvaluator(RankBasedEvaluator):
         triples = mapped(hrt_batch)
         answers = triples[:, _COLUMNS[target]]
         rules = {**self.rules, "nan": "omit"}
-        ranks = rank(scores.detach().cpu(), answers, **rules)
+        ranks = rank(scores, answers, **rules)
         ranks = ranks.with_protocol(filter=() if true_scores is None else ("known",))
         self._add(ranks.with_labels(side=target, group=triples[:, 1], targets=answers))
 
