@@ -16,8 +16,7 @@ from .options import (
     Keys,
     audit_option,
     by_option,
-    complete_dtype,
-    dtype_of,
+    dtype_option,
     given_of,
     html_option,
     interval_option,
@@ -113,13 +112,7 @@ def candidates_of(
 )
 @order_option
 @io_option
-@click.option(
-    "--dtype",
-    callback=dtype_of,
-    shell_complete=complete_dtype,
-    metavar="NAME",
-    help="Of raw 2-byte numbers in .npy: bfloat16.",
-)
+@dtype_option()
 @click.option(
     "--split",
     metavar="NAME",

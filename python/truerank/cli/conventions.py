@@ -15,8 +15,7 @@ from .files import READERS, read_array, read_targets
 from .frame import emit, reading_data
 from .options import (
     File,
-    complete_dtype,
-    dtype_of,
+    dtype_option,
     given_of,
     not_blank,
     order_option,
@@ -41,13 +40,7 @@ from .words import completing, some_of
 @click.option("--rows", type=File, help="The score row of each task: .npy.")
 @click.option("--candidates", type=File, help="What alone to rank among, as for evaluate.")
 @order_option
-@click.option(
-    "--dtype",
-    callback=dtype_of,
-    shell_complete=complete_dtype,
-    metavar="NAME",
-    help="Of raw 2-byte scores: bfloat16.",
-)
+@dtype_option()
 @click.option(
     "--side",
     metavar="FILE",

@@ -17,8 +17,7 @@ from .options import (
     Keys,
     audit_option,
     by_option,
-    complete_dtype,
-    dtype_of,
+    dtype_option,
     given_of,
     html_option,
     interval_option,
@@ -95,13 +94,9 @@ def shape_of(
     callback=shape_of,
     help="Of a raw file, with --dtype: 1000x40943, or x40943 for as many rows as it has.",
 )
-@click.option(
-    "--dtype",
-    callback=dtype_of,
-    shell_complete=complete_dtype,
-    metavar="NAME",
-    help='Of a raw file: float32, int8, ..., or in quotes ">float32", which is big-endian; of raw '
-    "2-byte scores in .npy: bfloat16.",
+@dtype_option(
+    'Of a raw file: float32, int8, ..., or in quotes ">float32", which is big-endian; of raw '
+    "2-byte scores in .npy: bfloat16."
 )
 @click.option(
     "--layout",

@@ -177,6 +177,13 @@ def rule_option(name: str, rows: str, which: str) -> Callable[[Any], Any]:
     return click.option(f"--{name}", type=choices, help=f"Test {rows} {which} (keep by default).")
 
 
+def dtype_option(told: str = "Of raw 2-byte numbers in .npy: bfloat16.") -> Callable[[Any], Any]:
+    """An option for what raw bytes are."""
+    return click.option(
+        "--dtype", callback=dtype_of, shell_complete=complete_dtype, metavar="NAME", help=told
+    )
+
+
 def given_of(options: dict[str, Any]) -> dict[str, Any]:
     """The options that were given."""
     return {k: v for k, v in options.items() if not (v is None or v is False or v in ([], ()))}

@@ -24,8 +24,7 @@ from .options import (
     Keys,
     audit_option,
     by_option,
-    complete_dtype,
-    dtype_of,
+    dtype_option,
     given_of,
     html_option,
     interval_option,
@@ -83,13 +82,7 @@ def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tu
 @click.option("--scores-relation", type=File, help="The same for relations.")
 @order_option
 @io_option
-@click.option(
-    "--dtype",
-    callback=dtype_of,
-    shell_complete=complete_dtype,
-    metavar="NAME",
-    help="Of raw 2-byte numbers in .npy: bfloat16.",
-)
+@dtype_option()
 @click.option(
     "--unique", is_flag=True, help="Rows are those of the distinct queries, not of --test."
 )
