@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "embeddings.hpp"
-#include "rank.hpp"
-#include "simd.hpp"
+#include "engine/embeddings.hpp"
+#include "engine/rank.hpp"
+#include "kernels/simd.hpp"
 
 namespace {
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "count.hpp"
-#include "parallel.hpp"
-#include "rank.hpp"
-#include "reader.hpp"
+#include "engine/rank.hpp"
+#include "engine/reader.hpp"
+#include "engine/threads.hpp"
+#include "kernels/count.hpp"
 
 namespace truerank {
 

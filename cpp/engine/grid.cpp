@@ -1,4 +1,4 @@
-#include "grid.hpp"
+#include "engine/grid.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "count_sink.hpp"
-#include "sweep.hpp"
+#include "engine/count_sink.hpp"
+#include "engine/sweep.hpp"
 
 namespace truerank {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "ranker.hpp"
+#include "engine/ranker.hpp"
 
 namespace truerank {
 

@@ -1,4 +1,4 @@
-#include "parallel.hpp"
+#include "engine/threads.hpp"
 
 #include <algorithm>
 #include <cstdio>

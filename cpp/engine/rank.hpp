@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "selection.hpp"
+#include "engine/selection.hpp"
 
 namespace truerank {
 

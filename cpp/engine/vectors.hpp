@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "count.hpp"
-#include "rank.hpp"
-#include "reader.hpp"
+#include "engine/rank.hpp"
+#include "engine/reader.hpp"
+#include "kernels/count.hpp"
 
 namespace truerank {
 

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-#include "sweep.hpp"
+#include "engine/sweep.hpp"
 
 namespace truerank {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rank.hpp"
+#include "engine/rank.hpp"
 
 namespace truerank {
 

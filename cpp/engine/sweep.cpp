@@ -1,4 +1,4 @@
-#include "sweep.hpp"
+#include "engine/sweep.hpp"
 
 #include <compare>
 

@@ -1,10 +1,10 @@
-#include "embeddings.hpp"
+#include "engine/embeddings.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "count_sink.hpp"
-#include "sweep.hpp"
+#include "engine/count_sink.hpp"
+#include "engine/sweep.hpp"
 
 namespace truerank {
 

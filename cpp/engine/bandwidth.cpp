@@ -1,11 +1,11 @@
-#include "bandwidth.hpp"
+#include "engine/bandwidth.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 
-#include "parallel.hpp"
-#include "simd.hpp"
+#include "engine/threads.hpp"
+#include "kernels/simd.hpp"
 
 namespace truerank {
 namespace {

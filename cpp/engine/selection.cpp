@@ -1,4 +1,4 @@
-#include "selection.hpp"
+#include "engine/selection.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "parallel.hpp"
+#include "engine/threads.hpp"
 
 namespace truerank {
 namespace {

@@ -1,10 +1,10 @@
-#include "rank.hpp"
+#include "engine/rank.hpp"
 
 #include <numeric>
 
-#include "ranker.hpp"
-#include "scan.hpp"
-#include "settle.hpp"
+#include "engine/ranker.hpp"
+#include "engine/scan.hpp"
+#include "engine/settle.hpp"
 
 namespace truerank {
 namespace {

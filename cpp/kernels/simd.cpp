@@ -1,4 +1,4 @@
-#include "simd.hpp"
+#include "kernels/simd.hpp"
 
 #include <cstring>
 

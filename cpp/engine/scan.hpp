@@ -1,7 +1,7 @@
 // Ranker, first step: what tasks find in their rows, as if nothing were filtered.
 #pragma once
 
-#include "ranker.hpp"
+#include "engine/ranker.hpp"
 
 namespace truerank {
 

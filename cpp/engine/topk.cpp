@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <mutex>
 
-#include "embeddings.hpp"
-#include "sweep.hpp"
+#include "engine/embeddings.hpp"
+#include "engine/sweep.hpp"
 
 namespace truerank {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "rank.hpp"
+#include "engine/rank.hpp"
 
 namespace truerank {
 

@@ -22,14 +22,14 @@
 #include <utility>
 #include <vector>
 
-#include "bandwidth.hpp"
-#include "embeddings.hpp"
-#include "file.hpp"
-#include "grid.hpp"
-#include "parallel.hpp"
-#include "rank.hpp"
-#include "selection.hpp"
-#include "simd.hpp"
+#include "engine/bandwidth.hpp"
+#include "engine/embeddings.hpp"
+#include "engine/file.hpp"
+#include "engine/grid.hpp"
+#include "engine/rank.hpp"
+#include "engine/selection.hpp"
+#include "engine/threads.hpp"
+#include "kernels/simd.hpp"
 
 namespace py = pybind11;
 

@@ -1,10 +1,10 @@
-#include "similarity.hpp"
+#include "kernels/similarity.hpp"
 
 #include <bit>
 #include <cmath>
 #include <limits>
 
-#include "arithmetic.hpp"
+#include "kernels/arithmetic.hpp"
 
 namespace truerank {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "rank.hpp"
-#include "selection.hpp"
-#include "similarity.hpp"
+#include "engine/rank.hpp"
+#include "engine/selection.hpp"
+#include "kernels/similarity.hpp"
 
 namespace truerank {
 

@@ -1,9 +1,9 @@
-#include "count.hpp"
+#include "kernels/count.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "simd.hpp"
+#include "kernels/simd.hpp"
 
 namespace truerank {
 namespace {

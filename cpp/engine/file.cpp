@@ -1,4 +1,4 @@
-#include "file.hpp"
+#include "engine/file.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 #endif
 
-#include "parallel.hpp"
+#include "engine/threads.hpp"
 
 namespace truerank {
 namespace {

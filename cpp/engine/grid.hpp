@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "embeddings.hpp"
-#include "rank.hpp"
-#include "selection.hpp"
+#include "engine/embeddings.hpp"
+#include "engine/rank.hpp"
+#include "engine/selection.hpp"
 
 namespace truerank {
 

@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "embeddings.hpp"
-#include "parallel.hpp"
-#include "selection.hpp"
-#include "similarity.hpp"
-#include "vectors.hpp"
+#include "engine/embeddings.hpp"
+#include "engine/selection.hpp"
+#include "engine/threads.hpp"
+#include "engine/vectors.hpp"
+#include "kernels/similarity.hpp"
 
 namespace truerank {
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "simd.hpp"
+#include "kernels/simd.hpp"
 
 // Loops over the lanes of a vector, which compilers turn into one instruction once they are unrolled.
 #define TRUERANK_UNROLL _Pragma("GCC unroll 64")
