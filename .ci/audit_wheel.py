@@ -114,7 +114,7 @@ def loading_faults(elf, family: str, brought: set[str], own: bool) -> Iterator[s
     if not own:
         return
     if not any(library.startswith("libgomp") for library in needed):
-        yield "counts on one thread: it was built without OpenMP"
+        yield "was built without OpenMP"
     symbols = elf.get_section_by_name(".dynsym").iter_symbols()
     shown = {s.name for s in symbols if s.name and s["st_shndx"] != "SHN_UNDEF"}
     if shown != {"PyInit__core"}:

@@ -213,20 +213,23 @@ assert right(threads=2)
 def test_default_threads() -> None:
     assert isinstance(_core.default_threads(), int)
     assert 1 <= _core.default_threads() <= max(1, os.cpu_count() or 1)
-    if not _core.openmp():
-        assert _core.default_threads() == 1
 
 
 DEFAULT = "from truerank import _core; print(_core.default_threads())"
 
 
-@pytest.mark.skipif(not _core.openmp(), reason="built without OpenMP")
 def test_omp_num_threads(run_python: Run) -> None:
+    """Heeded without OpenMP, too."""
     assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": "1"})) == 1
     if (os.cpu_count() or 1) > 1 and (
         not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) > 1
     ):
-        assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": "2"})) == 2
+        for two in ("2", " 2 ", "2,1"):
+            assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": two})) == 2
+        everything = int(run_python(DEFAULT, env={"OMP_NUM_THREADS": ""}))
+        assert everything > 1
+        for nonsense in ("0", "-1", "two", "1x", "99999999999999999999"):
+            assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": nonsense})) == everything
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs affinity masks")
@@ -237,7 +240,80 @@ def test_affinity(run_python: Run) -> None:
     assert int(run_python(unset + pin + DEFAULT)) == 1
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
+# The most threads that there are in the process while it counts.
+MOST = """
+import os, threading, time
+import numpy as np
+import truerank as tr
+
+def most(threads):
+    seen, done = [], False
+    time.sleep(0.05)  # the system lists a thread a little longer than it lives
+    def look():
+        while not done:
+            seen.append(len(os.listdir("/proc/self/task")))
+            time.sleep(0.001)
+    looker = threading.Thread(target=look)
+    looker.start()
+    scores = np.broadcast_to(np.arange(1_000_000, dtype=np.float32), (2000, 1_000_000))
+    tr.rank(scores, 0, threads=threads)
+    done = True
+    looker.join()
+    return max(seen)
+"""
+needs_tasks = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
+
+
+@needs_tasks
+def test_several_threads_are_several(run_python: Run) -> None:
+    script = "one = most(1)\nprint(most(2) - one, most(4) - one)\n"
+    assert run_python(MOST + script).split() == ["1", "3"]
+
+
+@posix
+@needs_tasks
+def test_a_child_counts_on_one_thread(run_python: Run) -> None:
+    """With OpenMP or without: neither the threads of the parent, nor new ones."""
+    script = """
+import warnings
+warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
+most(2)
+pid = os.fork()
+if pid == 0:
+    code = 1
+    try:
+        code = 0 if most(4) == most(1) else 2
+    finally:
+        os._exit(code)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+"""
+    run_python(MOST + script)
+
+
+@pytest.mark.skipif(_core.openmp(), reason="OpenMP ends the process")
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+def test_count_where_no_thread_can_be_started(run_python: Run, sanitized: bool) -> None:
+    if sanitized:
+        pytest.skip("a sanitizer needs memory of its own")
+    script = """
+import resource
+import numpy as np
+import truerank as tr
+
+scores = np.zeros((12, 1_000_000), np.float32)
+tr.rank(scores, 0, threads=1)
+with open("/proc/self/statm") as file:
+    size = int(file.read().split()[0]) * resource.getpagesize()
+limits = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (size + 2_000_000, limits[1]))  # no room for a stack
+ranks = tr.rank(scores, 0, threads=4)
+resource.setrlimit(resource.RLIMIT_AS, limits)
+assert ranks.tied.tolist() == [1_000_000] * 12
+"""
+    run_python(script)
+
+
+@needs_tasks
 @pytest.mark.parametrize(("keyword", "variable"), [("1", "4"), ("None", "1")])
 def test_one_thread_is_one_thread(run_python: Run, keyword: str, variable: str) -> None:
     script = f"""
@@ -251,7 +327,7 @@ assert len(os.listdir("/proc/self/task")) == before
     run_python(script, env={"OMP_NUM_THREADS": variable, "OPENBLAS_NUM_THREADS": "1"})
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
+@needs_tasks
 def test_small_work_starts_no_threads(run_python: Run) -> None:
     script = """
 import os

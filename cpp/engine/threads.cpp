@@ -1,10 +1,13 @@
 #include "engine/threads.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -12,7 +15,11 @@
 #ifdef __linux__
 #include <sched.h>
 #endif
-#ifndef _WIN32
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#include <windows.h>
+#else
 #include <pthread.h>
 #endif
 #if defined(__x86_64__) || defined(_M_X64)
@@ -58,10 +65,34 @@ int affinity_limit() {
     if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
     return kMostThreads;
 #else
+#ifdef _WIN32
+    // Both are 0 where the process has processors of several groups.
+    DWORD_PTR process = 0, system = 0;
+    if (GetProcessAffinityMask(GetCurrentProcess(), &process, &system) && process != 0) {
+        return std::popcount(std::uint64_t{process});
+    }
+#endif
     const unsigned n = std::thread::hardware_concurrency();
-    return n == 0 ? 1 : static_cast<int>(n);
+    return n == 0 ? 1 : static_cast<int>(std::min<unsigned>(n, kMostThreads));
 #endif
 }
+
+#ifdef _OPENMP
+int asked_threads() { return omp_get_max_threads(); }
+#else
+// What OMP_NUM_THREADS asks for, the first number of its list, as OpenMP takes it: read once, when the extension is
+// loaded, and of no effect where it is no positive number.
+const int of_environment = [] {
+    const char* const text = std::getenv("OMP_NUM_THREADS");
+    if (text == nullptr) return kMostThreads;
+    char* end = nullptr;
+    const long asked = std::strtol(text, &end, 10);
+    while (*end == ' ') ++end;
+    if (asked < 1 || (*end != '\0' && *end != ',')) return kMostThreads;
+    return static_cast<int>(std::min<long>(asked, kMostThreads));
+}();
+int asked_threads() { return of_environment; }
+#endif
 
 // Arithmetic as IEEE 754 has it by default, while it lives: rounded to nearest, subnormal numbers not taken for 0.
 // Either is a property of a thread, which other libraries set for speed (torch.set_flush_denormal) in some threads and
@@ -110,12 +141,7 @@ bool has_openmp() {
 }
 
 int default_threads() {
-#ifdef _OPENMP
-    const int most = omp_get_max_threads();
-#else
-    const int most = 1;
-#endif
-    return std::clamp(std::min({most, affinity_limit(), group_limit()}), 1, kMostThreads);
+    return std::clamp(std::min({asked_threads(), affinity_limit(), group_limit()}), 1, kMostThreads);
 }
 
 void guard_forks() {
@@ -153,7 +179,7 @@ void Stop::await(const std::atomic<int>& working) {
 
 Team::Team(int wanted, std::int64_t pieces) : size_(1), held_(0) {
     const int useful = static_cast<int>(std::min<std::int64_t>(pieces, kMostThreads));
-    if (useful <= 1 || wanted == 1 || !has_openmp() || forked.load(std::memory_order_relaxed)) return;
+    if (useful <= 1 || wanted == 1 || forked.load(std::memory_order_relaxed)) return;
     const int free = default_threads() - busy.load(std::memory_order_relaxed);
     size_ = std::clamp(wanted > 0 ? wanted : free, 1, useful);
     held_ = size_;
@@ -164,9 +190,11 @@ Team::~Team() {
     if (held_ > 0) busy.fetch_sub(held_, std::memory_order_relaxed);
 }
 
-void parallel_for([[maybe_unused]] const Team& team, std::int64_t pieces, bool (*interrupted)(), const Work& work) {
+void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), const Work& work) {
     Stop stop(interrupted);
+    // Pieces are handed out one by one, since there may be fewer threads than were asked for.
     std::atomic<std::int64_t> next{0};
+    std::atomic<int> working{0};
     std::exception_ptr failure;
     std::mutex mutex;
     const auto run = [&](int worker) {
@@ -183,12 +211,12 @@ void parallel_for([[maybe_unused]] const Team& team, std::int64_t pieces, bool (
             }
         }
     };
+    // Worker 0 is the calling thread, which asks Python until the last piece is done: where it waits for the others to
+    // end, it would be deaf.
+    if (team.size() == 1) {
+        run(0);
+    } else {
 #ifdef _OPENMP
-    if (team.size() > 1) {
-        // Pieces are handed out one by one from a counter: OpenMP may give fewer threads than were asked for. Its
-        // thread 0 is the caller's, which asks Python until the last piece is done, for at the end of the region it
-        // would be deaf.
-        std::atomic<int> working{0};
 #pragma omp parallel num_threads(team.size())
         {
             const int worker = omp_get_thread_num();
@@ -197,12 +225,27 @@ void parallel_for([[maybe_unused]] const Team& team, std::int64_t pieces, bool (
             working.fetch_sub(1, std::memory_order_release);
             if (worker == 0) stop.await(working);
         }
-    } else {
-        run(0);
-    }
 #else
-    run(0);
+        // Threads of this call alone: to start one takes some microseconds, and what is worth several takes hundreds.
+        std::vector<std::thread> others;
+        others.reserve(static_cast<std::size_t>(team.size() - 1));
+        for (int worker = 1; worker < team.size() && next.load(std::memory_order_relaxed) < pieces; ++worker) {
+            working.fetch_add(1, std::memory_order_relaxed);
+            try {
+                others.emplace_back([&run, &working, worker] {
+                    run(worker);
+                    working.fetch_sub(1, std::memory_order_release);
+                });
+            } catch (...) {  // the system gives no more of them
+                working.fetch_sub(1, std::memory_order_relaxed);
+                break;
+            }
+        }
+        run(0);
+        stop.await(working);
+        for (std::thread& other : others) other.join();
 #endif
+    }
     if (failure) std::rethrow_exception(failure);
     if (stop.interrupted()) throw Interrupted{};
 }

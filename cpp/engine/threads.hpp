@@ -1,4 +1,5 @@
-// Threads: how many, what a fork leaves of them, and how a long count is stopped.
+// Threads: how many, what a fork leaves of them, and how a long count is stopped. They are OpenMP's where the compiler
+// has it, and std::thread's elsewhere; nothing else knows which.
 #pragma once
 
 #include <atomic>
@@ -13,12 +14,13 @@ constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b 
 
 bool has_openmp();
 
-// Threads for one call that has the machine to itself: what OpenMP would take (OMP_NUM_THREADS), but no more than the
-// processor affinity and the control group allow.
+// Threads for one call that has the machine to itself: what OpenMP would take (OMP_NUM_THREADS, also where there is no
+// OpenMP), but no more than the processor affinity and the control group allow.
 int default_threads();
 
 // Called once, when the extension is loaded: OpenMP's threads do not survive a fork, and a child that waits for them
-// waits for ever, so that children count serially.
+// waits for ever, so that children count serially. They do so without OpenMP, too, where they could start threads of
+// their own: one rule, and whoever forks workers divides the processors among them.
 void guard_forks();
 
 // Thrown on the calling thread where `interrupted` said yes.
