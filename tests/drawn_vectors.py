@@ -34,7 +34,8 @@ from problems import (
     pool,
     pool_without_nan,
 )
-from truerank.vectors import CSLS
+from refusals import is_of_kind
+from truerank.embeddings.vectors import CSLS
 
 KINDS = (*FLOATS, *DISGUISES)
 # Around the widths and heights of tiles.
@@ -251,7 +252,7 @@ def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: b
 def assert_refused(error: Exception, refused: Refused) -> None:
     """The package refuses for the reason that the definition gives, and says so."""
     message = str(error)
-    assert type(error) is ValueError, repr(error)
+    assert is_of_kind(error, ValueError), repr(error)
     if refused.nan is None:
         assert any(name in message for name in refused.names), (message, refused.names)
         return

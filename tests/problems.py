@@ -18,6 +18,7 @@ import scipy.sparse
 
 import truerank as tr
 from oracle import Counts, Lists, Refused
+from refusals import is_of_kind
 
 Array = npt.NDArray[Any]
 
@@ -240,7 +241,7 @@ def assert_same(ranks: tr.Ranks, counts: Counts, *, audit: bool = False) -> None
 def assert_refused(error: BaseException, refused: Refused) -> None:
     """The package refuses for the reason that the definition gives, and says so."""
     message = str(error)
-    assert type(error) is ValueError, repr(error)
+    assert is_of_kind(error, ValueError), repr(error)
     if refused.nan is None:
         assert any(name in message for name in refused.names), (message, refused.names)
         return
@@ -299,5 +300,5 @@ def refuse(kind: type[Exception], words: str, *args: Any, **keywords: Any) -> st
     """The message of the refusal; the type exactly, as IndexError and the like would be slips."""
     with pytest.raises(kind, match=words) as error:
         tr.rank(*args, **keywords)
-    assert type(error.value) is kind
+    assert is_of_kind(error.value, kind)
     return str(error.value)

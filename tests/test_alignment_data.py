@@ -20,7 +20,7 @@ from truerank.alignment.datasets.dbp15k import read_dbp15k
 from truerank.alignment.datasets.graphs import Graph, degrees
 from truerank.alignment.datasets.openea import read_openea
 from truerank.alignment.datasets.plain import read_pairs
-from truerank.facts.text import line_of
+from truerank.tasks.text import line_of
 
 NAMES = st.text(
     st.characters(exclude_characters="\t\n\r\ufeff", exclude_categories=["Cs"]), min_size=1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from truerank.alignment.analyses.buckets import EDGES, bucket_labels, by_degree
 from truerank.alignment.datasets.graphs import degrees
-from truerank.alignment.tasks import Task
+from truerank.alignment.pair_task import Task
 
 LEFT, RIGHT = [0, 1, 2, 3], [2, 1, 0, 3]  # pairs
 SIDES = ["left_to_right"] * 4 + ["right_to_left"] * 4

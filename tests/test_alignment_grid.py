@@ -19,9 +19,9 @@ from oracle import Refused, count
 from truerank.alignment import grid
 from truerank.alignment.csls import csls_means
 from truerank.alignment.grid import rank_both
-from truerank.embeddings import topk_accepting
-from truerank.task import SideTasks
-from truerank.vectors import CSLS
+from truerank.embeddings.scoring import topk_accepting
+from truerank.embeddings.vectors import CSLS
+from truerank.tasks.task import SideTasks
 
 Array = np.ndarray[Any, Any]
 SIDES = ("left_to_right", "right_to_left")
@@ -422,7 +422,7 @@ import resource
 import numpy as np
 from truerank.alignment.csls import csls_means
 from truerank.alignment.grid import rank_both
-from truerank.task import SideTasks
+from truerank.tasks.task import SideTasks
 
 rng = np.random.default_rng(0)
 left, right = rng.standard_normal((2, 6000, 8), dtype=np.float32)

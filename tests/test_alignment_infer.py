@@ -31,8 +31,8 @@ from truerank.alignment.inference.inputs import source_of
 from truerank.alignment.inference.methods import infer
 from truerank.alignment.inference.scoring import Agreement
 from truerank.alignment.inference.sources import MatrixSource
+from truerank.embeddings.vectors import CSLS
 from truerank.stores.arrays import mapping_of
-from truerank.vectors import CSLS
 
 Array = npt.NDArray[Any]
 METHODS = ("greedy", "mutual", "stable", "optimal")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from truerank.alignment.analyses.overlaps import overlap
 from truerank.alignment.inference.methods import infer
-from truerank.alignment.tasks import Task
+from truerank.alignment.pair_task import Task
 
 SIDES = ["left_to_right"] * 2 + ["right_to_left"] * 2
 PAIRS = [[0, 1], [1, 0]]

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse
 
 import truerank as tr
+from refusals import is_of_kind
 
 RNG = np.random.default_rng(3)
 SCORES = RNG.integers(0, 40, (60, 90)).astype(np.float32)
@@ -58,7 +59,7 @@ def test_targets_and_filters_may_be_filled_again(monkeypatch: pytest.MonkeyPatch
         assert gone_on.wait(30)
         return rank(*args, **keywords)
 
-    monkeypatch.setattr("truerank.blocks.rank", late)
+    monkeypatch.setattr("truerank.counting.row_blocks.rank", late)
     targets, indices = np.empty(30, np.int64), np.empty(30, np.int64)
     indptr = np.arange(31)
     forms = [
@@ -107,7 +108,7 @@ def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyP
         asked.set()
         yield SCORES[30:], TARGETS[30:]
 
-    monkeypatch.setattr("truerank.blocks.rank", waiting)
+    monkeypatch.setattr("truerank.counting.row_blocks.rank", waiting)
     assert same(tr.rank_blocks(blocks()), rank(SCORES, TARGETS))
 
 
@@ -126,7 +127,7 @@ def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyP
 def test_blocks_that_do_not_fit(blocks: Any, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words) as error:
         tr.rank_blocks(blocks)
-    assert type(error.value) is kind
+    assert is_of_kind(error.value, kind)
 
 
 def test_what_the_producer_raises_comes_as_it_is() -> None:

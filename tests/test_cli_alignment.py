@@ -19,7 +19,7 @@ import cli_files
 import truerank as tr
 from alignment_folders import DBP15K, OPENEA, filled
 from cli_files import Outcome, Run
-from truerank.alignment.tasks import Task
+from truerank.alignment.pair_task import Task
 from truerank.cli import pairs as cli_pairs
 
 run = cli_files.run

@@ -12,9 +12,10 @@ import pytest
 
 import cli_files
 from cli_files import Run
-from truerank import _core, bandwidth
-from truerank.bandwidth import Bandwidth, fastest, measure
-from truerank.memory import _left_by_control_group, free_memory
+from truerank import _core
+from truerank.cli import bandwidth
+from truerank.cli.bandwidth import Bandwidth, fastest, measure
+from truerank.cli.memory import _left_by_control_group, free_memory
 
 run = cli_files.run
 KINDS = ["float32", "float32, filtered", "float32, warm file", "float16"]

@@ -12,7 +12,8 @@ import pytest
 import cli_files
 from cli_files import Files, Run
 from html_pages import Page
-from truerank import Ranks, Report, demo, load, report
+from truerank import Ranks, Report, load, report
+from truerank.cli import demo
 
 pytest.importorskip("matplotlib", reason="pages have plots")
 

@@ -104,7 +104,7 @@ def test_info(run: Run) -> None:
 def test_demo_ends_with_one_where_a_figure_differs(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from truerank import demo
+    from truerank.cli import demo
 
     small = demo.Speed(1, 1, 1.0, 1.0, 1, "baseline")
     monkeypatch.setattr(demo, "measure_speed", lambda **_: small)

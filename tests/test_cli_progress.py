@@ -170,7 +170,7 @@ def test_ctrl_c_erases_the_bar_before_it_says_anything(tmp_path: Path) -> None:
     arguments = ["evaluate", "scores.npy", "0", "--save", "ranks.npz"]
     script = f"""
 import os, signal, sys
-from truerank import streaming
+from truerank.counting import tiles as streaming
 from truerank.__main__ import main
 from truerank.cli import progress, runs
 

@@ -16,8 +16,8 @@ import pytest
 import cli_files
 import truerank as tr
 from cli_files import Outcome, Run
-from truerank import streaming
 from truerank.cli import runs
+from truerank.counting import tiles as streaming
 
 run = cli_files.run
 Stop = Callable[..., Outcome]
@@ -26,7 +26,7 @@ Stop = Callable[..., Outcome]
 # progress it meets a signal.
 DRIVER = """
 import os, signal, sys
-from truerank import streaming
+from truerank.counting import tiles as streaming
 from truerank.__main__ import main
 from truerank.cli import runs
 

@@ -20,7 +20,8 @@ from drawn_problems import Problem, problems
 from interruptions import interrupted
 from oracle import exact
 from problems import FORMS, Array
-from truerank.archives import json_array, write_archive
+from refusals import is_of_kind
+from truerank.ranks.archives import json_array, write_archive
 
 SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
 TARGETS = np.array([2, 1])
@@ -34,7 +35,7 @@ def counter(**keywords: Any) -> tr.RankCounter:
 def refusal(kind: type[Exception], words: str, call: Any, *args: Any, **keywords: Any) -> str:
     with pytest.raises(kind, match=words) as error:
         call(*args, **keywords)
-    assert type(error.value) is kind
+    assert is_of_kind(error.value, kind)
     return str(error.value)
 
 
@@ -264,7 +265,7 @@ def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None
             "update": lambda one=one: one.update(SCORES[:, 1:], start=1),
             "merge": lambda one=one, other=other: one.merge(other),
         }
-        if not interrupted(calls[how], stop, ("counters.py", "tallies.py", "columns.py")):
+        if not interrupted(calls[how], stop, ("counter.py", "partial_counts.py", "column_sets.py")):
             break
         try:
             calls[how]()
@@ -505,7 +506,7 @@ def test_a_file_whose_content_is_impossible(
     def write(path: Any, kind: Any, members: Any) -> None:
         write_archive(path, kind, {**members, member: value})
 
-    monkeypatch.setattr("truerank.counter_files.write_archive", write)
+    monkeypatch.setattr("truerank.counting.counter_files.write_archive", write)
     one.save(tmp_path / "one.npz")
     refusal(ValueError, words, tr.RankCounter.load, tmp_path / "one.npz")
 

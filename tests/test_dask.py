@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from truerank.counting.job.job import prepare
 
 import truerank as tr
 from drawn_problems import Problem, problems
 from drawn_vectors import Tasks, Vectors, tasks, vectors
 from problems import FORMS, SHARED_FORMS, Array
-from truerank.counting import prepare
+from refusals import is_of_kind
 
 dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'truerank[dask]'")
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'truerank[dask]'")
@@ -285,7 +286,7 @@ def test_each_chunk_is_sent_its_own_part_of_the_filter() -> None:
 def refuse(kind: type[Exception], words: str, *args: Any, **keywords: Any) -> None:
     with pytest.raises(kind, match=words) as error:
         adapter.rank(*args, **keywords)
-    assert type(error.value) is kind
+    assert is_of_kind(error.value, kind)
 
 
 def test_what_is_no_dask_array() -> None:

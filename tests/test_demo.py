@@ -14,8 +14,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from truerank import demo
-from truerank.embeddings import score_embeddings
+from truerank.cli import demo
+from truerank.embeddings.scoring import score_embeddings
 
 
 @pytest.fixture(scope="module")

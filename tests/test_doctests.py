@@ -32,5 +32,5 @@ def test_examples(name: str) -> None:
 
 
 def test_there_are_examples() -> None:
-    examples = doctest.DocTestFinder().find(importlib.import_module("truerank.ranks"))
+    examples = doctest.DocTestFinder().find(importlib.import_module("truerank.ranks.container"))
     assert sum(len(test.examples) for test in examples) > 10

@@ -302,7 +302,7 @@ import hashlib, sys
 import numpy as np
 import truerank as tr
 from truerank.alignment.csls import csls_means
-from truerank.vectors import SIMILARITIES
+from truerank.embeddings.vectors import SIMILARITIES
 
 rng = np.random.default_rng(9)
 with np.errstate(all="ignore"):

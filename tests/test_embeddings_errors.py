@@ -11,6 +11,7 @@ import pytest
 
 import truerank as tr
 from drawn_vectors import vectors_of
+from refusals import is_of_kind
 
 
 def refuse(kind: type[Exception], message: str, **changed: Any) -> None:
@@ -25,7 +26,7 @@ def refuse(kind: type[Exception], message: str, **changed: Any) -> None:
     for call in calls:
         with pytest.raises(kind, match=message) as error:
             call(**arguments)
-        assert type(error.value) is kind
+        assert is_of_kind(error.value, kind)
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

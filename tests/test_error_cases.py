@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.best import best_columns, stored_row
 from truerank.link_prediction import Task, error_cases
+from truerank.link_prediction.best import best_columns, stored_row
 from truerank.link_prediction.lookups import Counted
 
 Array = npt.NDArray[Any]

@@ -22,10 +22,10 @@ from truerank import Protocol, Ranks, Report, report
 
 pytest.importorskip("matplotlib", reason="pages have plots")
 
+from truerank.html import groups, pictures, report_page
+from truerank.html.documents import document
+from truerank.html.pictures import inline
 from truerank.reporting.grids import number
-from truerank.reporting.pages import groups, pictures, report_page
-from truerank.reporting.pages.documents import document
-from truerank.reporting.pages.pictures import inline
 
 EVIL = (
     "<script>alert(1)</script>",

@@ -35,7 +35,7 @@ def test_arrays_of_the_cpu(kind: str) -> None:
 
 def test_nothing_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     array = jax.numpy.zeros((9, 40), np.float32)
-    from truerank.scores import as_scores
+    from truerank.inputs.scores import as_scores
 
     assert as_scores(array).array.ctypes.data == array.unsafe_buffer_pointer()
 

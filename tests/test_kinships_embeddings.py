@@ -12,7 +12,7 @@ import pytest
 import truerank as tr
 from kinships_models import HITS, MODELS, SPLITS, Array, score_sides
 from test_kinships import KINDS, NAMES, SINGLE, STAND_IN
-from truerank.embeddings import score_embeddings
+from truerank.embeddings.scoring import score_embeddings
 from truerank.link_prediction import Task
 
 SIDES = ("head", "tail", "both")

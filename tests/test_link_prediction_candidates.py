@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import link_prediction_oracle as oracle
+from refusals import is_of_kind
 from truerank.link_prediction import Sampled, Task, sampling
-from truerank.task import SideTasks
+from truerank.tasks.task import SideTasks
 
 SIDES = ("head", "tail")
 ENTITIES = 8
@@ -279,7 +280,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
 def test_errors(kind: type[Exception], words: str, candidates: Any, how: dict[str, Any]) -> None:
     with pytest.raises(kind, match=words) as error:
         Task(TEST, candidates=candidates, **how)
-    assert type(error.value) is kind
+    assert is_of_kind(error.value, kind)
 
 
 def test_labels_need_names() -> None:

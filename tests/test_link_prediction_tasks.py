@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import link_prediction_oracle as oracle
-from truerank.labels import Labels
+from refusals import is_of_kind
 from truerank.link_prediction import Sampled, Task
-from truerank.task import SideTasks
+from truerank.ranks.labels import Labels
+from truerank.tasks.task import SideTasks
 
 SIDES = ("head", "tail", "relation")
 TEST = [("a", "likes", "c"), ("a", "likes", "d"), ("b", "knows", "a")]
@@ -484,7 +485,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
 def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any]) -> None:
     with pytest.raises(kind, match=words) as error:
         Task(test, **how)
-    assert type(error.value) is kind
+    assert is_of_kind(error.value, kind)
 
 
 def test_inputs_are_left_alone() -> None:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.published import candidate_counts, data_set
+from truerank.metrics.published import candidate_counts, data_set
 
 STUDIES = Path(__file__).parents[1] / "bench" / "studies"
 RUNS = STUDIES / "unified_framework.tsv"
@@ -254,7 +254,7 @@ def test_counts_of_each_split_and_side() -> None:
 
 @pytest.fixture(scope="session")
 def table() -> dict[str, dict[str, Any]]:
-    path = resources.files("truerank") / "data" / "datasets.json"
+    path = resources.files("truerank.metrics") / "datasets.json"
     text = path.read_text(encoding="utf-8")
     assert len(text) < 100_000
     found: dict[str, dict[str, Any]] = json.loads(text)

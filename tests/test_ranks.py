@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from example_ranks import any_ranks, everything
 from truerank import Protocol, Ranks, concatenate
-from truerank.counts import Audit
-from truerank.labels import Labels
+from truerank.ranks.counts import Audit
+from truerank.ranks.labels import Labels
 
 OPTIONAL = ("weights", "side", "group", "queries", "targets", "audit")
 TOP = np.iinfo(np.int64).max

@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given
 
 from example_ranks import any_ranks, everything
-from truerank import Protocol, Ranks, archives, load
+from truerank import Protocol, Ranks, load
+from truerank.ranks import archives
 
 GOLDEN = Path(__file__).parent / "golden" / "ranks_format_1.npz"
 

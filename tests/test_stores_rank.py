@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from drawn_problems import Problem, problems
 from problems import FORMS, SHARED_FORMS, Array
-from truerank import streaming
+from truerank.counting import tiles as streaming
 from truerank.stores import Store, open_scores
 
 

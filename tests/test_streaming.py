@@ -15,7 +15,7 @@ from conftest import Run
 from drawn_problems import Problem, problems
 from interruptions import interrupted
 from problems import FORMS, SHARED_FORMS
-from truerank import streaming
+from truerank.counting import tiles as streaming
 
 ROWS, COLUMNS = 40, 500
 RNG = np.random.default_rng(11)
@@ -217,7 +217,7 @@ def test_a_killed_count_goes_on_from_the_last_checkpoint(
     path, kept = save(tmp_path, "C"), tmp_path / "kept"
     monkeypatch.setattr(streaming, "TILE_BYTES", SCORES.nbytes // 4)
     monkeypatch.setattr(streaming, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    monkeypatch.setattr("truerank.checkpoints.SHARE", float("inf"))
+    monkeypatch.setattr("truerank.counting.checkpoints.SHARE", float("inf"))
     copies: list[bytes] = []
 
     def copy(p: tr.Progress) -> None:
@@ -248,7 +248,7 @@ def test_a_count_that_is_interrupted_anywhere_goes_on(
 
     for stop in range(1, 1000):
         kept.unlink(missing_ok=True)
-        if not interrupted(count, stop, ("streaming.py", "tallies.py")):
+        if not interrupted(count, stop, ("tiles.py", "partial_counts.py")):
             break
         assert_equal(count(), expected, files=True)
     assert 100 < stop < 900
@@ -258,7 +258,7 @@ def test_a_full_disk_does_not_end_a_count(tmp_path: Path, monkeypatch: pytest.Mo
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("truerank.checkpoints.write_archive", full)
+    monkeypatch.setattr("truerank.counting.checkpoints.write_archive", full)
     with pytest.warns(UserWarning, match="kept was not written: .*No space left"):
         got = tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "kept")
     assert_equal(got, tr.rank(SCORES, TARGETS))
@@ -345,7 +345,7 @@ SHRINKING = """
 import os, sys
 import numpy as np
 import truerank as tr
-from truerank import streaming
+from truerank.counting import tiles as streaming
 
 path, io, when, tile = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 np.save(path, np.zeros((2000, 1000), np.float32))

@@ -22,7 +22,9 @@ from device_stand_in import NAME, Elsewhere, Event, Stream, computed, module, on
 from drawn_problems import Problem, problems
 from problems import DTYPES, Array, matrix
 from test_stores_rank import outcome
-from truerank import alignment, stores, streaming, stretches
+from truerank import alignment, stores
+from truerank.counting import stretches
+from truerank.counting import tiles as streaming
 from truerank.link_prediction import Task
 from truerank.stores import device
 

@@ -13,31 +13,35 @@ vectors are enough (`rank_embeddings`). `link_prediction` goes from triples to t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
 from ._core import __version__
-from .counting import rank
-from .evaluation import evaluate
-from .metrics import chance
-from .protocol import Protocol
-from .ranks import Ranks, concatenate
-from .reporting import Report, report
-from .selection import csr_from_padded
+from .counting.ranking import rank
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from . import alignment, compat, link_prediction, plot
-    from .blocks import rank_blocks
     from .comparison import compare, pvalue
-    from .counters import RankCounter
-    from .embeddings import TopK, rank_embeddings, score_embeddings, topk_embeddings
-    from .published import adjust
+    from .counting.counter import RankCounter
+    from .counting.row_blocks import rank_blocks
+    from .counting.sampled import rank_against
+    from .counting.tiles import Progress
+    from .embeddings.scoring import TopK, rank_embeddings, score_embeddings, topk_embeddings
+    from .inputs.errors import InputError, InputTypeError, InputValueError
+    from .inputs.selection import csr_from_padded
+    from .metrics import chance
+    from .metrics.published import adjust
+    from .ranks.container import Ranks, concatenate
+    from .ranks.protocol import Protocol
+    from .ranks.storage import load
+    from .reporting import Report, report
     from .reporting.tables import table
-    from .sampled import rank_against
-    from .storage import load
     from .stores import Store, open_scores
-    from .streaming import Progress
+    from .tasks.evaluate_scores import evaluate
 
 __all__ = [
+    "InputError",
+    "InputTypeError",
+    "InputValueError",
     "Progress",
     "Protocol",
     "RankCounter",
@@ -69,37 +73,55 @@ __all__ = [
     "topk_embeddings",
 ]
 
-# What an evaluation loop does not need is imported when it is asked for.
-_LATER = {
-    "Progress": "streaming",
-    "RankCounter": "counters",
+# Where each public name is defined. What a first count does not need is imported when it is first
+# used; `rank` is there at once, for the child of a process that forks during an import may hang.
+_MODULES = {
+    "InputError": "inputs.errors",
+    "InputTypeError": "inputs.errors",
+    "InputValueError": "inputs.errors",
+    "Progress": "counting.tiles",
+    "Protocol": "ranks.protocol",
+    "RankCounter": "counting.counter",
+    "Ranks": "ranks.container",
+    "Report": "reporting",
     "Store": "stores",
-    "TopK": "embeddings",
-    "adjust": "published",
+    "TopK": "embeddings.scoring",
+    "adjust": "metrics.published",
+    "chance": "metrics",
     "compare": "comparison",
-    "load": "storage",
+    "concatenate": "ranks.container",
+    "csr_from_padded": "inputs.selection",
+    "evaluate": "tasks.evaluate_scores",
+    "load": "ranks.storage",
     "open_scores": "stores",
     "pvalue": "comparison",
-    "rank_against": "sampled",
-    "rank_blocks": "blocks",
-    "rank_embeddings": "embeddings",
-    "score_embeddings": "embeddings",
+    "rank_against": "counting.sampled",
+    "rank_blocks": "counting.row_blocks",
+    "rank_embeddings": "embeddings.scoring",
+    "report": "reporting",
+    "score_embeddings": "embeddings.scoring",
     "table": "reporting.tables",
-    "topk_embeddings": "embeddings",
+    "topk_embeddings": "embeddings.scoring",
 }
-_PACKAGES = ("alignment", "compat", "link_prediction", "plot")
+_PACKAGES = {
+    "alignment": "alignment",
+    "compat": "compat",
+    "demo": "cli.demo",
+    "link_prediction": "link_prediction",
+    "plot": "plot",
+}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     from importlib import import_module
 
     if name in _PACKAGES:
-        return import_module(f"{__name__}.{name}")
-    if name not in _LATER:
+        return import_module(f"{__name__}.{_PACKAGES[name]}")
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

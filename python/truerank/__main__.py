@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .extras import needed
+from .inputs.extras import needed
 
 
 def main() -> None:

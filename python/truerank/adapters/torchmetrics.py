@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import integers
-from ..counting import NAN_RULES, ORDERS, choice, rank, thread_count
-from ..devices import on_host
-from ..extras import needed
-from ..labels import NAMED, Labels
+from ..counting.ranking import rank
+from ..inputs.arrays import integers
+from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
+from ..inputs.devices import on_host
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.extras import needed
 from ..metrics import parse
-from ..protocol import Protocol
-from ..ranks import Ranks
+from ..ranks.container import Ranks
+from ..ranks.labels import NAMED, Labels
+from ..ranks.protocol import Protocol
 from ..reporting.reports import Report, report
 
 Metric: Any = needed("torchmetrics", "truerank.adapters.torchmetrics").Metric
@@ -101,7 +103,7 @@ class TrueRankMetric(Metric):
     ) -> None:
         super().__init__(**kwargs)
         if isinstance(metrics, str):
-            raise TypeError(f"metrics: expected a sequence of keys, got {metrics!r}")
+            raise InputTypeError("metrics", expected="a sequence of keys", got=repr(metrics))
         self.metrics, self.by = tuple(metrics), by
         for key in self.metrics:
             parse(key)
@@ -150,7 +152,9 @@ class TrueRankMetric(Metric):
         """
         ranks = rank(scores, targets, rows=rows, filter=filter, candidates=candidates, **self.rules)
         if side is not None and side not in self.sides:
-            raise ValueError(f"side: expected one of {self.sides}, as declared, got {side!r}")
+            raise InputValueError(
+                "side", expected=f"one of {self.sides}, as declared", got=repr(side)
+            )
         code = None if side is None else np.full(len(ranks), self.sides.index(side))
         given = dict(zip(IDS, (code, tasks, queries, group), strict=True))
         rules = self._how + _FILTERED * (filter is not None) + _SELECTED * (candidates is not None)
@@ -194,9 +198,12 @@ class TrueRankMetric(Metric):
         table = np.concatenate([self._no_counts().numpy(), *(part.cpu().numpy() for part in parts)])
         rules = int(table[0, -1]) if len(table) else 0
         if (table[:, -1] != rules).any():
-            raise ValueError(
-                "update: expected the same rules, and a filter, candidates, a side and ids in all "
-                "updates or none"
+            raise InputValueError(
+                "update",
+                expected=(
+                    "the same rules, and a filter, candidates, a side and ids in all updates "
+                    "or none"
+                ),
             )
         columns = dict(zip(COLUMNS, table.T, strict=True))
         has = {name for name in IDS if rules & _HAS[name]}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..vectors import CSLS
+    from ..embeddings.vectors import CSLS
     from .analyses.buckets import by_degree
     from .analyses.hub_tables import HubnessTable, compare_hubness
     from .analyses.hubs import Hubness, hubness
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from .inference.methods import infer
     from .inference.scoring import Agreement, Alignment
     from .one_call import evaluate
+    from .pair_task import Task
     from .pairs import PairAudit
-    from .tasks import Task
 
 # What is imported when it is asked for.
 _LATER = {
@@ -54,7 +54,7 @@ _LATER = {
     "Overlap": "analyses.overlaps",
     "PairAudit": "pairs",
     "SimilarityProfile": "analyses.similarities",
-    "Task": "tasks",
+    "Task": "pair_task",
     "by_degree": "analyses.buckets",
     "compare_hubness": "analyses.hub_tables",
     "csls_means": "csls",

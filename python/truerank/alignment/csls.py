@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..counting import NAN_RULES, choice, thread_count
-from ..embeddings import explain_pair, positive
-from ..vectors import CSLS, opened
+from ..embeddings.scoring import explain_pair
+from ..embeddings.vectors import CSLS, opened
+from ..inputs.checks import NAN_RULES, choice, positive, thread_count
+from ..inputs.errors import InputTypeError, InputValueError
 from .ids import as_ids
 from .wording import in_words_of_sides
 
@@ -94,7 +95,7 @@ def csls_means(
     team = thread_count(threads)
     given = (None, None) if candidates is None else candidates
     if not isinstance(given, (tuple, list)) or len(given) != 2:
-        raise TypeError("candidates: expected a pair (left ids, right ids)")
+        raise InputTypeError("candidates", expected="a pair (left ids, right ids)")
     with (
         in_words_of_sides("left", "right"),
         opened(left, right, similarity, None, dtype) as pairs,
@@ -104,10 +105,12 @@ def csls_means(
             for side, ids, size in zip(("left", "right"), given, pairs.shape, strict=True)
         )
         if min(len(lefts), len(rights)) == 0:
-            raise ValueError("candidates: expected at least one entity on each side, got none")
+            raise InputValueError(
+                "candidates", expected="at least one entity on each side", got="none"
+            )
         *means, fault = _core.mean_best(pairs.given, lefts, rights, most, nan, size, team)
         if fault is not None:
-            raise ValueError(explain_pair(fault, nan, lefts))
+            raise explain_pair(fault, nan, lefts)
     found = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
     for array, ids, mean in zip(found, (lefts, rights), means, strict=True):
         array[ids] = mean

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..arguments import Argument, opened, vectors_of
-from ..counting import NAN_RULES, choice
-from ..task import Task as BaseTask
-from ..vectors import CSLS
+from ..embeddings.vectors import CSLS
+from ..inputs.checks import NAN_RULES, choice
+from ..inputs.errors import InputTypeError, InputValueError
+from ..tasks.arguments import Argument, opened, vectors_of
+from ..tasks.task import Task as BaseTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..arrays import IntArray
-    from ..ranks import Ranks
+    from ..counting.tiles import Progress
+    from ..inputs.arrays import IntArray
+    from ..ranks.container import Ranks
     from ..reporting.reports import Report
     from ..stores import Store
-    from ..streaming import Progress
 
 
 class Evaluated(BaseTask):
@@ -175,11 +176,13 @@ class Evaluated(BaseTask):
         heights = self._heights()
         scaling = _checked(csls)
         if scaling is not None and order == "ascending":
-            raise ValueError(
-                'order: expected "descending" with csls, which is of similarities, got "ascending"'
+            raise InputValueError(
+                "order",
+                expected='"descending" with csls, which is of similarities',
+                got='"ascending"',
             )
         if progress is not None and not callable(progress):
-            raise TypeError(f"progress: expected a callable, got {type(progress).__name__}")
+            raise InputTypeError("progress", expected="a callable", got=type(progress).__name__)
         argument = Argument("scores", scores)
         with opened(argument, dtype, io, True, heights, "left entity") as matrix:
             ranks, used = rank_matrix(
@@ -279,9 +282,10 @@ def _check_means(csls: CSLS, candidates: tuple[IntArray, IntArray] | None) -> No
             return  # which is refused later on, in its own words
         missing = chosen[np.isnan(means[chosen])]
         if len(missing):
-            raise ValueError(
-                f"csls: expected means over the candidates of the task, got none for {side} "
-                f"{missing[0]}"
+            raise InputValueError(
+                "csls",
+                expected="means over the candidates of the task",
+                got=f"none for {side} {missing[0]}",
             )
 
 
@@ -290,9 +294,9 @@ def _checked(csls: object) -> int | CSLS | None:
     if csls is None or isinstance(csls, CSLS):
         return csls
     if isinstance(csls, bool) or not isinstance(csls, (int, np.integer)):
-        raise TypeError(
-            f"csls: expected a number of neighbours, or a CSLS, got {type(csls).__name__}"
+        raise InputTypeError(
+            "csls", expected="a number of neighbours, or a CSLS", got=type(csls).__name__
         )
     if csls < 1:
-        raise ValueError(f"csls: expected at least 1 neighbour, got {csls}")
+        raise InputValueError("csls", expected="at least 1 neighbour", got=csls)
     return int(csls)

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..counting import prepare
-from ..embeddings import explain_pair, positive, rank_embeddings, scored_by
-from ..vectors import opened
+from ..counting.job import prepare
+from ..embeddings.scoring import explain_pair, rank_embeddings, scored_by
+from ..embeddings.vectors import opened
+from ..inputs.checks import positive
 from .ids import DIRECTIONS, GRAPHS, as_ids
 from .wording import in_words_of_sides
 
 if TYPE_CHECKING:
-    from ..counting import Job
-    from ..ranks import Ranks
-    from ..task import SideTasks
-    from ..vectors import CSLS
+    from ..counting.job import Job
+    from ..embeddings.vectors import CSLS
+    from ..ranks.container import Ranks
+    from ..tasks.task import SideTasks
 
 _FORWARD, _BACKWARD = GRAPHS, GRAPHS[::-1]  # who asks, and who is found
 
@@ -98,7 +99,7 @@ def rank_both(
     for job, asking, (*counts, fault) in zip(jobs, (_FORWARD, _BACKWARD), counted, strict=True):
         if fault is not None:
             with in_words_of_sides(*asking):
-                raise ValueError(explain_pair(fault, nan, job.targets))
+                raise explain_pair(fault, nan, job.targets)
         results.append(scored_by(job.ranks(counts, pairs.dtype, pairs.files), similarity, csls))
     return results[0], results[1]
 

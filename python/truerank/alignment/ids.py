@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..selection import as_integers, first_outside
+from ..inputs.checks import first_outside
+from ..inputs.errors import InputValueError
+from ..inputs.selection import as_integers
 
 if TYPE_CHECKING:
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
 
 GRAPHS = ("left", "right")  # the columns of a pair
 DIRECTIONS = ("left_to_right", "right_to_left")  # who asks, and who is asked for
@@ -42,8 +44,8 @@ def as_ids(name: str, value: Any, size: int, what: str = "ids") -> IntArray:
         return np.arange(size)
     ids = as_integers(name, value)
     if ids.ndim != 1:
-        raise ValueError(f"{name}: expected a 1-D array of {what}, got shape {ids.shape}")
+        raise InputValueError(name, expected=f"a 1-D array of {what}", got=f"shape {ids.shape}")
     wrong = first_outside(ids, size)
     if wrong >= 0:
-        raise ValueError(f"{name}: expected {what} from 0 to {size - 1}, got {ids[wrong]}")
+        raise InputValueError(name, expected=f"{what} from 0 to {size - 1}", got=ids[wrong])
     return np.unique(ids)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import read_only
+from ..inputs.arrays import read_only
 
 
 class Locked:

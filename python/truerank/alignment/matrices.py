@@ -12,26 +12,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..counting import IO, choice
-from ..streaming import (
-    DECODED_TILE_BYTES,
-    TILE_BYTES,
-    Progress,
-    blocks_of,
-    counted_by,
-)
-from ..vectors import CSLS
+from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, Progress, blocks_of, counted_by
+from ..embeddings.vectors import CSLS
+from ..inputs.checks import IO, choice
 from .grid import job_of
 from .nearest import means_of
 from .views import Scaled, Turned, turned_block, turned_tile
 
 if TYPE_CHECKING:
-    from ..arrays import IntArray
-    from ..counting import Job
-    from ..ranks import Ranks
+    from ..counting.job import Job
+    from ..counting.tiles import TileCount
+    from ..inputs.arrays import IntArray
+    from ..ranks.container import Ranks
     from ..stores import Store
-    from ..streaming import TileCount
-    from ..task import SideTasks
+    from ..tasks.task import SideTasks
 
     Show = Callable[[Progress], object]
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..vectors import CSLS
+from ..embeddings.vectors import CSLS
+from ..inputs.errors import InputValueError
 from .views import floats_of, scaled_dtype
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
     from ..stores.base import Store
 
 TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
@@ -80,9 +81,12 @@ def means_of(
             if missing.any():
                 if nan == "raise":
                     i, j = np.argwhere(missing)[0]
-                    raise ValueError(
-                        f"scores: a score at row {down[i]}, column {right[j]} is NaN, which "
-                        f'nan="{nan}" does not allow'
+                    raise InputValueError(
+                        "scores",
+                        (
+                            f"a score at row {down[i]}, column {right[j]} is NaN, which "
+                            f'nan="{nan}" does not allow'
+                        ),
                     )
                 scores[missing] = -np.inf  # the last of all, and not counted
             of_rows.add(down, scores, missing)

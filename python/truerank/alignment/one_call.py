@@ -7,16 +7,16 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
-from ..arguments import renamed
-from ..streaming import store_for
-from ..vectors import read as read_vectors
-from .tasks import Task
+from ..counting.tiles import store_for
+from ..embeddings.vectors import read as read_vectors
+from ..inputs.errors import InputValueError, renamed
+from .pair_task import Task
 
 if TYPE_CHECKING:
+    from ..counting.tiles import Progress
+    from ..embeddings.vectors import CSLS
     from ..reporting.reports import Report
     from ..stores import Store
-    from ..streaming import Progress
-    from ..vectors import CSLS
 
 _DEFAULTS = {"similarity": "cosine", "order": "descending"}  # others are None
 
@@ -93,7 +93,7 @@ def evaluate(
     foreign, kind = (of_matrix, "vectors") if right is not None else (of_vectors, "a matrix")
     for name, value in foreign.items():
         if value != _DEFAULTS.get(name):
-            raise ValueError(f"{name}: expected none beside {kind}, got {value!r}")
+            raise InputValueError(name, expected=f"none beside {kind}", got=repr(value))
     how: dict[str, Any] = {"candidates": candidates, "known": known, "split": split}
     how |= {"duplicates": duplicates, "leaks": leaks}
     with ExitStack() as stack:
@@ -105,7 +105,9 @@ def evaluate(
             if ours:
                 stack.enter_context(store)
             if store.single_row:
-                raise ValueError(f"left: expected a matrix of scores, got shape {store.shape[1:]}")
+                raise InputValueError(
+                    "left", expected="a matrix of scores", got=f"shape {store.shape[1:]}"
+                )
             sizes = store.shape
         if right is left:
             warnings.warn(

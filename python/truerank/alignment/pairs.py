@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from ..facts.audit import SplitAudit, doubts_of, sift, usual_cases
-from ..facts.columns import read_columns, stacked
-from ..facts.forms import Form
-from ..facts.vocabularies import Vocabulary, settle
+from ..inputs.errors import InputTypeError
+from ..tasks.forms import Form
+from ..tasks.split_audit import SplitAudit, doubts_of, sift, usual_cases
+from ..tasks.split_columns import read_columns, stacked
+from ..tasks.vocabularies import Vocabulary, settle
 from .ids import GRAPHS
 
 if TYPE_CHECKING:
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
 
 PAIRS = Form("pair", ("left", "right"), (0, 1))
 
@@ -63,7 +64,9 @@ def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[A
     """
     for name, given in zip(GRAPHS, entities, strict=True):
         if given is None:
-            raise TypeError(f"{name}: expected the number of entities, or their labels, got None")
+            raise InputTypeError(
+                name, expected="the number of entities, or their labels", got="None"
+            )
     read = read_columns(splits, PAIRS)
     columns, graphs = [], []
     for j, (name, given) in enumerate(zip(GRAPHS, entities, strict=True)):

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..query_rows import block_array
-from ..scores import widened
+from ..embeddings.vectors import as_means
+from ..inputs.errors import InputTypeError
+from ..inputs.scores import widened
 from ..stores.base import FileBlock, Store, Tile
-from ..vectors import as_means
+from ..tasks.query_rows import block_array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays import IntArray
-    from ..vectors import CSLS
+    from ..embeddings.vectors import CSLS
+    from ..inputs.arrays import IntArray
 
     Block = npt.NDArray[Any] | FileBlock
 
@@ -107,7 +108,7 @@ class Scaled(View):
 
     Examples
     --------
-    >>> from truerank.vectors import CSLS
+    >>> from truerank.embeddings.vectors import CSLS
     >>> from truerank.stores import open_scores
     >>> store = open_scores(np.array([[0.5, 1.0]]))
     >>> Scaled(store, CSLS(np.array([0.75]), np.array([0.5, 1.0]), 2)).take([0, 0], [0, 1])
@@ -150,7 +151,7 @@ def scaled_dtype(store: Store) -> np.dtype[Any]:
         For scores that are no floats.
     """
     if store.dtype not in FLOATS:
-        raise TypeError(f"scores: expected floats with csls, got dtype {store.dtype}")
+        raise InputTypeError("scores", expected="floats with csls", got=f"dtype {store.dtype}")
     return np.dtype(np.float64 if store.dtype == "float64" else np.float32)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..arguments import renamed
+from ..inputs.errors import renamed
 
 _PAIR = re.compile(r"query (\d+) and entity (\d+)")
 

@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from ..metrics import chance
-from ..published import SIDES, SPLITS, adjust, candidate_counts, data_set
+from ..metrics.published import SIDES, SPLITS, adjust, candidate_counts, data_set
 from .files import read_targets
 from .frame import emit, in_style, reading_data
 from .options import style_option

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..vectors import SIMILARITIES
+from ..embeddings.vectors import SIMILARITIES
 from .files import is_file, read_array
 from .frame import reading_data
 from .options import (
@@ -41,7 +41,7 @@ from .triples import known_splits
 from .words import SPLITS, completing, some_of
 
 if TYPE_CHECKING:
-    from ..alignment.tasks import Task
+    from ..alignment.pair_task import Task
 
 RULES = ("duplicates", "leaks")
 CANDIDATES = ("all", "test", "unaligned")

@@ -11,9 +11,9 @@ import click
 import numpy as np
 
 from .. import __version__
-from ..bandwidth import MOST, SECONDS, SMALLEST, Bandwidth, Rate, measure
 from ..reporting.grids import Grid
 from ..reporting.rendering import counted
+from .bandwidth import MOST, SECONDS, SMALLEST, Bandwidth, Rate, measure
 from .frame import emit, in_style, reading_data
 from .options import style_option
 from .progress import Bar, size_text

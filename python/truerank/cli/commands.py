@@ -54,7 +54,7 @@ def demo() -> None:
 
     Exits with 1 if a measured figure is not the published one.
     """
-    from ..demo import run
+    from .demo import run
 
     measured = run()
     emit(drawn(draw_demo, measured))

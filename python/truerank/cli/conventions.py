@@ -13,13 +13,7 @@ from ..compat import PRESETS, read_ogb, report, table
 from ..reporting.stored import plain
 from .files import READERS, read_array, read_targets
 from .frame import emit, reading_data
-from .options import (
-    File,
-    dtype_option,
-    given_of,
-    not_blank,
-    order_option,
-)
+from .options import File, dtype_option, given_of, not_blank, order_option
 from .words import completing, some_of
 
 

@@ -10,10 +10,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ..demo import KINDS, METRICS, Demo
 from ..reporting.grids import Grid, number
 from ..reporting.rendering import grids, told
 from ..reporting.reports import Report
+from .demo import KINDS, METRICS, Demo
 
 if TYPE_CHECKING:
     from .sheets import Sheet
@@ -135,7 +135,7 @@ def draw_demo(demo: Demo, console: Console) -> None:
 
     Examples
     --------
-    >>> from truerank.demo import run
+    >>> from truerank.cli.demo import run
     >>> draw_demo(run(), Console(width=100))  # doctest: +SKIP
     """
     published, speed = demo.published, demo.speed

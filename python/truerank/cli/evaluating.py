@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..reporting.pages.report_page import Options, page, title_of
+from ..html.report_page import Options, page, title_of
 from .files import AXES, LABELS, holds_ranks, is_file
 from .frame import emit, reading_data, typed
 from .options import (
@@ -34,14 +34,7 @@ from .options import (
     threads_option,
     weights_option,
 )
-from .results import (
-    audit_lines,
-    bounds_of,
-    check_averages,
-    report_text,
-    with_findings,
-    with_page,
-)
+from .results import audit_lines, bounds_of, check_averages, report_text, with_findings, with_page
 from .runs import Kept, Wanted, check_page, count, reopen
 from .words import SIDE_WORDS, SPLITS, completing, some_of
 

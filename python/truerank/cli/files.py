@@ -14,7 +14,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ranks import Ranks
+from ..inputs.errors import InputValueError
+from ..ranks.container import Ranks
 from ..stores import Store, open_scores
 
 # Options that a count takes.
@@ -54,7 +55,7 @@ def naming(argument: str) -> Iterator[None]:
 def opened(argument: str, path: Path) -> BinaryIO:
     """A file to be read; it is read more than once, and a pipe would block."""
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise ValueError(f"{argument}: {path}: expected a regular file")
+        raise InputValueError(argument, f"{path}: expected a regular file")
     with naming(argument):
         return path.open("rb")
 
@@ -75,7 +76,7 @@ def holds_ranks(path: Path) -> bool:
         with zipfile.ZipFile(path) as archive:
             return "kind.npy" in archive.namelist()
     except zipfile.BadZipFile as error:
-        raise ValueError(f"scores: {path}: the archive is damaged: {error}") from error
+        raise InputValueError("scores", f"{path}: the archive is damaged: {error}") from error
 
 
 def open_store(path: Path, options: Mapping[str, Any]) -> Store:
@@ -90,11 +91,11 @@ def read_array(argument: str, path: Path) -> NDArray[Any]:
     """A .npy file as a read-only memory map; pickles are refused."""
     with opened(argument, path) as file:
         if file.read(6) != b"\x93NUMPY":
-            raise ValueError(f"{argument}: expected a .npy file, got {path}")
+            raise InputValueError(argument, expected="a .npy file", got=path)
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise ValueError(f"{argument}: cannot read {path}: {error}") from error
+        raise InputValueError(argument, f"cannot read {path}: {error}") from error
     return array
 
 
@@ -114,7 +115,7 @@ class SavedMatrix:
 def read_selection(argument: str, path: Path) -> SavedMatrix | tuple[NDArray[Any], ...]:
     """(indptr, indices) or (indptr, indices, lists), or what scipy.sparse.save_npz wrote."""
     if not is_archive(argument, path):
-        raise ValueError(f"{argument}: expected an .npz with indptr and indices, got {path}")
+        raise InputValueError(argument, expected="an .npz with indptr and indices", got=path)
     try:
         # opened here: numpy leaves the file open where it is damaged
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -122,12 +123,12 @@ def read_selection(argument: str, path: Path) -> SavedMatrix | tuple[NDArray[Any
             wanted = ("indptr", "indices", "lists", "format", "shape")
             arrays = {name: archive[name] for name in wanted if name in members}
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{argument}: cannot read {path}: {error}") from error
+        raise InputValueError(argument, f"cannot read {path}: {error}") from error
     if "format" in arrays and (layout := arrays["format"].astype(str).item()) != "csr":
-        raise ValueError(f"{argument}: expected a scipy.sparse matrix in csr format, got {layout}")
+        raise InputValueError(argument, expected="a scipy.sparse matrix in csr format", got=layout)
     if not {"indptr", "indices"} <= arrays.keys():
         names = ", ".join(members) or "nothing"
-        raise ValueError(f"{argument}: expected members indptr and indices, got {names}")
+        raise InputValueError(argument, expected="members indptr and indices", got=names)
     if {"format", "shape"} <= arrays.keys():
         shape = tuple(arrays["shape"].tolist())
         return SavedMatrix(shape, arrays["indptr"], arrays["indices"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..arguments import renamed
+from ..inputs.errors import renamed
 from .files import naming, open_store, read_array
 from .progress import Bar, Follower
 

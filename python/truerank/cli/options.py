@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from ..grouping import WEIGHTS
-from ..labels import NAMED
+from ..inputs.scores import DTYPES
 from ..metrics import parse
-from ..ranks import Ranks
+from ..ranks.container import Ranks
+from ..ranks.grouping import WEIGHTS
+from ..ranks.labels import NAMED
 from ..reporting.macro import COUNT
-from ..scores import DTYPES
 from .files import is_file, read_array
 from .sheets import FORMATS
 from .words import completing, keys, labels, some_of

@@ -15,9 +15,9 @@ from ..alignment.datasets.dbp15k import read_dbp15k
 from ..alignment.datasets.graphs import degrees
 from ..alignment.datasets.openea import read_openea
 from ..alignment.datasets.tables import optional_file
-from ..alignment.tasks import Task
-from ..arguments import renamed
-from ..labels import Labels
+from ..alignment.pair_task import Task
+from ..inputs.errors import InputValueError, renamed
+from ..ranks.labels import Labels
 from .files import naming, open_store, opened, read_array
 from .models import options
 from .options import QUOTED
@@ -108,7 +108,9 @@ def open_model(words: Words, given: Mapping[str, Any], stack: ExitStack) -> Mode
     arrays = [read_array(name, path) for name, path in named.items()]
     for name, array in zip(named, arrays, strict=True):
         if array.ndim != 2:
-            raise ValueError(f"{name}: expected a vector for each entity, got shape {array.shape}")
+            raise InputValueError(
+                name, expected="a vector for each entity", got=f"shape {array.shape}"
+            )
     return Model(arrays, (len(arrays[0]), len(arrays[1])), [str(path) for path in named.values()])
 
 

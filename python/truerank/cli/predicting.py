@@ -12,10 +12,10 @@ import click
 import numpy as np
 
 from .. import Ranks, concatenate
+from ..embeddings.vectors import SIMILARITIES
 from ..link_prediction import Sampled, Task
 from ..reporting.rendering import counted
-from ..task import Task as AnyTask
-from ..vectors import SIMILARITIES
+from ..tasks.task import Task as AnyTask
 from .files import is_file, read_array
 from .frame import reading_data, warn
 from .models import AMONG, evaluated, model_of, open_model

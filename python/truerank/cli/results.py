@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..html.documents import save
+from ..html.report_page import Options, page
 from ..metrics import parse
-from ..reporting.pages.documents import save
-from ..reporting.pages.report_page import Options, page
 from .display import draw_report
 from .frame import drawn, emit, in_style, reading_data, typed
 from .sheets import TOLD, WHOLE, chosen_sheet, found_lines

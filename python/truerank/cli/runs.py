@@ -12,9 +12,10 @@ import click
 import numpy as np
 
 from .. import Ranks, Report, load, rank, report
-from ..grouping import WEIGHTS
-from ..labels import NAMED
-from ..reporting.pages.pictures import check_library
+from ..html.pictures import check_library
+from ..inputs.errors import InputValueError
+from ..ranks.grouping import WEIGHTS
+from ..ranks.labels import NAMED
 from .files import (
     COUNTED,
     LABELS,
@@ -94,11 +95,11 @@ def check_place(path: Path, files: Sequence[str | Path], option: str = "--save")
         if not os.access(folder, os.W_OK):
             raise PermissionError(f"{option}: no permission to write into {folder}")
     if path.exists() and not path.is_file():
-        raise ValueError(f"{option}: expected the name of a file, got {path}")
+        raise InputValueError(option, expected="the name of a file", got=path)
     for file in map(Path, files):
         same = path.exists() and path.samefile(file)
         if same or (file.is_dir() and path.resolve().is_relative_to(file.resolve())):
-            raise ValueError(f"{option}: {path} is one of the files to be read")
+            raise InputValueError(option, f"{path} is one of the files to be read")
 
 
 def check_page(html: Path | None, save: Path | None, files: Sequence[str | Path]) -> None:
@@ -180,7 +181,9 @@ def count(
             check_page(html, kept and kept.path, files)
             truth = read_targets("TARGETS", targets)
             if np.ndim(truth) == 2:
-                raise ValueError(f"TARGETS: {targets}: expected columns, got a matrix; {QUOTED}")
+                raise InputValueError(
+                    "TARGETS", f"{targets}: expected columns, got a matrix; {QUOTED}"
+                )
             counted = {name: options[name] for name in COUNTED if name in options}
             for name, reader in READERS.items():
                 if name in options:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..comparison.compared import notes_told
 from ..comparison.pairing import BY_POSITION_ONLY
+from ..html.intervals import intervals_told
 from ..reporting.grids import (
     Grid,
     html_paragraphs,
@@ -19,7 +20,6 @@ from ..reporting.grids import (
     markdown_cell,
     number,
 )
-from ..reporting.pages.intervals import intervals_told
 from ..reporting.rendering import GROUPS_SHOWN, counted, csv_text, label_text, told
 from ..reporting.stored import plain
 from .wording import in_options
@@ -27,7 +27,7 @@ from .wording import in_options
 if TYPE_CHECKING:
     from ..comparison.intervals import Interval
     from ..comparison.paired import Comparison
-    from ..published import Adjusted
+    from ..metrics.published import Adjusted
     from ..reporting.reports import Report
     from ..reporting.validity import Finding
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import numpy as np
 
-from ..arguments import renamed
-from ..facts.text import read_text
-from ..facts.vocabularies import MOST
+from ..inputs.errors import InputValueError, renamed
 from ..link_prediction import Sampled, Task, read_triples
+from ..tasks.text import read_text
+from ..tasks.vocabularies import MOST
 from .files import opened, read_array
 from .models import options
 
 if TYPE_CHECKING:
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
     from .models import Opened
 
 OF_NAMES = {"entities": "entity_labels", "relations": "relation_labels"}
@@ -53,9 +53,12 @@ def read_names(option: str, path: Path) -> list[str]:
     if path.suffix == ".npy":
         names = read_array(option, path)
         if names.ndim != 1 or names.dtype.kind != "U":
-            raise ValueError(
-                f"{option}: {path}: expected words in one dimension, got {names.dtype} of shape "
-                f"{names.shape}"
+            raise InputValueError(
+                option,
+                (
+                    f"{path}: expected words in one dimension, got {names.dtype} of shape "
+                    f"{names.shape}"
+                ),
             )
         listed: list[str] = names.tolist()
         return listed
@@ -64,13 +67,13 @@ def read_names(option: str, path: Path) -> list[str]:
     try:
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise ValueError(f"{option}: cannot read {path}: {error}") from error
+        raise InputValueError(option, f"cannot read {path}: {error}") from error
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     for number, line in enumerate(lines, 1):
         if not line or "\t" in line:
-            raise ValueError(
-                f"{option}: {path}: line {number}: expected one label, that of id {number - 1}, "
-                f"got {line!r}"
+            raise InputValueError(
+                option,
+                f"{path}: line {number}: expected one label, that of id {number - 1}, got {line!r}",
             )
     return lines
 

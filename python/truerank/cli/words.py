@@ -10,10 +10,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..alignment.ids import DIRECTIONS
-from ..labels import NAMED
 from ..metrics import KINDS, METRICS
 from ..metrics.keys import ADJUSTED, ALIASES, ALL_SIDES, MACRO
-from ..published import SIDES
+from ..metrics.published import SIDES
+from ..ranks.labels import NAMED
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 Words = Callable[[click.Context, str], Iterable[str]]
@@ -136,7 +136,7 @@ def labels_in(path: Path) -> list[str]:
 
 def data_sets(_context: click.Context, _begun: str) -> list[str]:
     """The data sets whose sizes are known."""
-    from ..published import data_sets
+    from ..metrics.published import data_sets
 
     return list(data_sets())
 

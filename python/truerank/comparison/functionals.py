@@ -19,7 +19,7 @@ from .resampling import normal_quantile
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays import FloatArray, IntArray
+    from ..inputs.arrays import FloatArray, IntArray
 
     Numbers = npt.NDArray[Any]
     Outer = Callable[[float], float]

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..ranks import Ranks
+from ..inputs.errors import InputTypeError, InputValueError
+from ..ranks.container import Ranks
 from .resampling import bca_bounds, draws, percentile_bounds, rounding
 from .units import units_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..labels import LabelsLike
     from ..metrics import Key
+    from ..ranks.labels import LabelsLike
     from .functionals import Functional
 
 METHODS = ("bootstrap", "bca", "percentile", "normal")
@@ -151,7 +152,7 @@ def interval(
     level, resamples = checked_level(level), checked_count("resamples", resamples, 1)
     seed, draw_seed = checked_count("seed", seed), checked_count("draw_seed", draw_seed)
     if method not in METHODS:
-        raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
+        raise InputValueError("method", expected=f"one of {', '.join(METHODS)}", got=repr(method))
     chosen = units_of(ranks, key, by=by, weights=weights, draw_seed=draw_seed)
     value = chosen.value()
     moving = chosen.functional() if chosen.number else None
@@ -161,8 +162,9 @@ def interval(
     if moving is not None and method == "normal":
         found = moving.normal_bounds(level)
         if found is None:
-            raise ValueError(
-                f"method: the delta method does not apply to {str(chosen.key)!r}; take 'bootstrap'"
+            raise InputValueError(
+                "method",
+                f"the delta method does not apply to {str(chosen.key)!r}; take 'bootstrap'",
             )
         bounds = found
     elif moving is not None and units > 1 and not math.isnan(value):
@@ -193,16 +195,16 @@ def _bootstrap(
 def checked_count(name: str, value: object, least: int = 0) -> int:
     """Check an integer that is not below `least`."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-        raise TypeError(f"{name}: expected an integer >= {least}, got {type(value).__name__}")
+        raise InputTypeError(name, expected=f"an integer >= {least}", got=type(value).__name__)
     if value < least:
-        raise ValueError(f"{name}: expected an integer >= {least}, got {value}")
+        raise InputValueError(name, expected=f"an integer >= {least}", got=value)
     return int(value)
 
 
 def checked_level(level: object) -> float:
     """Check a confidence level."""
     if not isinstance(level, (int, float, np.floating)) or isinstance(level, bool):
-        raise TypeError(f"level: expected a number between 0 and 1, got {type(level).__name__}")
+        raise InputTypeError("level", expected="a number between 0 and 1", got=type(level).__name__)
     if not 0 < level < 1 or (1 + level) / 2 == 1:
-        raise ValueError(f"level: expected a number between 0 and 1, got {level}")
+        raise InputValueError("level", expected="a number between 0 and 1", got=level)
     return float(level)

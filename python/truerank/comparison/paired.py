@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from ..grouping import group_codes
+from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import METRICS, Key, parse
 from ..metrics.base import arithmetic, transformed
-from ..ranks import Ranks
+from ..ranks.container import Ranks
+from ..ranks.grouping import group_codes
 from ..reporting.repeats import Repeats
 from ..reporting.reports import Report
 from .compared import Comparison, Comparisons
@@ -23,9 +24,9 @@ from .resampling import draws, exhaustible, flips, normal_share, percentile_boun
 from .units import Units, mean_over, units_of
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray
-    from ..labels import LabelsLike
+    from ..inputs.arrays import FloatArray
     from ..metrics.base import Metric
+    from ..ranks.labels import LabelsLike
     from .functionals import Functional
 
 __all__ = ["METHODS", "Comparison", "Comparisons", "compare", "holm", "signed_rank"]
@@ -160,10 +161,10 @@ def compare(
     True
     """
     if method not in METHODS:
-        raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
+        raise InputValueError("method", expected=f"one of {', '.join(METHODS)}", got=repr(method))
     key = metric if isinstance(metric, Key) else parse(metric)
     if key.metric == COUNT:
-        raise ValueError(f"metric: {NO_COUNT}")
+        raise InputValueError("metric", f"{NO_COUNT}")
     options = _Options(
         key,
         method,
@@ -179,9 +180,9 @@ def compare(
     ):  # both are mappings of floats
         return _compared(a, b, options, ("a", "b"))
     if b is not None:
-        raise TypeError("b: expected nothing beside a mapping of Ranks or Reports")
+        raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")
     if len(a) < 2:
-        raise ValueError(f"a: expected at least two Ranks or Reports to compare, got {len(a)}")
+        raise InputValueError("a", expected="at least two Ranks or Reports to compare", got=len(a))
     pairs = [
         _compared(a[first], a[second], options, (first, second))
         for first, second in itertools.combinations(a, 2)
@@ -246,11 +247,11 @@ def _ranks_of(name: str, model: object) -> Ranks:
     if isinstance(model, Ranks):
         return model
     if not isinstance(model, Report):
-        raise TypeError(f"{name}: expected Ranks or a Report, got {type(model).__name__}")
+        raise InputTypeError(name, expected="Ranks or a Report", got=type(model).__name__)
     try:
         ranks, weights = model.ranks, model.weights
     except AttributeError as error:
-        raise ValueError(f"{name}: {error}") from None
+        raise InputValueError(name, f"{error}") from None
     return ranks if weights is ranks.weights else ranks.with_weights(weights)
 
 
@@ -375,8 +376,9 @@ def _differences(one: Units, two: Units) -> tuple[FloatArray, float]:
         if weights is None or (weights == weights[0]).all():
             weights = np.ones(len(first))
         elif one.number == len(first):
-            raise ValueError(
-                "method: wilcoxon has no meaning with unequal weights of tasks; take 'permutation'"
+            raise InputValueError(
+                "method",
+                "wilcoxon has no meaning with unequal weights of tasks; take 'permutation'",
             )
         columns = (weights * (first - second), weights)
         sums = [np.bincount(one.unit, weights=x, minlength=one.number) for x in columns]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..labels import Labels
-    from ..ranks import Ranks
+    from ..ranks.container import Ranks
+    from ..ranks.labels import Labels
 
 BY_IDS = {"queries": "query", "targets": "target"}
 BY_POSITION = "position"

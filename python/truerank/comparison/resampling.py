@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
+    from ..inputs.arrays import FloatArray, IntArray
 
 CHUNK = 1 << 16  # counts held at once: 0.5 MB stay in a cache, and are not mapped anew each time
 LOST = 0.01  # the share of resamples without a value that may be left out

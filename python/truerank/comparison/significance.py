@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.errors import InputTypeError
 from ..metrics import METRICS, Key, Sample, UnknownKeyError, kept_moments, parse, sample_of
 from ..metrics.base import transformed, value, weighted_mean
 from ..metrics.chance_model import compress
+from ..metrics.sides import sides_of
 from ..metrics.ties import mean_power
-from ..sides import sides_of
 from .intervals import checked_count
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
+    from ..inputs.arrays import FloatArray, IntArray
     from ..metrics.chance_model import Tasks
     from ..metrics.chance_model.rank_sums import Tail
-    from ..ranks import Ranks
+    from ..ranks.container import Ranks
 
 __all__ = ["PValue", "pvalue"]
 
@@ -134,11 +135,11 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     >>> round(pvalue(tr.Ranks([0] * 2000, [1] * 2000, 10_000), "mr").log10_p)
     -8000
     """
-    from ..ranks import Ranks
+    from ..ranks.container import Ranks
 
     seed = checked_count("seed", seed)
     if not isinstance(ranks, Ranks):
-        raise TypeError(f"ranks: expected Ranks, got {type(ranks).__name__}")
+        raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
     key = parse(metric)
     if key.macro:
         raise UnknownKeyError(f"{metric!r}: a mean over groups has no p-value")

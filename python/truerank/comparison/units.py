@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..grouping import group_codes, task_weights_by
+from ..inputs.errors import InputTypeError
 from ..metrics import (
     METRICS,
     Key,
@@ -25,16 +25,17 @@ from ..metrics.averages import deviation, median, power, scaled, variance
 from ..metrics.base import Metric, arithmetic, transformed, value
 from ..metrics.groupwise import moments_within, take, values_within
 from ..metrics.keys import NO_ADJUSTMENT
+from ..metrics.sides import sides_of
 from ..metrics.ties import LOG, mean_power, mean_rank
-from ..ranks import Ranks
-from ..sides import sides_of
+from ..ranks.container import Ranks
+from ..ranks.grouping import group_codes, task_weights_by
 from .functionals import Atoms, Functional, Plain, Sums
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays import FloatArray, IntArray
-    from ..labels import LabelsLike
+    from ..inputs.arrays import FloatArray, IntArray
+    from ..ranks.labels import LabelsLike
 
     Numbers = npt.NDArray[Any]
     Adjust = Callable[[float], float]
@@ -124,7 +125,7 @@ def units_of(
     (array([0, 1, 0]), 2)
     """
     if not isinstance(ranks, Ranks):
-        raise TypeError(f"ranks: expected Ranks, got {type(ranks).__name__}")
+        raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
     parsed = key if isinstance(key, Key) else parse(key)
     if parsed.macro and by is None:
         raise UnknownKeyError(

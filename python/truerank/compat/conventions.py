@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.errors import InputValueError
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -214,7 +216,9 @@ class Convention:
         for name, words in WORDS.items():
             if getattr(self, name) not in words:
                 known = ", ".join(map(repr, words))
-                raise ValueError(f"{name}: expected one of {known}, got {getattr(self, name)!r}")
+                raise InputValueError(
+                    name, expected=f"one of {known}", got=repr(getattr(self, name))
+                )
         if not (self.rtol >= 0 and self.atol >= 0):
             raise ValueError(f"rtol, atol: expected numbers >= 0, got {self.rtol}, {self.atol}")
 

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..scores import Scores, widened
+from ..inputs.errors import InputTypeError
+from ..inputs.scores import Scores, widened
 from .conventions import EXACT, FILTERS, NANS, TRANSFORMS, Convention
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays import IntArray
-    from ..selection import Selection
+    from ..inputs.arrays import IntArray
+    from ..inputs.selection import Selection
     from .conventions import Flags, Values
 
 ENTRIES = 1 << 20  # scores in a block: some megabytes for all that is made of them
@@ -67,7 +68,7 @@ def as_floats(scores: Scores, order: str) -> Values:
 
     Examples
     --------
-    >>> from truerank.scores import as_scores
+    >>> from truerank.inputs.scores import as_scores
     >>> as_floats(as_scores(np.array([1, 2], np.int8)), "ascending")
     array([-1., -2.], dtype=float32)
     """
@@ -77,7 +78,9 @@ def as_floats(scores: Scores, order: str) -> Values:
     elif scores.dtype == "float16" and array.dtype.kind != "f":
         array = array.view(np.dtype(np.float16).newbyteorder(array.dtype.byteorder))
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
-        raise TypeError(f"scores: expected floats, or integers of up to 32 bits, got {array.dtype}")
+        raise InputTypeError(
+            "scores", expected="floats, or integers of up to 32 bits", got=array.dtype
+        )
     wide = np.result_type(array.dtype.newbyteorder("="), np.float32)
     floats: Values = array.astype(wide, copy=False)
     return -floats if order == "ascending" else floats

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import renamed
-from ..ranks import Ranks, concatenate
-from ..sampled import rank_against
-from ..scores import as_scores
+from ..counting.sampled import rank_against
+from ..inputs.errors import InputValueError, renamed
+from ..inputs.scores import as_scores
+from ..ranks.container import Ranks, concatenate
 from .evaluation import chosen, evaluated
 from .loading import load
 from .presets import Preset, preset
@@ -50,7 +50,7 @@ class Dump:
         self._parts = [Part(true, others) for _, true, others in parts]
         sides = [side for side, _, _ in parts]
         if None in sides and len(set(sides)) > 1:
-            raise ValueError("parts: expected a side for all of them or for none")
+            raise InputValueError("parts", expected="a side for all of them or for none")
         self._sizes = [
             as_scores(part.true_scores, name=POSITIVE).array.size for part in self._parts
         ]
@@ -155,10 +155,10 @@ def read_ogb(source: Any, *, pickle: bool = False) -> Dump:
     for i, batch in enumerate(batches):
         at = f"{where} of batch {i}" if len(batches) > 1 else where
         if not isinstance(batch, Mapping):
-            raise ValueError(f"source: expected {FORM}{at}, got {type(batch).__name__}")
+            raise InputValueError("source", expected=f"{FORM}{at}", got=type(batch).__name__)
         parts += _parts(_nested(batch), at)
     if not parts:
-        raise ValueError(f"source: expected at least one batch{where}, got none")
+        raise InputValueError("source", expected=f"at least one batch{where}", got="none")
     return Dump(parts)
 
 
@@ -193,9 +193,13 @@ def read_joint(source: Any, *, truth: int = 0, pickle: bool = False) -> Dump:
     found = load(source, pickle=pickle)
     shape = as_scores(found, name="source").array.shape
     if len(shape) != 2 or shape[1] < 1:
-        raise ValueError(f"source: expected a matrix (tasks, 1 + negatives), got shape {shape}")
+        raise InputValueError(
+            "source", expected="a matrix (tasks, 1 + negatives)", got=f"shape {shape}"
+        )
     if isinstance(truth, (bool, float)) or truth not in (0, -1, shape[1] - 1):
-        raise ValueError(f"truth: expected the first column (0) or the last (-1), got {truth!r}")
+        raise InputValueError(
+            "truth", expected="the first column (0) or the last (-1)", got=repr(truth)
+        )
     matrix = found if hasattr(found, "shape") else np.asarray(found)
     others = matrix[:, 1:] if truth == 0 else matrix[:, :-1]
     return Dump([(None, matrix[:, truth], others)])
@@ -217,13 +221,16 @@ def _parts(batch: dict[str, Any], where: str) -> list[tuple[str | None, Any, Any
     if POSITIVE in batch or NEGATIVE in batch:
         return [(None, *_pair(batch, where))]
     if not batch or not set(batch) <= set(SIDES):
-        raise ValueError(f"source: expected {FORM}{where}, got {', '.join(batch) or 'no keys'}")
+        raise InputValueError(
+            "source", expected=f"{FORM}{where}", got=", ".join(batch) or "no keys"
+        )
     parts: list[tuple[str | None, Any, Any]] = []
     for name, value in batch.items():
         if not isinstance(value, Mapping):
-            raise ValueError(
-                f"source: expected {POSITIVE} and {NEGATIVE} for {name!r}{where}, "
-                f"got {type(value).__name__}"
+            raise InputValueError(
+                "source",
+                expected=f"{POSITIVE} and {NEGATIVE} for {name!r}{where}",
+                got=type(value).__name__,
             )
         parts.append((SIDES[name], *_pair(value, f" of {name!r}{where}")))
     return parts
@@ -232,7 +239,7 @@ def _parts(batch: dict[str, Any], where: str) -> list[tuple[str | None, Any, Any
 def _pair(batch: Mapping[str, Any], where: str) -> tuple[Any, Any]:
     missing = [key for key in (POSITIVE, NEGATIVE) if key not in batch]
     if missing:
-        raise ValueError(f"source: expected {missing[0]}{where}, got {', '.join(batch)}")
+        raise InputValueError("source", expected=f"{missing[0]}{where}", got=", ".join(batch))
     true, others = batch[POSITIVE], batch[NEGATIVE]
     shape = as_scores(true, name=POSITIVE).array.shape
     if len(shape) != 1:

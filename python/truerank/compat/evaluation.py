@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..inputs.errors import InputTypeError, InputValueError
 from ..reporting.reports import report as exact_report
 from .conventions import way_to
 from .presets import PRESETS, Preset, preset
@@ -13,7 +14,7 @@ from .results import CompatReport
 from .tables import CompatTable
 
 if TYPE_CHECKING:
-    from ..labels import LabelsLike
+    from ..ranks.labels import LabelsLike
 
 _preset = preset
 
@@ -184,7 +185,7 @@ def chosen(presets: Iterable[str | Preset] | None) -> list[Preset]:
     ['ogb', 'rotate']
     """
     if isinstance(presets, (str, Preset)) or not isinstance(presets, (Iterable, type(None))):
-        raise TypeError(f"presets: expected several names or Presets, got {presets!r}")
+        raise InputTypeError("presets", expected="several names or Presets", got=repr(presets))
     return [_preset(name) for name in (PRESETS if presets is None else presets)]
 
 
@@ -199,7 +200,7 @@ def evaluated(problem: Problem, rows: list[Preset], side: LabelsLike | None) -> 
     """
     names = [row.name for row in rows]
     if len(set(names)) < len(names):
-        raise ValueError(f"presets: expected each name once, got {', '.join(names)}")
+        raise InputValueError("presets", expected="each name once", got=", ".join(names))
     ranks = problem.exact if side is None else problem.exact.with_labels(side=side)
     exact = exact_report(ranks)
     ways = {row.name: [now for _, now in way_to(row.convention)] for row in rows}

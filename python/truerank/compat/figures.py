@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.errors import InputValueError
 from .conventions import PLACES, Convention
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays import FloatArray, IntArray
+    from ..inputs.arrays import FloatArray, IntArray
     from .counting import Counts
 
     Floats = npt.NDArray[np.floating[Any]]
@@ -68,7 +69,7 @@ def per_task(key: str, ranks: Floats) -> Floats:
     if key == "mrr":
         return 1 / ranks
     if not key.startswith("hits@"):
-        raise ValueError(f"key: expected mr, mrr, hits@k or amri, got {key!r}")
+        raise InputValueError("key", expected="mr, mrr, hits@k or amri", got=repr(key))
     return (ranks <= int(key.removeprefix("hits@"))).astype(ranks.dtype)
 
 
@@ -172,7 +173,7 @@ def _index(ranks: FloatArray, options: IntArray, mean: Callable[[str, FloatArray
 
 
 def _over_orders(key: str, counts: Counts) -> float:
-    from ..ranks import Ranks
+    from ..ranks.container import Ranks
     from ..reporting.reports import report
 
     enough = np.maximum(counts.options, counts.above + counts.tied)

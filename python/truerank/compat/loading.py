@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..archives import damage
-from ..extras import needed
+from ..inputs.errors import InputValueError
+from ..inputs.extras import needed
+from ..ranks.archives import damage
 
 _HINT = "pickle=True reads it, and runs whatever code it holds"
 # how numpy, its memory maps and torch say that a file asks to be unpickled
@@ -46,7 +47,7 @@ def load(source: Any, *, pickle: bool = False) -> Any:
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         known = ", ".join(_READERS)
-        raise ValueError(f"source: expected one of {known}, got {os.fspath(path)!r}")
+        raise InputValueError("source", expected=f"one of {known}", got=repr(os.fspath(path)))
     if not path.is_file():
         raise FileNotFoundError(f"source: there is no file {os.fspath(path)}")
     return reader(path, pickle)
@@ -81,7 +82,7 @@ def _torch(path: Path, pickle: bool) -> Any:
 
 def _pickle(path: Path, pickle: bool) -> Any:
     if not pickle:
-        raise ValueError(f"source: {path} is a pickle; {_HINT}")
+        raise InputValueError("source", f"{path} is a pickle; {_HINT}")
     import pickle as pickles
 
     with _reading(path), path.open("rb") as file:

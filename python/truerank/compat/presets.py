@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ..inputs.errors import InputTypeError
 from .conventions import Convention, way_to
 
 
@@ -352,7 +353,7 @@ def preset(name: str | Preset) -> Preset:
     if isinstance(name, Preset):
         return name
     if not isinstance(name, str):
-        raise TypeError(f"preset: expected a name or a Preset, got {type(name).__name__}")
+        raise InputTypeError("preset", expected="a name or a Preset", got=type(name).__name__)
     if name not in PRESETS:
         raise KeyError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}")
     return PRESETS[name]

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..counting import rank
-from ..devices import is_tensor
-from ..ranks import concatenate
-from ..sampled import rank_against
-from ..scores import as_scores
-from ..selection import as_integers, as_selection
+from ..counting.ranking import rank
+from ..counting.sampled import rank_against
+from ..inputs.devices import is_tensor
+from ..inputs.errors import InputTypeError
+from ..inputs.scores import as_scores
+from ..inputs.selection import as_integers, as_selection
+from ..ranks.container import concatenate
 from ..stores import may_be_stored
 from .conventions import EXACT, Convention
 from .counting import Block, Counts, as_floats, count, flags, needs_scores, slices
 
 if TYPE_CHECKING:
-    from ..ranks import Ranks
+    from ..ranks.container import Ranks
 
 
 class Problem:
@@ -75,9 +76,10 @@ class Full(Problem):
         dtype: Any = None,
     ) -> None:
         if may_be_stored(scores) and not isinstance(scores, np.ndarray) and not is_tensor(scores):
-            raise TypeError(
-                "scores: expected an array in memory or a memory map, "
-                f"got {type(scores).__name__}; np.load(path, mmap_mode='r') maps a .npy"
+            raise InputTypeError(
+                "scores",
+                expected="an array in memory or a memory map",
+                got=f"{type(scores).__name__}; np.load(path, mmap_mode='r') maps a .npy",
             )
         found = as_scores(scores, dtype)
         given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}

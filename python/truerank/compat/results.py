@@ -13,7 +13,7 @@ from .counting import Counts
 from .figures import Figure, figure, places
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
+    from ..inputs.arrays import FloatArray, IntArray
     from ..reporting.reports import Report
     from .presets import Metric, Preset
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..protocol import Protocol
-from ..ranks import Ranks
+from ..inputs.errors import InputValueError
+from ..ranks.container import Ranks
+from ..ranks.protocol import Protocol
 
 if TYPE_CHECKING:
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
 
 TASKS = {"sp": "tail", "po": "head"}  # what LibKGE asks for
 RANKINGS = ("rank_filtered", "rank_filtered_with_test", "rank")
@@ -77,7 +78,9 @@ def read_libkge(
     (array([3, 1]), ['tail', 'head'])
     """
     if ranking not in RANKINGS:
-        raise ValueError(f"ranking: expected one of {', '.join(RANKINGS)}, got {ranking!r}")
+        raise InputValueError(
+            "ranking", expected=f"one of {', '.join(RANKINGS)}", got=repr(ranking)
+        )
     entries = list(_entries(Path(path)))
     if split is not None:
         entries = [entry for entry in entries if entry["split"] == split]
@@ -89,17 +92,21 @@ def read_libkge(
             for name, value in (("split", split), ("epoch", epoch))
             if value is not None
         )
-        raise ValueError(
-            f"path: expected entries with event example_rank (eval.trace_level: example){asked}, "
-            f"got none in {os.fspath(path)}"
+        raise InputValueError(
+            "path",
+            expected=f"entries with event example_rank (eval.trace_level: example){asked}",
+            got=f"none in {os.fspath(path)}",
         )
     last = {name: entries[-1][name] for name in ("split", "epoch", "job_id")}
     entries = [entry for entry in entries if last.items() <= entry.items()]
     lacking = sum(ranking not in entry for entry in entries)
     if lacking:
-        raise ValueError(
-            f"path: expected {ranking} in each entry, which {lacking:,} of {len(entries):,} lack; "
-            f"there is {', '.join(name for name in RANKINGS if name in entries[0])}"
+        raise InputValueError(
+            "path",
+            expected=(
+                f"{ranking} in each entry, which {lacking:,} of {len(entries):,} lack; "
+                f"there is {', '.join(name for name in RANKINGS if name in entries[0])}"
+            ),
         )
     side = [TASKS[entry["task"]] for entry in entries]
     target = [entry["o" if entry["task"] == "sp" else "s"] for entry in entries]
@@ -129,9 +136,10 @@ def _entries(path: Path) -> Iterator[dict[str, str]]:
             needed = ("task", "s", "p", "o", "split", "epoch", "job_id")
             missing = [name for name in needed if name not in entry]
             if missing or entry["task"] not in TASKS:
-                raise ValueError(
-                    f"path: expected {', '.join(needed)} in each entry, task sp or po, "
-                    f"got {line.strip()[:200]!r}"
+                raise InputValueError(
+                    "path",
+                    expected=f"{', '.join(needed)} in each entry, task sp or po",
+                    got=repr(line.strip()[:200]),
                 )
             yield entry
 
@@ -139,7 +147,7 @@ def _entries(path: Path) -> Iterator[dict[str, str]]:
 def _integers(name: str, words: list[str], least: int) -> IntArray:
     for word in words:
         if not word.isdecimal() or not least <= int(word) < 2**63:
-            raise ValueError(
-                f"path: expected integers >= {least} for {name} in each entry, got {word!r}"
+            raise InputValueError(
+                "path", expected=f"integers >= {least} for {name} in each entry", got=repr(word)
             )
     return np.array(words).astype(np.int64)

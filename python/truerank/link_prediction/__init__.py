@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..facts.audit import Finding
-from .audit import TaskAudit
+from ..tasks.split_audit import Finding
 from .candidate_sets import Sampled
-from .tasks import Task
+from .triple_audit import TaskAudit
+from .triple_task import Task
 from .triples import Triples, read_triples
 
 if TYPE_CHECKING:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..facts.chosen import chosen_ids, digest
-from ..facts.rows import distinct_rows
-from .audit import TRAIN, known_part
+from ..inputs.errors import InputTypeError, InputValueError
+from ..tasks.chosen import chosen_ids, digest
+from ..tasks.row_keys import distinct_rows
 from .sampling import Pool, sample
+from .triple_audit import TRAIN, known_part
 from .triples import SIDES
 
 if TYPE_CHECKING:
-    from ..arrays import IntArray
-    from ..facts.answers import Asked
+    from ..inputs.arrays import IntArray
+    from ..tasks.answers import Asked
     from .triples import Splits
 
 NAMED = ("all", "train", "typed")
@@ -78,29 +79,31 @@ def as_candidates(value: Any, sides: Sequence[str], splits: Splits) -> Candidate
         return Candidates("all")
     if isinstance(value, str):
         if value not in NAMED:
-            raise ValueError(
-                f"candidates: expected one of {', '.join(NAMED)}, an array of entities or Sampled, "
-                f"got {value!r}"
+            raise InputValueError(
+                "candidates",
+                expected=f"one of {', '.join(NAMED)}, an array of entities or Sampled",
+                got=repr(value),
             )
         _check_typed(value == "typed", sides)
         if value == "train" and TRAIN not in list(splits.sizes)[1:]:
-            raise ValueError(
-                'candidates: "train" needs a known split of that name, as in known={"train": ...}, '
-                f"got {', '.join(list(splits.sizes)[1:]) or 'none'}"
+            raise InputValueError(
+                "candidates",
+                '"train" needs a known split of that name, as in known={"train": ...}, got '
+                f"{', '.join(list(splits.sizes)[1:]) or 'none'}",
             )
         return Candidates(value)
     if isinstance(value, Sampled):
         for field, least in (("negatives", 1), ("seed", 0)):
             number = getattr(value, field)
             if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-                raise TypeError(
-                    f"candidates: expected an integer as {field}, got {type(number).__name__}"
+                raise InputTypeError(
+                    "candidates", expected=f"an integer as {field}", got=type(number).__name__
                 )
             if number < least:
-                raise ValueError(f"candidates: expected {field} >= {least}, got {number}")
+                raise InputValueError("candidates", expected=f"{field} >= {least}", got=number)
         if not isinstance(value.typed, (bool, np.bool_)):
-            raise TypeError(
-                f"candidates: expected a bool as typed, got {type(value.typed).__name__}"
+            raise InputTypeError(
+                "candidates", expected="a bool as typed", got=type(value.typed).__name__
             )
         checked = Sampled(int(value.negatives), bool(value.typed), int(value.seed))
         _check_typed(checked.typed, sides)
@@ -108,14 +111,15 @@ def as_candidates(value: Any, sides: Sequence[str], splits: Splits) -> Candidate
     if value is Sampled or isinstance(value, (int, np.integer)):
         number = 100 if value is Sampled or isinstance(value, bool) else value
         got = "the class Sampled" if value is Sampled else str(value)
-        raise TypeError(
-            f"candidates: expected one of {', '.join(NAMED)}, an array of entities or Sampled, "
-            f"got {got}; for sampled ones give Sampled({number})"
+        raise InputTypeError(
+            "candidates",
+            expected=f"one of {', '.join(NAMED)}, an array of entities or Sampled",
+            got=f"{got}; for sampled ones give Sampled({number})",
         )
     if "relation" in sides and len(sides) > 1:
-        raise ValueError(
-            "candidates: a list is of entities or of relations; expected a task of its own for "
-            "relations"
+        raise InputValueError(
+            "candidates",
+            "a list is of entities or of relations; expected a task of its own for relations",
         )
     vocabulary = splits.relations if "relation" in sides else splits.entities
     chosen = chosen_ids("candidates", value, vocabulary, "the triples hold no labels")
@@ -124,7 +128,7 @@ def as_candidates(value: Any, sides: Sequence[str], splits: Splits) -> Candidate
 
 def _check_typed(typed: bool, sides: Sequence[str]) -> None:
     if typed and "relation" in sides:
-        raise ValueError("candidates: types are those of entities; relations have none")
+        raise InputValueError("candidates", "types are those of entities; relations have none")
 
 
 def candidates_of(
@@ -186,9 +190,12 @@ def candidates_of(
     if missing.any():
         first = vocabulary.show(int(asked.targets[missing.argmax()]))
         hint = '; unseen="drop" leaves such triples out' if candidates.name == "train" else ""
-        raise ValueError(
-            f"candidates: {np.count_nonzero(missing)} answers of the side {side} are not among "
-            f"the candidates, first {first!r}{hint}"
+        raise InputValueError(
+            "candidates",
+            (
+                f"{np.count_nonzero(missing)} answers of the side {side} are not among the "
+                f"candidates, first {first!r}{hint}"
+            ),
         )
     return chosen
 

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from ..arguments import Argument, biases_of
-from ..counting import choice
-from ..ranks import Ranks
+from ..embeddings.vectors import SIMILARITIES
+from ..inputs.checks import choice
+from ..inputs.errors import InputTypeError, InputValueError
+from ..ranks.container import Ranks
 from ..reporting.reports import Report
-from ..vectors import SIMILARITIES
+from ..tasks.arguments import Argument, biases_of
 from .lookups import Best, Counted, Label, Lookup
 from .triples import SIDES
 
 if TYPE_CHECKING:
-    from ..arrays import IntArray
-    from ..protocol import Protocol
-    from .tasks import Task
+    from ..inputs.arrays import IntArray
+    from ..ranks.protocol import Protocol
+    from .triple_task import Task
 
 
 class ErrorCase(NamedTuple):
@@ -226,9 +227,9 @@ def error_cases(
     """
     for name, number in (("worst", worst), ("top", top)):
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-            raise TypeError(f"{name}: expected an integer, got {type(number).__name__}")
+            raise InputTypeError(name, expected="an integer", got=type(number).__name__)
         if number < 1:
-            raise ValueError(f"{name}: expected at least 1, got {number}")
+            raise InputValueError(name, expected="at least 1", got=number)
     ranks = _checked(task, report.ranks if isinstance(report, Report) else report)
     given = {"tail": tail, "head": head, "relation": relation}
     asked = task._needed({k: Argument(k, v) for k, v in given.items()}, "what was evaluated")
@@ -249,7 +250,9 @@ def error_cases(
             found = lookup.in_scores(asked[key], dtype)
         else:
             if similarity is None:
-                raise ValueError("similarity: expected one, as the ranks do not say which it was")
+                raise InputValueError(
+                    "similarity", expected="one, as the ranks do not say which it was"
+                )
             pairing = biases[key], dtype
             found = lookup.in_vectors(
                 asked[key], Argument(*vectors), *pairing, similarity=similarity
@@ -274,11 +277,11 @@ def error_cases(
 def _checked(task: Task, ranks: object) -> Ranks:
     """The ranks of a task, if they are; a report that was read from JSON has none."""
     if not isinstance(ranks, Ranks):
-        raise TypeError(f"report: expected a Report with ranks, or Ranks, got {_kind(ranks)}")
+        raise InputTypeError("report", expected="a Report with ranks, or Ranks", got=_kind(ranks))
     sizes = {key: len(side) for key, side in task.sides.items()}
     if len(ranks) != sum(sizes.values()):
-        raise ValueError(
-            f"report: expected the ranks of all {sum(sizes.values())} tasks, got {len(ranks)}"
+        raise InputValueError(
+            "report", expected=f"the ranks of all {sum(sizes.values())} tasks", got=len(ranks)
         )
     start = 0
     for key, size in sizes.items():
@@ -286,7 +289,9 @@ def _checked(task: Task, ranks: object) -> Ranks:
         start += size
         targets = task.sides[key].labels.get("targets")
         if targets is not None and part.targets is not None and part.targets != targets:
-            raise ValueError(f"report: the targets of the side {key!r} are not those of the task")
+            raise InputValueError(
+                "report", f"the targets of the side {key!r} are not those of the task"
+            )
     return ranks
 
 
@@ -294,7 +299,9 @@ def _similarity(given: Any, protocol: Protocol) -> str | None:
     """The similarity of the ranks, if they say it, or the one that is given."""
     known = protocol.similarity if protocol.similarity in SIMILARITIES else None
     if given is not None and choice("similarity", given, SIMILARITIES) != (known or given):
-        raise ValueError(f"similarity: expected {known!r}, as the ranks say, got {given!r}")
+        raise InputValueError(
+            "similarity", expected=f"{known!r}, as the ranks say", got=repr(given)
+        )
     return given or known
 
 

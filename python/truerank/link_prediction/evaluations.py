@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..task import Argument
-from ..task import Task as BaseTask
+from ..tasks.task import Argument
+from ..tasks.task import Task as BaseTask
 
 if TYPE_CHECKING:
-    from ..arrays import IntArray
+    from ..counting.tiles import Progress
+    from ..inputs.arrays import IntArray
     from ..reporting.reports import Report
-    from ..streaming import Progress
 
 
 class Evaluated(BaseTask):

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import Argument, opened, renamed, vectors_of
-from ..best import best_columns, stored_row
+from ..inputs.errors import renamed
+from ..tasks.arguments import Argument, opened, vectors_of
+from .best import best_columns, stored_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
 
-    from ..arrays import IntArray
-    from ..protocol import Protocol
-    from ..task import SideTasks
+    from ..inputs.arrays import IntArray
+    from ..ranks.protocol import Protocol
+    from ..tasks.task import SideTasks
 
 Label = str | int
 Best = list[tuple[Label, float]]
@@ -78,7 +79,7 @@ class Lookup(NamedTuple):
         dtype, **pairing
             As in `rank_embeddings`: the similarity.
         """
-        from ..embeddings import score_embeddings, topk_embeddings
+        from ..embeddings.scoring import score_embeddings, topk_embeddings
 
         with vectors_of(queries, "queries", dtype, self.height, "query"):
             pass

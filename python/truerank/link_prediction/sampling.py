@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays import IntArray
-    from ..facts.answers import Asked
+    from ..inputs.arrays import IntArray
+    from ..tasks.answers import Asked
 
 _AT_ONCE = 1 << 21  # drawn numbers; some ten times as many bytes are in use
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..facts.rows import distinct_rows
-from ..labels import Labels
+from ..ranks.labels import Labels
+from ..tasks.row_keys import distinct_rows
 
 if TYPE_CHECKING:
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
 
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 

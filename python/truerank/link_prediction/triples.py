@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..facts.columns import read_columns, stacked
-from ..facts.forms import Form
-from ..facts.vocabularies import Column, Vocabulary, numbers, settle, settle_qualifier
+from ..tasks.forms import Form
+from ..tasks.split_columns import read_columns, stacked
+from ..tasks.vocabularies import Column, Vocabulary, numbers, settle, settle_qualifier
 
 if TYPE_CHECKING:
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
 
 
 TRIPLES = Form("triple", ("head", "relation", "tail"), (0, 1, 0), further=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.errors import InputValueError
 from .base import METRICS, Sample
 from .chance_model import Tasks, compress
 from .keys import Key, UnknownKeyError, parse
@@ -149,7 +150,9 @@ def chance(
         )
     tasks = compress(candidates, weights)
     if weights is not None and not tasks.count and np.size(weights):
-        raise ValueError("weights: expected at least one task with a weight above 0, got none")
+        raise InputValueError(
+            "weights", expected="at least one task with a weight above 0", got="none"
+        )
     return _of_tasks(key, tasks)
 
 

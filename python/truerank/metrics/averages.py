@@ -16,7 +16,7 @@ import numpy as np
 from .ties import LOG, Parameter, Transform, mean_power, mean_rank
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
+    from ..inputs.arrays import FloatArray, IntArray
     from .base import Sample
 
 # 1 / (the third quartile of the standard normal): makes the median absolute deviation of a normal

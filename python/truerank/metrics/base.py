@@ -11,7 +11,7 @@ from .averages import arithmetic, weighted_mean
 from .ties import Parameter, Transform
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
+    from ..inputs.arrays import FloatArray, IntArray
     from .chance_model import Tasks
 
 __all__ = [

@@ -15,10 +15,10 @@ from .keys import NO_ADJUSTMENT
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays import FloatArray, IntArray
-    from ..ranks import Ranks
-    from ..sides import Sides
+    from ..inputs.arrays import FloatArray, IntArray
+    from ..ranks.container import Ranks
     from . import Metric
+    from .sides import Sides
 
 
 class Grouping:

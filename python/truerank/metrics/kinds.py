@@ -10,8 +10,8 @@ import numpy as np
 from .base import Sample
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
-    from ..ranks import Ranks
+    from ..inputs.arrays import FloatArray, IntArray
+    from ..ranks.container import Ranks
 
 KINDS: dict[str, Callable[[Ranks, int], IntArray | FloatArray]] = {
     "optimistic": lambda ranks, seed: ranks.optimistic,

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..counting import choice
-from ..drawing import axes_for, named_of
+from ..inputs.checks import choice
 from ..metrics import KINDS
 from ..metrics.kinds import DEFAULT_KIND
 from ..reporting.rendering import counted
 from ..reporting.reports import Report
+from .drawing import axes_for, named_of
 from .shares import bounds_of_shares, expected, ranked, reached, sample_of, shares
 from .steps import Steps, draw_steps, rank_axis
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
-    from ..drawing import Axes
+    from ..inputs.arrays import FloatArray, IntArray
     from ..metrics import Sample
+    from .drawing import Axes
 
     _Shares: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..comparison.intervals import checked_level
-from ..counting import choice
-from ..drawing import COLOURS, axes_for, legend_above
-from ..embeddings import positive
+from ..inputs.checks import choice, positive
+from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import MACRO
 from ..reporting.grids import number
 from ..reporting.rendering import counted, label_text
 from ..reporting.reports import Report
 from ..reporting.tables import increasing
+from .drawing import COLOURS, axes_for, legend_above
 from .rows import Sought, bounds, whiskers, width_for, write_rows
 
 if TYPE_CHECKING:
-    from ..drawing import Axes
+    from .drawing import Axes
 
 _ROW = 0.27  # inches
 _AVERAGES = {"micro": "--", MACRO: "-."}
@@ -96,9 +96,9 @@ def groups(
     [1.5, 4.0]
     """
     if not isinstance(report, Report):
-        raise TypeError(f"report: expected a Report, got {type(report).__name__}")
+        raise InputTypeError("report", expected="a Report", got=type(report).__name__)
     if report.by is None:
-        raise ValueError("report: expected one with groups, as report(ranks, by='relation')")
+        raise InputValueError("report", expected="one with groups, as report(ranks, by='relation')")
     shown = positive("most", most)
     choice("order", order, tuple(ORDERS))
     checked_level(level)

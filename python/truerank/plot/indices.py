@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..drawing import axes_for, colours_for, legend_above, named_of, short
+from ..inputs.errors import InputValueError
 from ..metrics import Key, UnknownKeyError, parse
 from ..metrics.keys import NO_ADJUSTMENT
 from ..reporting.rendering import counted
 from ..reporting.reports import Report
 from ..reporting.tables import increasing
+from .drawing import axes_for, colours_for, legend_above, named_of, short
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray
-    from ..drawing import Axes
+    from ..inputs.arrays import FloatArray
+    from .drawing import Axes
 
 _MARKS = "os^DvP*X"
 _SHARP = 0.999999  # beyond this index nothing is left that would tell chance
@@ -106,8 +107,8 @@ def metric_against_index(
 def _keys_of(metric: str) -> _Keys:
     parsed = parse(metric)
     if parsed.adjustment != NO_ADJUSTMENT or parsed.macro:
-        raise ValueError(
-            f"metric: expected one without adjustment and no macro average, got {metric!r}"
+        raise InputValueError(
+            "metric", expected="one without adjustment and no macro average", got=repr(metric)
         )
     index = str(parsed._replace(adjustment="index"))
     parse(index)  # a KeyError for a metric without a chance model

@@ -10,19 +10,20 @@ from ..comparison import Comparison, compare
 from ..comparison.compared import notes_told
 from ..comparison.intervals import checked_level
 from ..comparison.paired import holm
-from ..counting import choice
-from ..drawing import axes_for, colours_for, named_of, plain, short
+from ..inputs.checks import choice
+from ..inputs.errors import InputValueError
 from ..reporting.grids import number
 from ..reporting.notes import unlike_protocols
 from ..reporting.repeats import Repeats
 from ..reporting.reports import Report
 from ..reporting.tables import increasing
+from .drawing import axes_for, colours_for, named_of, plain, short
 from .rows import Sought, bounds, whiskers, width_for, write_rows
 from .shares import ranked
 
 if TYPE_CHECKING:
-    from ..drawing import Axes
-    from ..labels import LabelsLike
+    from ..ranks.labels import LabelsLike
+    from .drawing import Axes
 
 _ROW = 0.36  # inches
 _WIDTH = 72  # letters of a line of notes
@@ -147,7 +148,7 @@ def _differences(
     """Each of the others compared with one."""
     choice("against", against, tuple(named))
     if len(named) < 2:
-        raise ValueError(f"reports: expected others than {against!r} to compare, got none")
+        raise InputValueError("reports", expected=f"others than {against!r} to compare", got="none")
     reports = {name: ranked("reports", name, report) for name, report in named.items()}
     base = reports.pop(against)
     found = [
@@ -171,4 +172,4 @@ def _difference(found: Comparison) -> _Row:
 def _refuse_unlike(named: Mapping[str, Report]) -> None:
     rows = {name: Repeats([report]) for name, report in named.items()}
     for said in unlike_protocols(rows):
-        raise ValueError(f"reports: {said} allow_unlike=True draws them all the same")
+        raise InputValueError("reports", f"{said} allow_unlike=True draws them all the same")

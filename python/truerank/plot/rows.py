@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..drawing import plain, short
+from .drawing import plain, short
 
 if TYPE_CHECKING:
-    from ..drawing import Axes
-    from ..labels import LabelsLike
+    from ..ranks.labels import LabelsLike
     from ..reporting.reports import Report
+    from .drawing import Axes
 
 _RESAMPLED = 10_000  # tasks up to which resampling takes no time that one would notice
 _UNKNOWN = (float("nan"), float("nan"))

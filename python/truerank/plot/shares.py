@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..inputs.errors import InputValueError
 from ..metrics import Sample
 from ..metrics.averages import arithmetic, scaled
 from ..metrics.chance_model import Tasks, compress, hits
 from ..metrics.ties import HIT
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
+    from ..inputs.arrays import FloatArray, IntArray
     from ..reporting.reports import Report
 
 
@@ -30,14 +31,14 @@ def ranked(argument: str, name: str, report: Report) -> Report:
     >>> stored = Report.from_json(report(Ranks([0], [1], 10)).to_json())
     >>> ranked("reports", "A", stored)
     Traceback (most recent call last):
-    ValueError: reports: expected Reports with ranks, got one without for 'A': this report was read from JSON, which holds no ranks; ranks.save(path) keeps the ranks
+    truerank.InputValueError: reports: expected Reports with ranks, got one without for 'A': this report was read from JSON, which holds no ranks; ranks.save(path) keeps the ranks
     """  # noqa: E501
     try:
         _ = report.ranks
     except AttributeError as error:
         whose = f" for {name!r}" if name else ""
-        raise ValueError(
-            f"{argument}: expected Reports with ranks, got one without{whose}: {error}"
+        raise InputValueError(
+            argument, expected="Reports with ranks", got=f"one without{whose}: {error}"
         ) from None
     return report
 

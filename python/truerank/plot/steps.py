@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..drawing import DASHES, colours_for, dashes_for, legend_above, short
 from ..reporting.rendering import counted
+from .drawing import DASHES, colours_for, dashes_for, legend_above, short
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
-    from ..drawing import Axes
+    from ..inputs.arrays import FloatArray, IntArray
+    from .drawing import Axes
 
 _ROUNDING = 1e-9  # bands thinner than this are none
 

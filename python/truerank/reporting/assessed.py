@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
+from ..inputs.errors import InputValueError
 from ..metrics import Key, UnknownKeyError, parse
 from .grouped import Grouped
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray
     from ..comparison.intervals import Interval
-    from ..labels import LabelsLike
-    from ..ranks import Ranks
+    from ..inputs.arrays import FloatArray
+    from ..ranks.container import Ranks
+    from ..ranks.labels import LabelsLike
     from .validity import Finding
 
 
@@ -117,9 +118,12 @@ class Assessed(Grouped):
         if parsed.macro:
             grouping = self._given_groups(key)
             if self._average.weighted:
-                raise ValueError(
-                    f"key: {key!r} is {self.macro_weighting}; an interval is there where every "
-                    "group counts once"
+                raise InputValueError(
+                    "key",
+                    (
+                        f"{key!r} is {self.macro_weighting}; an interval is there where every "
+                        "group counts once"
+                    ),
                 )
             by = grouping.codes if by is None else by
         return interval(

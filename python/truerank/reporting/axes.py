@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import KINDS, UnknownKeyError, parse
 from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO, nearest
 from ..metrics.kinds import DEFAULT_KIND
@@ -110,7 +111,7 @@ def several(keys: Iterable[str], name: str = "metrics") -> list[str]:
     ['mr', 'mrr']
     """
     if isinstance(keys, str):
-        raise TypeError(f"{name}: expected several keys, got the str {keys!r}")
+        raise InputTypeError(name, expected="several keys", got=f"the str {keys!r}")
     listed = list(keys)
     return [key for i, key in enumerate(listed) if key not in listed[:i]]
 
@@ -134,8 +135,8 @@ def checked(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str], li
     for row in rows:
         parsed = parse(row)
         if (parsed.side, parsed.kind, parsed.macro) != (ALL_SIDES, DEFAULT_KIND, False):
-            raise ValueError(
-                f"metrics: expected [adjustment.]metric[@k] as a row of a table, got {row!r}"
+            raise InputValueError(
+                "metrics", expected="[adjustment.]metric[@k] as a row of a table", got=repr(row)
             )
     for kind in columns:
         if kind not in KINDS:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..extras import needed
+from ..inputs.errors import InputValueError
+from ..inputs.extras import needed
 
 LAYOUTS = ("long", "wide")
 
@@ -50,7 +51,7 @@ def frame(
     0     mr  realistic    4.5
     """
     if layout not in LAYOUTS:
-        raise ValueError(f"layout: expected one of {', '.join(LAYOUTS)}, got {layout!r}")
+        raise InputValueError("layout", expected=f"one of {', '.join(LAYOUTS)}", got=repr(layout))
     pandas = needed("pandas", "to_pandas")
     wide = pandas.DataFrame(list(records), columns=list(columns))
     wide = wide.astype(dict.fromkeys(kinds, float))

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from ..inputs.errors import InputTypeError, InputValueError
+
 # a minus, and no hyphen: before a number, and not within a word or after another sign
 _MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
 # an underscore within a word emphasises nothing, an ampersand matters where an entity begins
@@ -78,9 +80,9 @@ def checked_digits(digits: int) -> int:
     4
     """
     if isinstance(digits, bool) or not hasattr(digits, "__index__"):
-        raise TypeError(f"digits: expected an integer >= 1, got {type(digits).__name__}")
+        raise InputTypeError("digits", expected="an integer >= 1", got=type(digits).__name__)
     if digits < 1:
-        raise ValueError(f"digits: expected an integer >= 1, got {digits}")
+        raise InputValueError("digits", expected="an integer >= 1", got=digits)
     return int(digits)
 
 

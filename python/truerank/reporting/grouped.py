@@ -12,7 +12,7 @@ from .printed import Printed
 
 if TYPE_CHECKING:
     from ..metrics.groupwise import Grouping
-    from ..sides import Sides
+    from ..metrics.sides import Sides
     from .macro import Average
     from .reports import Report
 

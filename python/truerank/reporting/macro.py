@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import read_only
+from ..inputs.arrays import read_only
+from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics.base import weighted_mean
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
+    from ..inputs.arrays import FloatArray, IntArray
 
     MacroWeights = str | Mapping[Hashable, float] | Sequence[float] | FloatArray
 
@@ -105,19 +106,22 @@ def average_of(weights: MacroWeights | None, names: Sequence[Hashable] | None) -
     if weights is None:
         return Average()
     if names is None:
-        raise ValueError("macro_weights: expected by=, whose groups they weigh, too")
+        raise InputValueError("macro_weights", expected="by=, whose groups they weigh, too")
     if isinstance(weights, str):
         if weights != COUNT:
-            raise ValueError(
-                f"macro_weights: expected {COUNT!r}, a mapping of labels or numbers, "
-                f"got {weights!r}"
+            raise InputValueError(
+                "macro_weights",
+                expected=f"{COUNT!r}, a mapping of labels or numbers",
+                got=repr(weights),
             )
         return Average(COUNT)
     if isinstance(weights, Mapping):
         missing = [repr(name) for name in names if name not in weights]
         if missing:
             shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
-            raise ValueError(f"macro_weights: expected a weight for each group, none for {shown}")
+            raise InputValueError(
+                "macro_weights", expected=f"a weight for each group, none for {shown}"
+            )
         weights = [weights[name] for name in names]
     return Average(_checked(weights, len(names)))
 
@@ -125,18 +129,20 @@ def average_of(weights: MacroWeights | None, names: Sequence[Hashable] | None) -
 def _checked(weights: Any, length: int) -> FloatArray:
     array = np.asarray(weights)
     if array.dtype.kind not in "iuf" and array.size:
-        raise TypeError(f"macro_weights: expected real numbers, got dtype {array.dtype}")
+        raise InputTypeError("macro_weights", expected="real numbers", got=f"dtype {array.dtype}")
     if array.shape != (length,):
-        raise ValueError(
-            f"macro_weights: expected {length} numbers, one for each group, got shape {array.shape}"
+        raise InputValueError(
+            "macro_weights",
+            expected=f"{length} numbers, one for each group",
+            got=f"shape {array.shape}",
         )
     array = array.astype(np.float64)
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
         i = int(wrong.argmax())
-        raise ValueError(
-            f"macro_weights: expected finite numbers >= 0, got {array[i]} at position {i}"
+        raise InputValueError(
+            "macro_weights", expected="finite numbers >= 0", got=f"{array[i]} at position {i}"
         )
     if length and not array.any():
-        raise ValueError("macro_weights: expected at least one above 0, got only 0")
+        raise InputValueError("macro_weights", expected="at least one above 0", got="only 0")
     return read_only(array)

@@ -72,6 +72,6 @@ class Paged(Mapping[str, float]):
         ...     "<h1>Two tasks</h1>" in page.read_text(encoding="utf-8")
         True
         """
-        from .pages.report_page import save_report
+        from ..html.report_page import save_report
 
         save_report(cast("Report", self), path, title, metrics, intervals, notes)

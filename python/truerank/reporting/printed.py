@@ -12,7 +12,7 @@ from .axes import DEFAULT_KINDS, DEFAULT_METRICS, FEW_METRICS, Axes, checked, ne
 from .paged import Paged
 
 if TYPE_CHECKING:
-    from ..protocol import Protocol
+    from ..ranks.protocol import Protocol
     from .summary import Summary
     from .validity import Finding
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..metrics import KINDS, Key, UnknownKeyError, parse
 from ..metrics.keys import nearest
-from ..sides import Sides
+from ..metrics.sides import Sides
 from .axes import Axes, metric_of
 from .rendering import counted
 from .reports import Report
 from .stored import Stored, StoredGroups, as_json, read, stored_of
 
 if TYPE_CHECKING:
-    from ..protocol import Protocol
-    from ..ranks import Ranks
+    from ..ranks.container import Ranks
+    from ..ranks.protocol import Protocol
     from .summary import Summary
     from .validity import Finding
 

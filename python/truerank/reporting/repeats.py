@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, overload
 
+from ..inputs.errors import InputTypeError, InputValueError
 from .axes import FEW_METRICS, nested, several
 from .frames import frame
 from .grids import (
@@ -24,7 +25,7 @@ from .reports import Report
 from .stored import plain
 
 if TYPE_CHECKING:
-    from ..protocol import Protocol
+    from ..ranks.protocol import Protocol
 
 JSON_KIND = "truerank.repeats"
 JSON_FORMAT = 1
@@ -73,7 +74,7 @@ class Repeats(Mapping[str, float]):
         self.reports = tuple(_checked(reports))
         self.notes = tuple(_unlike(self.reports))
         if self.notes and not allow_unlike:
-            raise ValueError(f"reports: {self.notes[0]}")
+            raise InputValueError("reports", f"{self.notes[0]}")
 
     @property
     def runs(self) -> int:
@@ -313,13 +314,13 @@ def _unlike(reports: Sequence[Report]) -> Iterator[str]:
 
 def _checked(reports: Any) -> Iterator[Report]:
     if isinstance(reports, (str, bytes, Mapping)) or not isinstance(reports, Iterable):
-        raise TypeError(f"reports: expected several Reports, got {type(reports).__name__}")
+        raise InputTypeError("reports", expected="several Reports", got=type(reports).__name__)
     i = -1
     for i, report in enumerate(reports):
         if not isinstance(report, Report):
-            raise TypeError(
-                f"reports: expected Reports, got {type(report).__name__} at position {i}"
+            raise InputTypeError(
+                "reports", expected="Reports", got=f"{type(report).__name__} at position {i}"
             )
         yield report
     if i < 0:
-        raise ValueError("reports: expected at least one, got none")
+        raise InputValueError("reports", expected="at least one", got="none")

@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from ..grouping import WEIGHTS, group_codes, task_weights_by
+from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import Key, Sample, compute, kept_moments, parse, sample_of
 from ..metrics.groupwise import Grouping, take
 from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND
-from ..ranks import Ranks
-from ..sides import sides_of
+from ..metrics.sides import sides_of
+from ..ranks.container import Ranks
+from ..ranks.grouping import WEIGHTS, group_codes, task_weights_by
 from .assessed import Assessed
 from .axes import DEFAULT_KINDS, DEFAULT_METRICS, written
 from .macro import average_of
 from .summary import Summary, summarise
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray
-    from ..labels import LabelsLike
-    from ..protocol import Protocol
+    from ..inputs.arrays import FloatArray
+    from ..ranks.labels import LabelsLike
+    from ..ranks.protocol import Protocol
     from .macro import MacroWeights
     from .repeats import Repeats
 
@@ -104,7 +105,7 @@ class Report(Assessed):
         macro_weights: MacroWeights | None = None,
     ) -> None:
         if not isinstance(ranks, Ranks):
-            raise TypeError(f"ranks: expected Ranks, got {type(ranks).__name__}")
+            raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
         self._ranks, self._seed = ranks, _checked_seed(seed)
         self._tasks = _weighed(ranks, weights)
         self._weights_name = weights if isinstance(weights, str) else None
@@ -346,9 +347,11 @@ def report(
     if isinstance(ranks, Ranks):
         return Report(ranks, seed=seed, by=by, weights=weights, macro_weights=macro_weights)
     if not isinstance(ranks, (list, tuple)) or not all(isinstance(r, Report) for r in ranks):
-        raise TypeError(f"ranks: expected Ranks, or a list of Reports, got {type(ranks).__name__}")
+        raise InputTypeError(
+            "ranks", expected="Ranks, or a list of Reports", got=type(ranks).__name__
+        )
     if seed or any(option is not None for option in (by, weights, macro_weights)):
-        raise TypeError("ranks: Reports have their seed, groups and weights already")
+        raise InputTypeError("ranks", "Reports have their seed, groups and weights already")
     from .repeats import Repeats
 
     return Repeats(ranks)
@@ -356,9 +359,9 @@ def report(
 
 def _checked_seed(seed: object) -> int:
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
-        raise TypeError(f"seed: expected an integer >= 0, got {type(seed).__name__}")
+        raise InputTypeError("seed", expected="an integer >= 0", got=type(seed).__name__)
     if seed < 0:
-        raise ValueError(f"seed: expected an integer >= 0, got {seed}")
+        raise InputValueError("seed", expected="an integer >= 0", got=seed)
     return int(seed)
 
 

@@ -8,11 +8,12 @@ import math
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
+from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND
-from ..protocol import Protocol
-from ..sides import Sides
+from ..metrics.sides import Sides
+from ..ranks.protocol import Protocol
 from .axes import several
 from .summary import RARE, Summary
 from .validity import Finding
@@ -153,17 +154,18 @@ def read(text: str) -> Stored:
     {'mr': 1.0}
     """
     if not isinstance(text, (str, bytes)):
-        raise TypeError(f"text: expected a str, got {type(text).__name__}")
+        raise InputTypeError("text", expected="a str", got=type(text).__name__)
     try:
         content = json.loads(text, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"text: expected the JSON of a report, got {error}") from None
+        raise InputValueError("text", expected="the JSON of a report", got=error) from None
     if not isinstance(content, dict) or content.get("kind") != JSON_KIND:
-        raise ValueError(f"text: expected the JSON of a report, of the kind {JSON_KIND!r}")
+        raise InputValueError("text", expected=f"the JSON of a report, of the kind {JSON_KIND!r}")
     if content.get("format") != JSON_FORMAT:
-        raise ValueError(
-            f"text: expected format {JSON_FORMAT} of a report, got {content.get('format')!r}; a "
-            "later version of truerank may read it"
+        raise InputValueError(
+            "text",
+            expected=f"format {JSON_FORMAT} of a report",
+            got=f"{content.get('format')!r}; a later version of truerank may read it",
         )
     stored = Stored(*(_part(content, name, reader) for name, reader in _PARTS.items()))
     if content.get("fingerprint") != stored.protocol.fingerprint:
@@ -200,12 +202,12 @@ def _check_counts(stored: Stored) -> None:
 
 def _part(content: dict[str, Any], name: str, reader: Callable[[str, Any], T]) -> T:
     if name not in content:
-        raise ValueError(f"text: {name} is missing")
+        raise InputValueError("text", f"{name} is missing")
     return reader(name, content[name])
 
 
 def _wrong(name: str, expected: str, got: object) -> NoReturn:
-    raise ValueError(f"text: {name}: expected {expected}, got {got!r}")
+    raise InputValueError("text", f"{name}: expected {expected}, got {got!r}")
 
 
 def _constant(word: str) -> NoReturn:
@@ -285,7 +287,7 @@ def _protocol(name: str, value: Any) -> Protocol:
     try:
         return Protocol(**value)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"text: {name}: {error}") from None
+        raise InputValueError("text", f"{name}: {error}") from None
 
 
 def _keyed(reader: Callable[[str, Any], T]) -> Callable[[str, Any], dict[str, T]]:
@@ -298,7 +300,7 @@ def _keyed(reader: Callable[[str, Any], T]) -> Callable[[str, Any], dict[str, T]
             try:
                 parse(key)
             except UnknownKeyError as error:
-                raise ValueError(f"text: {name}: {error}") from None
+                raise InputValueError("text", f"{name}: {error}") from None
         return values
 
     return read

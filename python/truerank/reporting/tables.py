@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import METRICS, UnknownKeyError, parse
 from .axes import FEW_METRICS, several
 from .frames import frame
@@ -284,12 +285,15 @@ def table(
     else:
         rows = {name: _runs(name, value, allow_unlike) for name, value in reports.items()}
     if not rows:
-        raise ValueError("reports: expected names and Reports, at least one, got none")
+        raise InputValueError("reports", expected="names and Reports, at least one", got="none")
     unlike = list(unlike_protocols(rows))
     if unlike and not allow_unlike:
-        raise ValueError(
-            f"reports: {' '.join(unlike)} Numbers of unlike protocols say nothing about the "
-            "models; allow_unlike=True puts them side by side all the same"
+        raise InputValueError(
+            "reports",
+            (
+                f"{' '.join(unlike)} Numbers of unlike protocols say nothing about the "
+                "models; allow_unlike=True puts them side by side all the same"
+            ),
         )
     keys = common(FEW_METRICS, rows.values()) if metrics is None else several(metrics)
     for name, row in rows.items():
@@ -315,7 +319,7 @@ def increasing(key: str) -> bool | None:
 
 def _runs(name: object, value: object, allow_unlike: bool) -> Repeats:
     if not isinstance(name, str):
-        raise TypeError(f"reports: expected names, got {type(name).__name__} {name!r}")
+        raise InputTypeError("reports", expected="names", got=f"{type(name).__name__} {name!r}")
     try:
         runs: Any = [value] if isinstance(value, Report) else value
         if isinstance(value, Repeats):  # those that may be unlike elsewhere may not be so here

@@ -18,8 +18,8 @@ from .grids import percent
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..counts import Audit
-    from ..ranks import Ranks
+    from ..ranks.container import Ranks
+    from ..ranks.counts import Audit
     from .assessed import Assessed
 
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..devices import is_elsewhere, is_tensor
-from ..scores import Scores, as_scores
+from ..inputs.devices import is_elsewhere, is_tensor
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.scores import Scores, as_scores
 from .base import FileBlock, Store, Tile
 
 __all__ = ["FileBlock", "Store", "Tile", "open_scores", "scores_or_store", "shape_of", "store_of"]
@@ -99,9 +100,9 @@ def open_scores(
     from .opening import Options, opened
 
     if order not in ("C", "F"):
-        raise ValueError(f'order: expected "C" or "F", got {order!r}')
+        raise InputValueError("order", expected='"C" or "F"', got=repr(order))
     if io not in IO:
-        raise ValueError(f"io: expected one of {', '.join(IO)}, got {io!r}")
+        raise InputValueError("io", expected=f"one of {', '.join(IO)}", got=repr(io))
     options = Options(_axis(axis), dtype, _shape(shape), _offset(offset), order, member)
     store = opened(source, options)
     if store is not source:
@@ -214,17 +215,17 @@ def shape_of(scores: Scores | Store) -> tuple[int, ...]:
 
 def _axis(axis: object) -> int:
     if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
-        raise TypeError(f"axis: expected 0 or 1, got {type(axis).__name__}")
+        raise InputTypeError("axis", expected="0 or 1", got=type(axis).__name__)
     if axis not in (0, 1):
-        raise ValueError(f"axis: expected 0 (rows) or 1 (columns), got {axis}")
+        raise InputValueError("axis", expected="0 (rows) or 1 (columns)", got=axis)
     return int(axis)
 
 
 def _offset(offset: object) -> int:
     if isinstance(offset, bool) or not isinstance(offset, (int, np.integer)):
-        raise TypeError(f"offset: expected an integer, got {type(offset).__name__}")
+        raise InputTypeError("offset", expected="an integer", got=type(offset).__name__)
     if offset < 0:
-        raise ValueError(f"offset: expected bytes >= 0, got {offset}")
+        raise InputValueError("offset", expected="bytes >= 0", got=offset)
     return int(offset)
 
 
@@ -233,11 +234,14 @@ def _shape(shape: object) -> tuple[int, ...] | None:
         return None
     given = shape if isinstance(shape, (tuple, list)) else (shape,)
     if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given):
-        raise TypeError(f"shape: expected integers, got {shape!r}")
+        raise InputTypeError("shape", expected="integers", got=repr(shape))
     lengths = tuple(int(length) for length in given)
     if len(lengths) not in (1, 2) or min(lengths) < -1 or lengths.count(-1) > 1:
-        raise ValueError(
-            "shape: expected (rows, columns) or (columns,), of which one may be -1 (as many as "
-            f"the file has), got {shape!r}"
+        raise InputValueError(
+            "shape",
+            expected=(
+                "(rows, columns) or (columns,), of which one may be -1 (as many as the file has)"
+            ),
+            got=repr(shape),
         )
     return lengths

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..scores import as_scores
+from ..inputs.errors import InputValueError
+from ..inputs.scores import as_scores
 from .base import Store, Tile, cut, digest_of
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
 
 
 _STRETCH_BYTES = 1 << 20
@@ -76,9 +77,12 @@ class ArrayStore(Store):
             return
         expected, size = self._mapping.reach(self._array), self._mapping.size()
         if size < expected:
-            raise ValueError(
-                f"scores: {self._mapping.name or 'the memory map'}: expected {expected:,} bytes "
-                f"(the map is of {self.shape} {self.dtype}), the file has {size:,}"
+            raise InputValueError(
+                "scores",
+                (
+                    f"{self._mapping.name or 'the memory map'}: expected {expected:,} bytes "
+                    f"(the map is of {self.shape} {self.dtype}), the file has {size:,}"
+                ),
             )
 
     def state(self) -> list[Any]:

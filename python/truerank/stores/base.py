@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
 
 _DIGESTED_BYTES = 1 << 24
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.errors import InputValueError
 from .base import Store, Tile, cut
 from .headers import of_array
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
 
 # How an unchunked dataset is read where it cannot be read as a file.
 _STRETCH = 1024
@@ -90,11 +91,12 @@ class ChunkStore(Store):
 
     def check(self) -> None:
         if self._array is None:
-            raise ValueError(f"scores: {self._name}: the store is closed")
+            raise InputValueError("scores", f"{self._name}: the store is closed")
         expected = self.shape[1:] if self.single_row else self.shape
         if tuple(self._array.shape) != expected:
-            raise ValueError(
-                f"scores: {self._name}: expected shape {expected}, by now it is {self._array.shape}"
+            raise InputValueError(
+                "scores",
+                f"{self._name}: expected shape {expected}, by now it is {self._array.shape}",
             )
 
     def state(self) -> list[Any]:
@@ -124,9 +126,12 @@ class ChunkStore(Store):
         except MemoryError:
             raise
         except Exception as error:  # each codec has faults of its own
-            raise ValueError(
-                f"scores: {self._name}: cannot read rows {down.start} to {down.stop - 1}, columns "
-                f"{across.start} to {across.stop - 1}: {error}"
+            raise InputValueError(
+                "scores",
+                (
+                    f"{self._name}: cannot read rows {down.start} to {down.stop - 1}, columns "
+                    f"{across.start} to {across.stop - 1}: {error}"
+                ),
             ) from error
         # Some libraries give the bytes as they are stored, others in the machine's order.
         return found.reshape(tile.height, tile.width).astype(self.carrier, copy=False)

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..devices import dense, is_tensor, tensor_array
-from ..scores import Scores, as_scores, refuse_shape
+from ..inputs.devices import dense, is_tensor, tensor_array
+from ..inputs.errors import InputValueError
+from ..inputs.scores import Scores, as_scores, refuse_shape
 from .base import Store, Tile, cut, digest_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
 
     Part = Callable[[], Any]  # gives a part of a tensor, where that is
     ToHost = Callable[[Part], AbstractContextManager[Any]]
@@ -219,9 +220,12 @@ class JaxStore(DeviceStore):
     def __init__(self, array: Any, dtype: object = None, name: str = "scores") -> None:
         super().__init__(array.shape, as_scores(np.empty((0, 0), array.dtype), dtype, name), name)
         if not array.is_fully_addressable:
-            raise ValueError(
-                f"{name}: expected an array on devices of this process, got one that is on those "
-                "of others, too; rank in each process the rows that it has"
+            raise InputValueError(
+                name,
+                expected="an array on devices of this process",
+                got=(
+                    "one that is on those of others, too; rank in each process the rows that it has"
+                ),
             )
         self._shards = [
             _shard(shard) for shard in array.addressable_shards if shard.replica_id == 0

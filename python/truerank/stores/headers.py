@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..scores import as_scores
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.scores import as_scores
 from .descriptors import read_at
 
 NPY = b"\x93NUMPY"
@@ -41,9 +42,12 @@ class Place(NamedTuple):
         """Hold the size of the file against what the matrix needs."""
         expected = self.offset + self.nbytes
         if size < expected or (self.exact and size != expected):
-            raise ValueError(
-                f"scores: {self.name}: expected {expected:,} bytes ({self.source} {self.shape} "
-                f"{self.dtype}, from byte {self.offset:,}), the file has {size:,}"
+            raise InputValueError(
+                "scores",
+                (
+                    f"{self.name}: expected {expected:,} bytes ({self.source} {self.shape} "
+                    f"{self.dtype}, from byte {self.offset:,}), the file has {size:,}"
+                ),
             )
 
 
@@ -85,7 +89,7 @@ def parse(descriptor: int, start: int, end: int, name: str, dtype: object) -> Pl
 
     head = read_at(descriptor, min(_HEADER, end - start), start, name)
     if not head.startswith(NPY):
-        raise ValueError(f"scores: {name}: expected a .npy file, {_looks_like(head)}")
+        raise InputValueError("scores", f"{name}: expected a .npy file, {_looks_like(head)}")
     stream = io.BytesIO(head)
     try:
         version = np.lib.format.read_magic(stream)
@@ -97,7 +101,9 @@ def parse(descriptor: int, start: int, end: int, name: str, dtype: object) -> Pl
             raise ValueError(f"format version {version[0]}.{version[1]} is not known")
         lengths, by_columns, carrier = read(stream)
     except Exception as error:  # numpy lets out whatever its parser meets
-        raise ValueError(f"scores: {name}: the .npy header is broken: {_why(error)}") from None
+        raise InputValueError(
+            "scores", f"{name}: the .npy header is broken: {_why(error)}"
+        ) from None
     dtype_name = named(name, carrier, dtype)
     _check_mark(name, head[: stream.tell()], carrier)
     lengths = tuple(map(int, lengths))
@@ -132,12 +138,12 @@ def _looks_like(head: bytes) -> str:
 def named(name: str, carrier: np.dtype[Any], dtype: object) -> str:
     """The name of the scores' dtype, by the rules that arrays have."""
     if carrier.subdtype is not None:  # numpy would make further dimensions of it
-        raise TypeError(f"scores: {name}: expected numbers, got dtype {carrier}")
+        raise InputTypeError("scores", f"{name}: expected numbers, got dtype {carrier}")
     try:
         return as_scores(np.empty((0, 0), carrier), dtype).dtype
     except TypeError as error:
         argument, _, message = str(error).partition(": ")
-        raise TypeError(f"{argument}: {name}: {message}") from None
+        raise InputTypeError(argument, f"{name}: {message}") from None
 
 
 def _check_mark(name: str, header: bytes, carrier: np.dtype[Any]) -> None:
@@ -148,21 +154,27 @@ def _check_mark(name: str, header: bytes, carrier: np.dtype[Any]) -> None:
         return
     found = re.search(rb"""['"]descr['"]\s*:\s*['"]([^'"]*)""", header)
     if found and found[1][:1] not in b"<>":
-        raise ValueError(
-            f"scores: {name}: the .npy header is broken: expected a byte order, '<' or '>', "
-            f"got {found[1].decode('latin1')!r}"
+        raise InputValueError(
+            "scores",
+            (
+                f"{name}: the .npy header is broken: expected a byte order, '<' or '>', "
+                f"got {found[1].decode('latin1')!r}"
+            ),
         )
 
 
 def matrix_shape(name: str, lengths: tuple[int, ...]) -> tuple[int, int]:
     """Rows and columns of a matrix, or of a single row."""
     if len(lengths) not in (1, 2):
-        raise ValueError(
-            f"scores: {name}: expected a matrix (rows, columns) or a single row (columns,), "
-            f"got shape {lengths}"
+        raise InputValueError(
+            "scores",
+            (
+                f"{name}: expected a matrix (rows, columns) or a single row (columns,), "
+                f"got shape {lengths}"
+            ),
         )
     if min(lengths) < 0 or max(lengths) > _LONGEST:
-        raise ValueError(
-            f"scores: {name}: expected lengths from 0 to 2**63 - 1, got shape {lengths}"
+        raise InputValueError(
+            "scores", f"{name}: expected lengths from 0 to 2**63 - 1, got shape {lengths}"
         )
     return (1, lengths[0]) if len(lengths) == 1 else (lengths[0], lengths[1])

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..extras import needed
+from ..inputs.errors import InputValueError
+from ..inputs.extras import needed
 from .chunked import ChunkStore
 from .descriptors import Descriptors
 from .headers import Place, of_array
@@ -41,7 +42,7 @@ def open_zarr(name: str, member: str | None, dtype: object) -> Store:
     try:
         found = zarr.open(name, mode="r")
     except Exception as error:  # whatever its parsers meet
-        raise ValueError(f"scores: {name}: zarr cannot open it: {error}") from error
+        raise InputValueError("scores", f"{name}: zarr cannot open it: {error}") from error
     return of_group(found, member, dtype, name)
 
 
@@ -63,7 +64,7 @@ def open_hdf5(
     try:
         file = h5py.File(name, "r")
     except OSError as error:
-        raise ValueError(f"scores: {name}: h5py cannot open it: {error}") from error
+        raise InputValueError("scores", f"{name}: h5py cannot open it: {error}") from error
     try:
         store = of_group(file, member, dtype, name, file.close, descriptors)
     except BaseException:
@@ -89,9 +90,9 @@ def of_group(
             member = _named(group, member, name)
         array, inside = group.get(member), f"{name}: {member}" if name else member
         if not _is_array(array):
-            raise ValueError(f"member: {name}: expected an array, {member!r} is none")
+            raise InputValueError("member", f"{name}: expected an array, {member!r} is none")
     elif member is not None:
-        raise ValueError(f"member: {name}: there are none, it is one array")
+        raise InputValueError("member", f"{name}: there are none, it is one array")
     place = _place(array, dtype, inside or name)
     if place is None:
         return ChunkStore(array, dtype, name or file_of(array), closing)
@@ -115,9 +116,12 @@ def _named(group: Any, member: str | None, name: str) -> str:
     keys = sorted(map(str, group))
     names = [key for key in keys if _is_array(group.get(key))]
     if keys and not names:
-        raise ValueError(
-            f"member: {name}: expected member= to name an array, there are only groups: "
-            f"{', '.join(keys[:20])}"
+        raise InputValueError(
+            "member",
+            (
+                f"{name}: expected member= to name an array, there are only groups: "
+                f"{', '.join(keys[:20])}"
+            ),
         )
     return names[pick(name, names, member)]
 

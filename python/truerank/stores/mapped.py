@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
     from .headers import Place
 
 # The first: what a cold file leaves in the page cache are huge pages, and the next map of it is as

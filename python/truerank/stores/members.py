@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ..inputs.errors import InputValueError
 from .descriptors import read_at
 from .headers import Place, parse
 
@@ -38,25 +39,30 @@ def of_npz(descriptor: int, name: str, member: str | None, dtype: object = None)
     info = _member(descriptor, name, member)
     inside = f"{name}: {info.filename}"
     if info.flag_bits & _WRAPPED:
-        raise ValueError(f"scores: {inside}: is encrypted or patched, and cannot be read in place")
+        raise InputValueError(
+            "scores", f"{inside}: is encrypted or patched, and cannot be read in place"
+        )
     if info.compress_type != 0:
-        raise ValueError(
-            f"scores: {inside}: is compressed, and cannot be read in place; numpy.savez stores "
-            "arrays as they are, numpy.savez_compressed does not"
+        raise InputValueError(
+            "scores",
+            (
+                f"{inside}: is compressed, and cannot be read in place; numpy.savez stores "
+                "arrays as they are, numpy.savez_compressed does not"
+            ),
         )
     size = os.fstat(descriptor).st_size
     if not 0 <= info.header_offset <= size - _LOCAL - info.file_size:
-        raise ValueError(f"scores: {inside}: the archive is damaged or cut short")
+        raise InputValueError("scores", f"{inside}: the archive is damaged or cut short")
     local = read_at(descriptor, _LOCAL, info.header_offset, name)
     # Its name and extra field may be of other lengths than the directory's.
     length = int.from_bytes(local[26:28], "little")
     start = info.header_offset + _LOCAL + length + int.from_bytes(local[28:30], "little")
     end = start + info.file_size
     if local[:4] != ZIP[0] or end > size:
-        raise ValueError(f"scores: {inside}: the archive is damaged or cut short")
+        raise InputValueError("scores", f"{inside}: the archive is damaged or cut short")
     named = read_at(descriptor, length, info.header_offset + _LOCAL, name)
     if named != info.orig_filename.encode("utf-8" if info.flag_bits & _UTF8 else "cp437"):
-        raise ValueError(f"scores: {inside}: the archive is damaged: its names differ")
+        raise InputValueError("scores", f"{inside}: the archive is damaged: its names differ")
     place = parse(descriptor, start, end, inside, dtype)
     place.check(end)
     return place
@@ -72,7 +78,7 @@ def _member(descriptor: int, name: str, member: str | None) -> ZipInfo:
     except Exception as error:  # zipfile lets out whatever its parser meets
         if isinstance(error, OSError) and error.errno not in (None, 22):
             raise  # the disk's fault; a wild offset is EINVAL
-        raise ValueError(f"scores: {name}: the archive is damaged: {error}") from None
+        raise InputValueError("scores", f"{name}: the archive is damaged: {error}") from None
     names = [entry.filename.removesuffix(".npy") for entry in entries]
     return entries[pick(name, names, None if member is None else member.removesuffix(".npy"))]
 
@@ -91,8 +97,8 @@ def pick(name: str, names: list[str], member: str | None) -> int:
         return found[0]
     listed = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
     if not names:
-        raise ValueError(f"scores: {name}: there are no arrays in it")
+        raise InputValueError("scores", f"{name}: there are no arrays in it")
     if found:
-        raise ValueError(f"member: {name}: there are {len(found)} of name {wanted!r}")
+        raise InputValueError("member", f"{name}: there are {len(found)} of name {wanted!r}")
     ask = f"expected member {wanted!r}" if member is not None else "expected member= to say which"
-    raise ValueError(f"member: {name}: {ask}, there are {listed}")
+    raise InputValueError("member", f"{name}: {ask}, there are {listed}")

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..devices import is_elsewhere
+from ..inputs.devices import is_elsewhere
+from ..inputs.errors import InputTypeError, InputValueError
 from .arrays import ArrayStore
 from .base import Store
 from .descriptors import Descriptors, read_at
@@ -66,10 +67,10 @@ def is_chunked(value: Any) -> bool:
 
 def _sharded(sources: list[Any] | tuple[Any, ...], options: Options) -> Store:
     if not sources:
-        raise ValueError("scores: expected at least one shard, got an empty list")
+        raise InputValueError("scores", expected="at least one shard", got="an empty list")
     wrong = [type(item).__name__ for item in sources if isinstance(item, (list, tuple, int, float))]
     if wrong:
-        raise TypeError(f"scores: expected paths, arrays or stores in a list, got {wrong[0]}")
+        raise InputTypeError("scores", expected="paths, arrays or stores in a list", got=wrong[0])
     descriptors = Descriptors()
     parts: list[Store] = []
     mine: list[Store] = []
@@ -112,7 +113,7 @@ def _of_object(value: Any, options: Options) -> Store:
     if is_chunked(value) or is_group(value):
         return of_group(value, options.member, options.dtype)
     if options.member is not None:
-        raise ValueError(f"member: there are none in {type(value).__name__}")
+        raise InputValueError("member", f"there are none in {type(value).__name__}")
     if is_elsewhere(value):
         from .device import of_device
 
@@ -126,7 +127,7 @@ def _package(value: object) -> str:
 
 def _of_path(name: str, options: Options, descriptors: Descriptors) -> Store:
     if not name or "\0" in name:
-        raise ValueError(f"scores: expected the path of a file, got {name!r}")
+        raise InputValueError("scores", expected="the path of a file", got=repr(name))
     if os.path.isdir(name):
         if not is_zarr(name):
             raise IsADirectoryError(
@@ -150,15 +151,18 @@ def _kind_of(head: bytes, name: str, options: Options) -> str:
     for start, kind in _MAGIC.items():
         if head.startswith(start):
             return kind
-    raise ValueError(
-        f"scores: {name}: expected a .npy, .npz, zarr or HDF5, or dtype= and shape= of a raw "
-        f"binary file{'' if head else '; this one is empty'}"
+    raise InputValueError(
+        "scores",
+        (
+            f"{name}: expected a .npy, .npz, zarr or HDF5, or dtype= and shape= of a "
+            f"raw binary file{('' if head else '; this one is empty')}"
+        ),
     )
 
 
 def _npy(descriptor: int, name: str, options: Options) -> Place:
     if options.member is not None:
-        raise ValueError(f"member: {name}: there are none in a .npy file")
+        raise InputValueError("member", f"{name}: there are none in a .npy file")
     return of_npy(descriptor, name, options.dtype)
 
 
@@ -168,7 +172,7 @@ def _npz(descriptor: int, name: str, options: Options) -> Place:
 
 def _raw(descriptor: int, name: str, options: Options) -> Place:
     if options.member is not None:
-        raise ValueError(f"member: {name}: there are none in a raw binary file")
+        raise InputValueError("member", f"{name}: there are none in a raw binary file")
     size = os.fstat(descriptor).st_size
     return of_raw(name, size, options.dtype, options.shape or (), options.offset, options.order)
 
@@ -184,10 +188,12 @@ def _check_declared(store: Store, options: Options) -> None:
         return
     name = store.files[0] if store.files else repr(store)
     if options.offset:
-        raise ValueError(f"offset: only of raw binary files, not of {name}")
+        raise InputValueError("offset", f"only of raw binary files, not of {name}")
     if options.order == "F" and not (isinstance(store, FileStore) and store.by_columns):
-        raise ValueError(f'order: "F" is of raw binary files, {name} says itself how it lies')
+        raise InputValueError(
+            "order", f'"F" is of raw binary files, {name} says itself how it lies'
+        )
     found = store.shape[1:] if store.single_row else store.shape
     given = options.shape or found
     if len(given) != len(found) or any(a not in (-1, b) for a, b in zip(given, found, strict=True)):
-        raise ValueError(f"shape: {name}: expected {given}, got {found}")
+        raise InputValueError("shape", f"{name}: expected {given}, got {found}")

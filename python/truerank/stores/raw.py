@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..scores import DTYPES
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.scores import DTYPES
 from .headers import Place, matrix_shape, named
 
 
@@ -73,7 +74,9 @@ def _raw_dtype(dtype: object) -> tuple[np.dtype[Any], object]:
     try:
         return np.dtype(dtype if isinstance(dtype, (str, type, np.dtype)) else plain), None
     except TypeError:
-        raise TypeError(f"dtype: expected a dtype that scores may have, got {dtype!r}") from None
+        raise InputTypeError(
+            "dtype", expected="a dtype that scores may have", got=repr(dtype)
+        ) from None
 
 
 def _inferred(
@@ -83,10 +86,13 @@ def _inferred(
     known = sum(length for length in lengths if length != -1) if len(lengths) == 2 else 1
     each, left = known * itemsize, size - offset
     if each == 0:
-        raise ValueError(f"shape: {name}: -1 beside 0 can be any length, got {lengths}")
+        raise InputValueError("shape", f"{name}: -1 beside 0 can be any length, got {lengths}")
     if left < 0 or left % each:
-        raise ValueError(
-            f"scores: {name}: expected a multiple of {each:,} bytes ({known:,} {dtype}) from "
-            f"byte {offset:,} on, the file has {size:,}"
+        raise InputValueError(
+            "scores",
+            (
+                f"{name}: expected a multiple of {each:,} bytes ({known:,} {dtype}) from "
+                f"byte {offset:,} on, the file has {size:,}"
+            ),
         )
     return tuple(left // each if length == -1 else length for length in lengths)

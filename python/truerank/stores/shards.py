@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.errors import InputTypeError, InputValueError
 from .base import FileBlock, Store, Tile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..arrays import IntArray
+    from ..inputs.arrays import IntArray
 
 _AXES = ("columns", "rows")  # what must be the same, by axis
 
@@ -44,7 +45,9 @@ class ShardStore(Store):
             _check_alike(first, part, axis)
         ends = np.cumsum([part.shape[axis] for part in parts], dtype=object)
         if ends[-1] > np.iinfo(np.int64).max:
-            raise ValueError(f"scores: expected fewer than 2**63 {_AXES[1 - axis]} in all shards")
+            raise InputValueError(
+                "scores", expected=f"fewer than 2**63 {_AXES[1 - axis]} in all shards"
+            )
         self._starts = np.array([0, *ends[:-1]], dtype=np.int64)
         length = int(ends[-1])
         shape = (first.shape[0], length) if axis else (length, first.shape[1])
@@ -112,18 +115,26 @@ class ShardStore(Store):
 def _check_alike(first: Store, part: Store, axis: int) -> None:
     name, other = (" ".join(store.files) or repr(store) for store in (part, first))
     if part.dtype != first.dtype:
-        raise TypeError(f"scores: {name}: expected {first.dtype}, as in {other}, got {part.dtype}")
+        raise InputTypeError(
+            "scores", f"{name}: expected {first.dtype}, as in {other}, got {part.dtype}"
+        )
     if part.carrier.newbyteorder("=") != first.carrier.newbyteorder("="):
-        raise TypeError(
-            f"scores: {name}: expected dtype {first.carrier}, as in {other}, got {part.carrier}"
+        raise InputTypeError(
+            "scores", f"{name}: expected dtype {first.carrier}, as in {other}, got {part.carrier}"
         )
     if part.swapped != first.swapped:
-        raise ValueError(
-            f"scores: {name}: expected the byte order of {other}, {first.carrier.str}, got "
-            f"{part.carrier.str}"
+        raise InputValueError(
+            "scores",
+            (
+                f"{name}: expected the byte order of {other}, {first.carrier.str}, got "
+                f"{part.carrier.str}"
+            ),
         )
     if part.shape[1 - axis] != first.shape[1 - axis]:
-        raise ValueError(
-            f"scores: {name}: expected {first.shape[1 - axis]:,} {_AXES[axis]}, as in {other}, "
-            f"got shape {part.shape}"
+        raise InputValueError(
+            "scores",
+            (
+                f"{name}: expected {first.shape[1 - axis]:,} {_AXES[axis]}, as in {other}, "
+                f"got shape {part.shape}"
+            ),
         )

@@ -8,6 +8,8 @@ import dask
 import dask.array as da
 import numpy as np
 
+from ...inputs.errors import InputTypeError, InputValueError
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -34,16 +36,17 @@ def checked_array(name: str, value: Any, instead: str) -> Any:
     --------
     >>> checked_array("scores", [[0.5]], "truerank.rank")
     Traceback (most recent call last):
-    TypeError: scores: expected a dask array, got list; truerank.rank takes it
+    truerank.InputTypeError: scores: expected a dask array, got list; truerank.rank takes it
     """
     if not isinstance(value, da.Array):
-        raise TypeError(
-            f"{name}: expected a dask array, got {type(value).__name__}; {instead} takes it"
+        raise InputTypeError(
+            name, expected="a dask array", got=f"{type(value).__name__}; {instead} takes it"
         )
     if np.isnan(value.shape).any():
-        raise ValueError(
-            f"{name}: expected chunks of known sizes, got shape {value.shape}; "
-            "compute_chunk_sizes() finds them out"
+        raise InputValueError(
+            name,
+            expected="chunks of known sizes",
+            got=f"shape {value.shape}; compute_chunk_sizes() finds them out",
         )
     return value
 

@@ -14,16 +14,17 @@ from dask.blockwise import BlockwiseDep, blockwise
 from dask.highlevelgraph import HighLevelGraph
 
 from ... import _core
-from ...tallies import Tallies
-from ...truths import Truths
+from ...counting.partial_counts import Tallies
+from ...counting.true_scores import Truths
+from ...inputs.errors import InputValueError
 from .stripes import Grid, Stripe, stripes_of
 from .workers import Found, How, Known, merged
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...counting import Job
-    from ...ranks import Ranks
+    from ...counting.job import Job
+    from ...ranks.container import Ranks
 
 Cells = Mapping[tuple[int, ...], Any]  # for some chunks, by their numbers in both directions
 
@@ -55,7 +56,9 @@ class PerChunk(BlockwiseDep):
         return self.cells.get(chunk)
 
 
-def counted(inputs: Inputs, grid: Grid, job: Job, how: How, explain: Callable[..., str]) -> Ranks:
+def counted(
+    inputs: Inputs, grid: Grid, job: Job, how: How, explain: Callable[..., ValueError]
+) -> Ranks:
     """Count in two passes: true scores first, then what each chunk holds above them.
 
     Parameters
@@ -77,7 +80,7 @@ def counted(inputs: Inputs, grid: Grid, job: Job, how: How, explain: Callable[..
     if job.candidates is not None:
         absent = _core.first_absent(job.candidates, job.targets)
         if absent >= 0:
-            raise ValueError(explain(("target", absent, -1, -1), job.rules.nan, job.targets))
+            raise explain(("target", absent, -1, -1), job.rules.nan, job.targets)
     stripes = list(stripes_of(job, grid))
     scores = _true_scores(inputs, grid, stripes, len(job.targets))
     sums = _sums(inputs, grid, stripes, how, scores)
@@ -88,15 +91,19 @@ def counted(inputs: Inputs, grid: Grid, job: Job, how: How, explain: Callable[..
         refused += zip(rows[truths.nan].tolist(), job.targets[truths.nan].tolist(), strict=True)
     if refused:
         kind = "nan" if job.rules.nan == "raise" else "nan_truth"
-        raise ValueError(explain((kind, -1, *min(refused)), job.rules.nan, job.targets))
+        raise explain((kind, -1, *min(refused)), job.rules.nan, job.targets)
     tallies = Tallies(len(scores), job.rules)
     for stripe, found in zip(stripes, sums, strict=True):
         tallies.add(found.counts.values(), stripe.tasks)
     differing = tallies.arrays["differing"]
     if differing.any():
-        raise ValueError(
-            f"scores: the true score of task {differing.argmax()} was another one when its chunk "
-            "was computed again; persist() keeps chunks that come out different each time"
+        raise InputValueError(
+            "scores",
+            (
+                f"the true score of task {differing.argmax()} was another one when its "
+                "chunk was computed again; persist() keeps chunks that come out different "
+                "each time"
+            ),
         )
     *counts, audit = tallies.settled(truths)
     return job.ranks([*counts, *(audit or ())], how.dtype)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...counting import explain, prepare
-from ...scores import as_scores
+from ...counting.job import explain, prepare
+from ...inputs.scores import as_scores
 from .arrays import checked_array, stand_in
 from .graph import Inputs, counted
 from .stripes import grid_of
 from .workers import How, count, take
 
 if TYPE_CHECKING:
-    from ...ranks import Ranks
+    from ...ranks.container import Ranks
 
 
 def rank(

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...selection import Selection
+from ...inputs.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
 
-    from ...arrays import IntArray
-    from ...counting import Job
+    from ...counting.job import Job
+    from ...inputs.arrays import IntArray
 
 
 class Grid(NamedTuple):

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 import dask.array as da
 import numpy as np
 
-from ...counting import prepare
-from ...embeddings import explain_pair, scored_by
-from ...scores import widened
-from ...vectors import in_words_of_vectors, opened, read
+from ...counting.job import prepare
+from ...embeddings.scoring import explain_pair, scored_by
+from ...embeddings.vectors import in_words_of_vectors, opened, read
+from ...inputs.errors import InputValueError
+from ...inputs.scores import widened
 from .arrays import checked_array, computed_once, stand_in
 from .graph import Inputs, counted
 from .stripes import grid_of
 from .workers import How, count_pairs, take_pairs
 
 if TYPE_CHECKING:
-    from ...ranks import Ranks
-    from ...vectors import Pairs
+    from ...embeddings.vectors import Pairs
+    from ...ranks.container import Ranks
 
 
 def rank_embeddings(
@@ -138,7 +139,7 @@ def _checked_bias(bias: Any, entities: int, dtype: Any) -> Any:
     with ExitStack() as stack:
         read(stack, "bias", stand_in(bias), dtype)
     if len(bias) != entities:
-        raise ValueError(
-            f"bias: expected {entities} numbers, one for each entity, got shape {bias.shape}"
+        raise InputValueError(
+            "bias", expected=f"{entities} numbers, one for each entity", got=f"shape {bias.shape}"
         )
     return bias

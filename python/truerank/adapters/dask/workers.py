@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ... import _core
-from ...scores import Scores, as_scores
-from ...tallies import Rules, Tallies
-from ...truths import true_values
-from ...vectors import Pairs, opened
+from ...counting.partial_counts import Rules, Tallies
+from ...counting.true_scores import true_values
+from ...embeddings.vectors import Pairs, opened
+from ...inputs.scores import Scores, as_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
     from .stripes import Ask, Lists, Part
 
 # Scores of vectors are made and counted in tiles of about this size: each costs fresh memory, and

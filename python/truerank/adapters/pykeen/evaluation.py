@@ -9,6 +9,7 @@ import torch
 from pykeen.models import Model
 
 from ...comparison.intervals import checked_count
+from ...inputs.errors import InputTypeError, InputValueError
 from ...link_prediction import Task
 from .factories import check_same_ids, each_mapped, mapped, vocabularies
 from .fused import Vectors, vectors_of
@@ -24,7 +25,7 @@ class ModelTask(Task):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if "relation" in self.sides:  # whose candidates PyKEEN's models do not agree on
-            raise ValueError("sides: expected heads and tails, got 'relation'")
+            raise InputValueError("sides", expected="heads and tails", got="'relation'")
 
     def evaluate_model(
         self,
@@ -42,7 +43,7 @@ class ModelTask(Task):
         `progress` is told of the queries that were scored; `rules` are nan, threads and audit.
         """
         if fused not in (None, True, False):
-            raise TypeError(f"fused: expected True, False or None, got {fused!r}")
+            raise InputTypeError("fused", expected="True, False or None", got=repr(fused))
         sizes = {"batch_size": batch_size, "slice_size": slice_size}
         for name, size in sizes.items():
             if size is not None:
@@ -70,7 +71,9 @@ class ModelTask(Task):
                 return found
             found = "its vectors score unlike the model"
         if fused:
-            raise ValueError(f"fused: expected a model whose {side}s can be scored so, but {found}")
+            raise InputValueError(
+                "fused", expected=f"a model whose {side}s can be scored so, but {found}"
+            )
         return None
 
 
@@ -164,7 +167,7 @@ def evaluate_model(
     (('head', 'tail'), 402)
     """
     if not isinstance(model, Model):
-        raise TypeError(f"model: expected a pykeen Model, got {type(model).__name__}")
+        raise InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
     check_same_ids(triples, known)
     entities, relations = vocabularies(
         triples, entities=entities_of(model, mode), relations=int(model.num_real_relations)

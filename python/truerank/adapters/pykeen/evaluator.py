@@ -12,10 +12,10 @@ from pykeen.evaluation import RankBasedEvaluator, RankBasedMetricResults, evalua
 from pykeen.triples.triples_factory import restrict_triples
 from pykeen.typing import RANK_TYPES
 
-from ...arguments import renamed
-from ...counting import rank
-from ...extras import needed
-from ...ranks import Ranks, concatenate
+from ...counting.ranking import rank
+from ...inputs.errors import InputValueError, renamed
+from ...inputs.extras import needed
+from ...ranks.container import Ranks, concatenate
 from ...reporting.reports import Report, report
 from .evaluation import ModelTask, entities_of
 from .factories import mapped
@@ -242,8 +242,8 @@ class RankEvaluator(RankBasedEvaluator):
         if entities is None:
             return self.candidates
         if self.candidates is not None:
-            raise ValueError(
-                "restrict_entities_to: expected None beside candidates of the evaluator"
+            raise InputValueError(
+                "restrict_entities_to", expected="None beside candidates of the evaluator"
             )
         return np.asarray(list(entities), dtype=np.int64)
 

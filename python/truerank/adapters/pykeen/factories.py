@@ -7,7 +7,8 @@ from typing import Any
 
 from pykeen.triples import CoreTriplesFactory, TriplesFactory
 
-from ...facts.columns import named_splits
+from ...inputs.errors import InputValueError
+from ...tasks.split_columns import named_splits
 
 
 def mapped(triples: Any) -> Any:
@@ -38,8 +39,8 @@ def vocabularies(triples: Any, **sizes: int) -> list[Any]:
     found: list[Any] = []
     for (what, size), labels in zip(sizes.items(), _labels(triples).values(), strict=True):
         if labels.keys() != set(range(size)):
-            raise ValueError(
-                f"triples: expected a factory with the model's {size} {what}, got {len(labels)}"
+            raise InputValueError(
+                "triples", expected=f"a factory with the model's {size} {what}", got=len(labels)
             )
         found.append([labels[i] for i in range(size)])
     return found
@@ -62,9 +63,10 @@ def check_same_ids(triples: Any, known: Any) -> None:
         for what, ours in _labels(triples).items():
             unlike = dict(ours.items() - theirs[what].items())
             for i in sorted(unlike.keys() & theirs[what].keys())[:1]:
-                raise ValueError(
-                    f"{name}: expected the ids of triples, whose {what} {i} is {ours[i]!r}, "
-                    f"got {theirs[what][i]!r}"
+                raise InputValueError(
+                    name,
+                    expected=f"the ids of triples, whose {what} {i} is {ours[i]!r}",
+                    got=repr(theirs[what][i]),
                 )
 
 

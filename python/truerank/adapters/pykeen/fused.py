@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from pykeen.models import ERModel
 
-from ...arguments import renamed
-from ...embeddings import rank_embeddings, score_embeddings
-from ...ranks import Ranks, concatenate
+from ...embeddings.scoring import rank_embeddings, score_embeddings
+from ...inputs.errors import renamed
+from ...ranks.container import Ranks, concatenate
 from .forms import FORMS, Side, unwrapped
 
 if TYPE_CHECKING:
-    from ...arrays import IntArray
-    from ...task import SideTasks
+    from ...inputs.arrays import IntArray
+    from ...tasks.task import SideTasks
 
 # Of vectors while queries are made: a relation may have a matrix, and a query a product with it.
 _BYTES = 64 << 20

@@ -11,7 +11,7 @@ from pykeen.metrics import ranking
 from pykeen.typing import RANK_TYPES
 
 if TYPE_CHECKING:
-    from ...ranks import Ranks
+    from ...ranks.container import Ranks
     from ...reporting.reports import Report
 
 BASES: Mapping[type[Any], str] = {

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from pykeen.utils import determine_maximum_batch_size
 
-from ...batches import rank_batches
-from ...extras import needed
+from ...inputs.extras import needed
+from ...tasks.batches import rank_batches
 
 if TYPE_CHECKING:
-    from ...arrays import IntArray
-    from ...ranks import Ranks
-    from ...task import SideTasks
+    from ...inputs.arrays import IntArray
+    from ...ranks.container import Ranks
+    from ...tasks.task import SideTasks
 
 
 def rank_scores(

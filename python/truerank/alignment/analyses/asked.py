@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...labels import Labels, join_labels
-from ...ranks import Ranks
+from ...inputs.errors import InputTypeError, InputValueError
+from ...ranks.container import Ranks
+from ...ranks.labels import Labels, join_labels
 from ...reporting.reports import Report
 from ..ids import DIRECTIONS
 
@@ -31,7 +32,7 @@ def ranks_of(name: str, value: object) -> Ranks:
     ranks = getattr(value, "ranks", None) if isinstance(value, Report) else value
     if not isinstance(ranks, Ranks):
         got = "a Report without" if isinstance(value, Report) else type(value).__name__
-        raise TypeError(f"{name}: expected a Report with ranks, or Ranks, got {got}")
+        raise InputTypeError(name, expected="a Report with ranks, or Ranks", got=got)
     return ranks
 
 
@@ -52,7 +53,7 @@ def forward_tasks(ranks: Ranks) -> npt.NDArray[np.bool_]:
     had = [name for name, tasks in side.counts().items() if tasks]
     if len(side) != len(ranks) or not set(had) <= set(DIRECTIONS):
         got = ", ".join(map(str, had)) or "none"
-        raise ValueError(f"ranks: expected the sides {' and '.join(DIRECTIONS)}, got {got}")
+        raise InputValueError("ranks", expected=f"the sides {' and '.join(DIRECTIONS)}", got=got)
     return np.asarray(side.values == "left_to_right", dtype=bool)
 
 
@@ -85,9 +86,10 @@ def asked_pairs(ranks: Ranks) -> tuple[Labels, Labels]:
     forward = forward_tasks(ranks)
     if ranks.queries is None or ranks.targets is None:
         missing = "queries" if ranks.queries is None else "targets"
-        raise ValueError(
-            f"ranks: expected labels that name both entities of a task, got none for {missing}; "
-            f"give them with ranks.with_labels({missing}=...)"
+        raise InputValueError(
+            "ranks",
+            expected="labels that name both entities of a task",
+            got=f"none for {missing}; give them with ranks.with_labels({missing}=...)",
         )
     joined = join_labels("ranks: queries and targets", [ranks.queries, ranks.targets])
     asking, answer = joined.codes.reshape(2, -1)

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...counting import choice
-from ...labels import Labels
-from ...ranks import Ranks
+from ...inputs.checks import choice
+from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.selection import as_integers
+from ...ranks.container import Ranks
+from ...ranks.labels import Labels
 from ...reporting.reports import Report
-from ...selection import as_integers
 from ..ids import GRAPHS
 from .asked import asked_pairs, forward_tasks, ranks_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray, IntArray
 
     Forward = npt.NDArray[np.bool_]
 
@@ -130,7 +131,7 @@ def degrees_of(
         if of in GRAPHS and of != graph:
             found.append(np.zeros(len(ranks), dtype=np.int64))
         elif value is None:
-            raise ValueError(f'{name}: expected degrees, which of="{of}" needs, got none')
+            raise InputValueError(name, expected=f'degrees, which of="{of}" needs', got="none")
         else:
             found.append(_looked_up(name, value, labels))
     return np.asarray(_DEGREES[of](found[0], found[1], forward))
@@ -155,9 +156,9 @@ def bucket_labels(degrees: IntArray | FloatArray, edges: Sequence[int] = EDGES) 
     """
     given = as_integers("edges", edges)
     if given.ndim != 1:
-        raise ValueError(f"edges: expected a 1-D array, got shape {given.shape}")
+        raise InputValueError("edges", expected="a 1-D array", got=f"shape {given.shape}")
     if not len(given) or given[0] < 1 or (np.diff(given) <= 0).any():
-        raise ValueError(f"edges: expected ascending integers from 1 on, got {given.tolist()}")
+        raise InputValueError("edges", expected="ascending integers from 1 on", got=given.tolist())
     starts: list[int] = given.tolist()
     starts = starts if starts[0] == 1 else [1, *starts]
     closed = [_name(first, after - 1) for first, after in pairwise(starts)]
@@ -178,25 +179,26 @@ def _looked_up(name: str, value: Any, labels: Labels) -> IntArray:
     if isinstance(value, Mapping) != (words is not None):
         expected = "one degree for each id" if words is None else "a mapping of names to degrees"
         what = "ids" if words is None else "names"
-        raise TypeError(
-            f"{name}: expected {expected}, as the tasks have {what}, got {type(value).__name__}"
+        raise InputTypeError(
+            name, expected=f"{expected}, as the tasks have {what}", got=type(value).__name__
         )
     if words is not None:
         present = np.unique(labels.codes)
         named = [words[code] for code in present.tolist()]
         missing = next((word for word in named if word not in value), None)
         if missing is not None:
-            raise ValueError(
-                f"{name}: expected a degree for every entity, got none for {missing!r}"
+            raise InputValueError(
+                name, expected="a degree for every entity", got=f"none for {missing!r}"
             )
         table = _checked(name, [value[word] for word in named])
         return table[np.searchsorted(present, labels.codes)]
     table = _checked(name, value)
     wrong = (labels.codes < 0) | (labels.codes >= len(table))
     if wrong.any():
-        raise ValueError(
-            f"{name}: expected a degree for every entity, got {len(table)} and none for entity "
-            f"{labels.codes[wrong.argmax()]}"
+        raise InputValueError(
+            name,
+            expected="a degree for every entity",
+            got=f"{len(table)} and none for entity {labels.codes[wrong.argmax()]}",
         )
     return table[labels.codes]
 
@@ -204,7 +206,7 @@ def _looked_up(name: str, value: Any, labels: Labels) -> IntArray:
 def _checked(name: str, value: Any) -> IntArray:
     table = as_integers(name, value)
     if table.ndim != 1:
-        raise ValueError(f"{name}: expected a 1-D array, got shape {table.shape}")
+        raise InputValueError(name, expected="a 1-D array", got=f"shape {table.shape}")
     if len(table) and table.min() < 0:
-        raise ValueError(f"{name}: expected degrees from 0 on, got {table.min()}")
+        raise InputValueError(name, expected="degrees from 0 on", got=table.min())
     return table

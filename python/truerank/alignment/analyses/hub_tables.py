@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...counting import choice
-from ...vectors import CSLS
+from ...embeddings.vectors import CSLS
+from ...inputs.checks import choice
+from ...inputs.errors import InputTypeError, InputValueError
 from ..ids import DIRECTIONS
 from .hubs import TIMES, Hubness, hubness
 from .neighbours import two_of
@@ -40,15 +41,19 @@ class HubnessTable(Mapping[str, Hubness], Tabulated):
 
     def __init__(self, rows: Mapping[str, Hubness]) -> None:
         if not isinstance(rows, Mapping):
-            raise TypeError(f"rows: expected a mapping of names, got {type(rows).__name__}")
+            raise InputTypeError("rows", expected="a mapping of names", got=type(rows).__name__)
         for name, row in rows.items():
             if not isinstance(row, Hubness):
-                raise TypeError(f"rows: expected Hubness, got {type(row).__name__} for {name!r}")
+                raise InputTypeError(
+                    "rows", expected="Hubness", got=f"{type(row).__name__} for {name!r}"
+                )
         if not rows:
-            raise ValueError("rows: expected at least one Hubness, got none")
+            raise InputValueError("rows", expected="at least one Hubness", got="none")
         asked = {tuple(row.occurrences) for row in rows.values()}
         if len(asked) > 1:
-            raise ValueError(f"rows: expected one k for all, got {' and '.join(map(str, asked))}")
+            raise InputValueError(
+                "rows", expected="one k for all", got=" and ".join(map(str, asked))
+            )
         self._rows = dict(rows)
         (self.k,) = asked
 
@@ -131,7 +136,7 @@ def compare_hubness(
         directions = (directions,)
     asked = [choice("directions", direction, DIRECTIONS) for direction in directions]
     if not asked:
-        raise ValueError("directions: expected at least one, got none")
+        raise InputValueError("directions", expected="at least one", got="none")
     asking = dict(zip(DIRECTIONS, two_of("queries", queries), strict=True))
     given: dict[str, Any] = {"candidates": candidates, "similarity": similarity, "nan": nan}
     given |= {"dtype": dtype, "threads": threads, "k": k}

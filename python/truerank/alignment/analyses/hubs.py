@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import read_only
-from ...embeddings import positive
+from ...inputs.arrays import read_only
+from ...inputs.checks import positive
+from ...inputs.errors import InputValueError
 from ..locked import Locked
 from .neighbours import nearest_of
 from .tabulated import Records, Tabulated
 
 if TYPE_CHECKING:
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 # How often an entity is somebody's nearest: OpenEA's figure 9 (from so many times on).
 TIMES = {"0": 0, "1": 1, "2-4": 2, "5+": 5}
@@ -259,7 +260,7 @@ def sizes_of(k: Any) -> tuple[int, ...]:
     several = isinstance(k, (list, tuple)) or (isinstance(k, np.ndarray) and k.ndim == 1)
     asked = sorted({positive("k", value) for value in (k if several else [k])})
     if not asked:
-        raise ValueError("k: expected at least one, got none")
+        raise InputValueError("k", expected="at least one", got="none")
     return tuple(asked)
 
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...counting import choice
-from ...embeddings import positive
+from ...inputs.checks import choice, positive
+from ...inputs.errors import InputTypeError, InputValueError
 from ..ids import DIRECTIONS, GRAPHS, as_ids
 from ..inference.inputs import source_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 
 class Nearest(NamedTuple):
@@ -114,17 +114,18 @@ def nearest_of(
     )
     for graph, ids in zip(GRAPHS, (source.left_ids, source.right_ids), strict=True):
         if not len(ids):
-            raise ValueError(f"candidates: expected at least one {graph} entity, got none")
+            raise InputValueError("candidates", expected=f"at least one {graph} entity", got="none")
     source = source if direction == "left_to_right" else source.swapped()
     rows = source.left_ids if queries is None else as_ids("queries", queries, source.shape[0])
     if not len(rows):
-        raise ValueError("queries: expected at least one entity that asks, got none")
+        raise InputValueError("queries", expected="at least one entity that asks", got="none")
     made = isinstance(csls, (int, np.integer))
     without = np.setdiff1d(rows, source.left_ids) if made else rows[:0]
     if len(without):
-        raise ValueError(
-            f"queries: expected entities of candidates, for csls={csls} has means of these alone, "
-            f"got {without[0]}"
+        raise InputValueError(
+            "queries",
+            expected=f"entities of candidates, for csls={csls} has means of these alone",
+            got=without[0],
         )
     ids, similarities = source.best(min(most, len(source.right_ids)), rows)
     measure = "scores" if right is None else similarity
@@ -144,7 +145,7 @@ def two_of(name: str, value: Any) -> tuple[Any, Any]:
     if value is None:
         return None, None
     if not isinstance(value, (tuple, list)):
-        raise TypeError(f"{name}: expected (left_ids, right_ids), got {type(value).__name__}")
+        raise InputTypeError(name, expected="(left_ids, right_ids)", got=type(value).__name__)
     if len(value) != 2:
-        raise ValueError(f"{name}: expected (left_ids, right_ids), got {len(value)} members")
+        raise InputValueError(name, expected="(left_ids, right_ids)", got=f"{len(value)} members")
     return value[0], value[1]

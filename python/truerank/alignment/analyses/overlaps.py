@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...arrays import read_only
 from ...comparison.pairing import alike
-from ...counting import choice
-from ...embeddings import positive
-from ...ranks import Ranks
+from ...inputs.arrays import read_only
+from ...inputs.checks import choice, positive
+from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.selection import as_integers
+from ...ranks.container import Ranks
 from ...reporting.reports import Report
-from ...selection import as_integers
 from ..ids import DIRECTIONS
 from ..locked import Locked
 from .asked import asked_pairs, ranks_of
@@ -23,7 +23,7 @@ from .tabulated import Records, Tabulated
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray, IntArray
 
     Flags = npt.NDArray[np.bool_]
     Subset = tuple[str, ...]
@@ -228,9 +228,9 @@ def overlap(
     {'found': 0.5}
     """
     if not isinstance(models, Mapping):
-        raise TypeError(f"models: expected a mapping of names, got {type(models).__name__}")
+        raise InputTypeError("models", expected="a mapping of names", got=type(models).__name__)
     if not models:
-        raise ValueError("models: expected at least one, got none")
+        raise InputValueError("models", expected="at least one", got="none")
     positive("k", k)
     choice("kind", kind, KINDS)
     if side is not None:
@@ -240,7 +240,7 @@ def overlap(
     first: tuple[str, Ranks] | None = None
     for name, model in models.items():
         if not isinstance(name, str):
-            raise TypeError(f"models: expected names that are str, got {type(name).__name__}")
+            raise InputTypeError("models", expected="names that are str", got=type(name).__name__)
         if isinstance(model, (Ranks, Report)):
             ranks = _of_side(name, ranks_of(f"models: {name!r}", model), side)
             first = first or (name, ranks)
@@ -254,9 +254,11 @@ def overlap(
     if len({*sizes.values()} | ({len(reference)} if reference is not None else set())) > 1:
         told = ", ".join(f"{size} for {name!r}" for name, size in sizes.items())
         asked = "" if reference is None else f" and {len(reference)} pairs"
-        raise ValueError(f"models: expected one number of tasks for all, got {told}{asked}")
+        raise InputValueError(
+            "models", expected="one number of tasks for all", got=f"{told}{asked}"
+        )
     if not any(sizes.values()):
-        raise ValueError("models: expected at least one task, got none")
+        raise InputValueError("models", expected="at least one task", got="none")
     return Overlap(tuple(columns), np.stack(list(columns.values()), axis=1))
 
 
@@ -264,7 +266,9 @@ def _of_side(name: str, ranks: Ranks, side: str | None) -> Ranks:
     if side is None:
         return ranks
     if ranks.side is None:
-        raise ValueError(f"models: expected tasks with sides, of which to take {side}: {name!r}")
+        raise InputValueError(
+            "models", expected=f"tasks with sides, of which to take {side}: {name!r}"
+        )
     return ranks[ranks.side.values == side]
 
 
@@ -274,7 +278,7 @@ def _check_alike(one: tuple[str, Ranks], two: tuple[str, Ranks], allow_unlike: b
     try:
         alike(first.with_weights(None), second.with_weights(None), allow_unlike)
     except ValueError as error:
-        raise ValueError(f"models: {a!r} and {b!r}: {error}") from None
+        raise InputValueError("models", f"{a!r} and {b!r}: {error}") from None
 
 
 def _check_reference(name: str, ranks: Ranks, reference: IntArray) -> None:
@@ -283,14 +287,19 @@ def _check_reference(name: str, ranks: Ranks, reference: IntArray) -> None:
         return  # another number is refused for all models at once
     left, right = asked_pairs(ranks)
     if left.vocabulary is not None:
-        raise TypeError(f"models: expected tasks with ids, as pairs have, got names for {name!r}")
+        raise InputTypeError(
+            "models", expected="tasks with ids, as pairs have", got=f"names for {name!r}"
+        )
     wrong = (np.stack([left.codes, right.codes], axis=1) != reference).any(axis=1)
     if wrong.any():
         i = int(wrong.argmax())
-        raise ValueError(
-            f"models: expected the tasks of {name!r} to be pairs, in their order, got "
-            f"({left.codes[i]}, {right.codes[i]}) for {tuple(reference[i].tolist())} at position "
-            f"{i}; side=... takes one direction"
+        raise InputValueError(
+            "models",
+            expected=f"the tasks of {name!r} to be pairs, in their order",
+            got=(
+                f"({left.codes[i]}, {right.codes[i]}) for {tuple(reference[i].tolist())} "
+                f"at position {i}; side=... takes one direction"
+            ),
         )
 
 
@@ -300,13 +309,14 @@ def _flags(name: str, model: Any, reference: IntArray | None) -> Flags:
     if value.dtype == bool and value.ndim == 1:
         return value.copy()
     if value.dtype == bool or not (value.dtype.kind in "iu" or value.size == 0):
-        raise TypeError(
-            f"models: expected Ranks, a Report, flags of shape (tasks,), or pairs of ids of shape "
-            f"(n, 2), got dtype {value.dtype} and shape {value.shape} for {name!r}"
+        raise InputTypeError(
+            "models",
+            expected="Ranks, a Report, flags of shape (tasks,), or pairs of ids of shape (n, 2)",
+            got=f"dtype {value.dtype} and shape {value.shape} for {name!r}",
         )
     found = _pairs(f"models: {name!r}", value)
     if reference is None:
-        raise ValueError(f"pairs: expected a reference, for {name!r} is pairs of ids")
+        raise InputValueError("pairs", expected=f"a reference, for {name!r} is pairs of ids")
     _, codes = np.unique(np.concatenate([reference, found]), axis=0, return_inverse=True)
     codes = codes.reshape(-1)  # numpy 2.0 gave it another shape
     return np.isin(codes[: len(reference)], codes[len(reference) :])
@@ -316,5 +326,5 @@ def _pairs(name: str, value: Any) -> IntArray:
     array = np.asarray(value)
     array = array.astype(np.int64).reshape(0, 2) if array.size == 0 else as_integers(name, array)
     if array.ndim != 2 or array.shape[1] != 2:
-        raise ValueError(f"{name}: expected shape (n, 2), left and right ids, got {array.shape}")
+        raise InputValueError(name, expected="shape (n, 2), left and right ids", got=array.shape)
     return array

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...drawing import axes_for, colours_for, named_of, plain
+from ...inputs.errors import InputValueError
+from ...plot.drawing import axes_for, colours_for, named_of, plain
 from ...reporting.reports import Report
 from .drawing import spelt
 from .hubs import Hubness
@@ -22,7 +23,7 @@ from .thresholds import plot_dangling
 from .upset import plot_overlap
 
 if TYPE_CHECKING:
-    from ...drawing import Axes
+    from ...plot.drawing import Axes
 
 __all__ = [
     "plot_by_degree",
@@ -203,8 +204,10 @@ def plot_by_degree(
     named = named_of("reports", reports, Report)
     for name, report in named.items():
         if report.by != "degree":
-            raise ValueError(
-                f"reports: expected reports made by by_degree, got one by {report.by} for {name!r}"
+            raise InputValueError(
+                "reports",
+                expected="reports made by by_degree",
+                got=f"one by {report.by} for {name!r}",
             )
     tasks = [report.group_tasks() for report in named.values()]
     values = [report.group_values(metric) for report in named.values()]

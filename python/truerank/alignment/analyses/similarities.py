@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...arrays import read_only
+from ...inputs.arrays import read_only
+from ...inputs.errors import InputValueError
 from ...reporting.grids import percent
 from ..locked import Locked
 from .neighbours import nearest_of
@@ -17,7 +18,7 @@ from .tabulated import Records, Tabulated
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray, IntArray
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -127,7 +128,7 @@ class SimilarityProfile(Locked, Tabulated):
         """
         given = np.asarray(levels, dtype=np.float64)
         if given.ndim != 1 or not ((given >= 0) & (given <= 1)).all():
-            raise ValueError(f"levels: expected numbers from 0 to 1, got {levels}")
+            raise InputValueError("levels", expected="numbers from 0 to 1", got=levels)
         return np.array([_quantiles(column, given) for column in self._columns()]).T
 
     @property

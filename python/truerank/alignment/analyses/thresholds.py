@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...drawing import COLOURS, axes_for, colours_for, dashes_for, plain
+from ...inputs.errors import InputTypeError, InputValueError
+from ...plot.drawing import COLOURS, axes_for, colours_for, dashes_for, plain
 from .drawing import spelt
 
 if TYPE_CHECKING:
-    from ...arrays import FloatArray
-    from ...drawing import Axes
+    from ...inputs.arrays import FloatArray
+    from ...plot.drawing import Axes
 
 _WANTED = ("thresholds", "precision", "recall", "f1")
 
@@ -66,7 +67,7 @@ def plot_dangling(curve: Any, *, ax: Axes | None = None) -> Axes:
     else:
         named = {"": _checked(curve, "")}
     if not named:
-        raise ValueError("curve: expected at least one, got none")
+        raise InputValueError("curve", expected="at least one", got="none")
     ax = axes_for("plot_dangling", ax)
     if several:
         _draw_each(ax, named)
@@ -88,15 +89,16 @@ def plot_dangling(curve: Any, *, ax: Axes | None = None) -> Axes:
 def _checked(curve: Any, whose: str) -> _Curve:
     missing = [name for name in _WANTED if not hasattr(curve, name)]
     if missing:
-        raise TypeError(
-            f"curve: expected {', '.join(_WANTED)}, got {type(curve).__name__} without "
-            f"{', '.join(missing)}{whose}"
+        raise InputTypeError(
+            "curve",
+            expected=f"{', '.join(_WANTED)}",
+            got=f"{type(curve).__name__} without {', '.join(missing)}{whose}",
         )
     thresholds, *lines = (np.asarray(getattr(curve, name), np.float64) for name in _WANTED)
     shapes = {values.shape for values in (thresholds, *lines)}
     if len(shapes) > 1 or thresholds.ndim != 1:
-        raise ValueError(
-            f"curve: expected 1-D arrays of one length, got shapes {sorted(shapes)}{whose}"
+        raise InputValueError(
+            "curve", expected="1-D arrays of one length", got=f"shapes {sorted(shapes)}{whose}"
         )
     drawn = np.isfinite(thresholds)
     precision, recall, f1 = (values[drawn] for values in lines)

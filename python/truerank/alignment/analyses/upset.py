@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...drawing import COLOURS, axes_for, plain
-from ...embeddings import positive
+from ...inputs.checks import positive
+from ...inputs.errors import InputTypeError
+from ...plot.drawing import COLOURS, axes_for, plain
 from .overlaps import Overlap
 
 if TYPE_CHECKING:
-    from ...drawing import Axes
+    from ...plot.drawing import Axes
 
 _ROOM = 1.18  # how high the part with the bars is, for the highest bar and its number
 _ROW = 0.11  # how high a row of dots is, for the part with the bars
@@ -50,7 +51,7 @@ def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> A
     'share of tasks (%)'
     """
     if not isinstance(found, Overlap):
-        raise TypeError(f"found: expected an Overlap, got {type(found).__name__}")
+        raise InputTypeError("found", expected="an Overlap", got=type(found).__name__)
     positive("most", most)
     models = len(found.names)
     subsets = list(found.subsets.items())

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...selection import as_integers, first_outside
+from ...inputs.checks import first_outside
+from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.selection import as_integers
 from ..locked import Locked
 from .graphs import Graph
 
 if TYPE_CHECKING:
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 SPLITS = ("train", "valid", "test")
 
@@ -58,11 +60,11 @@ class AlignmentData(Locked):
     ) -> None:
         for name, graph in (("left", left), ("right", right)):
             if not isinstance(graph, Graph):
-                raise TypeError(f"{name}: expected a Graph, got {type(graph).__name__}")
+                raise InputTypeError(name, expected="a Graph", got=type(graph).__name__)
             object.__setattr__(self, name, graph)
         object.__setattr__(self, "pairs", self._checked("pairs", pairs))
         if not isinstance(splits, Mapping | None):
-            raise TypeError(f"splits: expected a dict, got {type(splits).__name__}")
+            raise InputTypeError("splits", expected="a dict", got=type(splits).__name__)
         named = {k: self._checked(f'splits["{k}"]', v) for k, v in (splits or {}).items()}
         object.__setattr__(self, "splits", named)
 
@@ -85,7 +87,7 @@ class AlignmentData(Locked):
         """
         if split not in self.splits:
             there = ", ".join(self.splits) or "none"
-            raise ValueError(f"split: expected one of the splits ({there}), got {split!r}")
+            raise InputValueError("split", expected=f"one of the splits ({there})", got=repr(split))
         return {name: pairs for name, pairs in self.splits.items() if name != split}
 
     def with_splits(self, splits: Mapping[str, Any]) -> AlignmentData:
@@ -115,9 +117,10 @@ class AlignmentData(Locked):
         for column, graph in ((0, self.left), (1, self.right)):
             row = first_outside(np.ascontiguousarray(pairs[:, column]), graph.size)
             if row >= 0:
-                raise ValueError(
-                    f"{name}: expected entities below {graph.size} in column {column}, got "
-                    f"{pairs[row, column]} in pair {row}"
+                raise InputValueError(
+                    name,
+                    expected=f"entities below {graph.size} in column {column}",
+                    got=f"{pairs[row, column]} in pair {row}",
                 )
         return pairs
 
@@ -133,11 +136,11 @@ def as_pairs(name: str, value: Any) -> IntArray:
     try:
         array = np.asarray(value)
     except ValueError as error:  # a ragged list
-        raise ValueError(f"{name}: expected shape (n, 2), got {error}") from None
+        raise InputValueError(name, expected="shape (n, 2)", got=error) from None
     if array.size == 0 and array.ndim == 1:
         array = np.zeros((0, 2), dtype=np.int64)
     pairs = as_integers(name, array)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"{name}: expected shape (n, 2), got shape {pairs.shape}")
+        raise InputValueError(name, expected="shape (n, 2)", got=f"shape {pairs.shape}")
     pairs.flags.writeable = False
     return pairs

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...facts.text import TRIPLE
-from ...facts.vocabularies import Words
+from ...tasks.text import TRIPLE
+from ...tasks.vocabularies import Words
 from .data import AlignmentData
 from .graphs import Graph
 from .tables import (
@@ -25,7 +25,7 @@ from .tables import (
 )
 
 if TYPE_CHECKING:
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 # The files of splits, in the order in which they are looked for.
 _DIVIDED = (

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...facts.rows import look_up, row_keys
+from ...inputs.errors import InputTypeError, InputValueError
+from ...tasks.row_keys import look_up, row_keys
 from .data import SPLITS, AlignmentData, as_pairs
 from .graphs import Graph
 from .openea import FOLDS
 from .writing import write_files
 
 if TYPE_CHECKING:
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
     Names = Sequence[str]
     Lines = Iterator[str]
@@ -82,18 +83,20 @@ def write_openea(
 AlignmentData(2 and 2 entities, 1 and 1 triples, 2 pairs; train 1, test 1))
     """
     if not isinstance(data, AlignmentData):
-        raise TypeError(f"data: expected AlignmentData, got {type(data).__name__}")
+        raise InputTypeError("data", expected="AlignmentData", got=type(data).__name__)
     if not folds:
-        raise ValueError("folds: expected the name of a folder, got an empty str")
+        raise InputValueError("folds", expected="the name of a folder", got="an empty str")
     if not len(data.pairs):
-        raise ValueError("data: expected at least one pair, got none")
+        raise InputValueError("data", expected="at least one pair", got="none")
     graphs = (data.left, data.right)
     names = [_names(side, graph) for side, graph in zip(("left", "right"), graphs, strict=True)]
     files: dict[str, Lines] = {}
     for k, (graph, (entities, relations)) in enumerate(zip(graphs, names, strict=True), 1):
         if not len(graph.triples):
             side = ("left", "right")[k - 1]
-            raise ValueError(f"data: expected triples in both graphs, got none in the {side} one")
+            raise InputValueError(
+                "data", expected="triples in both graphs", got=f"none in the {side} one"
+            )
         files[f"rel_triples_{k}"] = _rows(graph.triples, (entities, relations, entities))
         aligned = data.pairs[:, k - 1]
         if _needs_list(graph.ids, entities, graph.triples[:, [0, 2]].ravel(), aligned):
@@ -125,14 +128,16 @@ def _names(side: str, graph: Graph) -> tuple[Names, Names]:
         seen: set[str] = set()
         for name in names:
             if not name or name.startswith("\ufeff") or not set("\t\r\n").isdisjoint(name):
-                raise ValueError(
-                    f"data: expected names without tabs and line ends, got the {what} {name!r} "
-                    f"in the {side} graph"
+                raise InputValueError(
+                    "data",
+                    expected="names without tabs and line ends",
+                    got=f"the {what} {name!r} in the {side} graph",
                 )
             if name in seen:
-                raise ValueError(
-                    f"data: expected names that differ, got two times the {what} {name!r} in the "
-                    f"{side} graph"
+                raise InputValueError(
+                    "data",
+                    expected="names that differ",
+                    got=f"two times the {what} {name!r} in the {side} graph",
                 )
             seen.add(name)
         found.append(names)
@@ -173,23 +178,24 @@ def _folds(
     checked = []
     for k, fold in enumerate(splits, 1):
         if not isinstance(fold, Mapping):
-            raise TypeError(f"splits: expected dicts of pairs, got {type(fold).__name__}")
+            raise InputTypeError("splits", expected="dicts of pairs", got=type(fold).__name__)
         if not {"train", "test"} <= set(fold) <= set(SPLITS):
-            raise ValueError(
-                f"splits: expected train, test and perhaps valid, got {', '.join(fold) or 'none'}"
+            raise InputValueError(
+                "splits", expected="train, test and perhaps valid", got=", ".join(fold) or "none"
             )
         pairs = {name: as_pairs(f'splits["{name}"]', value) for name, value in fold.items()}
         for name, some in pairs.items():
             if not len(some) and name != "valid":
-                raise ValueError(f'splits["{name}"]: expected at least one pair, got none')
+                raise InputValueError(f'splits["{name}"]', expected="at least one pair", got="none")
             keys = row_keys(list(np.concatenate([data.pairs, some]).T))
             m = len(data.pairs)
             there, _ = look_up(np.unique(keys[:m]), keys[m:])
             if len(there) < len(some):
                 row = int(np.setdiff1d(np.arange(len(some)), there)[0])
-                raise ValueError(
-                    f'splits["{name}"]: expected pairs of the data, got '
-                    f"{tuple(some[row].tolist())} in pair {row} of fold {k}"
+                raise InputValueError(
+                    f'splits["{name}"]',
+                    expected="pairs of the data",
+                    got=f"{tuple(some[row].tolist())} in pair {row} of fold {k}",
                 )
         checked.append(pairs)
     return checked

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...arrays import integers, read_only
-from ...facts.rows import distinct_rows
-from ...selection import as_integers, first_outside
+from ...inputs.arrays import integers, read_only
+from ...inputs.checks import first_outside
+from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.selection import as_integers
+from ...tasks.row_keys import distinct_rows
 from ..locked import Locked
 
 if TYPE_CHECKING:
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -73,7 +75,7 @@ class Graph(Locked):
             fields[name] = None if value is None else integers(name, value)
         for name in ("names", "ids"):
             if fields[name] is not None and len(fields[name]) != size:
-                raise ValueError(f"{name}: expected {size}, one each, got {len(fields[name])}")
+                raise InputValueError(name, expected=f"{size}, one each", got=len(fields[name]))
         _check_relations(rows[:, 1], fields)
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -92,8 +94,8 @@ def _check_relations(relations: IntArray, fields: dict[str, Any]) -> None:
     row = first_outside(np.ascontiguousarray(relations), bound)
     if row >= 0:
         upto = f"from 0 to {bound - 1}" if known else "from 0 on"
-        raise ValueError(
-            f"triples: expected relations {upto}, got {relations[row]} in triple {row}"
+        raise InputValueError(
+            "triples", expected=f"relations {upto}", got=f"{relations[row]} in triple {row}"
         )
 
 
@@ -141,23 +143,26 @@ def degrees(triples: Any, entities: int) -> IntArray:
 def _checked(triples: Any, entities: Any, name: str) -> IntArray:
     """Check that these are triples of so many entities, and give them as int64."""
     if isinstance(entities, bool) or not isinstance(entities, (int, np.integer)):
-        raise TypeError(f"{name}: expected how many there are, got {type(entities).__name__}")
+        raise InputTypeError(name, expected="how many there are", got=type(entities).__name__)
     if entities < 0:
-        raise ValueError(f"{name}: expected how many there are, got {entities}")
+        raise InputValueError(name, expected="how many there are", got=entities)
     try:
         array = np.asarray(triples)
     except ValueError as error:  # a ragged list
-        raise ValueError(f"triples: expected shape (n, 3) or wider, got {error}") from None
+        raise InputValueError("triples", expected="shape (n, 3) or wider", got=error) from None
     if array.size == 0 and array.ndim == 1:
         array = np.zeros((0, 3), dtype=np.int64)
     rows = as_integers("triples", array, copy=False)
     if rows.ndim != 2 or rows.shape[1] < 3:
-        raise ValueError(f"triples: expected shape (n, 3) or wider, got shape {rows.shape}")
+        raise InputValueError(
+            "triples", expected="shape (n, 3) or wider", got=f"shape {rows.shape}"
+        )
     for column, what in ((0, "head"), (2, "tail")):
         row = first_outside(np.ascontiguousarray(rows[:, column]), int(entities))
         if row >= 0:
-            raise ValueError(
-                f"triples: expected entity ids below {entities}, got {rows[row, column]} as the "
-                f"{what} of triple {row}"
+            raise InputValueError(
+                "triples",
+                expected=f"entity ids below {entities}",
+                got=f"{rows[row, column]} as the {what} of triple {row}",
             )
     return rows

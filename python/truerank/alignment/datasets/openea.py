@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...facts.rows import look_up, row_keys
-from ...facts.text import TRIPLE
-from ...facts.vocabularies import Words
+from ...inputs.errors import InputTypeError
+from ...tasks.row_keys import look_up, row_keys
+from ...tasks.text import TRIPLE
+from ...tasks.vocabularies import Words
 from .data import SPLITS, AlignmentData
 from .dbp15k import each_once
 from .graphs import Graph
@@ -28,7 +29,7 @@ from .tables import (
 )
 
 if TYPE_CHECKING:
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 FOLDS = "721_5fold"
 
@@ -101,7 +102,7 @@ def read_openea(
     """
     root = os.fsdecode(folder)
     if fold is not None and (isinstance(fold, bool) or not isinstance(fold, (int, np.integer))):
-        raise TypeError(f"fold: expected an int, got {type(fold).__name__}")
+        raise InputTypeError("fold", expected="an int", got=type(fold).__name__)
     sides = [_Side(root, k) for k in (1, 2)]
     read: dict[str, Table] = {}
     find = file_in if fold is None else optional_file

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...facts.text import TRIPLE, is_path, line_of
-from ...facts.vocabularies import Column, Words, settle
+from ...inputs.errors import InputTypeError, InputValueError
+from ...tasks.text import TRIPLE, is_path, line_of
+from ...tasks.vocabularies import Column, Words, settle
 from .data import AlignmentData
 from .dbp15k import each_once
 from .graphs import Graph
 from .tables import PAIR, Table, by_number, in_order, read_table
 
 if TYPE_CHECKING:
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 
 class _FileColumn(Column):
@@ -76,11 +77,13 @@ def read_pairs(
            [0, 1]]))
     """
     if not is_path(pairs) and not isinstance(pairs, Mapping):
-        raise TypeError(f"pairs: expected a path or a dict of paths, got {type(pairs).__name__}")
+        raise InputTypeError(
+            "pairs", expected="a path or a dict of paths", got=type(pairs).__name__
+        )
     several = isinstance(pairs, Mapping)
     named = {f'pairs["{k}"]': v for k, v in pairs.items()} if several else {"pairs": pairs}  # type: ignore[union-attr]
     if not named:
-        raise ValueError("pairs: expected at least one file, got none")
+        raise InputValueError("pairs", expected="at least one file", got="none")
     words = Words(), Words()
     links = [read_table(name, _path(name, path), PAIR, words) for name, path in named.items()]
     found: list[list[IntArray]] = []
@@ -126,5 +129,5 @@ def _column(table: Table, position: int, words: Words) -> Column:
 
 def _path(name: str, path: object) -> str:
     if not is_path(path):
-        raise TypeError(f"{name}: expected a path, got {type(path).__name__}")
+        raise InputTypeError(name, expected="a path", got=type(path).__name__)
     return os.fsdecode(path)  # type: ignore[arg-type]

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...facts.rows import dense, first_rows, row_keys
+from ...inputs.errors import InputTypeError, InputValueError
+from ...tasks.row_keys import dense, first_rows, row_keys
 from .data import as_pairs
 
 if TYPE_CHECKING:
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 # Shares by the name of the split, in the order in which the drawn pairs are dealt out.
 SHARES: dict[str, dict[str, float]] = {
@@ -138,16 +139,16 @@ def five_folds(
     rows, places = _drawn(pairs, seed, together)
     n = len(rows)
     if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)):
-        raise TypeError(f"folds: expected an int, got {type(folds).__name__}")
+        raise InputTypeError("folds", expected="an int", got=type(folds).__name__)
     if not 2 <= folds <= n:
-        raise ValueError(f"folds: expected from 2 to the number of pairs, {n}, got {folds}")
+        raise InputValueError("folds", expected=f"from 2 to the number of pairs, {n}", got=folds)
     if isinstance(valid, bool) or not isinstance(valid, (int, float, np.number)):
-        raise TypeError(f"valid: expected a number, got {type(valid).__name__}")
+        raise InputTypeError("valid", expected="a number", got=type(valid).__name__)
     bounds = [k * (n // folds) + min(k, n % folds) for k in range(int(folds) + 1)]
     held = floor(_fraction(valid) * n + Fraction(1, 2)) if 0 <= valid < 1 else -1
     if not 0 <= held < n - bounds[1]:
-        raise ValueError(
-            f"valid: expected a share from 0 on that leaves pairs for the test, got {valid}"
+        raise InputValueError(
+            "valid", expected="a share from 0 on that leaves pairs for the test", got=valid
         )
     made = []
     for first, last in pairwise(bounds):
@@ -162,24 +163,24 @@ def _shares(shares: str | Mapping[str, float]) -> Mapping[str, float]:
     """Check shares, or give those of a name."""
     if isinstance(shares, str):
         if shares not in SHARES:
-            raise ValueError(
-                f"shares: expected one of {', '.join(SHARES)} or a dict, got {shares!r}"
+            raise InputValueError(
+                "shares", expected=f"one of {', '.join(SHARES)} or a dict", got=repr(shares)
             )
         return SHARES[shares]
     if not isinstance(shares, Mapping):
-        raise TypeError(f"shares: expected a str or a dict, got {type(shares).__name__}")
+        raise InputTypeError("shares", expected="a str or a dict", got=type(shares).__name__)
     for name, share in shares.items():
         if not isinstance(name, str):
-            raise TypeError(f"shares: expected names of splits, got {type(name).__name__}")
+            raise InputTypeError("shares", expected="names of splits", got=type(name).__name__)
         if isinstance(share, bool) or not isinstance(share, (int, float, np.number)):
-            raise TypeError(f'shares["{name}"]: expected a number, got {type(share).__name__}')
+            raise InputTypeError(f'shares["{name}"]', expected="a number", got=type(share).__name__)
         if not (name and 0 <= share <= 1):
-            raise ValueError(
-                f'shares["{name}"]: expected a name and a share from 0 to 1, got {share}'
+            raise InputValueError(
+                f'shares["{name}"]', expected="a name and a share from 0 to 1", got=share
             )
     total = float(sum(shares.values()))
     if abs(total - 1) > 1e-9:
-        raise ValueError(f"shares: expected shares that add up to 1, got {total:.12g}")
+        raise InputValueError("shares", expected="shares that add up to 1", got=f"{total:.12g}")
     return shares
 
 
@@ -208,18 +209,20 @@ def _drawn(pairs: Any, seed: int, together: bool) -> tuple[IntArray, IntArray]:
     """Check pairs, and give them and the place of each, or of its group, in a random order."""
     rows = as_pairs("pairs", pairs)
     if not len(rows):
-        raise ValueError("pairs: expected at least one pair, got none")
+        raise InputValueError("pairs", expected="at least one pair", got="none")
     keys = row_keys(list(rows.T))
     first = np.sort(first_rows(keys))
     if len(first) < len(rows):
         row = int(np.setdiff1d(np.arange(len(rows)), first)[0])
-        raise ValueError(
-            f"pairs: expected each pair once, got {tuple(rows[row].tolist())} again in row {row}"
+        raise InputValueError(
+            "pairs",
+            expected="each pair once",
+            got=f"{tuple(rows[row].tolist())} again in row {row}",
         )
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-        raise TypeError(f"seed: expected an int, got {type(seed).__name__}")
+        raise InputTypeError("seed", expected="an int", got=type(seed).__name__)
     if seed < 0:
-        raise ValueError(f"seed: expected an int from 0 on, got {seed}")
+        raise InputValueError("seed", expected="an int from 0 on", got=seed)
     raw = np.random.PCG64(int(seed)).random_raw(len(rows))
     order = np.argsort(raw, kind="stable")
     return rows, _starts(order, linked(rows) if together else np.arange(len(rows)))

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...facts.rows import distinct_rows
+from ...inputs.errors import InputTypeError
+from ...tasks.row_keys import distinct_rows
 from ..analyses.buckets import EDGES, bucket_labels
 from ..analyses.tabulated import Records, Tabulated
 from .data import AlignmentData
 from .graphs import Graph, degrees
 
 if TYPE_CHECKING:
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 _QUANTILES = {"lowest": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "highest": 1.0}
 
@@ -177,7 +178,7 @@ def describe(data: AlignmentData, *, edges: Sequence[int] = EDGES) -> DataStatis
     (1, False)
     """
     if not isinstance(data, AlignmentData):
-        raise TypeError(f"data: expected AlignmentData, got {type(data).__name__}")
+        raise InputTypeError("data", expected="AlignmentData", got=type(data).__name__)
     pairs = distinct_rows(list(data.pairs.T))
     sides = list(zip((data.left, data.right), pairs, strict=True))
     counts = [np.bincount(ids, minlength=graph.size) for graph, ids in sides]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...facts.text import line_of, read_text
-from ...facts.vocabularies import Words
+from ...inputs.errors import InputValueError
+from ...tasks.text import line_of, read_text
+from ...tasks.vocabularies import Words
 
 if TYPE_CHECKING:
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 PAIR = ("left entity", "right entity")
 _LISTED = ("id", "name")
@@ -96,7 +97,7 @@ def read_table(
 
     read = read_text(name, path, coded, columns=columns, further=False)
     if not read and not empty:
-        raise ValueError(f"{name}: {path}: expected lines of {' and '.join(columns)}, got none")
+        raise InputValueError(name, f"{path}: expected lines of {' and '.join(columns)}, got none")
     none = np.zeros(0, dtype=np.int64)
     return Table(f"{name}: {path}", path, read or [none for _ in columns])
 

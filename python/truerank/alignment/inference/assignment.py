@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...extras import needed
+from ...inputs.errors import InputValueError
+from ...inputs.extras import needed
 from .proposals import stable_pairs
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
     from .proposals import Pairs
     from .sources import Source
 
@@ -47,7 +48,9 @@ def optimal_pairs(
         For both a dense problem and candidates, and for scores that are infinite.
     """
     if dense and candidates is not None:
-        raise ValueError("candidates_per_entity: expected None where dense=True, which has all")
+        raise InputValueError(
+            "candidates_per_entity", expected="None where dense=True, which has all"
+        )
     if dense is None:
         cells = len(source.left_ids) * len(source.right_ids)
         dense = candidates is None and cells <= MOST_CELLS
@@ -183,7 +186,8 @@ def _check_finite(
         place = tuple(np.argwhere(infinite)[0])
         pair = (left[place[0]], right[place[-1]])
         found = dict(zip(source.names, pair, strict=True))
-        raise ValueError(
-            f"scores: expected finite ones for an optimal total, got {scores[place]} of left "
-            f"{found['left']} and right {found['right']}"
+        raise InputValueError(
+            "scores",
+            expected="finite ones for an optimal total",
+            got=f"{scores[place]} of left {found['left']} and right {found['right']}",
         )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...arrays import read_only
-from ...counting import choice
+from ...inputs.arrays import read_only
+from ...inputs.checks import choice
+from ...inputs.errors import InputValueError
 from ...reporting.frames import frame
 from ..ids import DIRECTIONS, as_ids
 from ..locked import Locked
@@ -18,8 +19,8 @@ from .inputs import source_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import FloatArray, IntArray
-    from ...embeddings import TopK
+    from ...embeddings.scoring import TopK
+    from ...inputs.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,13 +194,13 @@ def dangling(
     size = source.shape[asking]
     apart = as_ids("exclusive", exclusive, size)
     if exclusive is None or not len(apart):
-        raise ValueError("exclusive: expected at least one entity, got none")
+        raise InputValueError("exclusive", expected="at least one entity", got="none")
     others = np.setdiff1d(np.arange(size), apart)
     if matched is not None:
         others = as_ids("matched", matched, size)
         both = np.intersect1d(apart, others)
         if len(both):
-            raise ValueError(f"matched: expected none that are exclusive, got {both[0]}")
+            raise InputValueError("matched", expected="none that are exclusive", got=both[0])
     ids = np.union1d(apart, others)
     among = as_ids("candidates", candidates, source.shape[1 - asking])
     left_ids, right_ids = (ids, among) if asking == 0 else (among, ids)

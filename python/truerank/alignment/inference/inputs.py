@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...counting import choice
-from ...vectors import CSLS, as_means, opened
+from ...embeddings.vectors import CSLS, as_means, opened
+from ...inputs.checks import choice
+from ...inputs.errors import InputTypeError, InputValueError
 from ..csls import csls_means
 from ..ids import as_ids
 from ..wording import in_words_of_sides
@@ -17,7 +18,7 @@ from .sources import MatrixSource, Source, VectorSource
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 NAN = ("raise", "omit")
 SIMILARITY = "cosine"  # what functions have for a default
@@ -58,7 +59,9 @@ def source_of(
     chosen = {"left": left_ids, "right": right_ids}
     if right is None:
         if similarity != SIMILARITY:
-            raise ValueError(f"similarity: expected none beside a matrix, got {similarity!r}")
+            raise InputValueError(
+                "similarity", expected="none beside a matrix", got=repr(similarity)
+            )
         with np.errstate(all="ignore"):
             matrix, kind = _as_matrix(left, dtype)
         of_matrix = MatrixSource(matrix, kind, nan, _taking_part(chosen, matrix.shape))
@@ -69,7 +72,9 @@ def source_of(
     with in_words_of_sides("left", "right"):
         with opened(left, right, similarity, None, dtype) as pairs:
             if pairs.single:
-                raise ValueError("queries: expected a matrix (entities, d), got a single vector")
+                raise InputValueError(
+                    "queries", expected="a matrix (entities, d)", got="a single vector"
+                )
             shape, kind = pairs.shape, pairs.dtype
         ids = _taking_part(chosen, shape)
         keywords = {"similarity": similarity, "dtype": dtype, "threads": threads}
@@ -88,9 +93,9 @@ def _check_csls(csls: Any) -> None:
     if csls is None or isinstance(csls, CSLS):
         return
     if isinstance(csls, bool) or not isinstance(csls, (int, np.integer)):
-        raise TypeError(f"csls: expected an int, a CSLS or None, got {type(csls).__name__}")
+        raise InputTypeError("csls", expected="an int, a CSLS or None", got=type(csls).__name__)
     if csls < 1:
-        raise ValueError(f"csls: expected at least 1, got {csls}")
+        raise InputValueError("csls", expected="at least 1", got=csls)
 
 
 def _as_csls(csls: CSLS, source: Source) -> CSLS:
@@ -107,9 +112,11 @@ def _taking_part(chosen: dict[str, Any], shape: tuple[int, ...]) -> tuple[IntArr
 def _as_matrix(value: Any, dtype: Any) -> tuple[npt.NDArray[Any], str]:
     matrix, kind, _ = read_matrix("left", value, dtype)
     if matrix.ndim != 2:
-        raise ValueError(f"left: expected a matrix (left, right), got shape {matrix.shape}")
+        raise InputValueError(
+            "left", expected="a matrix (left, right)", got=f"shape {matrix.shape}"
+        )
     if kind in ("int64", "uint64") and matrix.size:
         least, most = int(matrix.min()), int(matrix.max())
         if max(-least, most) > _EXACT:
-            raise ValueError(f"left: expected integers up to 2**53, got {least} to {most}")
+            raise InputValueError("left", expected="integers up to 2**53", got=f"{least} to {most}")
     return matrix, kind

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...arguments import renamed
-from ...scores import Scores, as_scores
+from ...inputs.errors import InputTypeError, InputValueError, renamed
+from ...inputs.scores import Scores, as_scores
 from ...stores import Store, may_be_stored
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
     --------
     >>> read_matrix("left", [[1.0, 0.5]], None).array
     array([[1. , 0.5]])
-    >>> read_matrix("left", ["a.npy", "b.npy"], None)
+    >>> read_matrix("left", ["a.npy", "b.npy"], None)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    TypeError: left: expected a matrix in memory or the path of one .npy file, got a list of paths
+    truerank.InputTypeError: left: expected a matrix in memory or the path of one .npy file, ...
     """
     if may_be_stored(value):
         with renamed(scores=name):
@@ -82,8 +82,8 @@ def _check_single(value: Any) -> None:
     elif not isinstance(value, np.ndarray) and (is_chunked(value) or is_group(value)):
         got = f"{type(value).__module__.partition('.')[0]}'s {type(value).__name__}"
     if got:
-        raise TypeError(
-            f"scores: expected a matrix in memory or the path of one .npy file, got {got}"
+        raise InputTypeError(
+            "scores", expected="a matrix in memory or the path of one .npy file", got=got
         )
 
 
@@ -94,7 +94,7 @@ def _mapped(name: str, path: str, dtype: Any) -> npt.NDArray[Any]:
     from ...stores.mapped import FileStore
 
     if not path or "\0" in path:
-        raise ValueError(f"scores: expected the path of a file, got {path!r}")
+        raise InputValueError("scores", expected="the path of a file", got=repr(path))
     files = Descriptors()
     try:
         with files.lease(path) as descriptor:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import read_only
-from ...counting import choice
-from ...embeddings import positive
+from ...inputs.arrays import read_only
+from ...inputs.checks import choice, positive
+from ...inputs.errors import InputTypeError, InputValueError
 from ..ids import DIRECTIONS
 from .assignment import optimal_pairs
 from .inputs import source_of
@@ -160,7 +160,7 @@ def infer(
         ("candidates_per_entity", candidates_per_entity is not None, "optimal"),
     ):
         if given and method != of:
-            raise ValueError(f'{name}: expected with method="{of}" alone, got "{method}"')
+            raise InputValueError(name, expected=f'with method="{of}" alone', got=f'"{method}"')
     source = source_of(
         *(left, right),
         similarity=similarity,
@@ -228,7 +228,7 @@ _METHODS: dict[str, Callable[[Source, _Options], tuple[Pairs, str]]] = {
 
 def _flag(dense: object) -> bool | None:
     if dense is not None and not isinstance(dense, (bool, np.bool_)):
-        raise TypeError(f"dense: expected a bool or None, got {type(dense).__name__}")
+        raise InputTypeError("dense", expected="a bool or None", got=type(dense).__name__)
     return None if dense is None else bool(dense)
 
 
@@ -236,7 +236,7 @@ def _threshold(threshold: Any) -> float | None:
     if threshold is None:
         return None
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)):
-        raise TypeError(f"threshold: expected a number, got {type(threshold).__name__}")
+        raise InputTypeError("threshold", expected="a number", got=type(threshold).__name__)
     if np.isnan(threshold):
-        raise ValueError("threshold: expected a number, got nan")
+        raise InputValueError("threshold", expected="a number", got="nan")
     return float(threshold)

@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import IntArray
-    from ...embeddings import TopK
+    from ...embeddings.scoring import TopK
+    from ...inputs.arrays import IntArray
     from .sources import Source
 
     Pairs = tuple[IntArray, IntArray, npt.NDArray[Any]]

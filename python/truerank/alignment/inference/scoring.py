@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...counting import choice
-from ...selection import as_integers, first_outside
+from ...inputs.checks import choice, first_outside
+from ...inputs.errors import InputValueError
+from ...inputs.selection import as_integers
 from ..ids import DIRECTIONS
 from ..locked import Locked
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 
 @dataclass(frozen=True)
@@ -210,14 +211,17 @@ class Alignment(Locked):
         if array.ndim == 1 and not array.size:
             array = array.reshape(0, 2)
         if array.ndim != 2 or array.shape[1] != 2:
-            raise ValueError(f"reference: expected pairs of shape (m, 2), got shape {array.shape}")
+            raise InputValueError(
+                "reference", expected="pairs of shape (m, 2)", got=f"shape {array.shape}"
+            )
         for side, (name, size) in enumerate(zip(("left", "right"), self.shape, strict=True)):
             column = np.ascontiguousarray(array[:, side])
             wrong = first_outside(column, size)
             if wrong >= 0:
-                raise ValueError(
-                    f"reference: expected {name} ids from 0 to {size - 1}, got {column[wrong]} "
-                    f"in pair {wrong}"
+                raise InputValueError(
+                    "reference",
+                    expected=f"{name} ids from 0 to {size - 1}",
+                    got=f"{column[wrong]} in pair {wrong}",
                 )
         array = np.unique(array, axis=0)
         kept = np.isin(array[:, 0], self.left_ids) & np.isin(array[:, 1], self.right_ids)

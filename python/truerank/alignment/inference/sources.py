@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...embeddings import TopK, score_embeddings, topk_accepting, topk_embeddings
-from ...scores import widened
-from ...vectors import CSLS
+from ...embeddings.scoring import TopK, score_embeddings, topk_accepting, topk_embeddings
+from ...embeddings.vectors import CSLS
+from ...inputs.errors import InputValueError
+from ...inputs.scores import widened
 from ..wording import in_words_of_sides
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import IntArray
+    from ...inputs.arrays import IntArray
 
 _CELLS = 1 << 22  # scores that are in memory at a time
 _NARROW = ("float16", "bfloat16", "float32", "int8", "int16", "uint8", "uint16")
@@ -73,9 +74,12 @@ class Source(ABC):
             row, column = np.argwhere(np.isnan(block))[0]
             found = (rows[row], columns[column])
             left, right = found if self.names[0] == "left" else found[::-1]
-            raise ValueError(
-                f"scores: the score of left {left} and right {right} is NaN, which "
-                f'nan="raise" does not allow'
+            raise InputValueError(
+                "scores",
+                (
+                    f'the score of left {left} and right {right} is NaN, which nan="raise" '
+                    "does not allow"
+                ),
             )
         return block
 

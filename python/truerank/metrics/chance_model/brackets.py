@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .tasks import Tasks
+from .task_groups import Tasks
 
 if TYPE_CHECKING:
-    from ...arrays import FloatArray
+    from ...inputs.arrays import FloatArray
 
 # Cells of the grid by how many distinct pairs of candidates and weight there are, at most: a second
 # of time, or thereabouts.

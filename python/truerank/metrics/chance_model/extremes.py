@@ -6,7 +6,7 @@ import numpy as np
 
 from .means import Moments, model
 from .sums import chunks
-from .tasks import Tasks
+from .task_groups import Tasks
 
 _NEGLIGIBLE = 200.0  # exp(-200) of a probability is nothing beside it
 _ALMOST = 1 - 2.0**-53  # x / N that is rounded to 1, though x < N

@@ -18,7 +18,7 @@ from .poisson_binomial import saddle
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray, IntArray
     from .poisson_binomial import ComplexArray
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ...arrays import FloatArray
+    from ...inputs.arrays import FloatArray
     from .means import Moments
     from .transforms import AnyArray, Transform
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .tasks import Tasks
+from .task_groups import Tasks
 
 if TYPE_CHECKING:
-    from ...arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray, IntArray
 
 _SPAN = 1 << 21  # of the sum, at most
 _WORK = 1 << 24  # span times the distinct pairs of candidates and weight, at most

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 
 from .sums import harmonic, harmonic_squares
-from .tasks import Tasks
+from .task_groups import Tasks
 
 if TYPE_CHECKING:
-    from ...arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray, IntArray
 
 Moments: TypeAlias = tuple[float, float]
 

@@ -13,10 +13,10 @@ from .order import Order
 from .pieces import nodes, pieces, stand_ins
 from .poisson_binomial import FREQUENCIES, invert, saddle
 from .rank_sums import Tail
-from .tasks import Tasks
+from .task_groups import Tasks
 
 if TYPE_CHECKING:
-    from ...arrays import FloatArray
+    from ...inputs.arrays import FloatArray
     from .poisson_binomial import ComplexArray
 
 _ROUNDING = 4e-16

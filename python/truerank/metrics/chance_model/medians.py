@@ -15,10 +15,10 @@ from .gaps import gap_sums
 from .means import Moments, mean_rank, model, reciprocal_rank
 from .order import Order, smooth_edges
 from .pieces import nodes, pieces
-from .tasks import Tasks
+from .task_groups import Tasks
 
 if TYPE_CHECKING:
-    from ...arrays import FloatArray
+    from ...inputs.arrays import FloatArray
 
 _CUT = 40.0  # tails of less than e^-40 are left out
 

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...inputs.errors import InputValueError
 from .pieces import stand_ins
 from .poisson_binomial import invert
-from .tasks import Tasks
+from .task_groups import Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from ...arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray, IntArray
     from .poisson_binomial import Kind
 
 _GROUP = 32  # sizes that begin or end within one batch of x
@@ -49,9 +50,10 @@ class Order:
 
     def __init__(self, tasks: Tasks) -> None:
         if tasks.count >= _MOST:
-            raise ValueError(
-                "multiplicities: expected fewer than 2**53 tasks in all for the chance model of a "
-                f"median, got {tasks.count}"
+            raise InputValueError(
+                "multiplicities",
+                expected="fewer than 2**53 tasks in all for the chance model of a median",
+                got=tasks.count,
             )
         self.tasks = tasks
         self.centre = tasks.count / 2

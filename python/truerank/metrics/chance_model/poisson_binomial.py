@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import FloatArray
+    from ...inputs.arrays import FloatArray
 
     ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 

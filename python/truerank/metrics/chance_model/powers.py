@@ -10,7 +10,7 @@ from .laplace import growth_moments, power_moments
 from .means import Model, Moments, mean_rank, model
 from .products import geometric
 from .reciprocal import harmonic
-from .tasks import Tasks
+from .task_groups import Tasks
 from .transforms import PowerSum
 
 # those that have a name or a method of their own

@@ -10,10 +10,10 @@ import numpy as np
 
 from .means import Moments, model
 from .sums import chunks
-from .tasks import Tasks
+from .task_groups import Tasks
 
 if TYPE_CHECKING:
-    from ...arrays import FloatArray
+    from ...inputs.arrays import FloatArray
 
 # Up to so many candidates every rank is visited once, for all N together, where the powers are so
 # near 1 that one centre will do for all N.

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .saddlepoints import lugannani_rice
-from .tasks import Tasks
+from .task_groups import Tasks
 
 if TYPE_CHECKING:
-    from ...arrays import FloatArray
+    from ...inputs.arrays import FloatArray
     from .poisson_binomial import ComplexArray
 
 _TERMS = 4096  # of inclusion and exclusion

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .laplace import power_moments
 from .means import Moments, mean_rank, model, reciprocal_rank
-from .tasks import Tasks
+from .task_groups import Tasks
 from .transforms import PowerSum, rank_sum
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from .sums import chunks
-from .tasks import Tasks
+from .task_groups import Tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import FloatArray
+    from ...inputs.arrays import FloatArray
     from .poisson_binomial import ComplexArray
 
 Cumulant: TypeAlias = tuple[float, float, float, float, float]  # K and its first derivatives

@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray, IntArray
 
 POINTS = 12  # nodes of a block: exact for polynomials of degree 23
 HEAD = 16  # ranks below it are nodes of their own

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .sums import BLOCK, POINTS, polynomial, rule
-from .tasks import Tasks
+from .task_groups import Tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray, IntArray
 
     AnyArray: TypeAlias = npt.NDArray[Any]  # of float64 or complex128
     Transform: TypeAlias = Callable[[AnyArray], tuple[AnyArray, AnyArray]]

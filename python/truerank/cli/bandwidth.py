@@ -1,0 +1,305 @@
+"""How fast this machine reads memory, and how near counting comes to it.
+
+Counting reads every score once, so it cannot be faster than a pass that reads the same bytes and
+does next to nothing with them. `measure` runs both in turn over the same memory.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from .. import _core
+from ..counting.ranking import rank
+from ..inputs.errors import InputValueError
+from .memory import free_memory
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SECONDS = 30.0
+MOST = 2 * 10**9  # bytes of scores, if no size is given: far more than caches hold
+MOST_FILED = 2**29  # bytes of the file that is measured
+SMALLEST = 2**12  # bytes below which nothing can be timed
+COLUMNS = 2**16
+FILTERED = 64  # entries of the filter for each task
+ROUNDS = 2  # at the least: the first one also warms up
+READ = "read"
+
+Scores: TypeAlias = "NDArray[Any]"
+Folder: TypeAlias = str | os.PathLike[str] | None
+Contestants = Mapping[str, Callable[[], object]]
+Contest = Callable[[int], Contestants]  # of a number of threads
+
+
+class Rate(NamedTuple):
+    """What one kind of scores gave with one number of threads.
+
+    Attributes
+    ----------
+    scores : str
+        What was counted: "float32", "float32, filtered", "float32, warm file" or "float16".
+    threads, rounds : int
+        Threads of both, and how often each ran.
+    itemsize : int
+        Bytes of a score.
+    read, counted : float
+        Bytes per second of the fastest read-only pass over memory, and of the fastest count.
+    """
+
+    scores: str
+    threads: int
+    rounds: int
+    itemsize: int
+    read: float
+    counted: float
+
+    @property
+    def ratio(self) -> float:
+        """The rate of counting over that of reading."""
+        return self.counted / self.read
+
+    @property
+    def scores_per_second(self) -> float:
+        """Scores counted in a second."""
+        return self.counted / self.itemsize
+
+
+class Bandwidth(NamedTuple):
+    """What `measure` found.
+
+    Attributes
+    ----------
+    isa : str
+        The instruction set that counts.
+    threads : int
+        As many as are used where none are asked for.
+    nbytes : int
+        Bytes of the scores in memory.
+    seconds : float
+        How long it took in all.
+    rates : tuple of Rate
+    skipped : tuple of str
+        What was not measured, and why.
+    """
+
+    isa: str
+    threads: int
+    nbytes: int
+    seconds: float
+    rates: tuple[Rate, ...]
+    skipped: tuple[str, ...]
+
+
+def measure(
+    seconds: float = SECONDS,
+    size: int | None = None,
+    *,
+    folder: Folder = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> Bandwidth:
+    """Time reading and counting of random scores in turn, and keep the best of each.
+
+    float32 comes first, plain and with a filter, with one thread and with all that are allowed;
+    then a file of float32 whose pages are in memory, and float16, while there is time.
+
+    Parameters
+    ----------
+    seconds : float
+        About as long as it may take.
+    size : int, optional
+        Bytes of scores in memory. Default: a quarter of the free memory, at most 2 GB.
+    folder : str or path-like, optional
+        Where the file goes for as long as it is measured. Default: the temporary folder, if it has
+        room.
+    progress : callable, optional
+        Called as ``progress(fraction, text)`` before each part.
+
+    Returns
+    -------
+    Bandwidth
+
+    Raises
+    ------
+    ValueError
+        If `seconds` is not positive, `size` is less than 4,096 or more than the free memory, or
+        `folder` has no room for the file.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> found = measure(0.01, 10_000)
+    >>> found.rates[0].scores, found.rates[0].threads, found.rates[0].ratio > 0
+    ('float32', 1, True)
+    """
+    start, teams = time.perf_counter(), sorted({1, _core.default_threads()})
+    matrix = np.empty(_shape(seconds, size), dtype=np.float32)
+    rates: list[Rate] = []
+    skipped: list[str] = []
+    left = len(PARTS) * len(teams)
+    for part, prepare in PARTS.items():
+        if time.perf_counter() - start >= seconds and rates:
+            skipped.append(f"{part}: no time was left")
+            continue
+        try:
+            with prepare(matrix, folder) as (scores, contestants):
+                for threads in teams:
+                    gone = time.perf_counter() - start
+                    if progress is not None:
+                        text = f"{part}, {threads} thread{'s' * (threads > 1)}"
+                        progress(min(gone / seconds, 1.0), text)
+                    until = start + gone + (seconds - gone) / left
+                    rates += _rates(scores, contestants(threads), threads, until)
+                    left -= 1
+        except _NoRoomError as error:
+            skipped.append(f"{part}: {error}")
+            left -= len(teams)
+    taken = time.perf_counter() - start
+    return Bandwidth(_core.isa(), teams[-1], matrix.nbytes, taken, tuple(rates), tuple(skipped))
+
+
+def _rates(scores: Scores, contestants: Contestants, threads: int, until: float) -> list[Rate]:
+    best, rounds = fastest(contestants, until)
+    read = scores.nbytes / best.pop(READ)
+    return [
+        Rate(name, threads, rounds, scores.itemsize, read, scores.nbytes / taken)
+        for name, taken in best.items()
+    ]
+
+
+def fastest(contestants: Contestants, until: float) -> tuple[dict[str, float], int]:
+    """Run contestants in turn, so that a disturbance meets all, and keep the best seconds of each.
+
+    Parameters
+    ----------
+    contestants
+        Names and what to call.
+    until
+        When to stop, by `time.perf_counter`; each runs twice at the least.
+
+    Examples
+    --------
+    >>> best, rounds = fastest({"nothing": lambda: None}, until=0.0)
+    >>> best["nothing"] < 1, rounds
+    (True, 2)
+    """
+    best = dict.fromkeys(contestants, float("inf"))
+    rounds = 0
+    while rounds < ROUNDS or time.perf_counter() < until:
+        for name, call in contestants.items():
+            start = time.perf_counter()
+            call()
+            best[name] = min(best[name], time.perf_counter() - start)
+        rounds += 1
+    return best, rounds
+
+
+# -- what is measured ------------------------------------------------------------------------------
+
+
+class _NoRoomError(ValueError):
+    """There is no room for the file."""
+
+
+def _count(scores: Any, targets: NDArray[np.int64], threads: int, **keywords: Any) -> object:
+    return rank(scores, targets, threads=threads, **keywords)
+
+
+@contextmanager
+def _in_memory(matrix: Scores, _folder: Folder) -> Iterator[tuple[Scores, Contest]]:
+    _fill(matrix)
+    targets, rng = _targets(matrix), np.random.default_rng(1)
+    each = min(FILTERED, matrix.shape[1])
+    listed = np.sort(rng.integers(0, matrix.shape[1], (len(matrix), each), dtype=np.int32), axis=1)
+    lists = np.arange(len(matrix) + 1) * each, listed.reshape(-1)
+    yield (
+        matrix,
+        lambda threads: {
+            READ: partial(_core.read_pass, matrix, threads),
+            "float32": partial(_count, matrix, targets, threads),
+            "float32, filtered": partial(_count, matrix, targets, threads, filter=lists),
+        },
+    )
+
+
+@contextmanager
+def _in_file(matrix: Scores, folder: Folder) -> Iterator[tuple[Scores, Contest]]:
+    some = matrix[: max(1, MOST_FILED // matrix[0].nbytes)]
+    targets = _targets(some)
+    place = tempfile.gettempdir() if folder is None else os.fspath(folder)
+    room, wanted = shutil.disk_usage(place).free, 2 * some.nbytes  # a full disk troubles others
+    if room < wanted:
+        told = f"expected room for {wanted:,} bytes in {place}, there is for {room:,}"
+        raise _NoRoomError(told) if folder is None else ValueError(f"folder: {told}")
+    with tempfile.TemporaryDirectory(prefix="truerank-", dir=place) as own:
+        path = Path(own) / "scores.npy"
+        np.save(path, some)
+        yield (
+            some,
+            lambda threads: {
+                READ: partial(_core.read_pass, some, threads),
+                "float32, warm file": partial(_count, path, targets, threads),
+            },
+        )
+
+
+@contextmanager
+def _in_half(matrix: Scores, _folder: Folder) -> Iterator[tuple[Scores, Contest]]:
+    half = matrix.reshape(-1).view(np.float16).reshape(-1, matrix.shape[1])
+    _fill(half)
+    targets = _targets(half)
+    yield (
+        half,
+        lambda threads: {
+            READ: partial(_core.read_pass, half, threads),
+            "float16": partial(_count, half, targets, threads),
+        },
+    )
+
+
+# Each takes the memory, and gives the scores and who runs over them; the last one writes anew.
+PARTS: dict[str, Callable[[Scores, Folder], AbstractContextManager[tuple[Scores, Contest]]]] = {
+    "float32": _in_memory,
+    "float32, warm file": _in_file,
+    "float16": _in_half,
+}
+
+
+def _targets(matrix: Scores) -> NDArray[np.int64]:
+    rng = np.random.default_rng(2)
+    return rng.integers(0, matrix.shape[1], len(matrix))
+
+
+def _fill(matrix: Scores) -> None:
+    """Random scores from 0 to 1; a stretch of them again and again, which takes no time."""
+    flat = matrix.reshape(-1)
+    some = np.random.default_rng(0).random(min(flat.size, 2**22), dtype=np.float32)
+    some = some.astype(flat.dtype)
+    for at in range(0, flat.size, some.size):
+        part = flat[at : at + some.size]
+        part[:] = some[: part.size]
+
+
+def _shape(seconds: float, size: int | None) -> tuple[int, int]:
+    if not seconds > 0:
+        raise InputValueError("seconds", expected="more than 0", got=seconds)
+    free = free_memory()
+    nbytes = min(MOST, free // 4) if size is None else size
+    if nbytes < SMALLEST:
+        raise InputValueError("size", expected=f"at least {SMALLEST:,} bytes", got=f"{nbytes:,}")
+    if nbytes > free:
+        raise InputValueError(
+            "size", expected=f"at most the free memory, {free:,} bytes", got=f"{nbytes:,}"
+        )
+    columns = min(COLUMNS, nbytes // 4)
+    return nbytes // (4 * columns), columns

@@ -1,0 +1,1 @@
+"""Counting: scores and targets in, Ranks out; in memory, tile by tile, or block by block."""

@@ -1,0 +1,166 @@
+"""Checkpoints: files that keep what a long count has done, so that a stopped one can go on."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ..inputs.errors import InputValueError
+from ..ranks.archives import Kind, from_json_array, json_array, read_archive, write_archive
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from ..inputs.selection import Selection
+    from ..ranks.archives import Members
+    from ..stores import Store
+    from .job import Job
+
+KIND = Kind("truerank.checkpoint", 1)
+# A checkpoint may take this share of the time at most.
+SHARE = 0.02
+
+
+class Counting(Protocol):
+    """A count that can be kept and restored."""
+
+    way: str  # one that goes on in another way is another
+
+    def arrays(self) -> dict[str, IntArray]:
+        """All that has been counted so far."""
+
+
+class Checkpoint:
+    """The file that keeps a count.
+
+    Parameters
+    ----------
+    path : path-like
+    count : Counting
+        Its arrays are saved, and restored in place.
+    store, job
+        What is counted: the file tells it by digests, and belongs to nothing else.
+    tiles : int
+        How many tiles there are in all; they are counted in their order.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        count: Counting,
+        store: Store,
+        job: Job,
+        tiles: int,
+    ) -> None:
+        self._path = os.fsdecode(path)
+        self._count = count
+        self._tiles = tiles
+        self._facts = _facts(store, job, tiles, count.way)
+        self._saved = time.monotonic()
+        self._cost = 0.0
+        self._check_place()
+
+    def _check_place(self) -> None:
+        """Refuse before the count what could not be written after hours of it."""
+        import stat
+
+        folder = os.path.dirname(os.path.abspath(self._path))
+        if not self._path:
+            raise InputValueError("checkpoint", expected="the path of a file", got="an empty one")
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(f"checkpoint: no folder {folder}")
+        if os.path.exists(self._path) and not stat.S_ISREG(os.stat(self._path).st_mode):
+            raise InputValueError(
+                "checkpoint", expected="a regular file or a new name", got=self._path
+            )
+        there = os.path.exists(self._path)
+        if not os.access(folder, os.W_OK) or (there and not os.access(self._path, os.W_OK)):
+            raise PermissionError(f"checkpoint: {self._path} cannot be written")
+
+    def is_due(self, seconds: float) -> bool:
+        """Whether it is time to save: after some seconds, and not at too large a share of them."""
+        return time.monotonic() - self._saved >= max(seconds, self._cost / SHARE)
+
+    def save(self, done: int) -> None:
+        """Write the file anew: so many tiles are done. If that fails, it warns."""
+        start = time.monotonic()
+        members: Members = {f"count.{name}": array for name, array in self._count.arrays().items()}
+        members["done"] = np.array(done, np.int64)
+        members["facts"] = json_array(self._facts)
+        try:
+            write_archive(self._path, KIND, members)
+        except OSError as error:
+            import warnings
+
+            warnings.warn(f"checkpoint: {self._path} was not written: {error}", stacklevel=3)
+        self._saved = time.monotonic()
+        self._cost = self._saved - start
+
+    def restore(self) -> int:
+        """Restore the count, where there is a file, and give the number of tiles that are done.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or of another call or other scores.
+        """
+        if not os.path.exists(self._path):
+            return 0
+        with open(self._path, "rb") as file:
+            try:
+                members = read_archive(file, KIND)
+                facts, done = dict(from_json_array(members["facts"])), int(members["done"])
+                arrays = self._count.arrays()
+                kept = {name: members[f"count.{name}"] for name in arrays if facts == self._facts}
+                fits = all(kept[name].shape == arrays[name].shape for name in kept)
+            except (KeyError, TypeError, ValueError) as error:
+                raise InputValueError("checkpoint", f"{self._path}: {error}") from error
+        unlike = [name for name, fact in self._facts.items() if facts.get(name) != fact]
+        if unlike:
+            raise InputValueError(
+                "checkpoint", f"{self._path} is of another count, with other {', '.join(unlike)}"
+            )
+        fits = fits and all((array >= 0).all() for name, array in kept.items() if name != "best")
+        if not fits or not 0 <= done <= self._tiles:
+            raise InputValueError("checkpoint", f"{self._path} is damaged")
+        for name, array in kept.items():
+            arrays[name][:] = array
+        return done
+
+
+def _facts(store: Store, job: Job, tiles: int, way: str) -> dict[str, Any]:
+    """What has to be the same where a count goes on, by the names of the arguments."""
+    import json
+
+    return {
+        "scores": _digest(json.dumps(store.state()).encode()),
+        "targets": _digest(job.targets),
+        "rows": _digest(job.rows),
+        "filter": _digest(*_arrays(job.filter)),
+        "candidates": _digest(*_arrays(job.candidates)),
+        "order": "ascending" if job.rules.ascending else "descending",
+        "nan": job.rules.nan,
+        "audit": job.rules.audit,
+        "io": way,
+        "tiles": tiles,
+    }
+
+
+def _arrays(selection: Selection | None) -> tuple[Any, ...]:
+    return () if selection is None else (*selection[:3], np.array(selection.shared))
+
+
+def _digest(*parts: Any) -> str:
+    """The SHA-256 of arrays with their dtypes and lengths; None is unlike any array."""
+    import hashlib
+
+    sha = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            sha.update(f"{part.dtype.str}{part.shape}".encode())
+            sha.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+        else:
+            sha.update(b"none" if part is None else part)
+    return sha.hexdigest()

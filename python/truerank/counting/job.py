@@ -1,0 +1,132 @@
+"""The job of a count: its tasks, selections and rules, checked; and what a fault in it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from ..inputs.checks import NAN_RULES, ORDERS, check_range, choice, thread_count
+from ..inputs.errors import InputValueError
+from ..inputs.selection import Selection, as_integers, as_selection
+from ..ranks.container import Ranks
+from ..ranks.counts import Audit
+from ..ranks.protocol import Protocol
+from .partial_counts import Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..inputs.arrays import IntArray
+
+
+class Job(NamedTuple):
+    """What is to be counted, checked: the tasks, their selections and the rules."""
+
+    rows: IntArray | None  # None: task i reads row i
+    targets: IntArray
+    filter: Selection | None
+    candidates: Selection | None
+    rules: Rules
+    threads: int  # 0: as many as are free
+
+    def ranks(self, counts: Sequence[IntArray], dtype: str, files: tuple[str, ...] = ()) -> Ranks:
+        """Make Ranks of fresh counts: above, tied, candidates and those of the audit."""
+        above, tied, sizes = counts[:3]
+        rules, audit = self.rules, None
+        if rules.audit:
+            audit = Audit(*counts[3:])
+        filtered, selected = self.filter is not None, self.candidates is not None
+        protocol = _protocol(filtered, selected, rules.nan, ORDERS[rules.ascending], dtype)
+        if files:
+            protocol = replace(protocol, files=files)
+        return Ranks._trusted(above, tied, sizes, audit=audit, protocol=protocol)
+
+
+def prepare(
+    shape: tuple[int, ...],
+    single_row: bool,
+    targets: Any,
+    rows: Any,
+    filter: Any,
+    candidates: Any,
+    order: str,
+    nan: str,
+    threads: int | None,
+    audit: bool,
+) -> Job:
+    """Check the arguments of `rank` beside scores of a shape; its errors are those of `rank`."""
+    choice("order", order, ORDERS)
+    choice("nan", nan, NAN_RULES)
+    rules = _rules(order == "ascending", nan, bool(audit))
+    team = thread_count(threads)
+    task_rows, task_targets = _tasks(shape, single_row, targets, rows)
+    tasks, columns = len(task_targets), shape[1]
+    without = as_selection("filter", filter, tasks, columns, team)
+    among = as_selection("candidates", candidates, tasks, columns, team)
+    return Job(task_rows, task_targets, without, among, rules, team)
+
+
+def _tasks(
+    shape: tuple[int, ...], single_row: bool, targets: Any, rows: Any
+) -> tuple[IntArray | None, IntArray]:
+    """The row (None: task i reads row i) and the target of every task."""
+    height = shape[0]
+    task_targets = as_integers("targets", targets)
+    if task_targets.ndim > 1:
+        raise InputValueError(
+            "targets", expected="one integer or a 1-D array", got=f"shape {task_targets.shape}"
+        )
+    task_rows = None
+    if rows is not None:
+        task_rows = as_integers("rows", rows)
+        if task_rows.ndim != 1:
+            raise InputValueError("rows", expected="a 1-D array", got=f"shape {task_rows.shape}")
+    if task_targets.ndim == 0:
+        tasks = height if task_rows is None else len(task_rows)
+        task_targets = np.full(tasks, task_targets, dtype=np.int64)
+    tasks = len(task_targets)
+    if task_rows is not None:
+        if len(task_rows) != tasks:
+            raise InputValueError(
+                "rows", expected=f"{tasks} rows, one for each target", got=len(task_rows)
+            )
+        check_range("rows", task_rows, height, "rows of scores")
+    elif single_row:
+        task_rows = np.zeros(tasks, dtype=np.int64)
+    elif tasks != height:
+        raise InputValueError(
+            "targets", expected=f"{height} integers, one for each row of scores", got=tasks
+        )
+    check_range("targets", task_targets, shape[1], "columns of scores")
+    return task_rows, task_targets
+
+
+def explain(fault: Any, nan: str, targets: IntArray) -> InputValueError:
+    """Make the error of what made counts void."""
+    kind, task, row, column = fault
+    if kind == "target":
+        return InputValueError(
+            "candidates", f"the target {targets[task]} of task {task} is not among its candidates"
+        )
+    what = "the true score" if kind == "nan_truth" else "a score"
+    place = f"{what} at row {row}, column {column}"
+    return InputValueError("scores", f'{place} is NaN, which nan="{nan}" does not allow')
+
+
+_rules = lru_cache(maxsize=16)(Rules)
+
+
+@lru_cache(maxsize=64)
+def _protocol(filtered: bool, selected: bool, nan: str, order: str, dtype: str) -> Protocol:
+    return Protocol(
+        filter=("unnamed",) if filtered else (),
+        candidates="selection" if selected else "all",
+        nan=nan,
+        order=order,
+        dtype=dtype,
+        version=_core.__version__,
+    )

@@ -1,0 +1,100 @@
+"""Tallies: what parts of the candidates have shown, task by task, until all are together.
+
+The truth itself is in none of them: it is counted once, at the end, whatever parts there were.
+Tallies add up in any order, and to the same integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..ranks.counts import Audit
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from .true_scores import Truths
+
+# In the order in which the core gives them.
+FIELDS = ("above", "tied", "candidates", "nan", "differing")
+AUDITED = ("inf", "at_best", "best")
+
+
+class Rules(NamedTuple):
+    """How scores are compared and what is counted of them."""
+
+    ascending: bool
+    nan: str
+    audit: bool
+
+
+class Tallies:
+    """What has been found so far: int64 arrays with one count for each task.
+
+    `above` and `tied` are counts of scores that are greater than the truth, in either order of the
+    ranks, and equal to it. Scores that are NaN are among `candidates`, and counted in `nan`.
+
+    Parameters
+    ----------
+    tasks : int
+    rules : Rules
+
+    Attributes
+    ----------
+    arrays : dict of str to ndarray of int64, shape (tasks,)
+    rules : Rules
+    """
+
+    def __init__(self, tasks: int, rules: Rules) -> None:
+        self.rules = rules
+        names = FIELDS + AUDITED if rules.audit else FIELDS
+        self.arrays: dict[str, IntArray] = {name: np.zeros(tasks, np.int64) for name in names}
+        if rules.audit:
+            limits = np.iinfo(np.int64)
+            self.arrays["best"][:] = limits.max if rules.ascending else limits.min
+
+    def add(self, found: Iterable[IntArray], where: slice | IntArray = slice(None)) -> None:
+        """Add what a part found for some tasks, each named once in `where`."""
+        more = dict(zip(self.arrays, found, strict=True))
+        if self.rules.audit:
+            self._add_best(more.pop("best"), more.pop("at_best"), where)
+        for name, counts in more.items():
+            self.arrays[name][where] += counts
+
+    def plus(self, found: Iterable[IntArray]) -> Tallies:
+        """Give new tallies with what a part found for all tasks; these stay as they are."""
+        more = Tallies(len(self.arrays["above"]), self.rules)
+        more.arrays = {name: array.copy() for name, array in self.arrays.items()}
+        more.add(found)
+        return more
+
+    def _add_best(self, best: IntArray, at_best: IntArray, where: slice | IntArray) -> None:
+        mine, held = self.arrays["best"][where], self.arrays["at_best"][where]
+        better = best < mine if self.rules.ascending else best > mine
+        held = np.where(better, at_best, held + np.where(best == mine, at_best, 0))
+        self.arrays["at_best"][where] = held
+        self.arrays["best"][where] = np.where(better, best, mine)
+
+    def settled(self, truths: Truths) -> tuple[IntArray, IntArray, IntArray, Audit | None]:
+        """Add the truths, and give `above`, `tied`, `candidates` and the audit of all tasks.
+
+        A NaN truth is last of all, which only the rule "worst" allows.
+        """
+        above, tied, size, nan, differing = (self.arrays[name] for name in FIELDS)
+        if self.rules.ascending:
+            above = size - nan - above - tied
+        above = np.where(truths.nan, size, above)
+        tied = np.where(truths.nan, 1, tied + 1)
+        candidates = size + 1 - (nan if self.rules.nan == "omit" else 0)
+        if not self.rules.audit:
+            return above, tied, candidates, None
+        alone = Tallies(len(size), self.rules)
+        alone.add(self.arrays.values())
+        nothing = np.zeros_like(size)
+        no_best = np.where(truths.nan, alone.arrays["best"], truths.keys)
+        own = {"nan": truths.nan, "inf": truths.inf, "best": no_best, "at_best": ~truths.nan}
+        alone.add([own.get(name, nothing) + nothing for name in alone.arrays])
+        seen = {name: alone.arrays[name] for name in ("nan", "inf", "at_best")}
+        return above, tied, candidates, Audit(**seen, differing=differing.copy())

@@ -1,0 +1,180 @@
+"""Blocks of rows: ranks of scores that a model makes batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
+from ..inputs.devices import as_array, is_elsewhere
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.scores import as_scores
+from ..ranks.container import Ranks, concatenate
+from ..stores import Store, may_be_stored, open_scores
+from .ranking import rank
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    import numpy.typing as npt
+
+
+SELECTIONS = ("filter", "candidates")
+ARGUMENTS = ("scores", "targets", "rows", *SELECTIONS)
+
+
+def rank_blocks(
+    blocks: Iterable[tuple[Any, ...] | Mapping[str, Any]],
+    *,
+    order: str = "descending",
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+    audit: bool = False,
+) -> Ranks:
+    """Count the ranks of blocks of rows, one while the next is being made.
+
+    Each block is ranked as `rank` ranks it, in a thread of its own, while this thread asks for the
+    next one. The two overlap where the producer releases the GIL, as numpy and torch do in large
+    operations. At most two blocks are in memory. The ranks are the same without any overlap.
+
+    Parameters
+    ----------
+    blocks : iterable of (scores, targets), (scores, targets, filter), or mappings
+        As the arguments of `rank`; a filter of None is none. A mapping has those arguments by name:
+        "scores", "targets" and perhaps "rows", "filter", "candidates". Scores must not change after
+        they were given: a producer that fills one buffer again and again has to give copies;
+        read-only arrays, which it cannot fill, may be the same ones. The others may change.
+    order, nan, dtype, threads, audit
+        As in `rank`.
+
+    Returns
+    -------
+    Ranks
+        Of all blocks, in their order.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `rank`, with the number of the block; if a block lies in the memory of the one before,
+        which was perhaps still being counted; and if there are no blocks. What the iterable itself
+        raises comes as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import truerank as tr
+    >>> def batches():
+    ...     rng = np.random.default_rng(0)
+    ...     for _ in range(3):
+    ...         yield rng.random((4, 10)), rng.integers(0, 10, 4)
+    >>> len(tr.rank_blocks(batches()))
+    12
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
+    choice("order", order, ORDERS)  # before the producer works for nothing
+    choice("nan", nan, NAN_RULES)
+    thread_count(threads)
+    selected: set[str] | None = None
+    before: Any = None
+    counted: list[Ranks] = []
+    with ThreadPoolExecutor(1, thread_name_prefix="truerank-count") as executor:
+        running: Future[Ranks] | None = None
+        for number, block in enumerate(blocks):
+            given = _arguments(number, block)
+            scores = given.pop("scores")
+            if is_elsewhere(scores):  # it waits for the stream of this thread
+                scores = _named(number, open_scores, scores, dtype=dtype)
+            selections = {name for name in SELECTIONS if given.get(name) is not None}
+            selected = selections if selected is None else selected
+            for name in sorted(selected ^ selections):
+                article = "a filter" if name == "filter" else name
+                raise InputValueError(
+                    "blocks", expected=f"{article} in all or none, unlike block {number}"
+                )
+            if _overlap(scores, before):
+                raise InputValueError(
+                    "blocks",
+                    (
+                        f"block {number} lies in the memory of the one before, which was to be "
+                        "counted meanwhile; give copies"
+                    ),
+                )
+            if running is not None:
+                counted.append(running.result())
+            kept = {name: _named(number, _copied, name, value) for name, value in given.items()}
+            running = executor.submit(_named, number, rank, scores, **kept, **rules)
+            before = scores
+            del scores, block
+        if running is None:
+            raise InputValueError("blocks", expected="at least one block", got="none")
+        counted.append(running.result())
+    return concatenate(counted)
+
+
+def _arguments(number: int, block: Any) -> dict[str, Any]:
+    """The arguments of `rank` that a block is."""
+    if isinstance(block, Mapping):
+        missing = {"scores", "targets"} - set(block)
+        if missing or set(block) - set(ARGUMENTS):
+            raise InputTypeError(
+                "blocks",
+                expected=(
+                    f"scores, targets and perhaps rows, filter, candidates, block {number} has "
+                    f"{', '.join(map(str, block)) or 'nothing'}"
+                ),
+            )
+        return dict(block)
+    if not isinstance(block, (tuple, list)) or len(block) not in (2, 3):
+        got = f"of {len(block)} members" if isinstance(block, (tuple, list)) else type(block)
+        expected = f"(scores, targets) or (scores, targets, filter), block {number} is {got}"
+        raise InputTypeError("blocks", expected=expected)
+    return dict(zip(("scores", "targets", "filter"), block, strict=False))
+
+
+def _copied(name: str, value: Any) -> Any:
+    """Targets, or a filter in any form, that are the producer's no longer."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_copied(name, item) for item in value)
+    if hasattr(value, "tocsr"):
+        return value.copy()
+    return as_array(value, name).copy() if hasattr(value, "__array__") else value
+
+
+def _overlap(scores: Any, before: Any) -> bool:
+    """Whether two arrays have memory in common, as far as that can be told in no time."""
+    if isinstance(scores, Store) and isinstance(before, Store):
+        return 0 != scores.address == before.address
+    one, other = _array(scores), _array(before)
+    if one is None or other is None:
+        return False
+    try:
+        return np.shares_memory(one, other, max_work=100_000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _array(scores: Any) -> npt.NDArray[Any] | None:
+    """The array over the memory of scores; None where there is none, or it is a new one."""
+    if scores is None or may_be_stored(scores) or isinstance(scores, (list, tuple)):
+        return None
+    # A producer cannot refill what it cannot write: a map of a file, or one row broadcast to all.
+    if isinstance(scores, np.ndarray) and not scores.flags.writeable:
+        return None
+    try:
+        return as_scores(scores).array
+    except (TypeError, ValueError):  # `rank` tells what is wrong
+        return None
+
+
+def _named(number: int, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """Call, and say in errors of input which block it was."""
+    try:
+        return function(*args, **keywords)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"blocks: block {number}: {error}") from error

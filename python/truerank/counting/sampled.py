@@ -1,0 +1,155 @@
+"""Sampled negatives: ranks of true scores among other scores that are simply given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.scores import Scores, as_scores
+from ..inputs.selection import as_integers
+from ..stores import scores_or_store, shape_of
+from .block_columns import NOWHERE
+from .counter import RankCounter, sampled_or_full
+from .job import Job
+from .partial_counts import Rules, Tallies
+from .true_scores import Truths, refuse_nan_truth, true_values
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from ..ranks.container import Ranks
+
+
+def rank_against(
+    true_scores: Any,
+    others: Any,
+    *,
+    order: str = "descending",
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+    audit: bool = False,
+) -> Ranks:
+    """Count, for every task, the other scores above its true one, and those equal to it.
+
+    The form of sampled negatives, as OGB's evaluators take them (`y_pred_pos`, `y_pred_neg`). The
+    scores are counted as they are given: repeats stay, and the truth counts once, beside them.
+
+    Parameters
+    ----------
+    true_scores : array_like, shape (tasks,)
+        The score of each task's true candidate.
+    others : array_like, shape (tasks, k), or (values, indptr)
+        The scores of each task's other candidates, of the same dtype. Where tasks have unlike
+        numbers of them: ``values`` of shape (entries,), of which task i has
+        ``values[indptr[i]:indptr[i + 1]]``.
+    order, nan, dtype, threads, audit
+        As in `rank`.
+
+    Returns
+    -------
+    Ranks
+        With a protocol that says "sampled".
+
+    Raises
+    ------
+    TypeError
+        For scores of unlike dtypes (both are named), or of one that `rank` does not take.
+    ValueError
+        For shapes that do not fit, and a NaN that the rule forbids.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import truerank as tr
+    >>> tr.rank_against([0.5, 0.2], [[0.1, 0.9], [0.2, 0.3]]).pessimistic
+    array([2, 3])
+    >>> tr.rank_against([0.5, 0.2], (np.array([0.1, 0.9, 0.3]), [0, 2, 3])).candidates
+    array([3, 2])
+    """
+    if not isinstance(others, tuple):
+        counter = RankCounter(
+            true_scores, order=order, nan=nan, dtype=dtype, threads=threads, audit=audit
+        )
+        scores = scores_or_store(others, dtype, "others")
+        if len(shape_of(scores)) != 2:
+            raise InputValueError(
+                "others",
+                expected="a matrix (tasks, k), or (values, indptr)",
+                got=f"shape {shape_of(scores)}",
+            )
+        counter._add(scores, "others")
+        return counter.ranks()
+    if len(others) != 2:
+        raise InputValueError("others", expected="(values, indptr)", got=f"{len(others)} members")
+    truth = true_values(true_scores, dtype)
+    rules = Rules(choice("order", order, ORDERS) == "ascending", nan, bool(audit))
+    choice("nan", nan, NAN_RULES)
+    team = thread_count(threads)
+    values, indptr = as_scores(others[0], dtype, "others"), as_integers("others: indptr", others[1])
+    _check_ragged(truth, values, indptr)
+    tasks = len(truth.array)
+    truths = Truths(truth.array, truth.dtype)
+    refuse_nan_truth(truths, nan)
+    nowhere = np.full(tasks, NOWHERE, np.int64)
+    *found, fault = _core.count_part(
+        values.array[None, :],
+        values.dtype,
+        values.swapped,
+        np.zeros(tasks, np.int64),
+        nowhere,
+        truth.array,
+        0,
+        None,
+        (indptr, None, None, False),
+        rules.ascending,
+        nan,
+        rules.audit,
+        team,
+    )
+    if fault is not None:
+        position = int(fault[3])
+        task = int(np.searchsorted(indptr, position, side="right")) - 1
+        raise InputValueError(
+            "others",
+            (
+                f"the score at position {position}, of task {task}, is NaN, which "
+                f'nan="{nan}" does not allow'
+            ),
+        )
+    tallies = Tallies(tasks, rules)
+    tallies.add(found)
+    job = Job(None, nowhere, None, None, rules, team)
+    return sampled_or_full(job, tallies.settled(truths), truth.dtype, sampled=True)
+
+
+def _check_ragged(truth: Scores, values: Scores, indptr: IntArray) -> None:
+    if values.dtype != truth.dtype:
+        raise InputTypeError(
+            "others", expected=f"{truth.dtype}, as true_scores are", got=values.dtype
+        )
+    if values.array.ndim != 1:
+        raise InputValueError("others", expected="1-D values", got=f"shape {values.array.shape}")
+    tasks, entries = len(truth.array), len(values.array)
+    if indptr.shape != (tasks + 1,):
+        raise InputValueError(
+            "others",
+            expected=f"an indptr of length {tasks + 1} (tasks + 1)",
+            got=f"shape {indptr.shape}",
+        )
+    if indptr[0] != 0 or indptr[-1] != entries:
+        raise InputValueError(
+            "others",
+            expected=f"an indptr from 0 to {entries}, the number of values",
+            got=f"{indptr[0]} to {indptr[-1]}",
+        )
+    falls = np.flatnonzero(np.diff(indptr) < 0)
+    if falls.size:
+        raise InputValueError(
+            "others",
+            expected="an indptr that never falls",
+            got=f"one that falls after position {falls[0]}",
+        )

@@ -1,0 +1,389 @@
+"""Streaming: scores that need not fit in memory, counted tile by tile, and resumed where stopped.
+
+A store (see `stores`) gives tiles of the score matrix in the order in which they are stored. Where
+tiles are whole rows, each is ranked for good. Where rows are cut, the true scores are taken first,
+and every tile adds to tallies that are settled at the end.
+
+Files are mapped by default. On Linux a map of a warm file is nearly as fast as memory, where the
+page cache holds it in huge pages, as `stores.mapped` asks for; of a cold one it is as fast as the
+fastest reading loop, by the kernel's own reading ahead: populating the map by hand, or asking for
+what comes next, gained nothing. A tile is mapped alone and unmapped after it, so that page tables
+do not grow with the file. Reading into buffers costs a copy, which leaves half of the rate of
+memory, and is there for files that may shrink.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from ..inputs.checks import IO, choice
+from ..inputs.errors import InputValueError
+from ..inputs.scores import as_scores
+from ..stores import Store, Tile, open_scores, store_of
+from ..stores.base import FileBlock
+from .checkpoints import Checkpoint
+from .job import Job, explain
+from .partial_counts import Tallies
+from .true_scores import Truths
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from ..inputs.selection import Selection
+    from ..ranks.container import Ranks
+
+# Large beside what a tile costs in Python and where the threads wait for the last of them; small
+# beside memory, and beside what a reader would wait for a sign of life.
+TILE_BYTES = 256 << 20
+# Of stores that are decoded, of which two tiles are in memory.
+DECODED_TILE_BYTES = 64 << 20
+SECONDS_BETWEEN_CHECKPOINTS = 2.0
+
+
+class Progress(NamedTuple):
+    """How far a count has come.
+
+    Attributes
+    ----------
+    done, total : int
+        Bytes of scores; `done` includes those that a checkpoint brought.
+    seconds : float
+        Since the call began to count.
+    resumed : int
+        Bytes that a checkpoint brought.
+    """
+
+    done: int
+    total: int
+    seconds: float
+    resumed: int = 0
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second, of this call; 0 at the start.
+
+        Examples
+        --------
+        >>> Progress(3000, 9000, 2.0, resumed=1000).rate
+        1000.0
+        """
+        return (self.done - self.resumed) / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that are left at this rate; None as long as there is none.
+
+        Examples
+        --------
+        >>> Progress(3000, 9000, 2.0, resumed=1000).left
+        6.0
+        """
+        return (self.total - self.done) / self.rate if self.rate > 0 else None
+
+
+def store_for(
+    scores: Any, dtype: Any, io: str | None, *, always: bool
+) -> tuple[Store, bool] | None:
+    """Open what `rank` takes as scores, unless it is in memory and a store is not wanted.
+
+    Returns
+    -------
+    (Store, bool) or None
+        The store, and whether it is ours to close.
+    """
+    if isinstance(scores, Store):
+        as_scores(np.empty((0, 0), scores.carrier), dtype or scores.dtype)
+        return scores, False
+    store = store_of(scores, dtype, io or "map")
+    if store is None and always:
+        matrix = as_scores(scores, dtype)
+        store = open_scores(matrix.array, dtype=matrix.dtype)
+    return None if store is None else (store, True)
+
+
+def rank_store(
+    store: Store,
+    job: Job,
+    *,
+    io: str | None,
+    progress: Callable[[Progress], object] | None,
+    checkpoint: str | os.PathLike[str] | None,
+) -> Ranks:
+    """Count what a job asks of a store, tile by tile; `rank` has the meaning of all arguments."""
+    io = choice("io", io or store.io, IO)
+    store.check()
+    if job.candidates is not None:
+        absent = _core.first_absent(job.candidates, job.targets)
+        if absent >= 0:
+            raise explain(("target", absent, -1, -1), job.rules.nan, job.targets)
+    tiles = store.tiles(TILE_BYTES if store.in_place else DECODED_TILE_BYTES)
+    count = counted_by(store, tiles, io, job)
+    kept = Checkpoint(checkpoint, count, store, job, len(tiles)) if checkpoint is not None else None
+    done = 0 if kept is None else kept.restore()
+
+    sizes = [tile.height * tile.width * store.itemsize for tile in tiles]
+    resumed = sum(sizes[:done])
+    start, bytes_done = time.monotonic(), resumed
+
+    def tell() -> None:
+        if progress is not None:
+            seconds = time.monotonic() - start
+            progress(Progress(bytes_done, store.nbytes, seconds, resumed))
+
+    tell()
+    try:
+        with blocks_of(store, tiles[done:], io, count.wants) as blocks:
+            for tile, block in zip(tiles[done:], blocks, strict=True):
+                count.add(tile, block)
+                bytes_done += sizes[done]
+                done += 1
+                count.torn = False
+                tell()
+                if kept is not None and kept.is_due(SECONDS_BETWEEN_CHECKPOINTS):
+                    kept.save(done)
+    except BaseException:
+        # A tile that was half added would be added again: then the last file stands.
+        if kept is not None and not count.torn:
+            kept.save(done)
+        raise
+    if kept is not None:
+        kept.save(done)
+    return job.ranks(count.settled(), store.dtype, store.files)
+
+
+def _by_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
+    """Whether every tile has whole rows, and is read by them."""
+    if any(tile.width != store.shape[1] for tile in tiles):
+        return False
+    if io == "map" or not store.in_place or not tiles:
+        return True
+    with store.block(tiles[0], io) as block:
+        return not isinstance(block, FileBlock) or _core.reads_whole_rows(tuple(block), store.dtype)
+
+
+def counted_by(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCount:
+    """Give what counts the tiles: for good where they are whole rows, else part by part."""
+    return (_WholeRows if _by_whole_rows(store, tiles, io) else _Parts)(store, job)
+
+
+@contextmanager
+def blocks_of(
+    store: Store, tiles: Sequence[Tile], io: str, wants: Callable[[Tile], bool]
+) -> Iterator[Iterator[Any]]:
+    """Give, for every tile, a context that holds its block; None where nobody wants it.
+
+    Blocks that have to be decoded are decoded one ahead, on a thread of their own.
+    """
+
+    def context(tile: Tile) -> Any:
+        return store.block(tile, io) if wants(tile) else nullcontext()
+
+    if store.in_place or len(tiles) < 2:
+        yield (context(tile) for tile in tiles)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    def decoded(tile: Tile) -> Any:
+        stack = ExitStack()
+        block = stack.enter_context(context(tile))
+        return stack, block
+
+    with ThreadPoolExecutor(1, thread_name_prefix="truerank-decode") as executor:
+
+        def ahead() -> Iterator[Any]:
+            coming = executor.submit(decoded, tiles[0])
+            for following in [*tiles[1:], None]:
+                stack, block = coming.result()
+                if following is not None:
+                    coming = executor.submit(decoded, following)
+                with stack:
+                    yield nullcontext(block)
+                del block
+
+        yield ahead()
+
+
+class TileCount:
+    """Tasks in the order of their rows, so that those of a tile stand together.
+
+    It is torn while a tile may have been added in part and is not yet known to be done.
+    """
+
+    torn = False
+    way = ""
+
+    def __init__(self, store: Store, job: Job) -> None:
+        self.store = store
+        self.job = job
+        self.rows = job.rows
+        self.order: IntArray | None = None
+        if job.rows is not None and np.any(np.diff(job.rows) < 0):
+            self.order = np.argsort(job.rows, kind="stable")
+            self.rows = job.rows[self.order]
+
+    def wants(self, tile: Tile) -> bool:
+        """Whether any task reads the rows of a tile."""
+        first, last = self._range(tile)
+        return first < last
+
+    def _range(self, tile: Tile) -> tuple[int, int]:
+        if self.rows is None:
+            return tile.top, tile.top + tile.height
+        first, last = np.searchsorted(self.rows, [tile.top, tile.top + tile.height])
+        return int(first), int(last)
+
+    def where(self, tile: Tile) -> slice | IntArray:
+        """The tasks of a tile."""
+        first, last = self._range(tile)
+        return slice(first, last) if self.order is None else self.order[first:last]
+
+    def local_rows(self, tile: Tile) -> IntArray | None:
+        """Their rows, from the tile's first one on."""
+        if self.rows is None:
+            return None
+        first, last = self._range(tile)
+        return self.rows[first:last] - tile.top
+
+    def selections(self, where: slice | IntArray) -> tuple[Selection | None, Selection | None]:
+        """Their filter and their candidates."""
+        parts = (self.job.filter, self.job.candidates)
+        without, among = (None if part is None else part.of_tasks(where) for part in parts)
+        return without, among
+
+    def add(self, tile: Tile, context: Any) -> None:
+        """Count a tile, whose block the context holds."""
+        with context as block:
+            if block is None:
+                return
+            file = block.name if isinstance(block, FileBlock) else None
+            scores = block if file is None else tuple(block)
+            where = self.where(tile)
+            *found, fault = self.count(tile, scores, where)
+            del block, scores  # so that a map can go
+        if fault is not None:
+            self._refuse(fault, tile, where, file)
+        self.keep(where, found)
+
+    def _refuse(self, fault: Any, tile: Tile, where: Any, file: str | None) -> None:
+        kind, task, row, column = fault
+        if kind == "read":
+            if task:
+                raise OSError(task, os.strerror(task), file)
+            raise InputValueError(
+                "scores", f"{file}: the file ends at byte {row}, within the scores"
+            )
+        indices = np.arange(where.start, where.stop) if isinstance(where, slice) else where
+        fault = kind, int(indices[task]), row + tile.top, column + tile.left
+        raise explain(fault, self.job.rules.nan, self.job.targets)
+
+    def count(self, tile: Tile, scores: Any, where: slice | IntArray) -> Any:
+        """What the core finds in a tile, and the fault."""
+        raise NotImplementedError
+
+    def keep(self, where: slice | IntArray, found: list[IntArray]) -> None:
+        """Keep what was found for some tasks."""
+        raise NotImplementedError
+
+    def settled(self) -> Sequence[IntArray]:
+        """The counts of all tasks, and those of the audit."""
+        raise NotImplementedError
+
+    def arrays(self) -> dict[str, IntArray]:
+        """All that has been counted so far, to be kept and to be restored in place."""
+        raise NotImplementedError
+
+
+class _WholeRows(TileCount):
+    """Tiles of whole rows: each gives the counts of its tasks."""
+
+    way = "by whole rows"
+
+    def __init__(self, store: Store, job: Job) -> None:
+        super().__init__(store, job)
+        names = ["above", "tied", "candidates"]
+        names += ["nan", "inf", "at_best"] if job.rules.audit else []
+        self._counts = {name: np.zeros(len(job.targets), np.int64) for name in names}
+
+    def count(self, tile: Tile, scores: Any, where: slice | IntArray) -> Any:
+        job, store = self.job, self.store
+        return _core.rank(
+            scores,
+            store.dtype,
+            store.swapped,
+            self.local_rows(tile),
+            np.ascontiguousarray(job.targets[where]),
+            *self.selections(where),
+            job.rules.ascending,
+            job.rules.nan,
+            job.rules.audit,
+            job.threads,
+        )
+
+    def keep(self, where: slice | IntArray, found: list[IntArray]) -> None:
+        for counts, more in zip(self._counts.values(), found, strict=True):
+            counts[where] = more
+
+    def settled(self) -> Sequence[IntArray]:
+        return list(self._counts.values())
+
+    def arrays(self) -> dict[str, IntArray]:
+        return self._counts
+
+
+class _Parts(TileCount):
+    """Tiles of parts of rows: tallies add up, beside true scores that are known before."""
+
+    way = "by parts of rows"
+
+    def __init__(self, store: Store, job: Job) -> None:
+        super().__init__(store, job)
+        tasks = len(job.targets)
+        rows = np.arange(tasks) if job.rows is None else job.rows
+        scores = np.ascontiguousarray(store.take(rows, job.targets))
+        self._truths = Truths(scores, store.dtype)
+        wrong = self._truths.first_nan(job.rules.nan)
+        if wrong >= 0:
+            kind = "nan" if job.rules.nan == "raise" else "nan_truth"
+            fault = kind, wrong, int(rows[wrong]), int(job.targets[wrong])
+            raise explain(fault, job.rules.nan, job.targets)
+        self._tallies = Tallies(tasks, job.rules)
+
+    def count(self, tile: Tile, scores: Any, where: slice | IntArray) -> Any:
+        job, store = self.job, self.store
+        return _core.count_part(
+            scores,
+            store.dtype,
+            store.swapped,
+            self.local_rows(tile),
+            np.ascontiguousarray(job.targets[where]),
+            np.ascontiguousarray(self._truths.scores[where]),
+            tile.left,
+            *self.selections(where),
+            job.rules.ascending,
+            job.rules.nan,
+            job.rules.audit,
+            job.threads,
+        )
+
+    def keep(self, where: slice | IntArray, found: list[IntArray]) -> None:
+        self.torn = True
+        self._tallies.add(found, where)
+
+    def settled(self) -> Sequence[IntArray]:
+        differing = self._tallies.arrays["differing"]
+        if differing.any():
+            task = int(differing.argmax())
+            raise InputValueError(
+                "scores", f"the true score of task {task} changed while it was ranked"
+            )
+        *counts, audit = self._tallies.settled(self._truths)
+        return [*counts, *(audit or ())]
+
+    def arrays(self) -> dict[str, IntArray]:
+        return self._tallies.arrays

@@ -1,0 +1,1 @@
+"""Embeddings: vectors opened and checked; counts, scores or the top k out."""

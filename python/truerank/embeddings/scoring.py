@@ -1,0 +1,419 @@
+"""Embeddings: vectors and targets in, Ranks out; the scores of all pairs are never stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from ..counting.job import explain, prepare
+from ..inputs.checks import NAN_RULES, choice, positive, thread_count
+from ..inputs.errors import InputValueError
+from ..inputs.selection import as_selection
+from ..ranks.container import Ranks
+from .vectors import CSLS, in_words_of_vectors, opened
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..inputs.arrays import IntArray
+    from ..ranks.protocol import Protocol
+
+
+class TopK(NamedTuple):
+    """The best candidates of every task, best first.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (tasks, k)
+        Entities; -1 where a task has fewer than k candidates.
+    scores : ndarray of float32 or float64, shape (tasks, k)
+        Their scores; NaN where there is no candidate.
+    """
+
+    ids: IntArray
+    scores: npt.NDArray[Any]
+
+
+def rank_embeddings(
+    queries: Any,
+    entities: Any,
+    targets: Any,
+    *,
+    similarity: str = "dot",
+    bias: Any = None,
+    csls: CSLS | None = None,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    nan: str = "raise",
+    dtype: Any = None,
+    block: int | None = None,
+    threads: int | None = None,
+    audit: bool = False,
+) -> Ranks:
+    """Score every query with every entity, and count the candidates above and at the true one.
+
+    It is `rank` of the matrix (queries, entities) that `score_embeddings` gives, bit for bit, but
+    scores are counted where they are made, in registers and caches, and never stored.
+
+    Parameters
+    ----------
+    queries : array_like, shape (q, d) or (d,), or path
+        float16, bfloat16, float32 or float64, in any layout, as `rank` takes scores: slices,
+        read-only arrays, torch CPU tensors, memory maps, the path of a `.npy` file. Of a single
+        vector is every task. For models whose query is made of a head and a relation, the vector
+        that is compared with the tails: head * relation for DistMult, head + relation for TransE.
+    entities : array_like, shape (n, d), or path
+        The candidates, likewise. A `.npy` file and a memory map are read where they are, however
+        large. Their size is checked before; a file that another process cuts off meanwhile kills
+        this one.
+    targets : array_like of int, shape (tasks,), or int
+        The entity that is each task's true candidate; one integer for all tasks.
+    similarity : str
+        "dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1" or "inverse_l2":
+        how a query and an entity are scored; see Notes.
+    bias : array_like of float, shape (n,), optional
+        Added to the scores of each entity, last of all, as in ConvE (Dettmers et al. 2018); rounded
+        to the dtype of the scores where it is of a wider one.
+    csls : CSLS, optional
+        Means that `truerank.alignment.csls_means` gives: a score s becomes 2 s - (m + n), with
+        the means m of the query and n of the entity, whose sum is rounded once, and so is the rest.
+    rows : array_like of int, shape (tasks,), optional
+        The query of each task, in any order, as often as wanted. Default: task i is query i.
+    filter : selection, optional
+        Entities to leave out, per task, in the forms of `rank`. The target is never left out.
+    candidates : selection, or array_like of int, optional
+        The only entities to let in, per task or one array for all. The target must be among them.
+    nan : {"raise", "worst", "omit"}
+        The rule for scores that are NaN, as in `rank`. Those of entities that are no candidates of
+        a task are ignored.
+    dtype : str or dtype, optional
+        What raw 16-bit vectors are, as "bfloat16"; vectors of other dtypes stay what they are. Or
+        "float32" or "float64", where all are expected to be that. It never converts.
+    block : int, optional
+        How many entities a thread scores before it turns to other queries, for tests and
+        measurements; it changes no count.
+    threads : int, optional
+        As in `rank`.
+    audit : bool
+        Also count, per task, the candidates that are NaN or infinite, and those at the best score;
+        they are in ``Ranks.audit``.
+
+    Returns
+    -------
+    Ranks
+        ``above``, ``tied`` and ``candidates`` per task; ``protocol.similarity`` is the similarity,
+        ``protocol.dtype`` the dtype of the scores.
+
+    Raises
+    ------
+    TypeError
+        For vectors that are no floats, and indices that are no integers.
+    ValueError
+        For shapes that do not fit, no numbers in a vector, odd lengths with complex_l1, an unknown
+        similarity, indices out of range, a target that is not among its candidates, a NaN that the
+        rule forbids (with its first query and entity), and files that are damaged or too short.
+    OSError
+        For files that are missing or cannot be read.
+
+    Notes
+    -----
+    With q and e the vectors of a query and an entity, and sums over k from the first to the last:
+
+    ============  ==================================================================================
+    dot           sum of q[k] e[k]
+    cosine        dot of q / |q|_2 and e / |e|_2; 0 where one of them is 0
+    l1            -(sum of |q[k] - e[k]|), as in TransE (Bordes et al. 2013)
+    l2            -sqrt(sum of (q[k] - e[k])^2)
+    sql2          -(sum of (q[k] - e[k])^2)
+    complex_l1    -(sum of |q[j] - e[j]|, moduli of complex numbers), as in RotatE (Sun et al.
+                  2019); vectors have real and imaginary parts in turn, as a complex64 array has
+                  in ``.view(np.float32)`` and a torch tensor in ``view_as_real(x).flatten(-2)``
+    poincare      -arcosh(1 + 2 |q - e|^2 / ((1 - |q|^2) (1 - |e|^2)))^2, as in MuRP (Balazevic et
+                  al. 2019) with curvature 1; NaN unless both are inside of the unit ball
+    inverse_l1    1 / (1 + d), with the distance d of l1: between 0 and 1
+    inverse_l2    1 / (1 + d), with the distance d of l2
+    ============  ==================================================================================
+
+    Scores are float64 if queries or entities are, else float32; narrower vectors are widened
+    exactly. **The score of a pair is a function of its two vectors alone, and has the same bits on
+    every machine**, for any block, number of threads and instruction set: one accumulator runs
+    along k, in order, by fused multiply-adds with one rounding each (dot: s = fma(q[k], e[k], s);
+    sql2: t = q[k] - e[k], s = fma(t, t, s); l1: s = s + |q[k] - e[k]|; complex_l1: u and v the
+    differences of both parts, s = s + sqrt(fma(u, u, v v))). So equal vectors tie exactly, and
+    copies of an entity score alike. Cosine divides each vector once, in float64, by the root of the
+    sum of its squares, which are rounded and added in order in float64, and rounds to the dtype of
+    the scores. poincare takes |q - e|^2 from sql2 and the squares of |q| and |e| from cosine, and
+    goes on in float64 by arithmetic and square roots alone; the result is rounded once.
+
+    l2 and sql2 rank alike, but for ties: the root brings unlike sums together, so what is apart
+    under sql2 may be tied under l2. Never the other way round. So do l1 and inverse_l1, l2 and
+    inverse_l2: 1 + d and the quotient are rounded once each, and what is apart may become a tie.
+
+    Infinities are ordinary numbers: what comes of them is what IEEE 754 says. An infinite part can
+    make a NaN (inf - inf, 0 inf), also where both vectors are the same one, and `nan` then says
+    what holds. A sum beyond the largest float32 is infinite, and ties with others like it.
+
+    References
+    ----------
+    - Bordes, Usunier, Garcia-Duran, Weston, Yakhnenko: Translating embeddings for modeling
+      multi-relational data. NIPS 2013.
+    - Dettmers, Minervini, Stenetorp, Riedel: Convolutional 2D knowledge graph embeddings. AAAI
+      2018.
+    - Sun, Deng, Nie, Tang: RotatE: knowledge graph embedding by relational rotation in complex
+      space. ICLR 2019.
+    - Balazevic, Allen, Hospedales: Multi-relational Poincare graph embeddings. NeurIPS 2019.
+
+    Examples
+    --------
+    >>> entities = np.array([[0, 1], [1, 0], [1, 1], [2, 2]], np.float32)
+    >>> queries = np.array([[1, 0.5], [2, 1]], np.float32)
+    >>> ranks = rank_embeddings(queries, entities, [2, 3], similarity="l1")
+    >>> ranks.optimistic, ranks.pessimistic
+    (array([1, 1]), array([2, 2]))
+    >>> rank_embeddings(queries, entities, [2, 3], filter=[[3], []]).optimistic
+    array([1, 1])
+    """
+    size = positive("block", block) if block is not None else 0
+    with opened(queries, entities, similarity, bias, dtype, csls) as pairs:
+        with in_words_of_vectors():
+            shape, single = pairs.shape, pairs.single
+            given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
+            job = prepare(shape, single, *given)
+        *counts, fault = _core.rank_embeddings(
+            pairs.given,
+            job.rows,
+            job.targets,
+            job.filter,
+            job.candidates,
+            nan,
+            job.rules.audit,
+            size,
+            job.threads,
+        )
+    if fault is not None:
+        raise explain_pair(fault, nan, job.targets)
+    ranks = job.ranks(counts, pairs.dtype, pairs.files)
+    return scored_by(ranks, similarity, csls)
+
+
+def score_embeddings(
+    queries: Any,
+    entities: Any,
+    targets: Any = None,
+    *,
+    similarity: str = "dot",
+    bias: Any = None,
+    csls: CSLS | None = None,
+    rows: Any = None,
+    dtype: Any = None,
+    threads: int | None = None,
+) -> npt.NDArray[Any]:
+    """Give scores as an array: those that `rank_embeddings` counts, bit for bit.
+
+    Parameters
+    ----------
+    queries, entities, similarity, bias, csls, dtype, threads
+        As in `rank_embeddings`.
+    targets : array_like of int, shape (tasks,), or int, optional
+        An entity for each task, of which the score with the task's query is wanted. Default: the
+        scores of all entities.
+    rows : array_like of int, shape (tasks,), optional
+        The query of each task. Default: task i is query i.
+
+    Returns
+    -------
+    ndarray of float32 or float64, shape (tasks, n) or (tasks,)
+        With `targets` the scores of the pairs, else a row for each task.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `rank_embeddings` does. A score that is NaN is no error.
+
+    Examples
+    --------
+    >>> entities = np.array([[0, 1], [1, 0], [1, 1]], np.float32)
+    >>> score_embeddings([[1.0, 2.0], [3.0, 4.0]], entities)
+    array([[2., 1., 3.],
+           [4., 3., 7.]])
+    >>> score_embeddings([[1.0, 2.0], [3.0, 4.0]], entities, [2, 0, 1], rows=[0, 1, 1])
+    array([3., 4., 3.])
+    """
+    team = thread_count(threads)
+    with opened(queries, entities, similarity, bias, dtype, csls) as pairs:
+        if targets is None:
+            chosen, columns = pairs.rows(rows), None
+        else:
+            with in_words_of_vectors():
+                given = (targets, rows, None, None, "descending", "worst", None, False)
+                job = prepare(pairs.shape, pairs.single, *given)
+            chosen, columns = job.rows, job.targets
+        scores: npt.NDArray[Any] = _core.score_embeddings(pairs.given, chosen, columns, team)
+    return scores
+
+
+def topk_embeddings(
+    queries: Any,
+    entities: Any,
+    k: int,
+    *,
+    similarity: str = "dot",
+    bias: Any = None,
+    csls: CSLS | None = None,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    nan: str = "raise",
+    dtype: Any = None,
+    block: int | None = None,
+    threads: int | None = None,
+) -> TopK:
+    """Give the k best candidates of every task, best first, without storing the other scores.
+
+    Parameters
+    ----------
+    queries, entities, similarity, bias, csls, dtype, block, threads
+        As in `rank_embeddings`.
+    k : int
+        How many, at least 1.
+    rows : array_like of int, shape (tasks,), optional
+        The query of each task. Default: one task for each query.
+    filter : selection, optional
+        Entities to leave out, per task; there is no target that would stay.
+    candidates : selection, or array_like of int, optional
+        The only entities to let in, per task or one array for all.
+    nan : {"raise", "worst", "omit"}
+        The rule for candidates whose score is NaN. "raise": an error. "worst": they come last.
+        "omit": they are none.
+
+    Returns
+    -------
+    TopK
+        ``ids`` and ``scores``, (tasks, k). Equal scores are in the order of ids, lowest first (-0.0
+        equals 0.0), and so are NaN. Where a task has fewer than k candidates, the rest is -1 and
+        NaN.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `rank_embeddings` does, and for a `k` below 1.
+
+    Examples
+    --------
+    >>> entities = np.array([[0, 1], [1, 0], [1, 1], [0, 1]], np.float32)
+    >>> best = topk_embeddings(np.array([[1, 2]], np.float32), entities, 3)
+    >>> best.ids, best.scores
+    (array([[2, 0, 3]]), array([[3., 2., 2.]], dtype=float32))
+    >>> topk_embeddings(np.array([[1, 2]], np.float32), entities, 3, filter=[[0, 2]]).ids
+    array([[ 3,  1, -1]])
+    """
+    most = positive("k", k)
+    size = positive("block", block) if block is not None else 0
+    team = thread_count(threads)
+    choice("nan", nan, NAN_RULES)
+    with opened(queries, entities, similarity, bias, dtype, csls) as pairs:
+        height, columns = pairs.shape
+        chosen = pairs.rows(rows)
+        tasks = height if chosen is None else len(chosen)
+        without = as_selection("filter", filter, tasks, columns, team)
+        among = as_selection("candidates", candidates, tasks, columns, team)
+        held = min(most, max(1, columns))
+        ids, scores, fault = _core.topk_embeddings(
+            pairs.given, chosen, held, without, among, nan, None, size, team
+        )
+    if fault is not None:
+        raise explain_pair(fault, nan, ids)
+    if held < most:
+        padding = ((0, 0), (0, most - held))
+        ids = np.pad(ids, padding, constant_values=-1)
+        scores = np.pad(scores, padding, constant_values=np.nan)
+    return TopK(ids, scores)
+
+
+def topk_accepting(
+    queries: Any,
+    entities: Any,
+    k: int,
+    *,
+    rows: Any,
+    held: npt.NDArray[Any],
+    holders: IntArray,
+    similarity: str = "dot",
+    csls: CSLS | None = None,
+    candidates: Any = None,
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+) -> TopK:
+    """Give the k best of those entities that would leave what they hold for the query.
+
+    They are those whose score is above what they hold, or equal to it where the query comes before
+    theirs.
+
+    Parameters
+    ----------
+    queries, entities, k, similarity, csls, candidates, nan, dtype, threads
+        As in `topk_embeddings`. A NaN is not asked whether it is accepted.
+    rows : array_like of int, shape (tasks,)
+        The query of each task.
+    held : ndarray of float, shape (n,)
+        The score that each entity holds; -inf for a free one.
+    holders : ndarray of int64, shape (n,)
+        The query that it holds; for a free one a number beyond them.
+
+    Returns
+    -------
+    TopK
+
+    Examples
+    --------
+    >>> queries, entities = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0], [2.0]])
+    >>> held, holders = np.array([2.0, 3.0, -np.inf]), np.array([1, 0, 2])
+    >>> topk_accepting(queries, entities, 2, rows=[0, 1], held=held, holders=holders).ids
+    array([[ 2, -1],
+           [ 1,  2]])
+    """
+    team = thread_count(threads)
+    with opened(queries, entities, similarity, None, dtype, csls) as pairs:
+        chosen, columns = pairs.rows(rows), pairs.shape[1]
+        tasks = pairs.shape[0] if chosen is None else len(chosen)
+        among = as_selection("candidates", candidates, tasks, columns, team)
+        holding = held.astype(pairs.dtype, order="C"), holders.astype(np.int64, order="C")
+        most = min(positive("k", k), max(1, columns))
+        ids, scores, fault = _core.topk_embeddings(
+            pairs.given, chosen, most, None, among, nan, holding, 0, team
+        )
+    if fault is not None:
+        raise explain_pair(fault, nan, ids)
+    return TopK(ids, scores)
+
+
+def scored_by(ranks: Ranks, similarity: str, csls: CSLS | None) -> Ranks:
+    """Name the similarity in the protocol of ranks."""
+    name = similarity if csls is None else f"{similarity}, csls {csls.k}"
+    protocol = _named(name, ranks.protocol)
+    return Ranks._trusted(
+        ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
+    )
+
+
+@lru_cache(maxsize=64)
+def _named(similarity: str, protocol: Protocol) -> Protocol:
+    """Kept, since a small count takes less time than this."""
+    return replace(protocol, similarity=similarity)
+
+
+def explain_pair(fault: Any, nan: str, targets: IntArray) -> InputValueError:
+    """Make the error of what made counts of vectors void."""
+    kind, _, query, entity = fault
+    if kind == "target":
+        return explain(fault, nan, targets)
+    what = "the true score," if kind == "nan_truth" else "the score"
+    comma = "," if kind == "nan_truth" else ""
+    place = f"{what} of query {query} and entity {entity}{comma}"
+    return InputValueError("scores", f'{place} is NaN, which nan="{nan}" does not allow')

@@ -1,1 +1,0 @@
-"""What protocols are told: rows of triples or pairs, read into ids, audited, and asked about."""

@@ -1,0 +1,86 @@
+"""The groups of a report on its page: the largest, the best and the worst, and all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..reporting.axes import Axes, written
+from ..reporting.grids import Grid
+from ..reporting.rendering import GROUPS_SHOWN, group_grid, label_text, shown
+from . import pictures
+from .documents import details, paragraph, side_by_side, table, tables
+
+if TYPE_CHECKING:
+    from ..reporting.reports import Report
+
+DIGITS = 4
+EXTREMES = 10  # groups with the lowest values, and as many with the highest
+MOST_GROUPS = 1000  # a page holds all of so many
+RESAMPLES = 1000  # enough for a line that shows how sure a bar is
+METRIC = "mrr"  # by which they are put into order
+
+
+def groups_told(report: Report, drawn: bool) -> str:
+    """The plot, if it is to be drawn, and the tables; nothing where there are no groups."""
+    _, axes = report._printed(None, None, None)
+    if axes is None:
+        return ""
+    (side,), (kind,), metrics = axes
+    beside = table(group_grid(report, axes, DIGITS))
+    if drawn and METRIC in metrics:
+        from ..plot import groups
+
+        key = written(side, kind, METRIC)
+        caption = f"{key} of the groups with the most tasks, and how sure it is"
+        draw = partial(groups, report, key, resamples=RESAMPLES)
+        beside = pictures.picture(draw, "groups", caption) + beside
+    parts = [side_by_side(beside)]
+    tasks = report.group_tasks(side)
+    held = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
+    if len(held) > GROUPS_SHOWN:
+        parts += _others(report, axes, held)
+    return "\n".join(parts)
+
+
+def _others(report: Report, axes: Axes, held: Sequence[Hashable]) -> list[str]:
+    """The groups that a table of the largest leaves out, as far as there is room for them."""
+    (side,), (kind,), metrics = axes
+    ordered = METRIC if METRIC in metrics else metrics[0]
+    values = report.group_cells(written(side, kind, ordered))
+    known = {
+        label: value
+        for label in held
+        if (value := values[label]) is not None and not math.isnan(value)
+    }
+    rising = sorted(known, key=known.__getitem__)
+    make = _tabulating(report, axes)
+    extremes = [
+        make(f"lowest {ordered}", rising[:EXTREMES]),
+        make(f"highest {ordered}", rising[: -EXTREMES - 1 : -1]),
+    ]
+    if len(held) > MOST_GROUPS:
+        told = f"There are {len(held):,} groups, too many for this page: a report as CSV has all."
+        return [tables(extremes), paragraph(told)]
+    return [
+        tables(extremes),
+        details(f"All {len(held):,} groups", table(make("by number of tasks", held))),
+    ]
+
+
+def _tabulating(report: Report, axes: Axes) -> Callable[[str, Sequence[Hashable]], Grid]:
+    """A function that gives a table of some groups below a heading."""
+    (side,), (kind,), metrics = axes
+    tasks = report.group_tasks(side)
+    columns = [report.group_cells(written(side, kind, metric)) for metric in metrics]
+
+    def make(heading: str, labels: Sequence[Hashable]) -> Grid:
+        rows = [
+            [label_text(g), f"{tasks[g]:,}", *(shown(column[g], DIGITS) for column in columns)]
+            for g in labels
+        ]
+        return Grid([heading, "tasks", *metrics], rows)
+
+    return make

@@ -1,0 +1,105 @@
+"""Plots as SVG within a page: the same report gives the same text."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree
+
+from ..inputs.extras import needed
+from .documents import legal
+
+USER, EXTRA = "an HTML page", "plot"
+# Text stays text, which is small, and can be read aloud and searched.
+SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "truerank"}
+
+REFERENCE = re.compile(r"url\(#([^)]+)\)")
+
+Draw = Callable[[], Any]
+
+
+def check_library() -> None:
+    """Say how to install matplotlib where it is missing, before anything is computed.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    needed("matplotlib", USER, EXTRA)
+
+
+def picture(draw: Draw, name: str, caption: str) -> str:
+    """Draw something and give it as a figure of HTML, with a caption of plain text.
+
+    Parameters
+    ----------
+    draw : callable
+        Gives axes of matplotlib.
+    name : str
+        A word that no other picture of the page has.
+    caption : str
+    """
+    style = needed("matplotlib.style", USER, EXTRA)
+    text = io.StringIO()
+    with style.context(["default", SETTINGS]), warnings.catch_warnings():
+        # the fonts are those of the browser
+        warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
+        figure = draw().figure
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    said = html.escape(caption)
+    drawn = inline(text.getvalue(), name, caption)
+    return f"<figure>\n{drawn}\n<figcaption>{said}</figcaption>\n</figure>\n"
+
+
+def inline(text: str, name: str, label: str) -> str:
+    """Turn an SVG file into an element of HTML.
+
+    What only a file needs goes, and with it comments, metadata, and ids that nothing refers to; the
+    others begin with `name`, for ids must differ within a page.
+
+    Examples
+    --------
+    >>> inline('<svg xmlns="http://www.w3.org/2000/svg" width="9pt" viewBox="0 0 9 9">'
+    ...        '<g id="a"><path id="m1" d="M 0 0"/></g><use href="#m1"/></svg>', "x", "a < b")
+    '<svg viewBox="0 0 9 9" role="img" aria-label="a &lt; b"><g><path id="x-m1" d="M 0 0" /></g><use href="#x-m1" /></svg>'
+    """  # noqa: E501
+    root = ElementTree.fromstring(legal(text))
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if _local(child.tag) in ("metadata", "style"):
+                parent.remove(child)
+    elements = list(root.iter())
+    for element in elements:
+        element.tag = _local(element.tag)
+        element.attrib = {_local(key): value for key, value in element.attrib.items()}
+    names = {found for element in elements for found in _references(element)}
+    for element in elements:
+        element.attrib = {
+            key: f"{name}-{value}" if key == "id" else _renamed(key, value, name)
+            for key, value in element.attrib.items()
+            if key != "id" or value in names
+        }
+    root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": label}
+    return ElementTree.tostring(root, encoding="unicode").strip()
+
+
+def _references(element: ElementTree.Element) -> list[str]:
+    """The ids that an element refers to."""
+    found = [name for value in element.attrib.values() for name in REFERENCE.findall(value)]
+    return [*found, element.attrib.get("href", "").removeprefix("#")]
+
+
+def _renamed(key: str, value: str, name: str) -> str:
+    if key == "href":
+        return value.replace("#", f"#{name}-", 1)
+    return REFERENCE.sub(rf"url(#{name}-\1)", value)
+
+
+def _local(name: str) -> str:
+    """A name without its namespace."""
+    return name.rpartition("}")[2]

@@ -1,0 +1,98 @@
+"""How ranks were counted, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..metrics.keys import ALL_SIDES
+from ..reporting.rendering import counted
+
+if TYPE_CHECKING:
+    from ..ranks.protocol import Protocol
+    from ..reporting.reports import Report
+
+NAN = {
+    "raise": "an error; there was none among the candidates",
+    "worst": "a candidate with the worst score",
+    "omit": "no candidate",
+}
+ORDER = {"descending": "higher is better", "ascending": "lower is better", "mixed": "mixed"}
+
+
+def told(report: Report) -> dict[str, str]:
+    """Say what was evaluated and how, by the name of each fact; empty where nothing is known.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> protocol = tr.Protocol(filter=("train", "valid"), split="valid")
+    >>> found = told(tr.report(tr.Ranks([0, 3], [1, 1], [9, 10], protocol=protocol)))
+    >>> found["Tasks"], found["Candidates"], found["Known answers"]
+    ('2', 'all, 9 to 10 in a task', 'those of train and valid are left out (filtered)')
+    """
+    protocol = report.protocol
+    by = "" if report.by is None else f"{report.by}; in macro averages {report.macro_weighting}"
+    return {
+        "Split": protocol.split or "not named",
+        "Tasks": _tasks(report),
+        "Candidates": _candidates(report),
+        "Known answers": _filter(protocol.filter),
+        "NaN": NAN[protocol.nan],
+        "Scores": ", ".join(filter(None, (protocol.dtype, ORDER[protocol.order]))),
+        "Similarity": protocol.similarity or "",
+        "Weights": report.weighting,
+        "Groups": by,
+        "Files": ", ".join(protocol.files),
+        "Counted by": f"truerank {protocol.version}" if protocol.version else "",
+        "Fingerprint": f"{protocol.fingerprint}; results compare where theirs agree",
+    }
+
+
+def citation(report: Report, values: str) -> str:
+    """A sentence to be quoted with the numbers: kind of rank, tasks, protocol, version.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> print(citation(tr.report(tr.Ranks([0], [1], 10)), "mrr 1"))
+    mrr 1 (realistic ranks unless said; 1 task; unfiltered, all candidates, nan raise; fingerprint a641f68e38144777)
+    """  # noqa: E501
+    protocol = report.protocol
+    parts = [
+        "realistic ranks unless said",
+        counted(report.tasks(report.sides[0]), "task"),
+        report.weighting,
+        str(protocol),
+        f"truerank {protocol.version}" if protocol.version else "",
+        f"fingerprint {protocol.fingerprint}",
+    ]
+    return f"{values} ({'; '.join(filter(None, parts))})"
+
+
+def _tasks(report: Report) -> str:
+    sides = [f"{side} {report.tasks(side):,}" for side in report.sides if side != ALL_SIDES]
+    total = report.tasks(report.sides[0])
+    return f"{total:,}" + (f" ({', '.join(sides)})" if sides else "")
+
+
+def _candidates(report: Report) -> str:
+    protocol: Protocol = report.protocol
+    words = [protocol.candidates]
+    words += ["sampled"] if protocol.sampled and "sampled" not in protocol.candidates else []
+    summary = report.held_summary()
+    if summary is not None and summary.tasks:
+        low, high = summary.candidates_min, summary.candidates_max
+        words.append(f"{low:,} in a task" if low == high else f"{low:,} to {high:,} in a task")
+    return ", ".join(words)
+
+
+def _filter(splits: Sequence[str]) -> str:
+    if not splits:
+        return "candidates like all others (unfiltered)"
+    return f"those of {_joined(splits)} are left out (filtered)"
+
+
+def _joined(words: Sequence[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last

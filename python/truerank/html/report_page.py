@@ -1,0 +1,258 @@
+"""The page of a report: what was evaluated, how it went, and what to watch."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..inputs.errors import InputTypeError
+from ..metrics.keys import OWN_SIDE
+from ..metrics.kinds import DEFAULT_KIND
+from ..reporting.axes import several, written
+from ..reporting.grids import Grid, number
+from ..reporting.rendering import counted, grids, shown, told
+from ..reporting.stored import as_json, stored_of
+from . import pictures, protocols
+from .documents import (
+    Section,
+    cards,
+    document,
+    download,
+    facts,
+    listed,
+    listing,
+    paragraph,
+    save,
+    side_by_side,
+    table,
+    tables,
+)
+from .groups import MOST_GROUPS, groups_told
+from .intervals import intervals_told
+
+if TYPE_CHECKING:
+    import os
+
+    from ..comparison.intervals import Interval
+    from ..reporting.reports import Report
+
+HEAD_METRICS = ("mrr", "hits@1", "hits@10", "mr", "amri")
+CHANCE_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10")
+DIGITS, FEW_DIGITS = 6, 4
+NO_RANKS = (
+    "This report was read from JSON, which holds no ranks: what needs them is missing here, "
+    "namely plots of ranks and the comparison with chance."
+)
+
+
+class Options(NamedTuple):
+    """What a page is told beside the report.
+
+    Attributes
+    ----------
+    title : str
+    metrics : sequence of str
+        The keys at its head; empty for the usual ones.
+    intervals : mapping of str to Interval
+    notes : sequence of str
+        What else was evaluated, a line each.
+    command : str
+        What was typed; empty if nothing was.
+    findings : sequence of str, or None
+        The audit in other words than its own.
+    """
+
+    title: str
+    metrics: Sequence[str] = ()
+    intervals: Mapping[str, Interval] = {}
+    notes: Sequence[str] = ()
+    command: str = ""
+    findings: Sequence[str] | None = None
+
+
+def save_report(
+    report: Report,
+    path: str | os.PathLike[str],
+    title: str | None,
+    metrics: Iterable[str],
+    intervals: Iterable[str] | Mapping[str, Interval],
+    notes: Iterable[str],
+) -> None:
+    """Write a page as `Report.save_html` says, after its options are checked."""
+    if title is not None and not isinstance(title, str):
+        raise InputTypeError("title", expected="a str", got=type(title).__name__)
+    if isinstance(notes, str):
+        raise InputTypeError("notes", expected="several lines", got=f"the str {notes!r}")
+    lines = list(notes)
+    for line in lines:
+        if not isinstance(line, str):
+            raise InputTypeError("notes", expected="lines of text", got=type(line).__name__)
+    pictures.check_library()
+    if not isinstance(intervals, Mapping):
+        intervals = {key: report.interval(key) for key in several(intervals, "intervals")}
+    name = title_of(report) if title is None else title
+    save(path, page(report, Options(name, several(metrics), intervals, lines)))
+
+
+def page(report: Report, options: Options) -> str:
+    """Give the page of a report; the same report and options give the same text.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed, where there are plots.
+    KeyError
+        For an unknown key.
+    """
+    ranked = hasattr(report, "ranks")
+    drawn = ranked and len(report.ranks) > 0
+    keys = _head_keys(report, options)
+    sections = [
+        Section("What was evaluated", _evaluated(report, options, ranked)),
+        Section("Audit", _audit(report, options)),
+        Section("Metrics", _metrics(report)),
+        Section("Against chance", _against_chance(report) if drawn else ""),
+        Section("Plots", _plots(report) if drawn else ""),
+        Section(f"By {report.by}", groups_told(report, drawn)),
+        Section("Cite and reproduce", _reproduce(report, keys, options)),
+    ]
+    return document(options.title, _head(report, keys, options.intervals), sections)
+
+
+def title_of(report: Report) -> str:
+    """What a page is called where nobody says.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> title_of(tr.report(tr.Ranks([0], [1], 10, protocol=tr.Protocol(split="test"))))
+    'Evaluation of test'
+    """
+    split = report.protocol.split
+    return f"Evaluation of {split}" if split else "Evaluation"
+
+
+# -- sections --------------------------------------------------------------------------------------
+
+
+def _head_keys(report: Report, options: Options) -> list[str]:
+    """The keys at the head: those that were asked for, or the usual ones, as far as known."""
+    keys = several([*options.metrics, *options.intervals])
+    if options.metrics:
+        return keys
+    usual = [written(report.sides[0], DEFAULT_KIND, metric) for metric in HEAD_METRICS]
+    usual = [key for key in usual if report.cell(key) is not None]
+    return several([*usual, *keys])
+
+
+def _head(report: Report, keys: Sequence[str], intervals: Mapping[str, Interval]) -> str:
+    rows = []
+    for key in keys:
+        rows.append([key, number(report[key], FEW_DIGITS)])
+        if key in intervals and not math.isnan(intervals[key].low):
+            low, high = (number(b, FEW_DIGITS) for b in (intervals[key].low, intervals[key].high))
+            rows[-1].append(f"{low} to {high}")
+    said = f"Realistic ranks unless a name says otherwise; {report.protocol}."
+    lines = [said, *intervals_told(intervals)]
+    return "\n".join([cards(rows), *(paragraph(line, "faint") for line in lines)])
+
+
+def _evaluated(report: Report, options: Options, ranked: bool) -> str:
+    _, *lines = told(report)
+    lines = lines[report.by is not None :]  # the first two are among the facts
+    notes = [] if ranked else [NO_RANKS]
+    parts = [*map(paragraph, options.notes), facts(protocols.told(report))]
+    return "\n".join([*parts, *map(paragraph, [*lines, *notes])])
+
+
+def _audit(report: Report, options: Options) -> str:
+    lines = options.findings
+    if lines is None:
+        lines = [str(found) for found in report.audit()]
+    return listed(lines, "findings") if lines else paragraph("Nothing was found that is suspect.")
+
+
+def _metrics(report: Report) -> str:
+    """A table for each side, with its kinds of rank; one of all sides where no kinds part."""
+    axes, _ = report._printed(None, None, None)
+    summary = report.held_summary()
+    if summary is None or summary.tied_tasks or DEFAULT_KIND not in axes.kinds:
+        return tables(grids(report, axes, None, DIGITS))
+    columns = [
+        [report.cell(written(side, DEFAULT_KIND, metric)) for metric in axes.metrics]
+        for side in axes.sides
+    ]
+    rows = [
+        [metric, *(shown(column[i], DIGITS) for column in columns)]
+        for i, metric in enumerate(axes.metrics)
+    ]
+    heading = [f"{side} ({counted(report.tasks(side), 'task')})" for side in axes.sides]
+    told = "No task ties: optimistic, realistic, pessimistic and expected ranks are the same."
+    return paragraph(told) + table(Grid(["metric", *heading], rows))
+
+
+def _against_chance(report: Report) -> str:
+    """What the metrics would be if every rank were drawn at random, and how far they are off."""
+    columns = ["value", "by chance", "deviation", "index", "z"]
+    made = []
+    for side in report.sides:
+        rows = []
+        for metric in CHANCE_METRICS:
+            key = written(side, DEFAULT_KIND, metric)
+            mean, variance = report.chance(key)
+            index, z = (
+                report[written(side, DEFAULT_KIND, f"{a}.{metric}")] for a in ("index", "z")
+            )
+            values = (report[key], mean, math.sqrt(variance), index, z)
+            rows.append([metric, *(number(value, FEW_DIGITS) for value in values)])
+        made.append(Grid([side, *columns], rows))
+    said = (
+        "By chance every candidate is as likely as any other to have any rank. The index is 0 by "
+        "chance and 1 where every rank is 1; z counts standard deviations, below 0 is better where "
+        "less is better."
+    )
+    return paragraph(said) + tables(made)
+
+
+def _plots(report: Report) -> str:
+    from ..plot import hits_curve, rank_distribution
+
+    pools = [report.sides[0], *(side for side in report.sides[1:] if side == OWN_SIDE)]
+    drawn = [
+        ("ranks", rank_distribution, "How many tasks have which rank"),
+        ("hits", hits_curve, "The share of tasks whose rank is at most k, and that by chance"),
+    ]
+    made = [
+        pictures.picture(
+            partial(draw, report, side=side),
+            f"{name}-{place}",
+            caption if len(pools) == 1 else f"{caption} ({side})",
+        )
+        for name, draw, caption in drawn
+        for place, side in enumerate(pools)
+    ]
+    return side_by_side("".join(made))
+
+
+def _reproduce(report: Report, keys: Sequence[str], options: Options) -> str:
+    values = ", ".join(f"{key} {number(report[key], FEW_DIGITS)}" for key in keys)
+    quoted = listing(protocols.citation(report, values))
+    parts = [paragraph("To be quoted with the numbers:"), quoted]
+    if options.command:
+        parts += [paragraph("This page was made by:"), listing(options.command)]
+    text, whole = _json(report)
+    parts.append(download(text, "report.json", "The report as JSON"))
+    lost = "" if whole else " Its groups are not in it: they are too many."
+    parts.append(paragraph(f"In Python, truerank.Report.from_json reads it.{lost}"))
+    return "\n".join(parts)
+
+
+def _json(report: Report) -> tuple[str, bool]:
+    """The report as JSON, and whether its groups are in it."""
+    if report.by is None or len(report.group_tasks(report.sides[0])) <= MOST_GROUPS:
+        return report.to_json(indent=None), True
+    stored = stored_of(report, list(report), ())._replace(groups=None)
+    return json.dumps(as_json(stored), allow_nan=False), False

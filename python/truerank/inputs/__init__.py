@@ -1,0 +1,1 @@
+"""What users hand over: arrays, tensors, selections; the checks and the errors."""

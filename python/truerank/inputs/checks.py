@@ -1,0 +1,137 @@
+"""Checks of single arguments: integers, numbers, words out of a few, indices within a range."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+
+from .errors import InputTypeError, InputValueError
+
+if TYPE_CHECKING:
+    from .arrays import IntArray
+
+ORDERS = ("descending", "ascending")
+NAN_RULES = ("raise", "worst", "omit")
+IO = ("map", "read")
+# More threads than are of use, and more of anything than an array holds, yet within 64 bits.
+_MOST_THREADS = 1 << 20
+_MOST = 1 << 40
+
+
+def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
+    """Whether a value is an integer of Python or numpy; a bool is none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[float | np.number[Any]]:
+    """Whether a value is a real number of Python or numpy; a bool is none."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def integer(
+    name: str,
+    value: object,
+    *,
+    least: int | None = None,
+    most: int | None = None,
+    expected: str = "",
+) -> int:
+    """Check an integer and give it as Python's own, whose sums do not wrap.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name.
+    value : object
+    least, most : int, optional
+        The range it must lie in.
+    expected : str, optional
+        What the message says was expected. Default: "an integer" for another type, the range for
+        an integer out of it.
+
+    Raises
+    ------
+    InputTypeError
+        For anything but an integer; for a bool too.
+    InputValueError
+        For an integer out of the range.
+
+    Examples
+    --------
+    >>> integer("k", np.int8(3), least=1)
+    3
+    >>> integer("k", 0, least=1)
+    Traceback (most recent call last):
+    ...
+    truerank.InputValueError: k: expected at least 1, got 0
+    """
+    try:
+        found = None if isinstance(value, (bool, np.bool_)) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        found = None
+    if found is None:
+        raise InputTypeError(name, expected=expected or "an integer", got=type(value).__name__)
+    low, high = least is None or found >= least, most is None or found <= most
+    if not (low and high):
+        if least is None or most is None:
+            bounds = f"at least {least}" if most is None else f"at most {most}"
+        else:
+            bounds = f"from {least} to {most}"
+        raise InputValueError(name, expected=expected or bounds, got=value)
+    return found
+
+
+def positive(name: str, value: object) -> int:
+    """Check an integer of at least 1, and give no more than an array can hold."""
+    return min(integer(name, value, least=1), _MOST)
+
+
+def number(name: str, value: object, *, expected: str = "a number") -> float:
+    """Check a real number of any kind, and give it as Python's own.
+
+    Raises
+    ------
+    InputTypeError
+        For anything else; for a bool too.
+    """
+    if not is_number(value):
+        raise InputTypeError(name, expected=expected, got=type(value).__name__)
+    return float(value)
+
+
+def choice(name: str, value: object, choices: tuple[str, ...]) -> str:
+    """Check a word that must be one of some."""
+    if not isinstance(value, str):
+        raise InputTypeError(name, expected="a str", got=type(value).__name__)
+    if value not in choices:
+        raise InputValueError(name, expected=f"one of {', '.join(choices)}", got=repr(value))
+    return value
+
+
+def thread_count(threads: object) -> int:
+    """Check a number of threads; 0 stands for the default."""
+    return 0 if threads is None else min(integer("threads", threads, least=1), _MOST_THREADS)
+
+
+def first_outside(values: IntArray, bound: int) -> int:
+    """The position of the first value outside of [0, bound), or -1."""
+    # As unsigned integers, negative ones are larger than any bound.
+    if values.size == 0 or int(values.view(np.uint64).max()) < bound:
+        return -1
+    return int(np.argmax((values < 0) | (values >= bound)))
+
+
+def check_range(name: str, values: IntArray, bound: int, what: str) -> None:
+    """Check that the indices of all tasks are from 0 to `bound` - 1."""
+    wrong = first_outside(values, bound)
+    if wrong < 0:
+        return
+    if not bound:
+        raise InputValueError(name, expected=f"no task, for there are no {what}")
+    raise InputValueError(
+        name,
+        expected=f"integers from 0 to {bound - 1} ({bound} {what})",
+        got=f"{values[wrong]} for task {wrong}",
+    )

@@ -1,0 +1,282 @@
+"""Selections of candidates: filters, which leave columns out, and candidates, which let them in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from .checks import first_outside
+from .devices import as_array
+from .errors import InputTypeError, InputValueError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .arrays import IntArray
+
+_LARGEST = np.iinfo(np.int64).max
+
+
+class Selection(NamedTuple):
+    """Lists of columns as the core reads them, each sorted and without repeats."""
+
+    indptr: IntArray
+    indices: npt.NDArray[Any]  # int32 or int64
+    lists: IntArray | None
+    shared: bool
+
+    def of_tasks(self, where: slice | IntArray) -> Selection:
+        """Give the selection of some of the tasks, without a copy where they are a slice."""
+        if self.shared:
+            return self
+        if self.lists is not None:
+            return self._replace(lists=np.ascontiguousarray(self.lists[where]))
+        if not isinstance(where, slice):
+            return self._replace(lists=where)
+        first, last, _ = where.indices(len(self.indptr) - 1)
+        indptr = self.indptr[first : max(first, last) + 1]
+        return Selection(indptr - indptr[0], self.indices[indptr[0] : indptr[-1]], None, False)
+
+    def owned(self) -> Selection:
+        """Give the selection in arrays that are nobody else's."""
+        return self._replace(indices=self.indices.copy())
+
+    def at(self, ordered: IntArray, order: IntArray, columns: int, threads: int) -> Selection:
+        """Give what the lists have of some columns, numbered by where those stand.
+
+        Parameters
+        ----------
+        ordered : ndarray of int64, shape (n,)
+            The columns, in ascending order and distinct.
+        order : ndarray of int64, shape (n,)
+            Where each of them stands.
+        columns : int
+            How many there are in all.
+        threads : int
+            As many as the core may take; 0 for the default.
+        """
+        if columns <= 8 * len(self.indices):  # a table is quicker than a search, and no larger
+            here = np.zeros(columns, dtype=bool)
+            here[ordered] = True
+            hits = np.flatnonzero(here[self.indices])
+        else:
+            hits = np.flatnonzero(np.isin(self.indices, ordered))
+        indptr = np.searchsorted(hits, self.indptr).astype(np.int64)
+        indices = order[np.searchsorted(ordered, self.indices[hits])]
+        lists = _core.sorted_lists(indptr, indices, len(ordered), threads)
+        return self._replace(indptr=lists[0], indices=lists[1])
+
+
+def as_integers(name: str, value: object, *, copy: bool = True) -> IntArray:
+    """Give integers of any dtype and shape as int64; what lies above 2**63 - 1 becomes that."""
+    array = as_array(value, name)
+    if array.size == 0 and isinstance(value, (list, tuple)):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        got = type(value).__name__ if array.dtype.kind in "OUS" else f"dtype {array.dtype}"
+        raise InputTypeError(name, expected="integers", got=got)
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        array = np.minimum(array, np.uint64(_LARGEST))
+    return array.astype(np.int64, order="C", copy=copy)
+
+
+def as_selection(
+    name: str, value: object, tasks: int, columns: int, threads: int
+) -> Selection | None:
+    """Check a filter or candidates in any of the accepted forms.
+
+    Parameters
+    ----------
+    name : {"filter", "candidates"}
+        The argument; only candidates may be one list shared by all tasks.
+    value : None, (indptr, indices), (indptr, indices, lists), sparse matrix, or index lists
+        As in `rank`.
+    tasks, columns : int
+        How many lists there must be, and the bound of their indices.
+    threads : int
+        As many as the core may take; 0 for the default.
+
+    Returns
+    -------
+    Selection or None
+
+    Raises
+    ------
+    TypeError
+        For an unknown form, or indices that are no integers.
+    ValueError
+        For lengths that do not fit, and indices out of range.
+    """
+    if value is None:
+        return None
+    selection = _parse(name, value, tasks, columns)
+    lists = 1 if selection.shared else tasks
+    if selection.lists is not None:
+        lists = len(selection.indptr) - 1
+        if len(selection.lists) != tasks:
+            raise InputValueError(
+                name,
+                expected=f"lists of length {tasks}, one for each task",
+                got=len(selection.lists),
+            )
+        wrong = first_outside(selection.lists, lists)
+        if wrong >= 0:
+            raise InputValueError(
+                name,
+                expected=f"lists from 0 to {lists - 1}",
+                got=f"{selection.lists[wrong]} for task {wrong}",
+            )
+    _check_indptr(name, selection, lists)
+    outside, is_sorted = _core.check_lists(selection.indptr, selection.indices, columns, threads)
+    if outside >= 0:
+        of = int(np.searchsorted(selection.indptr, outside, side="right")) - 1
+        got = selection.indices[outside]
+        where = "" if selection.shared else f" in list {of}"
+        raise InputValueError(
+            name, expected=f"indices from 0 to {columns - 1}", got=f"{got}{where}"
+        )
+    if is_sorted:
+        return selection
+    indptr, indices = _core.sorted_lists(selection.indptr, selection.indices, columns, threads)
+    return Selection(indptr, indices, selection.lists, selection.shared)
+
+
+def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
+    """Turn padded index lists into the (indptr, indices) pair that `rank` takes.
+
+    Parameters
+    ----------
+    x : array_like of int, shape (tasks, width)
+        One list of columns per row; entries equal to `pad` are none.
+    pad : int, default -1
+        The value that fills short rows. It may stand anywhere in a row.
+
+    Returns
+    -------
+    indptr : ndarray of int64, shape (tasks + 1,)
+    indices : ndarray of int64, shape (entries,)
+        The entries of row i are ``indices[indptr[i]:indptr[i + 1]]``, in their order.
+
+    Raises
+    ------
+    TypeError
+        If `x` or `pad` are no integers.
+    ValueError
+        If `x` is not two-dimensional.
+
+    Examples
+    --------
+    >>> indptr, indices = csr_from_padded([[4, 2, -1], [-1, -1, -1], [7, -1, -1]])
+    >>> indptr
+    array([0, 2, 2, 3])
+    >>> indices
+    array([4, 2, 7])
+    """
+    array = as_integers("x", x)
+    if isinstance(pad, bool) or not isinstance(pad, (int, np.integer)):
+        raise InputTypeError("pad", expected="an integer", got=type(pad).__name__)
+    if array.ndim != 2:
+        raise InputValueError("x", expected="a matrix (tasks, width)", got=f"shape {array.shape}")
+    keep = array != pad
+    indptr = np.zeros(len(array) + 1, dtype=np.int64)
+    np.cumsum(keep.sum(axis=1), out=indptr[1:])
+    return indptr, array[keep]
+
+
+def _parse(name: str, value: Any, tasks: int, columns: int) -> Selection:
+    if hasattr(value, "tocsr"):
+        if value.shape != (tasks, columns):
+            raise InputValueError(
+                name, expected=f"a sparse matrix of shape {(tasks, columns)}", got=value.shape
+            )
+        csr = value.tocsr()
+        return Selection(as_integers(name, csr.indptr), _indices(name, csr.indices), None, False)
+    if isinstance(value, tuple):
+        if len(value) not in (2, 3):
+            raise InputValueError(
+                name,
+                expected="(indptr, indices) or (indptr, indices, lists)",
+                got=f"{len(value)} members",
+            )
+        lists = as_integers(f"{name}: lists", value[2]) if len(value) == 3 else None
+        for part, array in zip(("indptr", "indices", "lists"), value, strict=False):
+            if np.ndim(array) != 1:
+                raise InputValueError(
+                    name, expected=f"a 1-D {part}", got=f"shape {np.shape(array)}"
+                )
+        indptr = as_integers(f"{name}: indptr", value[0])
+        return Selection(indptr, _indices(f"{name}: indices", value[1]), lists, False)
+    if isinstance(value, np.ndarray) or not isinstance(value, Sequence) or isinstance(value, str):
+        return _parse_array(name, as_array(value, name))
+    if name == "candidates" and _is_flat(value) and (value or tasks):
+        return _shared(name, value)
+    return _parse_lists(name, value, tasks)
+
+
+def _parse_array(name: str, array: npt.NDArray[Any]) -> Selection:
+    if array.ndim == 1 and name == "candidates":
+        return _shared(name, array)
+    hint = ""
+    if array.ndim == 2:  # a mask of zeros and ones looks the same
+        hint = "; csr_from_padded(x) has index lists, scipy.sparse.csr_array(mask) those of a mask"
+    got = f"an array of shape {array.shape}" if array.dtype.kind != "O" else "an object"
+    raise InputTypeError(
+        name, expected="(indptr, indices), a sparse matrix or index lists", got=f"{got}{hint}"
+    )
+
+
+def _parse_lists(name: str, value: Sequence[Any], tasks: int) -> Selection:
+    if len(value) != tasks:
+        raise InputValueError(
+            name, expected=f"{tasks} index lists, one for each task", got=len(value)
+        )
+    lists = [as_integers(f"{name}: list {i}", item, copy=False) for i, item in enumerate(value)]
+    for i, item in enumerate(lists):
+        if item.ndim != 1:
+            got = f"an array of shape {item.shape}" if item.ndim else "an integer"
+            raise InputValueError(name, expected=f"a list of indices for task {i}", got=got)
+    indptr = np.zeros(tasks + 1, dtype=np.int64)
+    np.cumsum([len(item) for item in lists], out=indptr[1:])
+    indices = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
+    return Selection(indptr, indices, None, False)
+
+
+def _shared(name: str, value: object) -> Selection:
+    indices = _indices(name, value)
+    return Selection(np.array([0, len(indices)], dtype=np.int64), indices, None, True)
+
+
+def _is_flat(value: Sequence[Any]) -> bool:
+    return all(isinstance(item, (int, np.integer)) for item in value)
+
+
+def _indices(name: str, value: object) -> npt.NDArray[Any]:
+    """Native, contiguous int32 or int64, without a copy where they are that."""
+    array = as_array(value, name)
+    if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
+        return np.require(array, requirements=["C", "A"])
+    return as_integers(name, array if array.size else value)
+
+
+def _check_indptr(name: str, selection: Selection, lists: int) -> None:
+    indptr, entries = selection.indptr, len(selection.indices)
+    if len(indptr) != lists + 1 or lists < 0:
+        raise InputValueError(
+            name, expected=f"an indptr of length {lists + 1} (tasks + 1)", got=len(indptr)
+        )
+    if indptr[0] != 0 or indptr[-1] != entries:
+        raise InputValueError(
+            name,
+            expected=f"an indptr from 0 to {entries}, the number of indices",
+            got=f"{indptr[0]} to {indptr[-1]}",
+        )
+    steps = np.diff(indptr)
+    if steps.size and int(steps.min()) < 0:
+        raise InputValueError(
+            name,
+            expected="an indptr that never falls",
+            got=f"one that falls after position {int(np.argmax(steps < 0))}",
+        )

@@ -1,0 +1,224 @@
+"""The task of link prediction: triples in, rankings to be made out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..inputs.checks import choice
+from ..inputs.errors import InputTypeError, InputValueError
+from ..ranks.protocol import Protocol
+from ..tasks.split_audit import RULES
+from ..tasks.split_columns import check_split, named_splits
+from .candidate_sets import as_candidates
+from .evaluations import Evaluated
+from .task_sides import make_side
+from .traits import traits_of
+from .triple_audit import TaskAudit, examine
+from .triples import SIDES, read_splits
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from ..tasks.task import SideTasks
+
+
+class Task(Evaluated):
+    """Link prediction: the head, tail or relation of every test triple, among all candidates.
+
+    Parameters
+    ----------
+    test : array of int or str, shape (n, 3+), list of tuples, or path
+        The triples to be ranked: head, relation, tail, then any qualifiers (a time, the values of a
+        hyper-relational triple). Integers are ids, str labels; a path ending in .npy is an array of
+        ids, any other file tab-separated text, gzipped where its name ends in .gz. Text holds
+        labels, unless `entities` is an int: then it holds ids, also of relations, unless
+        `relations` names those. Labels that are all numbers ("0", "17") are refused without it.
+    known : dict of str to split, list of splits, one split, or None
+        What else is known to be true; a list is named known_0, known_1, ... The known answers of a
+        query, those of the test itself too, are left out of its candidates (but never the answer
+        asked for). None: unfiltered. An empty dict: the test's own answers alone. The split named
+        "train" is what candidates and `unseen` speak of. What the test repeats of these splits is
+        counted in the audit, each example listed once.
+    entities, relations : None, int, sequence of str, or mapping of str to int
+        None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: how
+        many ids there are. Labels in the order of the columns of scores, or a mapping to ids.
+    sides : sequence of {"head", "tail", "relation"}
+        What is asked for; head before tail before relation in Ranks.
+    candidates : None, "all", "train", "typed", array of entities, or Sampled
+        None or "all": all entities. "train": those of the known split of that name; a test answer
+        outside is an error, unless ``unseen="drop"``. "typed": those seen in that position of that
+        relation, in any split. An array of ids or labels: those; the protocol names them by their
+        number and a digest, as "selection of 40 (3f2a91c0)". `Sampled`: some negatives for each
+        task, never known answers, also those of the test where ``known=None``.
+    split : str
+        The name of the evaluated split.
+    keys : sequence of int, optional
+        The qualifiers, as columns from 3 on, that are part of every query. Default: all; (): none.
+    duplicates, leaks, unseen : {"keep", "drop", "raise"}
+        What to do with test triples that repeat an earlier one, that a known split has too, and
+        that have an entity or relation that the split named "train" has not (where no known split
+        has that name: that none has). Those kept of the first two warn.
+
+    Attributes
+    ----------
+    sides : dict of str to SideTasks
+        Also as `head`, `tail` and `relation`.
+    protocol : Protocol
+    audit : TaskAudit
+        What was found, counted and by example; `print(task.audit)`.
+    test : ndarray of int64, shape (n, 3+), read-only
+        The test triples that are ranked, as ids.
+    entities, relations : tuple of str, or None
+        The labels of the ids.
+    qualifiers : tuple
+        The labels of each further column, or None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For triples that are none, and whatever does not fit; messages name the split.
+    OSError
+        For files that are missing or damaged.
+
+    Warns
+    -----
+    UserWarning
+        For duplicates and leaks that are kept.
+
+    Notes
+    -----
+    Every task is labelled: "group" (the relation), "queries", "targets", "category" (of the
+    relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the distinct known triples in
+    which the entity stands) and "degree" (the same of the entity asked for, or the triples of the
+    relation asked for, as "0", "1", "2-3", "4-7", ...), for reports by any of them.
+
+    Examples
+    --------
+    >>> task = Task([("a", "likes", "c")], {"train": [("a", "likes", "b"), ("b", "likes", "c")]})
+    >>> task.entities, task.tail.queries, task.tail.filter
+    (('a', 'b', 'c'), array([[0, 0]]), (array([0, 2]), array([1, 2])))
+    >>> print(task.protocol)
+    split test, filtered by train + test, all candidates, nan raise
+    """
+
+    audit: TaskAudit
+    test: IntArray
+    entities: tuple[str, ...] | None
+    relations: tuple[str, ...] | None
+    qualifiers: tuple[tuple[str, ...] | None, ...]
+
+    def __init__(
+        self,
+        test: Any,
+        known: Any = None,
+        *,
+        entities: Any = None,
+        relations: Any = None,
+        sides: Sequence[str] = ("head", "tail"),
+        candidates: Any = None,
+        split: str = "test",
+        keys: Sequence[int] | None = None,
+        duplicates: str = "keep",
+        leaks: str = "keep",
+        unseen: str = "keep",
+    ) -> None:
+        rules = {"duplicates": duplicates, "leaks": leaks, "unseen": unseen}
+        for name, rule in rules.items():
+            choice(name, rule, RULES)
+        chosen_sides = _sides(sides)
+        known_splits = named_splits(known)
+        check_split(split, known_splits)
+        splits = read_splits({split: (split, test), **known_splits}, entities, relations)
+        triples, given = splits.triples, splits.sizes[split]
+        if not given:
+            raise ValueError(f"{split}: expected at least one triple, got none")
+        key_columns = _keys(keys, triples.shape[1])
+        chosen = as_candidates(candidates, chosen_sides, splits)
+        examined = examine(splits, split, key_columns, rules)
+        for text in examined.notes:
+            warnings.warn(text, stacklevel=2)
+        kept = examined.kept
+        self.audit, self.qualifiers = examined.audit, splits.qualifiers
+        self.entities, self.relations = splits.entities.names, splits.relations.names
+        self.test = np.ascontiguousarray(triples[kept])
+        self.test.flags.writeable = False
+        traits = traits_of(triples, given, splits.entities.size, splits.relations.size)
+        made = {
+            side: make_side(side, splits, kept, key_columns, known is not None, chosen, traits)
+            for side in chosen_sides
+        }
+        filtered = () if known is None else (*known_splits, split)
+        super().__init__(
+            made,
+            Protocol(
+                filter=filtered,
+                candidates=chosen.name,
+                sampled=chosen.sampled is not None,
+                split=split,
+            ),
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.test.flags.writeable = False  # which a pickle does not keep
+
+    @property
+    def head(self) -> SideTasks:
+        """The tasks that ask for heads: queries (relation, tail, ...)."""
+        return self._of("head")
+
+    @property
+    def tail(self) -> SideTasks:
+        """The tasks that ask for tails: queries (head, relation, ...)."""
+        return self._of("tail")
+
+    @property
+    def relation(self) -> SideTasks:
+        """The tasks that ask for relations: queries (head, tail, ...)."""
+        return self._of("relation")
+
+    def _of(self, side: str) -> SideTasks:
+        if side not in self.sides:
+            raise AttributeError(
+                f"this task has no side {side}; its sides: {', '.join(self.sides)}"
+            )
+        return self.sides[side]
+
+    def __repr__(self) -> str:
+        sides = ", ".join(
+            f"{side} {len(tasks):,} of {len(tasks.queries):,} queries"
+            for side, tasks in self.sides.items()
+        )
+        return f"Task({sides}; {self.protocol})"
+
+
+def _sides(sides: Any) -> tuple[str, ...]:
+    if isinstance(sides, str) or not isinstance(sides, Iterable):
+        raise InputTypeError(
+            "sides", expected='a sequence, as ("head", "tail")', got=type(sides).__name__
+        )
+    wanted = [choice("sides", side, tuple(SIDES)) for side in sides]
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise InputValueError("sides", expected=f"at least one of {', '.join(SIDES)}, none twice")
+    return tuple(side for side in SIDES if side in wanted)
+
+
+def _keys(keys: Any, width: int) -> tuple[int, ...]:
+    if keys is None:
+        return tuple(range(3, width))
+    if isinstance(keys, (int, str)) or not isinstance(keys, Iterable):
+        raise InputTypeError("keys", expected="a sequence of columns", got=type(keys).__name__)
+    wanted = []
+    for key in keys:
+        if isinstance(key, bool) or not isinstance(key, (int, np.integer)):
+            raise InputTypeError("keys", expected="columns", got=type(key).__name__)
+        if not 3 <= key < width:
+            there = f"from 3 to {width - 1}" if width > 3 else "none, as triples have no more"
+            raise InputValueError("keys", expected=f"columns {there}", got=key)
+        wanted.append(int(key))
+    if len(set(wanted)) < len(wanted):
+        raise InputValueError("keys", expected="every column once")
+    return tuple(sorted(wanted))

@@ -1,0 +1,147 @@
+"""The tasks of a chance model: how many of each number of candidates and each weight there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ...inputs.arrays import integers
+from ...inputs.arrays import weights as checked_weights
+from ...inputs.errors import InputValueError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ...inputs.arrays import FloatArray, IntArray
+
+    CandidatesLike: TypeAlias = npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike]
+
+
+class Tasks(NamedTuple):
+    """Tasks by their distinct pairs of candidates and weight; tasks of weight 0 are gone.
+
+    Attributes
+    ----------
+    sizes : ndarray of int64, shape (d,)
+        The number of candidates N >= 1, ascending; within one size the weights ascend.
+    weights : ndarray of float64, shape (d,)
+        The weight of one such task, > 0, where all tasks together weigh 1.
+    multiplicities : ndarray of int64, shape (d,)
+        How many such tasks there are, >= 1.
+    equal : bool
+        Whether all tasks have the same weight, 1 / count.
+    """
+
+    sizes: IntArray
+    weights: FloatArray
+    multiplicities: IntArray
+    equal: bool
+
+    @property
+    def count(self) -> int:  # type: ignore[override]  # of a tuple, which nobody asks for
+        """The number of tasks."""
+        return int(self.multiplicities.sum())
+
+
+def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -> Tasks:
+    """Count the tasks of each number of candidates and each weight.
+
+    Parameters
+    ----------
+    candidates : array_like of int, shape (n,), or a tuple of two such arrays
+        The number of candidates N >= 1 of every task; or `(values, multiplicities)`, that many
+        tasks of each value. Values may repeat, multiplicities may be 0.
+    weights : array_like of float, shape (n,), optional
+        The weight of every task, or of each task of a value: finite, >= 0. Only ratios matter; a
+        task of weight 0 is as absent, and so is one of less than 1e-307 of the greatest weight.
+
+    Returns
+    -------
+    Tasks
+        Of count 0 where there are no tasks, or none with a weight above 0.
+
+    Raises
+    ------
+    TypeError
+        If candidates or multiplicities are no integers, or weights no real numbers.
+    ValueError
+        For another shape or length, N < 1, a negative multiplicity, 2**63 tasks and more, a
+        weight that is negative, infinite or NaN.
+
+    Examples
+    --------
+    >>> tasks = compress([5, 3, 5])
+    >>> tasks.sizes, tasks.multiplicities
+    (array([3, 5]), array([1, 2]))
+    >>> compress(([3, 5], [1, 2]), weights=[6, 1]).weights
+    array([0.75 , 0.125])
+    """
+    sizes, multiplicities = _checked(candidates)
+    if multiplicities is None and weights is None:
+        sizes, multiplicities = _counted(sizes)
+    elif multiplicities is None:
+        multiplicities = np.ones(len(sizes), dtype=np.int64)
+    mass = _scaled(weights, len(sizes))
+    kept = (multiplicities > 0) & (mass > 0)
+    order = np.flatnonzero(kept)[np.lexsort((mass[kept], sizes[kept]))]
+    sizes, mass, multiplicities = sizes[order], mass[order], multiplicities[order]
+    new = np.ones(len(sizes), dtype=np.bool_)
+    new[1:] = (sizes[1:] != sizes[:-1]) | (mass[1:] != mass[:-1])
+    firsts = np.flatnonzero(new)
+    if len(firsts):
+        multiplicities = np.add.reduceat(multiplicities, firsts)
+    sizes, mass = sizes[firsts], mass[firsts]
+    if len(firsts):
+        # never 0, however many tasks there are
+        mass = np.maximum(mass / (mass * multiplicities).sum(), np.finfo(np.float64).tiny)
+    return Tasks(sizes, mass, multiplicities, bool((mass == mass[:1]).all()))
+
+
+def _checked(candidates: Any) -> tuple[IntArray, IntArray | None]:
+    """Candidates and multiplicities of either form."""
+    pair = isinstance(candidates, tuple) and len(candidates) == 2 and np.ndim(candidates[0]) > 0
+    values, counts = candidates if pair else (candidates, None)
+    sizes = integers("candidates", values)
+    if (sizes < 1).any():
+        i = int((sizes < 1).argmax())
+        raise InputValueError(
+            "candidates", expected="integers >= 1", got=f"{sizes[i]} at position {i}"
+        )
+    if counts is None:
+        return sizes, None
+    multiplicities = integers("multiplicities", counts)
+    if len(multiplicities) != len(sizes):
+        raise InputValueError(
+            "multiplicities",
+            expected=f"{len(sizes)} integers, one for each value of candidates",
+            got=f"shape {multiplicities.shape}",
+        )
+    if (multiplicities < 0).any():
+        i = int((multiplicities < 0).argmax())
+        raise InputValueError(
+            "multiplicities", expected="integers >= 0", got=f"{multiplicities[i]} at position {i}"
+        )
+    if multiplicities.sum(dtype=np.float64) >= 2.0**63:
+        raise InputValueError("multiplicities", expected="fewer than 2**63 tasks in all")
+    return sizes, multiplicities
+
+
+def _counted(sizes: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct sizes, and how often each occurs; by a table where that is the quicker way."""
+    if sizes.max(initial=1) > 1000 + 4 * len(sizes):
+        distinct, numbers = np.unique(sizes, return_counts=True)
+        return distinct, numbers.astype(np.int64, copy=False)
+    numbers = np.bincount(sizes).astype(np.int64, copy=False)
+    distinct = np.flatnonzero(numbers).astype(np.int64, copy=False)
+    return distinct, numbers[distinct]
+
+
+def _scaled(weights: Any, length: int) -> FloatArray:
+    """The weights, divided by a power of two that makes their sums safe."""
+    if weights is None:
+        return np.ones(length)
+    mass = checked_weights(weights, length=length)
+    _, exponent = np.frexp(mass.max(initial=0.0))
+    scaled: FloatArray = np.ldexp(mass, -exponent)
+    return np.where(scaled < 2.0**-1021, 0.0, scaled)

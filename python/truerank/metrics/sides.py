@@ -1,0 +1,104 @@
+"""The sides of ranked tasks: which a key may name, how many tasks each has, and which tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..inputs.errors import InputTypeError, InputValueError
+from . import KINDS, UnknownKeyError
+from .keys import ADJUSTED, ALL_SIDES, OWN_SIDE, RESERVED, nearest
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..ranks.container import Ranks
+    from ..ranks.labels import Labels
+
+
+class Sides(NamedTuple):
+    """The sides of a report, "both" (all of them pooled, but the relations) first.
+
+    Attributes
+    ----------
+    counts : dict of str to int
+        The number of tasks by side; without "both" where no task may be pooled.
+    labels : Labels, optional
+        The side of each task.
+    """
+
+    counts: dict[str, int]
+    labels: Labels | None = None
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """The sides that have tasks; "both" alone where there are none."""
+        return tuple(side for side, n in self.counts.items() if n) or (ALL_SIDES,)
+
+    @property
+    def total(self) -> int:
+        """The number of all tasks, pooled or not."""
+        pooled = self.counts.get(ALL_SIDES, 0)
+        return sum(n for side, n in self.counts.items() if side != ALL_SIDES) or pooled
+
+    def check(self, side: str, key: str) -> None:
+        """Raise KeyError for a side that there is not."""
+        if side in self.counts:
+            return
+        if side == ALL_SIDES:
+            raise UnknownKeyError(
+                f"{key!r}: all tasks are of the side {OWN_SIDE!r}, which is read only under "
+                f"its own name, as in '{OWN_SIDE}.mrr'"
+            )
+        words = (*self.counts, *KINDS, *ADJUSTED)
+        raise UnknownKeyError(
+            f"{key!r}: no side {side!r} in these ranks, which have {', '.join(self.counts)}; "
+            f"{nearest(side, words)}"
+        )
+
+    def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
+        """Which tasks belong to a side; None: all."""
+        if self.labels is None or self.labels.vocabulary is None:
+            return None
+        words, codes = self.labels.vocabulary, self.labels.codes
+        if side != ALL_SIDES:
+            return np.equal(codes, words.index(side))
+        return np.not_equal(codes, words.index(OWN_SIDE)) if OWN_SIDE in words else None
+
+
+def sides_of(ranks: Ranks) -> Sides:
+    """Gather the sides of ranks.
+
+    Raises
+    ------
+    TypeError
+        If they are ids instead of names.
+    ValueError
+        If a side has a name that a key cannot tell from its other words.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> sides_of(Ranks([0, 3], [1, 1], 10, side=["head", "tail"])).counts
+    {'both': 2, 'head': 1, 'tail': 1}
+    """
+    labels = ranks.side
+    if labels is None or (labels.vocabulary is None and not len(ranks)):
+        return Sides({ALL_SIDES: len(ranks)})
+    counts = {name: n for name, n in labels.counts().items() if isinstance(name, str)}
+    if len(counts) < len(labels.vocabulary or " "):
+        raise InputTypeError(
+            "ranks", expected="names of sides, as 'head' and 'tail'", got="integer ids"
+        )
+    for name in counts:
+        if not name or "." in name or ":" in name or name == ALL_SIDES or name in RESERVED:
+            raise InputValueError(
+                "ranks",
+                (
+                    f"a key cannot tell the side {name!r} from its other words; name it "
+                    "otherwise with ranks.with_labels(side=...)"
+                ),
+            )
+    pooled = len(ranks) - counts.get(OWN_SIDE, 0)
+    return Sides(counts if len(ranks) and not pooled else {ALL_SIDES: pooled, **counts}, labels)

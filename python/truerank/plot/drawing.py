@@ -1,0 +1,161 @@
+"""What all pictures share: axes of matplotlib, names, colours, legends beside the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.extras import needed
+from ..reporting.grids import one_line
+
+Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra
+
+# Colours that people with unlike colour vision tell apart (Okabe, Ito 2008), and a grey.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999")
+DASHES = ("-", "--", "-.", ":")  # where colours come again, and for who sees none
+
+_LETTERS = 16  # of a legend, in an inch
+_HANDLE_WIDTH = 8  # letters that the sample of a line and the gap behind it are as wide as
+
+
+def axes_for(
+    function: str,
+    ax: Axes | None,
+    height: float = 3.6,
+    width: float = 6.4,
+    extra: str = "matplotlib",
+) -> Axes:
+    """Give the axes to draw into: those given, or those of a figure that nobody else knows.
+
+    Parameters
+    ----------
+    function : str
+        Who draws, for the message that matplotlib is missing.
+    ax : matplotlib.axes.Axes, or None
+    height, width : float
+        Of a new figure, in inches.
+    extra : str
+        The extra that brings matplotlib.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        For anything but Axes.
+    """
+    figures = needed("matplotlib.figure", function, extra)
+    if ax is None:
+        return figures.Figure(figsize=(width, height), dpi=120, layout="constrained").subplots()
+    if not hasattr(ax, "fill_between"):
+        raise InputTypeError("ax", expected="matplotlib's Axes", got=type(ax).__name__)
+    return ax
+
+
+def named_of(argument: str, value: Any, kind: type[Any]) -> dict[str, Any]:
+    """Give results by name; a single one has none.
+
+    Raises
+    ------
+    TypeError
+        For anything but one of the kind, or a mapping of names to them.
+    ValueError
+        For an empty mapping.
+
+    Examples
+    --------
+    >>> named_of("n", 3, int), named_of("n", {"a": 3}, int)
+    ({'': 3}, {'a': 3})
+    """
+    if isinstance(value, kind):  # a Report is a mapping, too
+        return {"": value}
+    if not isinstance(value, Mapping):
+        raise InputTypeError(
+            argument,
+            expected=f"{kind.__name__}, or a mapping of names to them",
+            got=type(value).__name__,
+        )
+    for name, one in value.items():
+        if not isinstance(one, kind):
+            raise InputTypeError(
+                argument, expected=f"{kind.__name__}", got=f"{type(one).__name__} for {name!r}"
+            )
+    if not value:
+        raise InputValueError(argument, expected=f"at least one {kind.__name__}", got="none")
+    return {str(name): one for name, one in value.items()}
+
+
+def colours_for(n: int) -> list[str]:
+    """So many colours; beyond the table they come again.
+
+    Examples
+    --------
+    >>> colours_for(8)[::7]
+    ['#0072b2', '#0072b2']
+    """
+    return [COLOURS[i % len(COLOURS)] for i in range(n)]
+
+
+def dashes_for(n: int, dashes: Sequence[str] = DASHES) -> list[str]:
+    """So many kinds of line; beyond those given they come again.
+
+    Examples
+    --------
+    >>> dashes_for(5)
+    ['-', '--', '-.', ':', '-']
+    """
+    return [dashes[i % len(dashes)] for i in range(n)]
+
+
+def plain(name: str) -> str:
+    """Text that matplotlib does not take for a formula.
+
+    Examples
+    --------
+    >>> print(plain("$x"))
+    \\$x
+    """
+    return name.replace("$", r"\$")
+
+
+def short(name: str, most: int = 44) -> str:
+    """Text of one line, its middle left out where it is long: the ends tell names apart.
+
+    Examples
+    --------
+    >>> short("/people/person/nationality", 15)
+    '/people\u2026onality'
+    """
+    line = one_line(name)
+    if len(line) <= most:
+        return line
+    end = (most - 1) // 2
+    return f"{line[: most - 1 - end]}\u2026{line[len(line) - end :]}"
+
+
+def legend_above(ax: Axes, handles: Sequence[Any], names: Sequence[str], **options: Any) -> None:
+    """Put a legend over the axes, where it covers no data, in as many columns as have room.
+
+    Names may be any text: matplotlib leaves out those that begin with an underscore, and reads
+    formulas between two dollars.
+    """
+    if not names:
+        return
+    letters = _LETTERS * ax.bbox.width / ax.figure.dpi
+    columns = int(letters / (max(map(len, names)) + _HANDLE_WIDTH))
+    legend = ax.legend(
+        handles,
+        [" "] * len(names),
+        ncols=max(1, min(columns, len(names))),
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        borderaxespad=0.3,
+        frameon=False,
+        fontsize="small",
+        title_fontsize="small",
+        alignment="left",
+        **options,
+    )
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_text(plain(name))

@@ -1,0 +1,298 @@
+"""Archives: files of named arrays with a checksum, written whole or not at all.
+
+A file is a zip archive of uncompressed `.npy` members (what `numpy.load` calls an `.npz`), without
+pickles; text is UTF-8 JSON in uint8. Every archive has the members `kind` (str), `format` (int64)
+and `checksum` (SHA-256, hexadecimal), which runs over every other member in order of name: the
+lengths of name and content as 8 bytes each (little-endian), the name, then the member's bytes,
+whose header states dtype and shape. It guards against damage, not against somebody who means to
+deceive: who can change the file can change the checksum.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.arrays import read_only
+from ..inputs.errors import InputValueError
+
+if TYPE_CHECKING:
+    import zipfile
+
+    import numpy.typing as npt
+
+    Members = dict[str, npt.NDArray[Any]]
+
+_ZIP64_ABOVE = 2**30
+
+
+class Kind(NamedTuple):
+    """What an archive holds, and the newest format of it that this version knows."""
+
+    name: str
+    format: int
+
+
+def write_archive(path: str | os.PathLike[str], kind: Kind, members: Members) -> None:
+    """Write members to a file, exactly at `path`: whole or not at all.
+
+    The file is written beside its place under a temporary name, synced, and moved; a link is
+    followed. Equal members give equal bytes.
+
+    Raises
+    ------
+    OSError
+        If the folder is absent or cannot be written, or the disk is full.
+    ValueError
+        If `path` is there and is no regular file.
+    """
+    members = {
+        "kind": np.array(kind.name),
+        "format": np.array(kind.format, np.int64),
+        **members,
+    }
+    with replacing(os.path.realpath(os.fsdecode(path))) as file:
+        _write(file, members)
+
+
+def read_archive(file: IO[bytes], kind: Kind) -> Members:
+    """Read all members but kind, format and checksum, which are checked, as are all sizes.
+
+    Raises
+    ------
+    ValueError
+        If the file is truncated, damaged, something else, or of a newer format.
+    """
+    members = _read(file, kind)
+    del members["kind"], members["format"]
+    return members
+
+
+def json_array(value: object) -> npt.NDArray[np.uint8]:
+    """Text for a member: JSON in UTF-8."""
+    import json
+
+    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
+
+
+def from_json_array(array: npt.NDArray[Any]) -> Any:
+    """Read what `json_array` made."""
+    import json
+
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise InputValueError("damaged", expected="text in uint8")
+    try:
+        return json.loads(array.tobytes().decode())
+    except RecursionError:
+        raise InputValueError("damaged", "text nested too deep") from None
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def _write(file: IO[bytes], members: dict[str, npt.NDArray[Any]]) -> None:
+    import zipfile
+
+    checksum = _Checksum()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(members):
+            header, body = _npy(members[name])
+            checksum.add(name, header, body)
+            _write_member(archive, name, header, body)
+        _write_member(archive, "checksum", *_npy(np.array(checksum.hexdigest())))
+
+
+def _npy(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
+    """The two parts of a `.npy` file: header, and data as little-endian bytes."""
+    import io
+
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+    return header.getvalue(), array.reshape(-1).view(np.uint8).data
+
+
+def _write_member(archive: zipfile.ZipFile, name: str, header: bytes, body: memoryview) -> None:
+    import zipfile
+
+    info = zipfile.ZipInfo(f"{name}.npy")  # dated 1980: the bytes depend on the ranks alone
+    info.create_system = 3
+    with archive.open(info, "w", force_zip64=len(body) > _ZIP64_ABOVE) as member:
+        member.write(header)
+        member.write(body)
+
+
+class _Checksum:
+    def __init__(self) -> None:
+        import hashlib
+
+        self._sha = hashlib.sha256()
+
+    def add(self, name: str, *parts: bytes | memoryview) -> None:
+        encoded = name.encode()
+        for length in (len(encoded), sum(map(len, parts))):
+            self._sha.update(length.to_bytes(8, "little"))
+        for part in (encoded, *parts):
+            self._sha.update(part)
+
+    def hexdigest(self) -> str:
+        return self._sha.hexdigest()
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside `path` that takes its place if all goes well."""
+    if os.path.exists(path):
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise InputValueError("path", expected="a regular file or a new name", got=path)
+        if not os.access(path, os.W_OK):  # a move would not ask
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+    folder = os.path.dirname(path)
+    temporary = os.path.join(folder, f".truerank-{os.urandom(8).hex()}.tmp")
+    # not tempfile: it makes private files, and these are to get the permissions of any new file
+    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(temporary, flags, 0o666)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
+    try:
+        with open(descriptor, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the new name last through a crash, where the system lets folders be synced."""
+    if hasattr(os, "O_DIRECTORY"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def _read(file: IO[bytes], expected_kind: Kind) -> dict[str, npt.NDArray[Any]]:
+    """All members but the checksum, checked: kind, format, sizes, checksum."""
+    import zipfile
+
+    size = os.fstat(file.fileno()).st_size
+    with damage("not a file of truerank, or a damaged one"):
+        archive = zipfile.ZipFile(file)
+        entries = _entries(archive)
+    contents: dict[str, bytes] = {}
+
+    def array(name: str) -> npt.NDArray[Any]:
+        with damage(f"damaged, or not a file of truerank: {name}"):
+            contents[name] = _content(archive, entries[name], size)
+            return _from_npy(contents[name])
+
+    if "kind" not in entries or "format" not in entries:
+        raise ValueError("not a file of truerank: it has no kind and format")
+    kind = _scalar(array("kind"))
+    if kind != expected_kind.name:
+        raise ValueError(f"expected a file of kind {expected_kind.name!r}, got {str(kind)[:80]!r}")
+    version = _scalar(array("format"))
+    if not isinstance(version, int) or version < 1:
+        raise InputValueError("damaged", expected="a format >= 1", got=repr(version))
+    if version > expected_kind.format:
+        raise ValueError(
+            f"written by a newer truerank, format {version}; this version reads format "
+            f"{expected_kind.format}"
+        )
+    declared = sum(entry.file_size for entry in entries.values())
+    if declared > size:
+        raise InputValueError("damaged", f"members declare {declared} bytes, the file has {size}")
+    members = {name: array(name) for name in sorted(entries)}
+    checksum = _Checksum()
+    for name in members:
+        if name != "checksum":
+            checksum.add(name, contents[name])
+    expected = _scalar(members.pop("checksum", np.array(None, dtype=object)))
+    if expected != checksum.hexdigest():
+        raise InputValueError("damaged", "the checksum does not match")
+    return members
+
+
+@contextlib.contextmanager
+def damage(what: str, told: Callable[[Exception], str] = str) -> Iterator[None]:
+    """Turn whatever libraries raise on damaged bytes into one kind of error, told in some words."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise  # the disk's fault; a wild offset is EINVAL
+        raise InputValueError(what, f"{told(error)}") from error
+
+
+def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    entries: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name in entries:
+            raise ValueError(f"two members {name!r}")
+        entries[name] = info
+    return entries
+
+
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytes:
+    """A member's bytes, after its declared size has been held against the file's."""
+    import zipfile
+
+    if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+        raise ValueError("compressed or encrypted")
+    if info.file_size != info.compress_size or info.header_offset + info.file_size > size:
+        raise ValueError(f"declares {info.file_size} bytes, more than there are")
+    content = archive.read(info)
+    if len(content) != info.file_size:
+        raise ValueError(f"declares {info.file_size} bytes, has {len(content)}")
+    return content
+
+
+def _from_npy(content: bytes) -> npt.NDArray[Any]:
+    """The array of a `.npy` file held in memory, as a read-only view."""
+    import io
+
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("expected version 1.0 of the npy format")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype.kind not in "biufU" or dtype.itemsize == 0 or fortran:
+        raise ValueError(f"expected plain numbers or text in C order, got dtype {dtype}")
+    count, start = 1, stream.tell()
+    for length in shape:
+        if length < 0:
+            raise ValueError(f"expected lengths >= 0, got shape {shape}")
+        count *= length
+    if count * dtype.itemsize != len(content) - start:
+        raise ValueError(
+            f"shape {shape} of {dtype} takes {count * dtype.itemsize} bytes, there are "
+            f"{len(content) - start}"
+        )
+    if count == 0:
+        return read_only(np.empty(shape, dtype))
+    array = np.frombuffer(content, dtype, count, start).reshape(shape)
+    return np.require(array, requirements="A")
+
+
+def _scalar(array: npt.NDArray[Any]) -> Any:
+    with damage("damaged"):  # bytes that are no text
+        return array.item() if array.ndim == 0 else None

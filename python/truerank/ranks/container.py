@@ -1,0 +1,518 @@
+"""Ranks: the integers per task from which everything else follows, and how they join.
+
+What semantic versioning covers in truerank: the public names and what they mean, the keys of a
+report, and the file format of saved ranks (every later version reads format 1).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from types import EllipsisType, MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..inputs.arrays import read_only
+from ..inputs.errors import InputTypeError, InputValueError
+from .counts import COUNTS, Audit, checked_audit, checked_counts, completed, positions, task_weights
+from .labels import LABELS, Labels, as_labels, join_labels, more_labels
+from .protocol import Protocol
+
+if TYPE_CHECKING:
+    import os
+
+    import numpy.typing as npt
+
+    from ..inputs.arrays import FloatArray, IntArray
+    from .labels import LabelsLike
+
+_NO_LABELS: Mapping[str, Labels] = MappingProxyType({})
+
+_set = object.__setattr__
+
+
+class Ranks:
+    """The ranks of n tasks, as integers: how many candidates are above the true one, how many tie.
+
+    Ranks are immutable. They are sliced like an array, joined over tasks by `concatenate`, and kept
+    by `save` and `load`.
+
+    Parameters
+    ----------
+    above : array_like of int, shape (n,)
+        The number of candidates whose score is better than the true one's; >= 0.
+    tied : array_like of int, shape (n,)
+        The number of candidates with the true one's score, the true one included; >= 1.
+    candidates : array_like of int, shape (n,), or int
+        The number of candidates, the true one included; >= above + tied. One integer for all.
+    weights : array_like of float, shape (n,), optional
+        The weights of the tasks in every mean: finite, >= 0, not all 0. Only their ratios matter.
+    side, group, queries, targets : optional
+        Labels per task: a sequence or array of str or of int ids, one str for all tasks, Labels, or
+        a (codes, vocabulary) pair.
+    labels : mapping of str to labels, optional
+        Labels of any other names, as {"category": [...], "head_degree": [...]}: identifiers that
+        reports, intervals and weights do not read otherwise.
+    audit : Audit or three arrays of int, optional
+        Counts of NaN, of inf, and of candidates at the best score, per task.
+    protocol : Protocol, optional
+        How the ranks were counted.
+
+    Attributes
+    ----------
+    above, tied, candidates : ndarray of int64, shape (n,), read-only
+    weights : ndarray of float64, shape (n,), read-only, or None
+    side, group, queries, targets : Labels or None
+    audit : Audit or None
+    protocol : Protocol
+
+    Raises
+    ------
+    TypeError
+        If counts are no integers (floats with integral values included).
+    ValueError
+        If a shape or length differs, or a count is impossible; with the first such position. If
+        `labels` has a name that cannot be one.
+
+    Examples
+    --------
+    >>> ranks = Ranks([0, 3], [1, 2], 10, side=["head", "tail"])
+    >>> ranks
+    Ranks(2 tasks, 1 tied, 10 candidates, sides head 1 + tail 1; unfiltered, all candidates, nan raise)
+    >>> ranks.realistic
+    array([1. , 4.5])
+    """  # noqa: E501
+
+    # _memo holds what reports derive from the ranks and would compute again; _more is unset where
+    # there are no other labels
+    __slots__ = (*COUNTS, "weights", *LABELS, "_more", "audit", "protocol", "_memo", "__weakref__")
+
+    above: IntArray
+    tied: IntArray
+    candidates: IntArray
+    weights: FloatArray | None
+    side: Labels | None
+    group: Labels | None
+    queries: Labels | None
+    targets: Labels | None
+    _more: Mapping[str, Labels]
+    audit: Audit | None
+    protocol: Protocol
+    _memo: dict[Any, Any]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        above: Sequence[int] | npt.NDArray[Any],
+        tied: Sequence[int] | npt.NDArray[Any],
+        candidates: int | Sequence[int] | npt.NDArray[Any],
+        *,
+        weights: Sequence[float] | npt.NDArray[Any] | None = None,
+        side: LabelsLike | None = None,
+        group: LabelsLike | None = None,
+        queries: LabelsLike | None = None,
+        targets: LabelsLike | None = None,
+        labels: Mapping[str, LabelsLike] | None = None,
+        audit: Audit | Sequence[Any] | None = None,
+        protocol: Protocol | None = None,
+    ) -> None:
+        if protocol is not None and not isinstance(protocol, Protocol):
+            raise InputTypeError("protocol", expected="a Protocol", got=type(protocol).__name__)
+        counts = checked_counts(above, tied, candidates)
+        n = len(counts[0])
+        given = dict(zip(LABELS, (side, group, queries, targets), strict=True))
+        named: dict[str, Any] = {k: as_labels(k, v, n) for k, v in given.items() if v is not None}
+        more = {} if labels is None else more_labels(labels, n)
+        _fill(
+            self,
+            *counts,
+            weights=None if weights is None else task_weights(weights, n),
+            audit=None if audit is None else checked_audit(audit, n),
+            protocol=protocol or Protocol(),
+            labels={k: v for k, v in more.items() if v is not None},
+            **named,
+        )
+
+    @classmethod
+    def _trusted(
+        cls,
+        above: IntArray,
+        tied: IntArray,
+        candidates: IntArray,
+        *,
+        audit: Audit | None = None,
+        protocol: Protocol,
+    ) -> Ranks:
+        """Take over fresh int64 arrays without a check or a copy; they become read-only."""
+        above.setflags(write=False)  # quicker than flags.writeable, and small counts notice
+        tied.setflags(write=False)
+        candidates.setflags(write=False)
+        if audit is not None:
+            audit = completed(audit)
+        return _fill(cls.__new__(cls), above, tied, candidates, audit=audit, protocol=protocol)
+
+    @classmethod
+    def _of_fields(cls, fields: dict[str, Any]) -> Ranks:
+        """Take over checked fields; all arrays become read-only (pickle forgets that they are)."""
+        for name in COUNTS:
+            read_only(fields[name])
+        if fields["weights"] is not None:
+            read_only(fields["weights"])
+        if fields["audit"] is not None:
+            fields["audit"] = completed(fields["audit"])
+        return _fill(cls.__new__(cls), **fields)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Ranks are immutable: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Ranks are immutable: cannot delete {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ranks._of_fields, (self._fields(),)
+
+    @property
+    def labels(self) -> Mapping[str, Labels]:
+        """The labels of other names, read-only; empty where there are none.
+
+        Examples
+        --------
+        >>> Ranks([0, 3], [1, 1], 10, labels={"category": ["1-1", "1-n"]}).labels["category"]
+        Labels(2 labels: 1-1 1, 1-n 1)
+        """
+        return getattr(self, "_more", _NO_LABELS)
+
+    # -- the kinds of rank -----------------------------------------------------------------------
+
+    @property
+    def optimistic(self) -> IntArray:
+        """The best rank of the tie, above + 1: int64, shape (n,).
+
+        Examples
+        --------
+        >>> Ranks([3], [2], 10).optimistic
+        array([4])
+        """
+        return self.above + 1
+
+    @property
+    def pessimistic(self) -> IntArray:
+        """The worst rank of the tie, above + tied: int64, shape (n,).
+
+        Examples
+        --------
+        >>> Ranks([3], [2], 10).pessimistic
+        array([5])
+        """
+        return self.above + self.tied
+
+    @property
+    def realistic(self) -> FloatArray:
+        """The middle of the tie, (optimistic + pessimistic) / 2: float64, shape (n,).
+
+        Exact while the rank is below 2**52; no sum overflows for any counts.
+
+        Examples
+        --------
+        >>> Ranks([2**31], [2], 2**33).realistic
+        array([2.14748365e+09])
+        """
+        middle = self.tied.astype(np.float64)
+        middle += 1
+        middle *= 0.5
+        middle += self.above
+        return middle
+
+    def random(self, seed: int | None) -> IntArray:
+        """Draw one position of each tie, uniformly: int64, shape (n,).
+
+        Parameters
+        ----------
+        seed : int
+            Given to `numpy.random.default_rng`. One seed gives the same draw every time with one
+            version of NumPy; None draws afresh. Only tasks with a tie take a number from the
+            generator, in order, so a slice draws otherwise than the whole.
+
+        Examples
+        --------
+        >>> ranks = Ranks([0, 3], [1, 2], 10)
+        >>> bool((ranks.random(7) == ranks.random(7)).all())
+        True
+        """
+        drawn = self.above + 1
+        (ties,) = np.nonzero(self.tied > 1)
+        drawn[ties] += np.random.default_rng(seed).integers(0, self.tied[ties], dtype=np.int64)
+        return drawn
+
+    # -- a sequence of tasks ---------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.above)
+
+    def __getitem__(
+        self, index: int | slice | Sequence[int] | Sequence[bool] | npt.NDArray[Any]
+    ) -> Ranks:
+        """Give some of the tasks, with their labels, weights and audit and the same protocol.
+
+        Parameters
+        ----------
+        index : slice, boolean mask of shape (n,), integer array, or int
+            An int gives Ranks of length 1. A slice shares memory, the others copy.
+
+        Raises
+        ------
+        TypeError
+            For an index of another type.
+        IndexError
+            For a position out of range and a mask of another length.
+
+        Examples
+        --------
+        >>> ranks = Ranks([0, 3, 4], [1, 1, 1], 10)
+        >>> ranks[ranks.above > 2].above
+        array([3, 4])
+        """
+        where = index if isinstance(index, slice) else positions(index, len(self))
+        taken = {
+            name: None if (value := getattr(self, name)) is None else value[where]
+            for name in _PER_TASK
+        }
+        more = {name: labels[where] for name, labels in self.labels.items()}
+        audit = None if self.audit is None else Audit(*(array[where] for array in self.audit))
+        return Ranks._of_fields(
+            {**taken, "labels": more, "audit": audit, "protocol": self.protocol}
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ranks):
+            return NotImplemented
+        return all(_same(getattr(self, k), v) for k, v in other._fields().items())
+
+    def __repr__(self) -> str:
+        n, parts = len(self), []
+        if n:
+            low, high = int(self.candidates.min()), int(self.candidates.max())
+            parts.append(f"{np.count_nonzero(self.tied > 1):,} tied")
+            parts.append(f"{low:,}{f' to {high:,}' if high > low else ''} candidates")
+        if self.side is not None and self.side.vocabulary is not None:
+            sides = [f"{name} {count:,}" for name, count in self.side.counts().items() if count]
+            parts += [f"sides {' + '.join(sides)}"] if sides else []
+        optional = ("weights", *LABELS[1:])
+        parts += [name for name in optional if getattr(self, name) is not None]
+        parts += [*self.labels, *["audit"] * (self.audit is not None)]
+        return f"Ranks({', '.join([f'{n:,} tasks', *parts])}; {self.protocol})"
+
+    # -- other Ranks of the same tasks -------------------------------------------------------------
+
+    def with_labels(
+        self,
+        *,
+        side: LabelsLike | EllipsisType | None = ...,
+        group: LabelsLike | EllipsisType | None = ...,
+        queries: LabelsLike | EllipsisType | None = ...,
+        targets: LabelsLike | EllipsisType | None = ...,
+        labels: Mapping[str, LabelsLike | None] | EllipsisType | None = ...,
+    ) -> Ranks:
+        """Give the same ranks with other labels; what is not named stays, None takes it away.
+
+        `labels` has those of other names: each of them is set, or taken away by None.
+
+        Examples
+        --------
+        >>> Ranks([0, 3], [1, 1], 10).with_labels(side="tail").side
+        Labels(2 labels: tail 2)
+        >>> Ranks([0, 3], [1, 1], 10).with_labels(labels={"degree": [7, 1]}).labels
+        mappingproxy({'degree': Labels(2 ids)})
+        """
+        given = dict(zip(LABELS, (side, group, queries, targets), strict=True))
+        new = {
+            k: None if v is None else as_labels(k, v, len(self))
+            for k, v in given.items()
+            if not isinstance(v, EllipsisType)
+        }
+        fields = {**self._fields(), **new}
+        if labels is None:
+            fields["labels"] = {}
+        elif not isinstance(labels, EllipsisType):
+            more = {**self.labels, **more_labels(labels, len(self))}
+            fields["labels"] = {k: v for k, v in more.items() if v is not None}
+        return Ranks._of_fields(fields)
+
+    def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
+        """Give the same ranks with other weights, or with None without.
+
+        Examples
+        --------
+        >>> Ranks([0, 3], [1, 1], 10).with_weights([1, 3]).weights
+        array([1., 3.])
+        """
+        new = None if weights is None else task_weights(weights, len(self))
+        return Ranks._of_fields({**self._fields(), "weights": new})
+
+    def with_protocol(self, **fields: Any) -> Ranks:
+        """Give the same ranks with some fields of the protocol changed.
+
+        Examples
+        --------
+        >>> Ranks([0], [1], 10).with_protocol(filter=("train",)).protocol.filter
+        ('train',)
+        """
+        return Ranks._of_fields(
+            {**self._fields(), "protocol": dataclasses.replace(self.protocol, **fields)}
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the ranks to a file, exactly at `path`; see `truerank.storage` for the format.
+
+        The file appears whole or not at all.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        ValueError
+            If `path` is there and is no regular file.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Ranks([0], [1], 10).save(f"{folder}/ranks.npz")
+        """
+        from .storage import save
+
+        save(self, path)
+
+    def _fields(self) -> dict[str, Any]:
+        fields = {name: getattr(self, name) for name in (*_PER_TASK, "audit", "protocol")}
+        fields["labels"] = dict(self.labels)  # a read-only view cannot be pickled
+        return fields
+
+
+_PER_TASK = (*COUNTS, "weights", *LABELS)
+
+
+def concatenate(parts: Iterable[Ranks]) -> Ranks:
+    """Join ranks over tasks, in the order given.
+
+    Vocabularies of labels are merged, weights are taken as they are. Provenance in which parts
+    differ is recorded as "mixed".
+
+    Parameters
+    ----------
+    parts : iterable of Ranks
+        At least one. All or none have weights, a label of each name, an audit.
+
+    Returns
+    -------
+    Ranks
+
+    Raises
+    ------
+    ValueError
+        For no parts, for parts counted under unlike protocols (it lists the differences), and where
+        only some have weights, a label or an audit.
+    TypeError
+        For a part that is no Ranks.
+
+    Examples
+    --------
+    >>> concatenate([Ranks([0], [1], 10), Ranks([3], [2], 10)]).above
+    array([0, 3])
+    """
+    if isinstance(parts, Ranks):
+        raise InputTypeError("parts", expected="several Ranks", got="one")
+    parts = list(parts)
+    if not parts:
+        raise InputValueError("parts", expected="at least one Ranks", got="none")
+    for i, part in enumerate(parts):
+        if not isinstance(part, Ranks):
+            raise InputTypeError(
+                "parts", expected="Ranks", got=f"{type(part).__name__} at position {i}"
+            )
+    joined: dict[str, Any] = {
+        name: read_only(np.concatenate([getattr(part, name) for part in parts])) for name in COUNTS
+    }
+    joined["protocol"] = _joined_protocol(parts)
+    for name in ("weights", *LABELS, "audit"):
+        values = _in_all(name, [getattr(part, name) for part in parts])
+        joined[name] = None if values is None else _JOINS.get(name, join_labels)(name, values)
+    joined["labels"] = {}
+    for name in dict.fromkeys(name for part in parts for name in part.labels):
+        values = _in_all(f"labels[{name!r}]", [part.labels.get(name) for part in parts])
+        joined["labels"][name] = join_labels(f"labels[{name!r}]", values or [])
+    return Ranks._of_fields(joined)
+
+
+def _in_all(name: str, values: list[Any]) -> list[Any] | None:
+    """What every part has, or None where none has it."""
+    missing = [str(i) for i, value in enumerate(values) if value is None]
+    if missing and len(missing) < len(values):
+        raise InputValueError(
+            "parts", f"{name} missing in part {', '.join(missing)}, but not in all"
+        )
+    return None if missing else values
+
+
+def _joined_protocol(parts: list[Ranks]) -> Protocol:
+    protocol = parts[0].protocol
+    for i, part in enumerate(parts):
+        differences = protocol.differences(part.protocol)
+        if differences:
+            raise InputValueError(
+                "parts", f"0 and {i} were counted under unlike protocols: {'; '.join(differences)}"
+            )
+        protocol = protocol.joined(part.protocol)
+    return protocol
+
+
+def _join_weights(name: str, values: list[FloatArray]) -> FloatArray:
+    return read_only(np.concatenate(values))
+
+
+def _join_audits(name: str, values: list[Audit]) -> Audit:
+    return Audit(*(read_only(np.concatenate(arrays)) for arrays in zip(*values, strict=True)))
+
+
+_JOINS: dict[str, Any] = {"weights": _join_weights, "audit": _join_audits}
+
+
+def _fill(
+    ranks: Ranks,
+    above: IntArray,
+    tied: IntArray,
+    candidates: IntArray,
+    weights: FloatArray | None = None,
+    side: Labels | None = None,
+    group: Labels | None = None,
+    queries: Labels | None = None,
+    targets: Labels | None = None,
+    labels: dict[str, Labels] | None = None,
+    audit: Audit | None = None,
+    protocol: Protocol | None = None,
+) -> Ranks:
+    """Set the slots; written out because a small count must not pay for a loop over names."""
+    _set(ranks, "above", above)
+    _set(ranks, "tied", tied)
+    _set(ranks, "candidates", candidates)
+    _set(ranks, "weights", weights)
+    _set(ranks, "side", side)
+    _set(ranks, "group", group)
+    _set(ranks, "queries", queries)
+    _set(ranks, "targets", targets)
+    _set(ranks, "audit", audit)
+    _set(ranks, "protocol", protocol)
+    _set(ranks, "_memo", {})
+    if labels:
+        _set(ranks, "_more", MappingProxyType(labels))
+    return ranks
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is None or b is None:
+        return a is b
+    if isinstance(a, Audit):
+        return all(map(np.array_equal, a, b))
+    return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)

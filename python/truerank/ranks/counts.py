@@ -1,0 +1,148 @@
+"""The integers of ranked tasks, checked against one another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.arrays import integers, weights
+from ..inputs.errors import InputTypeError, InputValueError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..inputs.arrays import FloatArray, IntArray
+
+COUNTS = ("above", "tied", "candidates")
+
+
+class Audit(NamedTuple):
+    """What a count with `audit=True` saw in each task; int64 arrays of shape (n,), read-only.
+
+    Attributes
+    ----------
+    nan, inf : ndarray
+        Candidates whose score is NaN, or infinite.
+    at_best : ndarray
+        Candidates that share the best score of the task.
+    differing : ndarray
+        Blocks in which the true candidate had another score than the true score that was given
+        (see `RankCounter`); 0 where scores were counted at once.
+    mismatched : ndarray
+        1 where the task's row of scores or vectors is not bit for bit the first one of the same
+        query, as far as that was looked at; else 0.
+    """
+
+    nan: IntArray
+    inf: IntArray
+    at_best: IntArray
+    differing: IntArray = None  # type: ignore[assignment]  # Ranks make zeros of it, and of this:
+    mismatched: IntArray = None  # type: ignore[assignment]
+
+
+def checked_counts(
+    above: object, tied: object, candidates: object, *, copy: bool = True
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Check the three counts of every task against one another, and give them as read-only int64.
+
+    Examples
+    --------
+    >>> checked_counts([3], [2], 10)
+    (array([3]), array([2]), array([10]))
+    """
+    above = integers("above", above, copy=copy)
+    n = len(above)
+    tied = integers("tied", tied, length=n, copy=copy)
+    shared: Any = candidates
+    if not isinstance(shared, (list, tuple)) and np.ndim(shared) == 0:
+        candidates = np.repeat(integers("candidates", np.reshape(shared, 1)), n)
+    candidates = integers("candidates", candidates, length=n, copy=copy)
+    _check("above", above, above < 0, ">= 0")
+    _check("tied", tied, tied < 1, ">= 1, for the true candidate ties with itself")
+    _check("candidates", candidates, candidates < 1, ">= 1")
+    wrong = tied > candidates - above  # a sum could overflow
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise InputValueError(
+            "candidates",
+            expected=">= above + tied",
+            got=(
+                f"{candidates[i]} candidates for above {above[i]} and tied {tied[i]} at "
+                f"position {i}"
+            ),
+        )
+    return above, tied, candidates
+
+
+def checked_audit(value: object, length: int, *, copy: bool = True) -> Audit:
+    """Check audit counts: three to five arrays of integers >= 0, one for each task.
+
+    Examples
+    --------
+    >>> checked_audit([[0], [0], [1]], 1).differing
+    array([0])
+    """
+    if not isinstance(value, (tuple, list)) or not 3 <= len(value) <= len(Audit._fields):
+        raise InputTypeError("audit", expected="an Audit or three arrays", got=type(value).__name__)
+    arrays = []
+    for name, counts in zip(Audit._fields, value, strict=False):
+        if counts is None and name in Audit._field_defaults:
+            counts = np.zeros(length, dtype=np.int64)
+        array = integers(f"audit.{name}", counts, length=length, copy=copy)
+        _check(f"audit.{name}", array, array < 0, ">= 0")
+        arrays.append(array)
+    return completed(Audit(*arrays))
+
+
+def completed(audit: Audit) -> Audit:
+    """Make the arrays read-only, and zeros of those that nothing was counted for.
+
+    Examples
+    --------
+    >>> completed(Audit(np.zeros(2), np.zeros(2), np.ones(2))).mismatched
+    array([0, 0])
+    """
+    given: tuple[IntArray | None, ...] = audit
+    n = len(audit.nan)
+    filled = [np.zeros(n, dtype=np.int64) if array is None else array for array in given]
+    for array in filled:
+        array.setflags(write=False)
+    return Audit(*filled)
+
+
+def _check(name: str, array: IntArray, wrong: npt.NDArray[np.bool_], expected: str) -> None:
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise InputValueError(name, expected=f"integers {expected}; got {array[i]} at position {i}")
+
+
+def task_weights(value: object, length: int) -> FloatArray:
+    array = weights(value, length=length)
+    if length and not array.any():
+        raise InputValueError("weights", expected="at least one above 0", got="only 0")
+    return array
+
+
+def positions(index: object, n: int) -> npt.NDArray[Any]:
+    """A mask or an integer array that numpy will take as meant."""
+    if isinstance(index, (bool, np.bool_, str, bytes, tuple, float)) or index is None:
+        raise InputTypeError(
+            "index", expected="a slice, mask, integers or an int", got=type(index).__name__
+        )
+    array = np.asarray(index)
+    if array.size == 0 and isinstance(index, list):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iub":
+        raise InputTypeError("index", expected="integers or booleans", got=f"dtype {array.dtype}")
+    if array.ndim > 1:
+        raise IndexError(f"index: expected one dimension, got shape {array.shape}")
+    if array.dtype.kind == "b":
+        if array.shape != (n,):
+            raise IndexError(f"index: expected a mask of {n} booleans, got shape {array.shape}")
+        return array
+    array = array.reshape(-1)
+    wrong = (array < -n) | (array >= n) if array.dtype.kind == "i" else array >= n
+    if wrong.any():
+        raise IndexError(f"index: {array[wrong.argmax()]} is out of range for {n} tasks")
+    return array

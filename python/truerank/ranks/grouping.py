@@ -1,0 +1,156 @@
+"""Groups of tasks by relation, side, query, answer or any labels, and weights that follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..inputs.errors import InputValueError
+from .labels import LABELS, NAMED, Labels, as_labels
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import FloatArray, IntArray
+    from .container import Ranks
+    from .labels import LabelsLike
+
+# Ready weights and the labels they go by, whose names are read as well.
+WEIGHTS = {"query": "queries", "relation": "group", "target": "targets"}
+_ONE_GRAPH = {"head", "tail"}  # sides whose answers are the same entities
+
+
+def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]:
+    """Give the group of each task as a code, and what the codes stand for.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        n tasks.
+    by : str or labels
+        The name of a label of the tasks: "side", "group" or "relation", "queries" or "query",
+        "targets" or "target", or any name that `ranks.labels` has. A query is told by its side as
+        well, so that ids of unlike sides never mix, and so is an answer, but of heads and tails,
+        which are entities of one graph. Or labels of the tasks: a sequence or array of
+        str or of int ids, Labels, or a (codes, vocabulary) pair.
+
+    Returns
+    -------
+    codes : ndarray of int64, shape (n,)
+        0 .. len(names) - 1, each of which occurs.
+    names : list
+        The label of each code: a str or an int; (side, query) for queries of ranks with sides, and
+        likewise for answers that are told by their side.
+        Names stay in the order of their vocabulary, ids are ascending.
+
+    Raises
+    ------
+    ValueError
+        For a str that names no label, a label that these ranks do not have, and labels of another
+        length.
+    TypeError
+        For anything that is no labels.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> ranks = Ranks([0, 3, 1], [1, 1, 1], 10, group=["likes", "knows", "likes"])
+    >>> group_codes(ranks, "relation")
+    (array([0, 1, 0]), ['likes', 'knows'])
+    >>> group_codes(ranks, [7, 7, 2])
+    (array([1, 1, 0]), [2, 7])
+    """
+    if not isinstance(by, str):
+        return _present(as_labels("by", by, len(ranks)))
+    labels = _label(ranks, "by", by, NAMED, "labels")
+    if ranks.side is not None and _is_of_a_side(NAMED.get(by), ranks.side):
+        return _within_side(ranks.side, labels)
+    return _present(labels)
+
+
+def _is_of_a_side(label: str | None, side: Labels) -> bool:
+    """Whether equal ids of unlike sides are other things: queries are, and so are most answers."""
+    if label == "targets":
+        return not set(_present(side)[1]) <= _ONE_GRAPH
+    return label == "queries"
+
+
+def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
+    """Give weights under which each query, relation or answer of a side counts once.
+
+    The weight of a task is 1 / (number of the tasks of its group), where a group is a label within
+    a side. Under them a mean over tasks is the mean over groups of the means within, so that the
+    entities with the most triples do not decide.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        n tasks with such labels. Their own weights do not enter.
+    name : {"query", "relation", "target"} or str
+        Which label: one of these, or any name that `ranks.labels` has.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        For another name, and a label that these ranks do not have.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> task_weights_by(Ranks([0, 3, 1], [1, 1, 1], 10, queries=[4, 4, 9]), "query")
+    array([0.5, 0.5, 1. ])
+    """
+    labels = _label(ranks, "weights", name, WEIGHTS, "numbers")
+    codes, names = _present(labels) if ranks.side is None else _within_side(ranks.side, labels)
+    inverse: FloatArray = 1.0 / np.bincount(codes, minlength=len(names))
+    return inverse[codes]
+
+
+def _label(
+    ranks: Ranks, argument: str, name: str, words: Mapping[str, str], instead: str
+) -> Labels:
+    """The labels of a name, which is one of `words` or that of other labels."""
+    if name in ranks.labels:
+        return ranks.labels[name]
+    present = [own for own in LABELS if getattr(ranks, own) is not None]
+    had = ", ".join([*present, *ranks.labels]) or "none"
+    meant = NAMED.get(name)
+    if meant is None or meant not in words.values():
+        known = ", ".join([*words, *ranks.labels])
+        raise InputValueError(
+            argument,
+            expected=f"{instead}, one for each task, or one of {known}",
+            got=f"{name!r} (labels of these ranks: {had})",
+        )
+    labels: Labels | None = getattr(ranks, meant)
+    if labels is None:
+        raise InputValueError(
+            argument,
+            (
+                f"these ranks have no labels {meant!r}, which {name!r} means (but {had}); "
+                f"give them with ranks.with_labels({meant}=...)"
+            ),
+        )
+    return labels
+
+
+def _present(labels: Labels) -> tuple[IntArray, list[Hashable]]:
+    """Codes without gaps: names that no task has are left out."""
+    present, codes = np.unique(labels.codes, return_inverse=True)
+    words = labels.vocabulary
+    ids: list[int] = present.tolist()
+    names: list[Hashable] = [*ids] if words is None else [words[i] for i in ids]
+    return codes.astype(np.int64, copy=False), names
+
+
+def _within_side(side: Labels, labels: Labels) -> tuple[IntArray, list[Hashable]]:
+    """The pairs (side, label) that occur, by side first."""
+    side_codes, sides = _present(side)
+    codes, names = _present(labels)
+    pairs, joint = np.unique(side_codes * max(len(names), 1) + codes, return_inverse=True)
+    places = (divmod(pair, len(names)) for pair in pairs.tolist())
+    return joint.astype(np.int64, copy=False), [(sides[i], names[j]) for i, j in places]

@@ -1,0 +1,337 @@
+"""Labels of tasks (side, group, query, target): integer codes and the names they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from ..inputs.arrays import integers, read_only
+from ..inputs.errors import InputTypeError, InputValueError
+from .counts import positions
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..inputs.arrays import IntArray
+
+    Codes: TypeAlias = Sequence[int] | npt.NDArray[Any]
+    Names: TypeAlias = Sequence[str] | npt.NDArray[np.str_]
+    LabelsLike: TypeAlias = "str | Names | Codes | tuple[Codes, Names | None] | Labels"
+
+# The labels that Ranks have of their own; any others go by names that are none of these words.
+LABELS = ("side", "group", "queries", "targets")
+
+# What these are called where groups and weights are named, and the label that it means.
+NAMED = {
+    "side": "side",
+    "group": "group",
+    "relation": "group",
+    "queries": "queries",
+    "query": "queries",
+    "targets": "targets",
+    "target": "targets",
+}
+
+
+class Labels:
+    """One label for each task: names, kept as codes and a vocabulary, or plain integer ids.
+
+    Parameters
+    ----------
+    codes : array_like of int, shape (n,)
+        Positions in the vocabulary, or the ids themselves where there is none. Copied.
+    vocabulary : sequence of str, optional
+        The names, without repeats. None: the codes are the ids themselves (any int64).
+
+    Attributes
+    ----------
+    codes : ndarray of int64, shape (n,), read-only
+    vocabulary : tuple of str, or None
+
+    Raises
+    ------
+    TypeError
+        If codes are no integers or a name is no str.
+    ValueError
+        If a code lies outside the vocabulary, or a name occurs twice.
+
+    Notes
+    -----
+    Two Labels are equal where they decode to the same values, whatever the order of their
+    vocabularies; names never equal ids. A vocabulary may hold names that no task has, and a slice
+    keeps the vocabulary whole.
+
+    Examples
+    --------
+    >>> labels = Labels([0, 1, 1], ("head", "tail"))
+    >>> labels.values
+    array(['head', 'tail', 'tail'], dtype='<U4')
+    >>> labels[1:]
+    Labels(2 labels: tail 2)
+    """
+
+    __slots__ = ("codes", "vocabulary")
+
+    codes: IntArray
+    vocabulary: tuple[str, ...] | None
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        codes: Codes,
+        vocabulary: Names | None = None,
+    ) -> None:
+        self._set(*_checked("labels", codes, vocabulary))
+
+    def _set(self, codes: IntArray, vocabulary: tuple[str, ...] | None) -> Labels:
+        object.__setattr__(self, "codes", codes)
+        object.__setattr__(self, "vocabulary", vocabulary)
+        return self
+
+    @classmethod
+    def _trusted(cls, codes: IntArray, vocabulary: tuple[str, ...] | None) -> Labels:
+        """Take over a fresh int64 array without a check or a copy."""
+        read_only(codes)
+        return cls.__new__(cls)._set(codes, vocabulary)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Labels are immutable: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Labels are immutable: cannot delete {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Labels._trusted, (self.codes, self.vocabulary)
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """The labels decoded: an array of str, shape (n,), or the int64 ids where names are absent.
+
+        Examples
+        --------
+        >>> Labels([7, 9]).values
+        array([7, 9])
+        """
+        if self.vocabulary is None:
+            return self.codes
+        # a fixed-width dtype drops trailing NULs
+        exact = not any(name.endswith("\0") for name in self.vocabulary)
+        return np.array(self.vocabulary, dtype=np.str_ if exact else np.object_)[self.codes]
+
+    def counts(self) -> dict[str, int] | dict[int, int]:
+        """How many tasks have each label: in the vocabulary's order (0 included), or by id.
+
+        Examples
+        --------
+        >>> Labels([0, 0], ("head", "tail")).counts()
+        {'head': 2, 'tail': 0}
+        """
+        if self.vocabulary is None:
+            ids, numbers = np.unique(self.codes, return_counts=True)
+            return dict(zip(ids.tolist(), numbers.tolist(), strict=True))
+        tally = np.bincount(self.codes, minlength=len(self.vocabulary))
+        return dict(zip(self.vocabulary, tally.tolist(), strict=True))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, index: int | slice | Sequence[int] | npt.NDArray[Any]) -> Labels:
+        """The labels of some tasks, by slice, boolean mask, integer index array or int."""
+        where = index if isinstance(index, slice) else positions(index, len(self))
+        return Labels._trusted(self.codes[where], self.vocabulary)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Labels):
+            return NotImplemented
+        if len(self) != len(other) or (self.vocabulary is None) != (other.vocabulary is None):
+            return False
+        if self.vocabulary == other.vocabulary:
+            return np.array_equal(self.codes, other.codes)
+        first, second = join_labels("labels", [self, other]).codes.reshape(2, -1)
+        return np.array_equal(first, second)
+
+    def __repr__(self) -> str:
+        if self.vocabulary is None:
+            return f"Labels({len(self):,} ids)"
+        present = [f"{name} {n:,}" for name, n in self.counts().items() if n]
+        listed = ", ".join(present[:6]) + (", ..." if len(present) > 6 else "")
+        return f"Labels({len(self):,} labels{': ' if listed else ''}{listed})"
+
+
+def as_labels(name: str, value: LabelsLike, length: int) -> Labels:
+    """Read the labels of `length` tasks in any of the accepted forms.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the messages.
+    value : str, sequence of str or int, ndarray of str or int, (codes, vocabulary), Labels
+        One str stands for all tasks. Names are kept in the order in which they first occur.
+    length : int
+        The number of tasks.
+
+    Returns
+    -------
+    Labels
+
+    Raises
+    ------
+    TypeError
+        For anything else, and for names and ids mixed.
+    ValueError
+        For another shape or length, codes outside the vocabulary, repeats in the vocabulary.
+
+    Examples
+    --------
+    >>> as_labels("side", "tail", 2).values
+    array(['tail', 'tail'], dtype='<U4')
+    """
+    if isinstance(value, str):
+        return Labels._trusted(np.zeros(length, dtype=np.int64), (value,))
+    if isinstance(value, Labels):
+        labels = value
+    elif _is_pair(value):
+        labels = Labels._trusted(*_checked(name, *value))
+    else:
+        labels = _read(name, value)
+    if len(labels) != length:
+        raise InputValueError(name, expected=f"{length} labels, one for each task", got=len(labels))
+    return labels
+
+
+def more_labels(value: object, length: int) -> dict[str, Labels | None]:
+    """Read labels of any other names, as {"category": [...], "degree": [...]}; None stays None.
+
+    Raises
+    ------
+    TypeError
+        For anything but a mapping, and for a name that is no str.
+    ValueError
+        For a name that is no identifier or has a meaning already; and as `as_labels` does.
+
+    Examples
+    --------
+    >>> more_labels({"category": "1-n"}, 2)
+    {'category': Labels(2 labels: 1-n 2)}
+    """
+    if not isinstance(value, Mapping):
+        raise InputTypeError("labels", expected="a mapping of names", got=type(value).__name__)
+    for name in value:
+        if not isinstance(name, str):
+            raise InputTypeError("labels", expected="names that are str", got=type(name).__name__)
+        if not name.isidentifier():
+            raise InputValueError("labels", expected="names as 'head_degree'", got=repr(name))
+        if name in NAMED:
+            raise InputValueError(
+                "labels", f"{name!r} has a meaning already: give {NAMED[name]}=..., or another name"
+            )
+    return {
+        str(name): None if given is None else as_labels(f"labels[{name!r}]", given, length)
+        for name, given in value.items()
+    }
+
+
+def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
+    """Join labels over tasks; vocabularies are merged in order of appearance.
+
+    Examples
+    --------
+    >>> join_labels("side", [Labels([0], ("head",)), Labels([0], ("tail",))]).values
+    array(['head', 'tail'], dtype='<U4')
+    """
+    named = [part.vocabulary is not None for part in parts]
+    if any(named):  # no labels at all may be read as names
+        named = [is_named or not len(part) for is_named, part in zip(named, parts, strict=True)]
+    if len(set(named)) > 1:
+        raise InputValueError(
+            name,
+            (
+                f"cannot join names and ids: parts {_positions(named, True)} have names, "
+                f"parts {_positions(named, False)} integer ids"
+            ),
+        )
+    positions: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        new = part.codes
+        if part.vocabulary is not None:
+            place = [positions.setdefault(word, len(positions)) for word in part.vocabulary]
+            new = np.array(place, dtype=np.int64)[new]
+        codes.append(new)
+    return Labels._trusted(np.concatenate(codes), tuple(positions) if named[0] else None)
+
+
+def _positions(flags: Iterable[bool], wanted: bool) -> str:
+    return ", ".join(str(i) for i, flag in enumerate(flags) if flag == wanted)
+
+
+def _is_pair(value: object) -> bool:
+    """Whether this is (codes, vocabulary) rather than the labels of two tasks."""
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and not isinstance(value[0], (str, bytes))
+        and np.ndim(value[0]) > 0
+    )
+
+
+def _checked(
+    name: str, codes: object, vocabulary: object, copy: bool = True
+) -> tuple[IntArray, tuple[str, ...] | None]:
+    array = integers(f"{name} codes", codes, copy=copy)
+    if vocabulary is None:
+        return array, None
+    if isinstance(vocabulary, str) or not isinstance(vocabulary, Iterable):
+        raise TypeError(
+            f"{name} vocabulary: expected a sequence of str, got {type(vocabulary).__name__}"
+        )
+    words = tuple(vocabulary.tolist() if isinstance(vocabulary, np.ndarray) else vocabulary)
+    for i, word in enumerate(words):
+        if not isinstance(word, str):
+            raise TypeError(
+                f"{name} vocabulary: expected str, got {type(word).__name__} at position {i}"
+            )
+    words = tuple(map(str, words))
+    if len(set(words)) < len(words):
+        twice = next(word for i, word in enumerate(words) if word in words[:i])
+        raise ValueError(f"{name} vocabulary: {twice!r} occurs twice")
+    wrong = (array < 0) | (array >= len(words))
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise ValueError(
+            f"{name} codes: expected integers from 0 to {len(words) - 1} (the vocabulary has "
+            f"{len(words)} names), got {array[i]} at position {i}"
+        )
+    return array, words
+
+
+def _read(name: str, value: object) -> Labels:
+    if isinstance(value, np.ndarray):
+        if value.ndim != 1:
+            raise InputValueError(
+                name, expected="a 1-D array of labels", got=f"shape {value.shape}"
+            )
+        if value.dtype.kind in "iu":
+            return Labels._trusted(integers(name, value), None)
+        if value.dtype.kind not in "UOT":  # T: numpy's strings of variable width
+            raise InputTypeError(name, expected="str or integers", got=f"dtype {value.dtype}")
+        value = value.tolist()
+    if isinstance(value, (bytes, dict, set, frozenset)) or not isinstance(value, Iterable):
+        raise InputTypeError(
+            name,
+            expected="a str for all tasks, a sequence of str or int, or a (codes, vocabulary) pair",
+            got=type(value).__name__,
+        )
+    items = list(value)
+    if not any(isinstance(item, str) for item in items):
+        return Labels._trusted(integers(name, items), None)
+    positions: dict[str, int] = {}
+    for i, item in enumerate(items):
+        if not isinstance(item, str):
+            raise InputTypeError(name, expected="str", got=f"{type(item).__name__} at position {i}")
+        positions.setdefault(str(item), len(positions))
+    codes = np.fromiter((positions[item] for item in items), dtype=np.int64, count=len(items))
+    return Labels._trusted(codes, tuple(positions))

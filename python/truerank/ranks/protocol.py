@@ -1,0 +1,193 @@
+"""The record of how ranks were counted: what makes results comparable, and where they came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..inputs.errors import InputTypeError, InputValueError
+
+COMPARABLE = ("filter", "candidates", "sampled", "nan", "split")
+PROVENANCE = ("order", "dtype", "similarity", "version", "files")
+MIXED = "mixed"
+
+_CHOICES = {
+    "nan": ("raise", "worst", "omit"),
+    "order": ("descending", "ascending", MIXED),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """How ranks were counted.
+
+    The *comparable* fields say what a number means: they make the fingerprint, and joining or
+    comparing ranks that differ in one of them is refused. The *provenance* fields are only
+    recorded.
+
+    Parameters
+    ----------
+    filter : sequence of str
+        Comparable. The splits whose true answers were left out of the candidates, by name; a set:
+        order does not count, repeats are dropped. Empty: unfiltered. One str is one split.
+    candidates : str
+        Comparable. The name of the candidate set: "all", "selection", "types", ...
+    sampled : bool
+        Comparable. Whether the candidates were sampled.
+    nan : {"raise", "worst", "omit"}
+        Comparable. The rule for NaN.
+    split : str, optional
+        Comparable. The split that was evaluated, as "test".
+    order : {"descending", "ascending", "mixed"}
+        Provenance. "descending": higher scores are better. "mixed" after joining unlike parts.
+    dtype, similarity, version : str, optional
+        Provenance. The dtype of the scores, the similarity that made them, the version of truerank.
+    files : sequence of str
+        Provenance. The files that were read.
+
+    Raises
+    ------
+    TypeError
+        For a field of another type.
+    ValueError
+        For an unknown NaN rule or order, and an empty name.
+
+    Examples
+    --------
+    >>> protocol = Protocol(filter=("train", "valid"), split="test")
+    >>> print(protocol)
+    split test, filtered by train + valid, all candidates, nan raise
+    >>> protocol.fingerprint
+    '9ecc1e72cdf27f17'
+    """
+
+    filter: tuple[str, ...] = ()
+    candidates: str = "all"
+    sampled: bool = False
+    nan: str = "raise"
+    split: str | None = None
+    order: str = "descending"
+    dtype: str | None = None
+    similarity: str | None = None
+    version: str | None = None
+    files: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("filter", "files"):
+            object.__setattr__(self, name, _names(name, getattr(self, name)))
+        for name in ("candidates", "nan", "order"):
+            _check_name(name, getattr(self, name))
+        for name in ("split", "dtype", "similarity", "version"):
+            if getattr(self, name) is not None:
+                _check_name(name, getattr(self, name))
+        if not isinstance(self.sampled, bool):
+            raise InputTypeError("sampled", expected="a bool", got=type(self.sampled).__name__)
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise InputValueError(
+                    name, expected=f"one of {', '.join(choices)}", got=repr(getattr(self, name))
+                )
+
+    @property
+    def fingerprint(self) -> str:
+        """The first 16 hex digits of the SHA-256 of the comparable fields, as canonical JSON.
+
+        Two protocols have one fingerprint where `differences` finds none.
+
+        Examples
+        --------
+        >>> Protocol().fingerprint == Protocol(order="ascending").fingerprint
+        True
+        """
+        import hashlib
+        import json
+
+        comparable = {name: _comparable(self, name) for name in COMPARABLE}
+        text = json.dumps(comparable, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def differences(self, other: Protocol) -> list[str]:
+        """Say in one sentence each how the comparable fields differ; an empty list: not at all.
+
+        Examples
+        --------
+        >>> Protocol().differences(Protocol(filter=("train",), nan="omit"))
+        ['filter: none against train', 'nan: raise against omit']
+        """
+        if not isinstance(other, Protocol):
+            raise InputTypeError("other", expected="a Protocol", got=type(other).__name__)
+        return [
+            f"{name}: {_said(getattr(self, name))} against {_said(getattr(other, name))}"
+            for name in COMPARABLE
+            if _comparable(self, name) != _comparable(other, name)
+        ]
+
+    def joined(self, other: Protocol) -> Protocol:
+        """Give the protocol of ranks joined over tasks: the comparable fields are this one's.
+
+        A provenance field in which the two differ becomes "mixed"; `files` are listed together.
+
+        Raises
+        ------
+        ValueError
+            If a comparable field differs.
+
+        Examples
+        --------
+        >>> Protocol(dtype="float32").joined(Protocol(dtype="float16")).dtype
+        'mixed'
+        """
+        differences = self.differences(other)
+        if differences:
+            raise InputValueError(
+                "other", f"counted under another protocol: {'; '.join(differences)}"
+            )
+        if self == other:
+            return self
+        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in PROVENANCE:
+            if values[name] != getattr(other, name):
+                values[name] = MIXED
+        values["files"] = self.files + other.files
+        return Protocol(**values)
+
+    def __str__(self) -> str:
+        words = [f"split {self.split}"] if self.split else []
+        words.append(f"filtered by {_said(self.filter)}" if self.filter else "unfiltered")
+        words.append(f"{'sampled' if self.sampled else 'all'} candidates")
+        if self.candidates != "all":
+            words[-1] = f"candidates {self.candidates}{' (sampled)' if self.sampled else ''}"
+        words.append(f"nan {self.nan}")
+        if self.order != "descending":
+            words.append(f"order {self.order}")
+        words += [w for w in (self.dtype, self.similarity) if w]
+        return ", ".join(words)
+
+
+def _comparable(protocol: Protocol, name: str) -> Any:
+    value = getattr(protocol, name)
+    return sorted(value) if isinstance(value, tuple) else value
+
+
+def _said(value: object) -> str:
+    if isinstance(value, tuple):
+        return " + ".join(value) or "none"
+    return "yes" if value is True else "no" if value is False else str(value or "none")
+
+
+def _check_name(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InputTypeError(name, expected="a str", got=type(value).__name__)
+    if not value:
+        raise InputValueError(name, expected="a name", got="an empty str")
+
+
+def _names(name: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = (value,)
+    if not isinstance(value, (tuple, list, set, frozenset)):
+        raise InputTypeError(name, expected="a sequence of str", got=type(value).__name__)
+    words = sorted(value) if isinstance(value, (set, frozenset)) else list(value)
+    for word in words:
+        _check_name(name, word)
+    return tuple(dict.fromkeys(words))

@@ -1,0 +1,189 @@
+"""What was passed for the sides of a task: vectors and score matrices, opened and checked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..embeddings.vectors import read as read_vectors
+from ..inputs.errors import InputValueError, renamed
+from ..inputs.scores import as_scores
+from ..stores import Store, may_be_stored
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..counting.tiles import Progress
+
+    Show = Callable[[Progress], object]
+
+
+class Argument(NamedTuple):
+    """What was passed for a side, and the name of the argument, for messages."""
+
+    name: str
+    value: Any
+
+
+class Matrix(NamedTuple):
+    """Scores: an array, or the store of files, and the name of their dtype."""
+
+    scores: npt.NDArray[Any] | Store
+    dtype: str
+
+
+def biases_of(bias: Any, sides: Iterable[str]) -> dict[str, Argument]:
+    """Give the bias of each side, with the name for messages.
+
+    Parameters
+    ----------
+    bias : array_like, mapping of str to array_like, or None
+        One for all sides, or by side; a side that is not there has none.
+    sides : iterable of str
+        The sides that there are.
+
+    Raises
+    ------
+    ValueError
+        For a key that is no side.
+
+    Examples
+    --------
+    >>> biases_of({"tail": [0.5]}, ("head", "tail"))["tail"]
+    Argument(name='bias["tail"]', value=[0.5])
+    """
+    known = tuple(sides)
+    if not isinstance(bias, Mapping):
+        return {side: Argument("bias", bias) for side in known}
+    for key in bias:
+        if key not in known:
+            raise InputValueError(
+                "bias", expected=f"sides of the task ({', '.join(known)})", got=repr(key)
+            )
+    return {side: Argument(f'bias["{side}"]', bias.get(side)) for side in known}
+
+
+@contextmanager
+def vectors_of(
+    argument: Argument, role: str, dtype: Any, height: int, what: str
+) -> Iterator[npt.NDArray[Any]]:
+    """Check the shape of vectors, and view them as long as the block lasts.
+
+    Parameters
+    ----------
+    argument : Argument
+        The vectors, as `rank_embeddings` takes them.
+    role : {"queries", "entities"}
+        What that calls them.
+    dtype : str or dtype, optional
+        As there.
+    height : int
+        How many rows there must be.
+    what : str
+        What there is a row for.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        For what is no matrix of that height; the message has the argument's name.
+
+    Examples
+    --------
+    >>> with vectors_of(Argument("tails", [[0.5, 1.0]]), "queries", None, 1, "query") as vectors:
+    ...     vectors.shape
+    (1, 2)
+    """
+    name, value = argument
+    with ExitStack() as stack:
+        with renamed(**{role: name}):
+            array = read_vectors(stack, role, value, dtype).array
+        if array.ndim != 2 or len(array) != height:
+            raise InputValueError(
+                name,
+                expected=f"vectors of shape ({height}, d), a row for each {what}",
+                got=array.shape,
+            )
+        yield array
+
+
+@contextmanager
+def opened(
+    argument: Argument, dtype: Any, io: str | None, always: bool, shape: tuple[int, int], what: str
+) -> Iterator[Matrix]:
+    """Open scores that are in memory or in files, and check their shape.
+
+    Parameters
+    ----------
+    argument : Argument
+        The scores, as `rank` takes them.
+    dtype, io
+        As in `rank`.
+    always : bool
+        Whether scores in memory are to be a store, too.
+    shape : tuple of int
+        The shape they must have.
+    what : str
+        What there is a row for.
+
+    Examples
+    --------
+    >>> with opened(Argument("s", [[0.5, 1.0]]), None, None, False, (1, 2), "query") as matrix:
+    ...     matrix.dtype
+    'float64'
+    """
+    name, value = argument
+    with ExitStack() as stack:
+        with renamed(scores=name):
+            found = None
+            if always or may_be_stored(value):
+                from ..counting.tiles import store_for
+
+                found = store_for(value, dtype, io, always=always)
+            got: tuple[int, ...]
+            if found is None:
+                plain = as_scores(value, dtype, name)
+                matrix, got = Matrix(plain.array, plain.dtype), plain.array.shape
+            else:
+                store, ours = found
+                if ours:
+                    stack.enter_context(store)
+                matrix, got = Matrix(store, store.dtype), store.shape
+                got = got[1:] if store.single_row else got
+        if got != shape:
+            raise InputValueError(
+                name,
+                expected=(
+                    f"scores of shape {shape}, a row for each {what} and a column for each "
+                    "candidate"
+                ),
+                got=got,
+            )
+        yield matrix
+
+
+def progress_of_each(progress: Show | None, scores: Sequence[Any]) -> list[Show | None]:
+    """Make what tells of the bytes of each of several stores, as of one long count of all.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        What is told.
+    scores : sequence of Store
+        In the order in which they will be counted.
+    """
+    if progress is None:
+        return [None] * len(scores)
+    sizes = [store.nbytes for store in scores]
+    start = time.monotonic()
+
+    def part(before: int) -> Show:
+        def show(done: Progress) -> object:
+            seconds = time.monotonic() - start
+            told = done._replace(done=before + done.done, total=sum(sizes), seconds=seconds)
+            return progress(told)
+
+        return show
+
+    return [part(sum(sizes[:i])) for i in range(len(sizes))]

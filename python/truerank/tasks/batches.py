@@ -1,0 +1,132 @@
+"""Batches of queries: a model scores one while the one before is counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..counting.ranking import rank
+from ..counting.row_blocks import rank_blocks
+from ..inputs.errors import InputTypeError, InputValueError
+from ..stores import scores_or_store, shape_of
+
+if TYPE_CHECKING:
+    from ..ranks.container import Ranks
+    from .task import SideTasks
+
+_OF_BLOCK = re.compile(r"blocks: block (\d+): (?:scores: )?")
+BATCH_BYTES = 64 << 20  # of float32 scores, of which two batches are in memory
+
+
+def rank_batches(
+    scorer: Callable[[Any], Any],
+    side: SideTasks,
+    *,
+    batch_size: int | None = None,
+    dtype: Any = None,
+    **rules: Any,
+) -> Ranks:
+    """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
+
+    Every distinct query is asked for once, in order. A batch is counted on a thread of its own
+    while the next is made, as in `rank_blocks`; errors speak of "scores", and of the queries of the
+    batch.
+
+    Parameters
+    ----------
+    scorer : callable
+        Of queries, int64 (b, c), its own to change; it returns scores (b, columns), any array that
+        `rank` takes. They must not change afterwards; read-only ones may be the same for all.
+    side : SideTasks
+        What is asked.
+    batch_size : int, optional
+        Queries in a batch; by default so many that their float32 scores take 64 MB.
+    dtype, **rules
+        As in `rank`.
+
+    Returns
+    -------
+    Ranks
+        In the order of the tasks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `rank`; for scores of another shape, and for scores in the memory of those before.
+
+    Examples
+    --------
+    >>> from truerank.tasks.task import SideTasks
+    >>> queries, rows = np.array([[0], [1]]), np.array([1, 0, 1])
+    >>> side = SideTasks("tail", queries, rows, np.array([2, 2, 0]), 3)
+    >>> rank_batches(lambda q: q * [0.3, 0.2, 0.1], side, batch_size=1).optimistic
+    array([3, 1, 1])
+    """
+    height, columns = len(side.queries), side.columns
+    size = _checked_size(batch_size, height, columns)
+    ordered = np.argsort(side.rows, kind="stable")  # so that the tasks of a batch stand together
+    starts = range(0, height, size)
+    bounds = np.searchsorted(side.rows[ordered], [*starts, height])
+
+    def batches() -> Iterator[dict[str, Any]]:
+        for number, start in enumerate(starts):
+            queries = side.queries[start : start + size].copy()
+            shape = len(queries), columns
+            scores = scorer(queries)
+            got = shape_of(scores_or_store(scores, dtype, "scores"))
+            if got != shape:
+                raise InputValueError(
+                    "scores",
+                    expected=(
+                        f"scores of shape {shape}, a row for each query and a column for each "
+                        "candidate"
+                    ),
+                    got=got,
+                )
+            tasks = ordered[bounds[number] : bounds[number + 1]]
+            without, among = side.selections(tasks)
+            yield {
+                "scores": scores,
+                "targets": side.targets[tasks],
+                "rows": side.rows[tasks] - start,
+                "filter": without,
+                "candidates": among,
+            }
+
+    @contextmanager
+    def named() -> Iterator[None]:
+        """Say which queries a block was: its rows are theirs, counted from the first one."""
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            found = _OF_BLOCK.match(str(error))
+            if found is None:
+                raise
+            start = starts[int(found[1])]
+            last = min(start + size, height) - 1
+            rest = str(error)[found.end() :]
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            which = f"queries {start} to {last}" if last > start else f"query {start}"
+            raise kind(f"scores: {which}: {rest}") from error
+
+    if not height:
+        nothing = np.zeros((0, columns), dtype=np.float32)
+        return rank(nothing, np.zeros(0, dtype=np.int64), **rules)
+    places = np.empty_like(ordered)
+    places[ordered] = np.arange(len(ordered))
+    with named():
+        return rank_blocks(batches(), dtype=dtype, **rules)[places]
+
+
+def _checked_size(batch_size: object, height: int, columns: int) -> int:
+    if batch_size is None:
+        return max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
+    if isinstance(batch_size, bool) or not isinstance(batch_size, (int, np.integer)):
+        raise InputTypeError("batch_size", expected="an integer", got=type(batch_size).__name__)
+    if batch_size < 1:
+        raise InputValueError("batch_size", expected="at least 1", got=batch_size)
+    return int(batch_size)

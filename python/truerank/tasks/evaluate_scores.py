@@ -1,0 +1,98 @@
+"""Evaluate in one call: rank, then report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..counting.ranking import rank
+from ..reporting.reports import Report, report
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from ..counting.tiles import Progress
+
+
+def evaluate(
+    scores: Any,
+    targets: Any,
+    *,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    order: str = "descending",
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+    audit: bool = False,
+    io: str | None = None,
+    progress: Callable[[Progress], object] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Report:
+    """Rank the true candidates and report the metrics: `report(rank(...))`.
+
+    The parameters and errors are those of `rank`; the ranks are kept as `.ranks` of the report, and
+    `report(result.ranks, seed=...)` draws the kind "random" with another seed.
+
+    Parameters
+    ----------
+    scores : array_like, shape (rows, columns) or (columns,), or files
+        The scores of the candidates, in memory or in files.
+    targets : array_like of int, shape (n,), or int
+        The column of the true candidate of each task.
+    rows : array_like of int, shape (n,), optional
+        The row of each task; row i for task i if not given.
+    filter : selection, optional
+        Candidates left out, per task; never the true one.
+    candidates : selection or array_like of int, optional
+        The only candidates let in, per task or for all.
+    order : {"descending", "ascending"}
+        Whether higher or lower scores are better.
+    nan : {"raise", "worst", "omit"}
+        The rule for NaN.
+    dtype : optional
+        What raw bytes are, as "bfloat16".
+    threads : int, optional
+        The number of threads.
+    audit : bool
+        Whether to count NaN, infinities and scores at the best, too.
+    io : {"map", "read"}, optional
+        How files are read.
+    progress : callable, optional
+        Called with a `Progress` after every block of scores.
+    checkpoint : path-like, optional
+        A file that keeps what has been counted, and from which a stopped call goes on.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `rank` does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> evaluate(np.array([[0.1, 0.9, 0.5]]), [2])["mrr"]
+    0.5
+    """
+    return report(
+        rank(
+            scores,
+            targets,
+            rows=rows,
+            filter=filter,
+            candidates=candidates,
+            order=order,
+            nan=nan,
+            dtype=dtype,
+            threads=threads,
+            audit=audit,
+            io=io,
+            progress=progress,
+            checkpoint=checkpoint,
+        )
+    )

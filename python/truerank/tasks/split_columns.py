@@ -1,0 +1,231 @@
+"""Columns: splits in any of their forms, read one column at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.selection import as_integers
+from .text import is_path, read_text
+from .vocabularies import Column, Words
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from .forms import Form
+
+Splits = Mapping[str, tuple[str, Any]]
+
+
+def read_columns(splits: Splits, form: Form) -> dict[str, list[Column]]:
+    """Read splits, each as its columns; labels of one kind are numbered together.
+
+    Parameters
+    ----------
+    splits : dict of str to (str, object)
+        By name: what to call it in messages, and the split: an array of int or str, a list of
+        tuples, or a path.
+    form : Form
+        What the rows are.
+
+    Returns
+    -------
+    dict of str to list of Column
+        As many columns for every split.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        For what is no split of that form, and for splits of unlike widths.
+    """
+    words: dict[int, Words] = {}
+    read = {name: _columns(title, split, words, form) for name, (title, split) in splits.items()}
+    widths = {title: len(read[name]) for name, (title, _) in splits.items() if read[name]}
+    if len(set(widths.values())) > 1:
+        said = ", ".join(f"{title} {width}" for title, width in widths.items())
+        raise ValueError(f"{form.what}s: expected as many columns in every split, got {said}")
+    width = next(iter(widths.values()), form.width)
+    for name, (title, _) in splits.items():  # a split without lines has no width of its own
+        read[name] = read[name] or [
+            Column(title, j, np.zeros(0, dtype=np.int64), None, form.what) for j in range(width)
+        ]
+    return read
+
+
+def stacked(columns: Sequence[Sequence[IntArray]]) -> IntArray:
+    """Put the splits of every column below each other; column by column in memory.
+
+    Examples
+    --------
+    >>> stacked([[np.array([1]), np.array([2, 3])], [np.array([4]), np.array([5, 6])]])
+    array([[1, 4],
+           [2, 5],
+           [3, 6]])
+    """
+    rows = np.empty((sum(map(len, columns[0])), len(columns)), dtype=np.int64, order="F")
+    for column, parts in zip(rows.T, columns, strict=True):
+        np.concatenate(parts, out=column)
+    return rows
+
+
+def _columns(title: str, split: Any, words: dict[int, Words], form: Form) -> list[Column]:
+    """Read the columns of a split, in whatever form it is; none where it has no rows at all."""
+    if is_path(split):
+        path = os.fsdecode(split)
+        if not path.endswith(".npy"):
+
+            def number(j: int, fields: Sequence[str]) -> IntArray:
+                return _words(j, words, form).read(fields)
+
+            return [
+                Column(title, j, codes, _words(j, words, form), form.what)
+                for j, codes in enumerate(
+                    read_text(title, path, number, columns=form.columns, further=form.further)
+                )
+            ]
+        title = f"{title}: {path}"
+        split = _loaded(title, path)
+    if isinstance(split, (list, tuple)):
+        return _of_rows(title, split, words, form)
+    if isinstance(split, (bytes, Mapping, set, frozenset)) or split is None:
+        raise InputTypeError(
+            title, expected="an array, a path or a list of tuples", got=type(split).__name__
+        )
+    if isinstance(split, np.ma.MaskedArray):
+        raise InputTypeError(
+            title, expected="a plain array", got="a masked array; compress it first"
+        )
+    array = np.asarray(split)
+    if array.dtype.kind in "OUT" and array.ndim == 2:
+        return _of_rows(title, list(map(tuple, array.tolist())), words, form)
+    return _of_array(title, array, form)
+
+
+def _loaded(title: str, path: str) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise InputValueError(title, f"no .npy array of ids ({error})") from None
+
+
+def _of_array(title: str, array: Any, form: Form) -> list[Column]:
+    if array.dtype.kind not in "iu":
+        raise InputTypeError(title, expected="integers or labels", got=f"dtype {array.dtype}")
+    if array.ndim != 2 or not form.fits(array.shape[1]):
+        wider = " or wider" if form.further else ""
+        raise InputValueError(
+            title,
+            expected=f"shape (n, {form.width}){wider} {form.listed}",
+            got=f"shape {array.shape}",
+        )
+    ids = as_integers(title, array, copy=False)
+    return [Column(title, j, ids[:, j], None, form.what) for j in range(array.shape[1])]
+
+
+def _of_rows(title: str, rows: Sequence[Any], words: dict[int, Words], form: Form) -> list[Column]:
+    """Read tuples: each column of them holds labels, or ids."""
+    if not len(rows):
+        return []
+    for i, row in enumerate(rows):
+        if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)):
+            raise InputTypeError(
+                title, expected=f"tuples {form.listed}", got=f"{type(row).__name__} at position {i}"
+            )
+    width = len(rows[0])
+    for i, row in enumerate(rows):
+        if len(row) != width or not form.fits(width):
+            fits = form.fits(width)
+            expected = f"{width} members, as in the first" if fits else f"{form.needed} members"
+            raise InputValueError(
+                title, expected=f"{expected}", got=f"{len(row)} in {form.what} {i}"
+            )
+    columns = zip(*rows, strict=True)
+    return [_of_values(title, j, column, words, form) for j, column in enumerate(columns)]
+
+
+def _of_values(
+    title: str, j: int, values: Sequence[Any], words: dict[int, Words], form: Form
+) -> Column:
+    kinds = set(map(type, values))
+    if all(issubclass(kind, str) for kind in kinds):
+        if j < form.width and "" in values:
+            raise InputValueError(
+                title,
+                expected="labels",
+                got=f"an empty str in column {j} of {form.what} {values.index('')}",
+            )
+        known = _words(j, words, form)
+        return Column(title, j, known.read(values), known, form.what)
+    if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
+        return Column(title, j, as_integers(title, list(values)), None, form.what)
+    wrong = {kind for kind in kinds if not issubclass(kind, (str, int, np.integer)) or kind is bool}
+    row = next((i for i, value in enumerate(values) if type(value) in wrong), -1)
+    got = f"{type(values[row]).__name__} ({form.what} {row})"
+    if row < 0:
+        named = isinstance(values[0], str)
+        row = next(i for i, value in enumerate(values) if isinstance(value, str) != named)
+        got = (
+            f"both ({form.what} {row} has {type(values[row]).__name__}, those before "
+            f"{'str' if named else 'integers'})"
+        )
+    raise InputTypeError(title, expected=f"integers or str in column {j}", got=got)
+
+
+def _words(j: int, words: dict[int, Words], form: Form) -> Words:
+    """Give the labels of a column; heads and tails share theirs."""
+    return words.setdefault(form.vocabulary(j), Words())
+
+
+def named_splits(known: Any) -> dict[str, tuple[str, Any]]:
+    """Name the known splits, and say what to call each in messages.
+
+    Examples
+    --------
+    >>> list(named_splits(["train.txt", "valid.txt"])), list(named_splits({"train": "train.txt"}))
+    (['known_0', 'known_1'], ['train'])
+    """
+    if known is None:
+        return {}
+    if isinstance(known, Mapping):
+        for name in known:
+            if not isinstance(name, str):
+                raise InputTypeError("known", expected="names of splits", got=type(name).__name__)
+            if not name:
+                raise InputValueError("known", expected="names of splits", got="an empty str")
+        return {name: (f'known["{name}"]', split) for name, split in known.items()}
+    if _is_several(known):
+        return {f"known_{i}": (f"known[{i}]", split) for i, split in enumerate(known)}
+    return {"known_0": ("known", known)}
+
+
+def check_split(split: object, known: Mapping[str, object]) -> str:
+    """Check the name of the evaluated split, which must be none of the known ones.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything else.
+    """
+    if not isinstance(split, str):
+        raise InputTypeError("split", expected="a str", got=type(split).__name__)
+    if not split or split in known:
+        what = "the name of a known split" if split else "an empty str"
+        raise InputValueError("split", expected="a name of its own for the test", got=what)
+    return split
+
+
+def _is_several(known: Any) -> bool:
+    """Whether this is a list of splits rather than the rows of one."""
+    if not isinstance(known, (list, tuple)):
+        return False
+    if not known:
+        return True
+    first = known[0]
+    if is_path(first) or first is None or isinstance(first, Mapping):
+        return True
+    if isinstance(first, (list, tuple)):
+        return not first or isinstance(first[0], (list, tuple, np.ndarray))
+    return getattr(first, "ndim", None) == 2

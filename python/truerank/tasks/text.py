@@ -1,0 +1,190 @@
+"""Tab-separated text, plain or gzipped, read in pieces."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+
+TRIPLE = ("head", "relation", "tail")
+_PIECE = 1 << 17  # bytes; the fields of a piece are Python strings, which stay in the cache
+
+
+def read_text(
+    name: str,
+    path: str,
+    coder: Callable[[int, Sequence[str]], IntArray],
+    *,
+    columns: Sequence[str] = TRIPLE,
+    further: bool = True,
+) -> list[IntArray]:
+    """Read the columns of a tab-separated file.
+
+    Lines end in LF or CRLF; empty ones are skipped, and a byte order mark is dropped. Fields are
+    taken as they stand: nothing is quoted, no blanks are cut off.
+
+    Parameters
+    ----------
+    name : str
+        What the file is, for messages.
+    path : str
+        A file in UTF-8, gzipped where its name ends in .gz.
+    coder : callable
+        Gives the integers that stand for the fields of a column: f(position, fields).
+    columns : sequence of str
+        What the first columns hold, none of which may be empty.
+    further : bool
+        Whether there may be more columns than these.
+
+    Returns
+    -------
+    list of ndarray of int64
+        The columns; none for a file without lines.
+
+    Raises
+    ------
+    ValueError
+        For a line with another number of columns than the first or than is expected, with an empty
+        one among `columns`, a CR that is no line end, or not in UTF-8: with file and line.
+    OSError
+        For a file that is missing or damaged.
+    """
+    where = f"{name}: {path}"
+    width, parts, line = 0, [], 1
+    expected = _Expected(columns, further)
+    with _opened(path) as file:
+        for piece in _pieces(where, file):
+            try:
+                text = piece.decode("utf-8")
+            except UnicodeDecodeError as error:
+                number = line + piece.count(b"\n", 0, error.start)
+                raise ValueError(f"{where}: line {number} is not in UTF-8 ({error})") from None
+            if line == 1:
+                text = text.removeprefix("\ufeff")
+            if "\r" in text:
+                text = text.replace("\r\n", "\n").removesuffix("\r")
+                if "\r" in text:
+                    number = line + text.count("\n", 0, text.index("\r"))
+                    raise ValueError(
+                        f"{where}: line {number} has a carriage return (CR) in a field; lines end "
+                        "in LF or CRLF"
+                    )
+            lines = text.removesuffix("\n").split("\n")
+            rows: Sequence[str] = lines
+            if _tabs(rows) != {width - 1}:  # the first piece, or empty lines, or something wrong
+                rows = [row for row in lines if row.strip(" ")]
+                width = width or (rows[0].count("\t") + 1 if rows else 0)
+                if rows and (not expected.fits(width) or _tabs(rows) != {width - 1}):
+                    raise ValueError(_wrong_width(where, lines, line, width, expected))
+            if rows:
+                fields = "\t".join(rows).split("\t")
+                found = [fields[column::width] for column in range(width)]
+                if any("" in column for column in found[: len(columns)]):
+                    raise ValueError(_empty_field(where, lines, line, columns))
+                parts.append([coder(j, column) for j, column in enumerate(found)])
+            line += len(lines)
+    return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
+
+
+def line_of(path: str, row: int) -> int:
+    """Give the number of the line, from 1, that a row of a file's columns stands in.
+
+    Files are read by the thousand of lines, so that nobody counts them but for a message.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open(f"{folder}/pairs.tsv", "w") as file:
+    ...         _ = file.write("a\\tb\\n\\nc\\td\\n")
+    ...     line_of(f"{folder}/pairs.tsv", 1)
+    3
+    """
+    with _opened(path) as file:
+        for number, line in enumerate(file, 1):
+            row -= bool(line.removeprefix(b"\xef\xbb\xbf" * (number == 1)).strip(b" \r\n"))
+            if row < 0:
+                return number
+    raise ValueError(f"{path}: it has changed while it was read")
+
+
+class _Expected(NamedTuple):
+    """The columns that a file has."""
+
+    columns: Sequence[str]
+    further: bool
+
+    def fits(self, width: int) -> bool:
+        return width >= len(self.columns) if self.further else width == len(self.columns)
+
+    def __str__(self) -> str:
+        n, (*first, last) = len(self.columns), self.columns
+        return (
+            f"{'at least ' * self.further}{n}: {', '.join(first)} and {last} with "
+            f"{'tabs' if n > 2 else 'a tab'} between them"
+        )
+
+
+def _tabs(rows: Sequence[str]) -> set[int]:
+    return {row.count("\t") for row in rows}
+
+
+def _opened(path: str) -> IO[bytes]:
+    if not path.endswith(".gz"):
+        return open(path, "rb")
+    import gzip
+
+    return gzip.open(path)  # type: ignore[return-value]
+
+
+def _pieces(where: str, file: IO[bytes]) -> Iterator[bytes]:
+    """Give a file in pieces of whole lines."""
+    import gzip
+    import zlib
+
+    rest = b""
+    while True:
+        try:
+            block = file.read(_PIECE)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise OSError(f"{where}: damaged gzip file ({error})") from None
+        if not block:
+            break
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield rest + block[:end]
+            rest = block[end:]
+        else:
+            rest += block
+    if rest:
+        yield rest
+
+
+def _wrong_width(
+    where: str, lines: Sequence[str], first: int, width: int, expected: _Expected
+) -> str:
+    for number, row in enumerate(lines, first):
+        found = row.count("\t") + 1
+        if row.strip(" ") and (found != width or not expected.fits(width)):
+            plural = "" if found == 1 else "s"
+            said = f"{width}, as in the first" if expected.fits(width) else expected
+            return f"{where}: line {number} has {found} column{plural}, expected {said}"
+    raise AssertionError("unreachable")
+
+
+def _empty_field(where: str, lines: Sequence[str], first: int, columns: Sequence[str]) -> str:
+    for number, row in enumerate(lines, first):
+        fields = row.split("\t")[: len(columns)]
+        if row.strip(" ") and "" in fields:
+            return f"{where}: line {number} has an empty {columns[fields.index('')]}"
+    raise AssertionError("unreachable")
+
+
+def is_path(value: object) -> bool:
+    """Whether this names a file."""
+    return isinstance(value, (str, os.PathLike))

@@ -1,0 +1,274 @@
+"""Vocabularies: what the labels and ids of triples and pairs stand for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.checks import first_outside
+from ..inputs.errors import InputTypeError, InputValueError
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+
+MOST = 1 << 36  # entities; a key of two of them and a relation needs no more than that
+
+
+class Words:
+    """The distinct labels that have been read, numbered as they came."""
+
+    __slots__ = ("codes",)
+
+    def __init__(self) -> None:
+        # numbers a label where it is first looked up: one look-up per field, without Python code
+        self.codes: defaultdict[str, int] = defaultdict(count().__next__)
+
+    def read(self, labels: Sequence[str]) -> IntArray:
+        """Give the number of each label; new ones are taken in."""
+        return np.fromiter(map(self.codes.__getitem__, labels), dtype=np.int64, count=len(labels))
+
+
+class Column(NamedTuple):
+    """One column of a split: ids, or numbers of words."""
+
+    split: str
+    position: int
+    values: IntArray
+    words: Words | None
+    what: str = "triple"  # one of its rows
+
+    def where(self, row: int) -> str:
+        """Say where an entry stands."""
+        return f"column {self.position} of {self.what} {row}"
+
+
+class Vocabulary(NamedTuple):
+    """How many ids there are, and the names of them, if any."""
+
+    size: int
+    names: tuple[str, ...] | None
+
+    def show(self, code: int) -> str | int:
+        """Give the name of an id, or the id."""
+        return code if self.names is None else self.names[code]
+
+
+def settle(
+    name: str, what: str, given: object, columns: Sequence[Column]
+) -> tuple[Vocabulary, list[IntArray]]:
+    """Turn columns into ids, by the vocabulary that was given or by one made of what they hold.
+
+    Parameters
+    ----------
+    name : str
+        The argument, "entities" or "relations".
+    what : str
+        One of them, for messages.
+    given : None, int, sequence of str, or mapping of str to int
+        None: the labels in ascending order, or ids from 0 to the largest. An int: so many ids,
+        which is also what text holds. Labels in the order of their ids, or a mapping to ids. None
+        is refused where all labels are numbers: in ascending order, "10" would stand before "2".
+    columns : sequence of Column
+        All that hold such.
+
+    Returns
+    -------
+    Vocabulary
+    list of ndarray of int64
+        The ids of each column.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a vocabulary that is none, ids out of range, labels that are unknown or no ids.
+
+    Examples
+    --------
+    >>> words = Words()
+    >>> column = Column("test", 0, words.read(["b", "a", "b"]), words)
+    >>> settle("entities", "entity", None, [column])
+    (Vocabulary(size=2, names=('a', 'b')), [array([1, 0, 1])])
+    """
+    filled = [column for column in columns if len(column.values)]
+    named = [column for column in filled if column.words is not None]
+    if given is None and named:
+        if len(named) < len(filled):
+            split = next(column.split for column in filled if column.words is None)
+            raise ValueError(
+                f"{named[0].split}: holds labels of {name}, but {split} holds ids; give {name}="
+            )
+        labels = sorted(_labels(named))
+        if all(map(_is_id, labels)):
+            raise InputValueError(
+                name,
+                (
+                    f"all labels of {name} are numbers "
+                    f"({', '.join(labels[:3])}{(', ...' if len(labels) > 3 else '')}), which "
+                    f"is not told apart from ids; give {name}=<int>, how many ids there are, "
+                    "or the labels in their order"
+                ),
+            )
+        return _by_names(name, what, tuple(labels), columns)
+    if given is None:
+        top = max((int(column.values.max()) for column in filled), default=-1)
+        return _in_range(Vocabulary(top + 1, None), what, columns)
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        if not 1 <= given <= MOST:
+            raise InputValueError(name, expected="from 1 to 2**36", got=given)
+        read = [column._replace(values=numbers(name, what, column)) for column in columns]
+        return _in_range(Vocabulary(int(given), None), what, read)
+    return _by_names(name, what, _names(name, given), columns)
+
+
+def _labels(columns: Sequence[Column]) -> set[str]:
+    """Give the labels of some columns, most of which share theirs."""
+    words = {id(column.words): column.words for column in columns if column.words is not None}
+    return set().union(*(each.codes for each in words.values()))
+
+
+def _by_names(
+    name: str, what: str, names: tuple[str, ...], columns: Sequence[Column]
+) -> tuple[Vocabulary, list[IntArray]]:
+    """Turn labels into their positions among the names."""
+    place = dict(zip(names, range(len(names)), strict=True))
+    tables: dict[int, IntArray] = {}
+    ids = []
+    for column in columns:
+        if column.words is None:
+            ids.append(column)
+            continue
+        codes = column.words.codes
+        if id(column.words) not in tables:
+            found = map(place.get, codes, repeat(-1))
+            tables[id(column.words)] = np.fromiter(found, dtype=np.int64, count=len(codes))
+        values = tables[id(column.words)][column.values]
+        if len(values) and int(values.min()) < 0:
+            row = int(np.argmax(values < 0))
+            label = list(codes)[column.values[row]]
+            raise ValueError(
+                f"{column.split}: unknown {what} {label!r} in {column.where(row)}; "
+                f"{name} has {len(names)} labels, and not this one"
+            )
+        ids.append(column._replace(values=values))
+    return _in_range(Vocabulary(len(names), names), what, ids)
+
+
+def settle_qualifier(
+    columns: Sequence[Column], as_ids: bool
+) -> tuple[tuple[str, ...] | None, list[IntArray]]:
+    """Turn a further column into codes.
+
+    Labels are numbered in ascending order; where triples hold ids, plain integers are themselves.
+    """
+    words = [column for column in columns if column.words is not None]
+    if not words:
+        return None, [column.values for column in columns]
+    labels = _labels(words)
+    if labels == {""}:
+        raise ValueError(
+            f"{words[0].split}: column {columns[0].position} is empty in every triple; "
+            "expected no tab at the end of lines"
+        )
+    if as_ids and all(map(_is_number, labels)):
+        return None, [numbers("qualifiers", "number", column) for column in columns]
+    if len(words) < sum(len(column.values) > 0 for column in columns):
+        split = next(c.split for c in columns if len(c.values) and c.words is None)
+        raise ValueError(
+            f"{split}: holds integers in column {columns[0].position}, other splits labels"
+        )
+    vocabulary, codes = _by_names("qualifiers", "qualifier", tuple(sorted(labels)), columns)
+    return vocabulary.names, codes
+
+
+def _names(name: str, given: object) -> tuple[str, ...]:
+    """Check labels in the order of their ids."""
+    if isinstance(given, Mapping):
+        given = _by_id(name, given)
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if isinstance(given, (str, bytes, float, bool)) or not isinstance(given, Iterable):
+        raise InputTypeError(
+            name,
+            expected="an int, a sequence of labels or a mapping of labels to ids",
+            got=type(given).__name__,
+        )
+    names = tuple(given)
+    for i, label in enumerate(names):
+        if not isinstance(label, str):
+            raise InputTypeError(
+                name, expected="str", got=f"{type(label).__name__} at position {i}"
+            )
+    if not names:
+        raise InputValueError(name, expected="at least one label", got="none")
+    names = tuple(map(str, names))
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        twice = next(label for label in names if label in seen or seen.add(label))  # type: ignore[func-returns-value]
+        raise InputValueError(name, f"{twice!r} occurs twice")
+    return names
+
+
+def _by_id(name: str, given: Mapping[Any, Any]) -> list[Any]:
+    """Order the labels of a mapping to ids, which must be 0, 1, 2, ..."""
+    for label, code in given.items():
+        if isinstance(code, bool) or not isinstance(code, (int, np.integer)):
+            raise InputTypeError(
+                name, expected="a mapping to integers", got=f"{type(code).__name__} for {label!r}"
+            )
+    ordered = sorted(given.items(), key=lambda item: item[1])
+    for i, (label, code) in enumerate(ordered):
+        if code != i:
+            raise InputValueError(
+                name,
+                expected=f"a mapping to the ids from 0 to {len(ordered) - 1}, each once",
+                got=f"{code!r} for {label!r}",
+            )
+    return [label for label, _ in ordered]
+
+
+def _in_range(
+    vocabulary: Vocabulary, what: str, columns: Sequence[Column]
+) -> tuple[Vocabulary, list[IntArray]]:
+    for column in columns:
+        bound = min(vocabulary.size, MOST)
+        row = first_outside(np.ascontiguousarray(column.values), bound)
+        if row >= 0:
+            upto = f" to {bound - 1}" if int(column.values[row]) >= 0 else " on"
+            raise ValueError(
+                f"{column.split}: expected {what} ids from 0{upto}, got {column.values[row]} "
+                f"in {column.where(row)}"
+            )
+    return vocabulary, [column.values for column in columns]
+
+
+def _is_id(label: str) -> bool:
+    """Whether this is how an id is written: digits without a sign or leading zeros."""
+    return label.isascii() and label.isdecimal() and (label[0] != "0" or label == "0")
+
+
+def _is_number(text: str) -> bool:
+    digits = text[1:] if text.startswith("-") else text
+    return digits.isascii() and digits.isdigit() and len(digits) < 19
+
+
+def numbers(name: str, what: str, column: Column) -> IntArray:
+    """Read the words of a column as integers, where there are any."""
+    if column.words is None:
+        return column.values
+    labels = list(column.words.codes)
+    used = np.zeros(len(labels), dtype=bool)
+    used[column.values] = True
+    table = np.zeros(len(labels), dtype=np.int64)
+    for code in np.flatnonzero(used).tolist():
+        if not _is_number(labels[code]):
+            row = int(np.argmax(column.values == code))
+            raise ValueError(
+                f"{column.split}: expected {what} ids, as {name} is no list of labels, "
+                f"got {labels[code]!r} in {column.where(row)}"
+            )
+        table[code] = int(labels[code])
+    return table[column.values]
