@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from truerank.counting.job.job import prepare
 
 import truerank as tr
 from drawn_problems import Problem, problems
 from drawn_vectors import Tasks, Vectors, tasks, vectors
 from problems import FORMS, SHARED_FORMS, Array
 from refusals import is_of_kind
+from truerank.counting.job import prepare
 
 dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'truerank[dask]'")
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'truerank[dask]'")
