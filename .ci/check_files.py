@@ -1,8 +1,8 @@
-"""What no linter looks at: workflows, the wheels that are to be built, folders of somebody's own.
+"""What no linter looks at: workflows, wheels that are to be built, the house, folders of one's own.
 
 Workflows are read, and every action in them stands at a major version; cibuildwheel names the
-wheels that pyproject.toml asks for; no file that git keeps names a folder of the machine it was
-written on.
+wheels that pyproject.toml asks for; modules of the package can be told apart by name and be read in
+a sitting; no file that git keeps names a folder of the machine it was written on.
 """
 
 from __future__ import annotations
@@ -54,6 +54,24 @@ def wheel_faults() -> Iterator[str]:
             yield f"cibuildwheel, {system} {processor}: missing or too many: {', '.join(differing)}"
 
 
+def house_faults() -> Iterator[str]:
+    package = ROOT / "python" / "truerank"
+    products = ("__pycache__", ".so", ".pyd")
+    if (
+        len(entries := [path for path in package.iterdir() if not path.name.endswith(products)])
+        > 20
+    ):
+        yield f"{package.relative_to(ROOT)}: {len(entries)} entries, expected at most 20"
+    modules: dict[str, list[Path]] = {}
+    for path in sorted(package.rglob("*.py")):
+        modules.setdefault(path.stem, []).append(path.relative_to(ROOT))
+        if (lines := path.read_bytes().count(b"\n")) > 600:
+            yield f"{path.relative_to(ROOT)}: {lines} lines, expected at most 600"
+    for name, paths in modules.items():
+        if len(paths) > 1 and name != "__init__":
+            yield f"modules of one name: {', '.join(map(str, paths))}"
+
+
 def folder_faults() -> Iterator[str]:
     command = [
         "git",
@@ -76,10 +94,10 @@ def folder_faults() -> Iterator[str]:
 
 
 def main() -> None:
-    found = [*workflow_faults(), *wheel_faults(), *folder_faults()]
+    found = [*workflow_faults(), *wheel_faults(), *house_faults(), *folder_faults()]
     if found:
         raise SystemExit("\n".join(found))
-    print("workflows, wheels and folders are in order")
+    print("workflows, wheels, the house and folders are in order")
 
 
 if __name__ == "__main__":
