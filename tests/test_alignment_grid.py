@@ -16,6 +16,7 @@ from conftest import Run
 from drawn_vectors import VALUES, numbers
 from embeddings_oracle import mean_best, same_bits, score, with_csls
 from oracle import Refused, count
+from truerank import _core
 from truerank.alignment import grid
 from truerank.alignment.csls import csls_means
 from truerank.alignment.grid import rank_both
@@ -249,13 +250,13 @@ def test_few_pairs_many_answers_and_hubs_are_counted_one_direction_at_a_time(
     rng = np.random.default_rng(4)
     left, right = rng.standard_normal((2, 60, 4))
     taken: list[bool] = []
-    counted = grid._core.rank_grid
+    counted = _core.rank_grid
 
     def spy(*arguments: Any) -> Any:
         taken.append(True)
         return counted(*arguments)
 
-    monkeypatch.setattr(grid._core, "rank_grid", spy)
+    monkeypatch.setattr(_core, "rank_grid", spy)
     ids = np.arange(60)
     one_to_one, few = np.stack([ids, ids], 1), np.stack([ids[:9], ids[:9]], 1)
     hub = np.stack([ids, np.where(ids < 30, 7, ids)], 1)
@@ -328,15 +329,13 @@ def test_many_tasks_of_one_pair_are_counted_once() -> None:
     left, right = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)
     zeros = np.zeros(70_000, np.int64)
     with_all = np.arange(3)
-    pairs = ((left, "float32", False), (right, "float32", False), "dot", None, None)
-    to_right, to_left = grid._core.rank_grid(
-        pairs, with_all, with_all, zeros, zeros, None, None, "raise", 0, 1
-    )
-    for above, tied, candidates, fault in (to_right, to_left):
-        assert fault is None
-        assert (above == 0).all()
-        assert (tied == 1).all()
-        assert (candidates == 3).all()
+    vectors = (_core.Scores(array, "float32", False) for array in (left, right))
+    sides = _core.Grid(_core.Embeddings(*vectors, "dot"), with_all, with_all)
+    for found in _core.rank_grid(sides, _core.Tasks(zeros, zeros), None, "raise", 0, 1):
+        assert found.fault is None
+        assert (found.arrays["above"] == 0).all()
+        assert (found.arrays["tied"] == 1).all()
+        assert (found.arrays["candidates"] == 3).all()
 
 
 @pytest.mark.parametrize(
@@ -353,12 +352,12 @@ def test_many_tasks_of_one_pair_are_counted_once() -> None:
 def test_the_core_checks_who_takes_part(
     left: list[int], right: list[int], row: int, target: int, message: str
 ) -> None:
-    vectors = (np.eye(3), "float64", False)
-    sides = [np.array(ids, np.int64) for ids in (left, right, [row], [target])]
+    vectors = _core.Scores(np.eye(3), "float64", False)
+    pairs = _core.Embeddings(vectors, vectors, "dot")
+    sides = [np.array(ids, np.int64) for ids in (left, right)]
+    asked = _core.Tasks(np.array([row]), np.array([target]))
     with pytest.raises(ValueError, match=message):
-        grid._core.rank_grid(
-            (vectors, vectors, "dot", None, None), *sides, None, None, "raise", 0, 1
-        )
+        _core.rank_grid(_core.Grid(pairs, *sides), asked, None, "raise", 0, 1)
 
 
 BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {

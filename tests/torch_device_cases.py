@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -174,13 +173,13 @@ def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.Monkey
     counted: list[int] = []
 
     def late(*args: Any) -> Any:
-        counted.append(args[0].ctypes.data)
+        counted.append(args[0].array.ctypes.data)
         following = min(len(counted) + 1, blocks)
         with module.copied:
             assert module.copied.wait_for(lambda: len(module.copies) >= following, timeout=30)
         return count(*args)
 
-    monkeypatch.setattr(streaming, "_core", SimpleNamespace(rank=late))
+    monkeypatch.setattr(streaming._core, "rank", late)
     assert tr.rank(soon(array), targets) == expected
     assert len(counted) == blocks == len(module.copies)
     assert len(set(counted)) == 2  # buffers, in turn

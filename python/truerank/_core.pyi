@@ -1,21 +1,18 @@
-"""The compiled core. Its functions are the package's own: they may change at any time."""
+"""The compiled core. What it has is the package's own: it may change at any time.
 
-from typing import Any
+Every call checks what the memory safety of what it does rests on. The rest, and words for what is
+wrong, are the Python layer's.
+"""
+
+from typing import Any, Literal, final
 
 import numpy as np
 import numpy.typing as npt
 
+_Array = npt.NDArray[Any]
 _Int64 = npt.NDArray[np.int64]
-_Selection = tuple[_Int64, npt.NDArray[np.int32] | _Int64 | None, _Int64 | None, bool]
-_Scores = npt.NDArray[Any] | tuple[Any, ...]
-_Vectors = tuple[npt.NDArray[Any], str, bool]
-_Pairs = tuple[
-    _Vectors,
-    _Vectors,
-    str,
-    npt.NDArray[Any] | None,
-    tuple[npt.NDArray[Any], npt.NDArray[Any]] | None,
-]
+_Indices = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+_Kind = Literal["target", "nan", "nan_truth"]
 
 __version__: str
 compiler: str
@@ -24,85 +21,156 @@ def isa() -> str: ...
 def isas() -> list[str]: ...
 def openmp() -> bool: ...
 def default_threads() -> int: ...
-def rank(
-    scores: _Scores,
-    dtype: str,
-    swapped: bool,
-    rows: _Int64 | None,
-    targets: _Int64,
-    filter: _Selection | None,
-    candidates: _Selection | None,
-    ascending: bool,
-    nan: str,
-    audit: bool,
-    threads: int,
-) -> tuple[Any, ...]: ...
-def count_part(
-    scores: _Scores,
-    dtype: str,
-    swapped: bool,
-    rows: _Int64 | None,
-    targets: _Int64,
-    truths: npt.NDArray[Any],
-    first_column: int,
-    filter: _Selection | None,
-    candidates: _Selection | None,
-    ascending: bool,
-    nan: str,
-    audit: bool,
-    threads: int,
-) -> tuple[Any, ...]: ...
-def rank_embeddings(
-    pairs: _Pairs,
-    rows: _Int64 | None,
-    targets: _Int64,
-    filter: _Selection | None,
-    candidates: _Selection | None,
-    nan: str,
-    audit: bool,
-    block: int,
-    threads: int,
-) -> tuple[Any, ...]: ...
-def score_embeddings(
-    pairs: _Pairs,
-    rows: _Int64 | None,
-    targets: _Int64 | None,
-    threads: int,
-) -> npt.NDArray[Any]: ...
-def topk_embeddings(
-    pairs: _Pairs,
-    rows: _Int64 | None,
-    k: int,
-    filter: _Selection | None,
-    candidates: _Selection | None,
-    nan: str,
-    held: tuple[npt.NDArray[Any], _Int64] | None,
-    block: int,
-    threads: int,
-) -> tuple[_Int64, npt.NDArray[Any], tuple[Any, ...] | None]: ...
-def rank_grid(
-    pairs: _Pairs,
-    left: _Int64,
-    right: _Int64,
-    rows: _Int64,
-    targets: _Int64,
-    filter_right: _Selection | None,
-    filter_left: _Selection | None,
-    nan: str,
-    block: int,
-    threads: int,
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]: ...
-def mean_best(
-    pairs: _Pairs, left: _Int64, right: _Int64, k: int, nan: str, block: int, threads: int
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], tuple[Any, ...] | None]: ...
-def reads_whole_rows(scores: tuple[Any, ...], dtype: str) -> bool: ...
+def read_pass(array: _Array, threads: int) -> int: ...
 def can_read_files() -> bool: ...
-def first_absent(selection: _Selection, columns: _Int64) -> int: ...
-def keys(scores: npt.NDArray[Any], dtype: str) -> tuple[_Int64, int, int, bool]: ...
-def read_pass(array: npt.NDArray[Any], threads: int) -> int: ...
-def check_lists(
-    indptr: _Int64, indices: npt.NDArray[np.int32] | _Int64, bound: int, threads: int
-) -> tuple[int, bool]: ...
-def sorted_lists(
-    indptr: _Int64, indices: npt.NDArray[np.int32] | _Int64, bound: int, threads: int
-) -> tuple[_Int64, npt.NDArray[np.int32] | _Int64]: ...
+
+@final
+class Scores:
+    """Scores or vectors in memory, in any layout: an array, what is in it, and its byte order."""
+
+    def __init__(self, array: _Array, dtype: str, swapped: bool) -> None: ...
+    @property
+    def array(self) -> _Array: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def swapped(self) -> bool: ...
+    def with_array(self, array: _Array) -> Scores: ...
+    def keys(self) -> tuple[_Int64, int, int, bool]: ...
+
+@final
+class FileScores:
+    """Scores in an open file. Strides are in bytes, and one of them is the size of a score."""
+
+    def __init__(
+        self,
+        descriptor: int,
+        offset: int,
+        shape: tuple[int, int],
+        strides: tuple[int, int],
+        name: str,
+        dtype: str,
+        swapped: bool,
+    ) -> None: ...
+    @property
+    def by_whole_rows(self) -> bool: ...
+
+@final
+class Selection:
+    """Lists of columns: a filter, or candidates."""
+
+    def __init__(
+        self, indptr: _Int64, indices: _Indices, lists: _Int64 | None = None, shared: bool = False
+    ) -> None: ...
+    @staticmethod
+    def of_ranges(indptr: _Int64) -> Selection: ...
+    @property
+    def indptr(self) -> _Int64: ...
+    @property
+    def indices(self) -> _Indices: ...
+    @property
+    def lists(self) -> _Int64 | None: ...
+    @property
+    def shared(self) -> bool: ...
+    def first_absent(self, columns: _Int64) -> int: ...
+    def checked(self, bound: int, threads: int) -> tuple[int, bool]: ...
+    def in_order(self, bound: int, threads: int) -> Selection: ...
+
+@final
+class Tasks:
+    """Which row each task reads (None: task i reads row i), its target, and which columns count."""
+
+    def __init__(
+        self,
+        rows: _Int64 | None,
+        targets: _Int64 | None,
+        filter: Selection | None = None,
+        candidates: Selection | None = None,
+    ) -> None: ...
+
+@final
+class Rules:
+    """How scores are compared and what is counted of them."""
+
+    def __init__(self, ascending: bool, nan: str, audit: bool) -> None: ...
+    @property
+    def ascending(self) -> bool: ...
+    @property
+    def nan(self) -> str: ...
+    @property
+    def audit(self) -> bool: ...
+
+@final
+class Fault:
+    """What made counts void: a target that is no candidate, a NaN, a true score that is NaN."""
+
+    def __init__(self, kind: _Kind, task: int, row: int, column: int) -> None: ...
+    @property
+    def kind(self) -> _Kind: ...
+    @property
+    def task(self) -> int: ...
+    @property
+    def row(self) -> int: ...
+    @property
+    def column(self) -> int: ...
+
+@final
+class Counts:
+    """What was counted: an integer for each task, by name."""
+
+    @property
+    def arrays(self) -> dict[str, _Int64]: ...
+    @property
+    def fault(self) -> Fault | None: ...
+
+def rank(scores: Scores | FileScores, tasks: Tasks, rules: Rules, threads: int) -> Counts: ...
+def count_part(
+    scores: Scores | FileScores,
+    tasks: Tasks,
+    truths: _Array,
+    first_column: int,
+    rules: Rules,
+    threads: int,
+) -> Counts: ...
+
+@final
+class Embeddings:
+    """Vectors, and how a query and an entity are scored."""
+
+    def __init__(
+        self,
+        queries: Scores,
+        entities: Scores,
+        similarity: str,
+        bias: _Array | None = None,
+        means: tuple[_Array, _Array] | None = None,
+    ) -> None: ...
+
+def rank_embeddings(
+    embeddings: Embeddings, tasks: Tasks, rules: Rules, block: int, threads: int
+) -> Counts: ...
+def score_embeddings(
+    embeddings: Embeddings, rows: _Int64 | None, targets: _Int64 | None, threads: int
+) -> _Array: ...
+def topk_embeddings(
+    embeddings: Embeddings,
+    tasks: Tasks,
+    k: int,
+    nan: str,
+    held: tuple[_Array, _Int64] | None,
+    block: int,
+    threads: int,
+) -> tuple[_Int64, _Array, Fault | None]: ...
+
+@final
+class Grid:
+    """Embeddings, and which queries and entities take part."""
+
+    def __init__(self, embeddings: Embeddings, left: _Int64, right: _Int64) -> None: ...
+
+def rank_grid(
+    grid: Grid, tasks: Tasks, filter_left: Selection | None, nan: str, block: int, threads: int
+) -> tuple[Counts, Counts]: ...
+def mean_best(
+    grid: Grid, k: int, nan: str, block: int, threads: int
+) -> tuple[_Array, _Array, Fault | None]: ...

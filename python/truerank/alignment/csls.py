@@ -108,8 +108,9 @@ def csls_means(
             raise InputValueError(
                 "candidates", expected="at least one entity on each side", got="none"
             )
-        *means, fault = _core.mean_best(pairs.given, lefts, rights, most, nan, size, team)
-        if fault is not None:
+        sides = _core.Grid(pairs.given, lefts, rights)
+        *means, fault = _core.mean_best(sides, most, nan, size, team)
+        if fault:
             raise explain_pair(fault, nan, lefts)
     found = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
     for array, ids, mean in zip(found, (lefts, rights), means, strict=True):

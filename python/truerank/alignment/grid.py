@@ -81,26 +81,27 @@ def rank_both(
         opened(left, right, similarity, None, dtype, csls) as pairs,
     ):
         shapes = pairs.shape, pairs.shape[::-1]
-        asked = ((forward, shapes[0]), (backward, shapes[1]))
-        jobs = [job_of(side, shape, nan=nan, threads=threads) for side, shape in asked]
+        both = ((forward, shapes[0]), (backward, shapes[1]))
+        jobs = [job_of(side, shape, nan=nan, threads=threads) for side, shape in both]
+        lefts = as_ids("candidates", backward.candidates, pairs.shape[0])
+        rights = as_ids("candidates", forward.candidates, pairs.shape[1])
+        # the left entity of every pair, and the right one
+        asked = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
         counted = _core.rank_grid(
-            pairs.given,
-            as_ids("candidates", backward.candidates, pairs.shape[0]),
-            as_ids("candidates", forward.candidates, pairs.shape[1]),
-            jobs[1].targets,  # the left entity of every pair, and the right one
-            jobs[0].targets,
-            jobs[0].filter,
+            _core.Grid(pairs.given, lefts, rights),
+            asked,
             jobs[1].filter,
             nan,
             size,
             jobs[0].threads,
         )
     results = []
-    for job, asking, (*counts, fault) in zip(jobs, (_FORWARD, _BACKWARD), counted, strict=True):
-        if fault is not None:
+    for job, asking, found in zip(jobs, (_FORWARD, _BACKWARD), counted, strict=True):
+        if fault := found.fault:
             with in_words_of_sides(*asking):
                 raise explain_pair(fault, nan, job.targets)
-        results.append(scored_by(job.ranks(counts, pairs.dtype, pairs.files), similarity, csls))
+        ranks = job.ranks(found.arrays, pairs.dtype, pairs.files)
+        results.append(scored_by(ranks, similarity, csls))
     return results[0], results[1]
 
 

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._core import Scores
 from ..inputs.errors import InputTypeError
-from ..inputs.scores import Scores, widened
+from ..inputs.scores import widened
+from ..inputs.selection import of_tasks
 from .conventions import EXACT, FILTERS, NANS, TRANSFORMS, Convention
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .._core import Selection
     from ..inputs.arrays import IntArray
-    from ..inputs.selection import Selection
     from .conventions import Flags, Values
 
 ENTRIES = 1 << 20  # scores in a block: some megabytes for all that is made of them
@@ -169,7 +171,7 @@ def flags(selection: Selection | None, where: slice, columns: int, default: bool
     if selection.shared:
         found[:, selection.indices] = True
         return found
-    part = selection.of_tasks(where)
+    part = of_tasks(selection, where)
     lists: Any = range(len(found)) if part.lists is None else part.lists
     for i, one in enumerate(lists):
         found[i, part.indices[part.indptr[one] : part.indptr[one + 1]]] = True

@@ -87,7 +87,7 @@ class Full(Problem):
             scores, targets, **given, order=order, dtype=dtype, nan="worst", audit=True
         )
         tasks = len(self.exact)
-        self._array = found._replace(array=np.atleast_2d(found.array))
+        self._array = found.with_array(np.atleast_2d(found.array))
         self._columns = columns = self._array.array.shape[1]
         self._order = order
         self._targets = np.broadcast_to(as_integers("targets", targets), tasks)
@@ -103,7 +103,7 @@ class Full(Problem):
         """Give the scores of a run of tasks after the other."""
         for where in slices(len(self.exact), self._columns):
             part = self._array.array[self._rows[where]]
-            values = as_floats(self._array._replace(array=part), self._order)
+            values = as_floats(self._array.with_array(part), self._order)
             place = np.arange(len(values)), self._targets[where]
             own = np.zeros(values.shape, bool)
             own[place] = True
@@ -148,10 +148,10 @@ class Sampled(Problem):
                 if ragged:
                     chosen = found.array[indptr[where.start] : indptr[where.stop]]
                     values = np.zeros(there.shape, truths.dtype)
-                    values[there] = as_floats(found._replace(array=chosen), self._order)
+                    values[there] = as_floats(found.with_array(chosen), self._order)
                 else:
                     chosen = found.array[where]
-                    values = as_floats(found._replace(array=chosen), self._order)
+                    values = as_floats(found.with_array(chosen), self._order)
                 none = np.zeros(there.shape, bool)
                 yield Block(values, truths[where], there, none, none, False)
 

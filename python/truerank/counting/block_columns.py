@@ -8,12 +8,12 @@ import numpy as np
 
 from ..inputs.checks import first_outside, integer
 from ..inputs.errors import InputValueError
-from ..inputs.selection import as_integers
+from ..inputs.selection import as_integers, selected_at
 from .column_sets import Columns, columns_of, stretch
 
 if TYPE_CHECKING:
+    from .._core import Selection
     from ..inputs.arrays import IntArray
-    from ..inputs.selection import Selection
     from .job import Job
 
 NOWHERE = -1  # the target's column, where the candidates have no columns
@@ -89,5 +89,5 @@ def _scattered(job: Job, whole: int, ids: IntArray) -> Placed:
         targets[here] = order[found[here]]
     without = job.filter
     if without is not None:
-        without = without.at(ordered, order, whole, job.threads)
+        without = selected_at(without, ordered, order, whole, job.threads)
     return Placed(columns_of(ordered), 0, targets, without, ids)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..inputs.errors import InputValueError
+from ..inputs.selection import arrays_of
 from ..ranks.archives import Kind, from_json_array, json_array, read_archive, write_archive
 
 if TYPE_CHECKING:
+    from .._core import Selection
     from ..inputs.arrays import IntArray
-    from ..inputs.selection import Selection
     from ..ranks.archives import Members
     from ..stores import Store
     from .job import Job
@@ -149,7 +150,10 @@ def _facts(store: Store, job: Job, tiles: int, way: str) -> dict[str, Any]:
 
 
 def _arrays(selection: Selection | None) -> tuple[Any, ...]:
-    return () if selection is None else (*selection[:3], np.array(selection.shared))
+    if selection is None:
+        return ()
+    *arrays, shared = arrays_of(selection)
+    return *arrays, np.array(shared)
 
 
 def _digest(*parts: Any) -> str:

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from .. import _core
-from ..inputs.checks import (
-    NAN_RULES,
-    ORDERS,
-    check_range,
-    choice,
-    first_outside,
-    integer,
-    thread_count,
-)
+from .._core import Scores
+from ..inputs.checks import check_range, first_outside, integer, thread_count
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.scores import Scores
-from ..inputs.selection import as_integers, as_selection
+from ..inputs.selection import arrays_of, as_integers, as_selection, owned
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
 from ..stores import Store, scores_or_store, shape_of
 from .block_columns import NOWHERE, Placed, place
 from .column_sets import Columns, stretch
-from .job import Job
-from .partial_counts import Rules, Tallies
+from .job import Job, rules_of
+from .partial_counts import Tallies
 from .stretches import stretches
 from .true_scores import Truths, refuse_nan_truth, true_values
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
+    from .._core import Selection
     from ..inputs.arrays import IntArray
-    from ..inputs.selection import Selection
 
 
 class RankCounter:
@@ -112,8 +104,7 @@ class RankCounter:
         audit: bool = False,
     ) -> None:
         scores = true_values(true_scores, dtype)
-        rules = Rules(choice("order", order, ORDERS) == "ascending", nan, bool(audit))
-        choice("nan", nan, NAN_RULES)
+        rules = rules_of(order, nan, audit)
         team = thread_count(threads)
         tasks = len(scores.array)
         columns = _columns(targets, candidates)
@@ -190,34 +181,24 @@ class RankCounter:
 
     def _found(
         self, scores: Scores | Store, name: str, rows: IntArray | None, placed: Placed
-    ) -> Iterable[IntArray]:
+    ) -> dict[str, IntArray]:
         """What a block holds for all tasks."""
-        rules = self._job.rules
-        found: Iterable[IntArray] = ()
+        found: dict[str, IntArray] = {}
         with stretches(scores) as parts:
             for left, matrix in parts:
-                *counts, fault = _core.count_part(
-                    matrix,
-                    scores.dtype,
-                    scores.swapped,
-                    rows,
-                    placed.targets,
+                counted = _core.count_part(
+                    _core.Scores(matrix, scores.dtype, scores.swapped),
+                    _core.Tasks(rows, placed.targets, placed.filter),
                     self._truths.scores,
                     placed.first + left,
-                    placed.filter,
-                    None,
-                    rules.ascending,
-                    rules.nan,
-                    rules.audit,
+                    self._job.rules,
                     self._job.threads,
                 )
-                if fault is not None:
-                    _, _, row, column = fault
-                    self._refuse_nan(name, row, column + left, placed)
-                if found:
-                    counts = list(self._none().plus(found).plus(counts).arrays.values())
-                found = counts
-        return found or self._none().arrays.values()
+                if fault := counted.fault:
+                    self._refuse_nan(name, fault.row, fault.column + left, placed)
+                counts = counted.arrays
+                found = self._none().plus(found).plus(counts).arrays if found else counts
+        return found or self._none().arrays
 
     def _none(self) -> Tallies:
         return Tallies(len(self._job.targets), self._job.rules)
@@ -349,8 +330,8 @@ class RankCounter:
             again = seen.first_common(theirs.seen)
             if again >= 0:
                 raise InputValueError("other", f"both counters have counted column {again}")
-            found = theirs.tallies.arrays.values()
-            self._counted = _Counted(tallies.plus(found), seen | theirs.seen)
+            more = tallies.plus(theirs.tallies.arrays)
+            self._counted = _Counted(more, seen | theirs.seen)
         return self
 
     def _unlike(self, other: RankCounter) -> list[str]:
@@ -365,8 +346,8 @@ class RankCounter:
             "true_scores": np.where(self._truths.nan, 0, self._truths.keys),
             "true_scores, whose NaN count,": self._truths.nan,
             "targets": job.targets,
-            "filter": job.filter,
-            "order, nan and audit": tuple(job.rules),
+            "filter": job.filter and arrays_of(job.filter),
+            "order, nan and audit": (job.rules.ascending, job.rules.nan, job.rules.audit),
         }
 
     # -- keeping ---------------------------------------------------------------------------------
@@ -415,7 +396,8 @@ class RankCounter:
     def __getstate__(self) -> dict[str, Any]:
         tallies, seen = self._counted
         return {
-            "scores": Scores(self._truths.scores, self._dtype, False),
+            "scores": self._truths.scores,
+            "dtype": self._dtype,
             "job": self._job,
             "columns": self._columns,
             "raw": self._raw,
@@ -424,7 +406,8 @@ class RankCounter:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._start(state["scores"], state["job"], state["columns"], state["raw"])
+        scores = Scores(state["scores"], state["dtype"], False)
+        self._start(scores, state["job"], state["columns"], state["raw"])
         tallies = self._none()
         tallies.arrays = state["tallies"]
         self._counted = _Counted(tallies, state["seen"])
@@ -437,10 +420,11 @@ class _Counted(NamedTuple):
     seen: Columns
 
 
-def sampled_or_full(job: Job, settled: Any, dtype: str, *, sampled: bool) -> Ranks:
+def sampled_or_full(
+    job: Job, settled: Mapping[str, IntArray], dtype: str, *, sampled: bool
+) -> Ranks:
     """Make Ranks of settled tallies."""
-    *counts, audit = settled
-    ranks = job.ranks([*counts, *(audit or ())], dtype)
+    ranks = job.ranks(settled, dtype)
     if not sampled:
         return ranks
     protocol = Protocol(
@@ -450,7 +434,9 @@ def sampled_or_full(job: Job, settled: Any, dtype: str, *, sampled: bool) -> Ran
         dtype=dtype,
         version=ranks.protocol.version,
     )
-    return Ranks._trusted(*counts, audit=audit, protocol=protocol)
+    return Ranks._trusted(
+        ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
+    )
 
 
 def _columns(targets: Any, candidates: Any) -> int | None:
@@ -491,7 +477,7 @@ def _filter(filter: Any, tasks: int, columns: int | None, threads: int) -> Selec
             )
         return None
     selection = as_selection("filter", filter, tasks, columns, threads)
-    return None if selection is None else selection.owned()
+    return selection and owned(selection)
 
 
 def _rows(rows: Any, tasks: int) -> IntArray | None:

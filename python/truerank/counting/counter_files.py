@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core import Rules, Scores
 from ..inputs.checks import NAN_RULES
 from ..inputs.errors import InputValueError
-from ..inputs.scores import DTYPES, Scores, as_scores
+from ..inputs.scores import DTYPES, as_scores
 from ..ranks.archives import Kind, from_json_array, json_array, read_archive, write_archive
 from .column_sets import Columns
 from .counter import RankCounter
 from .job import Job
-from .partial_counts import Rules
 
 if TYPE_CHECKING:
     from ..ranks.archives import Members
 
 KIND = Kind("truerank.counter", 1)
 _FILTER = ("indptr", "indices", "lists")
+_RULES = ("ascending", "nan", "audit")
 
 
 def save(counter: RankCounter, path: str | os.PathLike[str]) -> None:
@@ -28,15 +29,15 @@ def save(counter: RankCounter, path: str | os.PathLike[str]) -> None:
     state = counter.__getstate__()
     job: Job = state["job"]
     facts = {
-        "dtype": state["scores"].dtype,
+        "dtype": state["dtype"],
         "columns": state["columns"],
         "raw": state["raw"],
-        "rules": job.rules._asdict(),
+        "rules": {name: getattr(job.rules, name) for name in _RULES},
         "threads": job.threads,
     }
     members: Members = {
         "facts": json_array(facts),
-        "true_scores": state["scores"].array.view(np.uint8),
+        "true_scores": state["scores"].view(np.uint8),
         "targets": job.targets,
         "seen.starts": state["seen"].starts,
         "seen.stops": state["seen"].stops,
@@ -44,7 +45,7 @@ def save(counter: RankCounter, path: str | os.PathLike[str]) -> None:
     if job.rows is not None:
         members["rows"] = job.rows
     if job.filter is not None:
-        parts: dict[str, Any] = dict(zip(_FILTER, job.filter, strict=False))
+        parts = {name: getattr(job.filter, name) for name in _FILTER}
         members |= {f"filter.{name}": part for name, part in parts.items() if part is not None}
     members |= {f"count.{name}": array for name, array in state["tallies"].items()}
     write_archive(path, KIND, members)
@@ -64,11 +65,9 @@ def load(path: str | os.PathLike[str]) -> RankCounter:
 
 def _counter(members: Members) -> RankCounter:
     facts = from_json_array(members["facts"])
+    if (nan := facts["rules"]["nan"]) not in NAN_RULES:
+        raise InputValueError("damaged", expected=f"nan {', '.join(NAN_RULES)}", got=repr(nan))
     rules = Rules(**facts["rules"])
-    if rules.nan not in NAN_RULES:
-        raise InputValueError(
-            "damaged", expected=f"nan {', '.join(NAN_RULES)}", got=repr(rules.nan)
-        )
     scores = _true_scores(members["true_scores"], facts["dtype"])
     lists: Any = tuple(members[f"filter.{p}"] for p in _FILTER if f"filter.{p}" in members)
     counter = RankCounter(

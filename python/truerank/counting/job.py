@@ -11,14 +11,13 @@ import numpy as np
 from .. import _core
 from ..inputs.checks import NAN_RULES, ORDERS, check_range, choice, thread_count
 from ..inputs.errors import InputValueError
-from ..inputs.selection import Selection, as_integers, as_selection
+from ..inputs.selection import as_integers, as_selection
 from ..ranks.container import Ranks
 from ..ranks.counts import Audit
 from ..ranks.protocol import Protocol
-from .partial_counts import Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from ..inputs.arrays import IntArray
 
@@ -28,22 +27,29 @@ class Job(NamedTuple):
 
     rows: IntArray | None  # None: task i reads row i
     targets: IntArray
-    filter: Selection | None
-    candidates: Selection | None
-    rules: Rules
+    filter: _core.Selection | None
+    candidates: _core.Selection | None
+    rules: _core.Rules
     threads: int  # 0: as many as are free
 
-    def ranks(self, counts: Sequence[IntArray], dtype: str, files: tuple[str, ...] = ()) -> Ranks:
-        """Make Ranks of fresh counts: above, tied, candidates and those of the audit."""
-        above, tied, sizes = counts[:3]
-        rules, audit = self.rules, None
-        if rules.audit:
-            audit = Audit(*counts[3:])
+    def tasks(self) -> _core.Tasks:
+        """What the core needs to know of the tasks."""
+        return _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
+
+    def ranks(
+        self, counts: Mapping[str, IntArray], dtype: str, files: tuple[str, ...] = ()
+    ) -> Ranks:
+        """Make Ranks of fresh counts, by name: above, tied, candidates and those of the audit."""
+        audit = None
+        if "inf" in counts:
+            audit = Audit(**{name: counts[name] for name in Audit._fields if name in counts})
         filtered, selected = self.filter is not None, self.candidates is not None
-        protocol = _protocol(filtered, selected, rules.nan, ORDERS[rules.ascending], dtype)
+        protocol = _protocol(filtered, selected, self.rules, dtype)
         if files:
             protocol = replace(protocol, files=files)
-        return Ranks._trusted(above, tied, sizes, audit=audit, protocol=protocol)
+        return Ranks._trusted(
+            counts["above"], counts["tied"], counts["candidates"], audit=audit, protocol=protocol
+        )
 
 
 def prepare(
@@ -59,9 +65,7 @@ def prepare(
     audit: bool,
 ) -> Job:
     """Check the arguments of `rank` beside scores of a shape; its errors are those of `rank`."""
-    choice("order", order, ORDERS)
-    choice("nan", nan, NAN_RULES)
-    rules = _rules(order == "ascending", nan, bool(audit))
+    rules = rules_of(order, nan, audit)
     team = thread_count(threads)
     task_rows, task_targets = _tasks(shape, single_row, targets, rows)
     tasks, columns = len(task_targets), shape[1]
@@ -105,28 +109,35 @@ def _tasks(
     return task_rows, task_targets
 
 
-def explain(fault: Any, nan: str, targets: IntArray) -> InputValueError:
+def rules_of(order: object, nan: object, audit: object) -> _core.Rules:
+    """Check the words that say how scores are compared."""
+    ascending = choice("order", order, ORDERS) == "ascending"
+    return _rules(ascending, choice("nan", nan, NAN_RULES), bool(audit))
+
+
+def explain(fault: _core.Fault, nan: str, targets: IntArray) -> InputValueError:
     """Make the error of what made counts void."""
-    kind, task, row, column = fault
-    if kind == "target":
+    task = fault.task
+    if fault.kind == "target":
         return InputValueError(
             "candidates", f"the target {targets[task]} of task {task} is not among its candidates"
         )
-    what = "the true score" if kind == "nan_truth" else "a score"
-    place = f"{what} at row {row}, column {column}"
+    what = "the true score" if fault.kind == "nan_truth" else "a score"
+    place = f"{what} at row {fault.row}, column {fault.column}"
     return InputValueError("scores", f'{place} is NaN, which nan="{nan}" does not allow')
 
 
-_rules = lru_cache(maxsize=16)(Rules)
+# Kept, for a small count takes less time than making them; so that the same rules are one object.
+_rules = lru_cache(maxsize=16)(_core.Rules)
 
 
 @lru_cache(maxsize=64)
-def _protocol(filtered: bool, selected: bool, nan: str, order: str, dtype: str) -> Protocol:
+def _protocol(filtered: bool, selected: bool, rules: _core.Rules, dtype: str) -> Protocol:
     return Protocol(
         filter=("unnamed",) if filtered else (),
         candidates="selection" if selected else "all",
-        nan=nan,
-        order=order,
+        nan=rules.nan,
+        order=ORDERS[rules.ascending],
         dtype=dtype,
         version=_core.__version__,
     )

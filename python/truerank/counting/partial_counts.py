@@ -6,28 +6,18 @@ Tallies add up in any order, and to the same integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ranks.counts import Audit
-
 if TYPE_CHECKING:
+    from .._core import Rules
     from ..inputs.arrays import IntArray
     from .true_scores import Truths
 
-# In the order in which the core gives them.
 FIELDS = ("above", "tied", "candidates", "nan", "differing")
 AUDITED = ("inf", "at_best", "best")
-
-
-class Rules(NamedTuple):
-    """How scores are compared and what is counted of them."""
-
-    ascending: bool
-    nan: str
-    audit: bool
 
 
 class Tallies:
@@ -55,15 +45,15 @@ class Tallies:
             limits = np.iinfo(np.int64)
             self.arrays["best"][:] = limits.max if rules.ascending else limits.min
 
-    def add(self, found: Iterable[IntArray], where: slice | IntArray = slice(None)) -> None:
+    def add(self, found: Mapping[str, IntArray], where: slice | IntArray = slice(None)) -> None:
         """Add what a part found for some tasks, each named once in `where`."""
-        more = dict(zip(self.arrays, found, strict=True))
+        more = dict(found)
         if self.rules.audit:
             self._add_best(more.pop("best"), more.pop("at_best"), where)
         for name, counts in more.items():
             self.arrays[name][where] += counts
 
-    def plus(self, found: Iterable[IntArray]) -> Tallies:
+    def plus(self, found: Mapping[str, IntArray]) -> Tallies:
         """Give new tallies with what a part found for all tasks; these stay as they are."""
         more = Tallies(len(self.arrays["above"]), self.rules)
         more.arrays = {name: array.copy() for name, array in self.arrays.items()}
@@ -77,8 +67,8 @@ class Tallies:
         self.arrays["at_best"][where] = held
         self.arrays["best"][where] = np.where(better, best, mine)
 
-    def settled(self, truths: Truths) -> tuple[IntArray, IntArray, IntArray, Audit | None]:
-        """Add the truths, and give `above`, `tied`, `candidates` and the audit of all tasks.
+    def settled(self, truths: Truths) -> dict[str, IntArray]:
+        """Add the truths, and give the counts of all tasks, and those of an audit.
 
         A NaN truth is last of all, which only the rule "worst" allows.
         """
@@ -88,13 +78,14 @@ class Tallies:
         above = np.where(truths.nan, size, above)
         tied = np.where(truths.nan, 1, tied + 1)
         candidates = size + 1 - (nan if self.rules.nan == "omit" else 0)
+        settled = {"above": above, "tied": tied, "candidates": candidates}
         if not self.rules.audit:
-            return above, tied, candidates, None
+            return settled
         alone = Tallies(len(size), self.rules)
-        alone.add(self.arrays.values())
+        alone.add(self.arrays)
         nothing = np.zeros_like(size)
         no_best = np.where(truths.nan, alone.arrays["best"], truths.keys)
         own = {"nan": truths.nan, "inf": truths.inf, "best": no_best, "at_best": ~truths.nan}
-        alone.add([own.get(name, nothing) + nothing for name in alone.arrays])
+        alone.add({name: own.get(name, nothing) + nothing for name in alone.arrays})
         seen = {name: alone.arrays[name] for name in ("nan", "inf", "at_best")}
-        return above, tied, candidates, Audit(**seen, differing=differing.copy())
+        return settled | seen | {"differing": differing.copy()}

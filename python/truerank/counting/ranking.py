@@ -144,26 +144,13 @@ def rank(
     if io is not None:
         choice("io", io, IO)
     matrix = as_scores(scores, dtype)
-    array, single = matrix.array, matrix.array.ndim == 1
+    shape = matrix.array.shape
+    single = len(shape) == 1
     if single:
-        array = array[None, :]
-    job = prepare(
-        array.shape, single, targets, rows, filter, candidates, order, nan, threads, audit
-    )
-    counted = _core.rank(
-        array,
-        matrix.dtype,
-        matrix.swapped,
-        job.rows,
-        job.targets,
-        job.filter,
-        job.candidates,
-        job.rules.ascending,
-        nan,
-        job.rules.audit,
-        job.threads,
-    )
-    *counts, fault = counted
-    if fault is not None:
+        matrix = matrix.with_array(matrix.array[None, :])
+        shape = 1, *shape
+    job = prepare(shape, single, targets, rows, filter, candidates, order, nan, threads, audit)
+    counted = _core.rank(matrix, job.tasks(), job.rules, job.threads)
+    if fault := counted.fault:
         raise explain(fault, nan, job.targets)
-    return job.ranks(counts, matrix.dtype)
+    return job.ranks(counted.arrays, matrix.dtype)

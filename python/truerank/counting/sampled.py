@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
+from .._core import Scores
+from ..inputs.checks import thread_count
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.scores import Scores, as_scores
+from ..inputs.scores import as_scores
 from ..inputs.selection import as_integers
 from ..stores import scores_or_store, shape_of
 from .block_columns import NOWHERE
 from .counter import RankCounter, sampled_or_full
-from .job import Job
-from .partial_counts import Rules, Tallies
+from .job import Job, rules_of
+from .partial_counts import Tallies
 from .true_scores import Truths, refuse_nan_truth, true_values
 
 if TYPE_CHECKING:
@@ -86,8 +87,7 @@ def rank_against(
     if len(others) != 2:
         raise InputValueError("others", expected="(values, indptr)", got=f"{len(others)} members")
     truth = true_values(true_scores, dtype)
-    rules = Rules(choice("order", order, ORDERS) == "ascending", nan, bool(audit))
-    choice("nan", nan, NAN_RULES)
+    rules = rules_of(order, nan, audit)
     team = thread_count(threads)
     values, indptr = as_scores(others[0], dtype, "others"), as_integers("others: indptr", others[1])
     _check_ragged(truth, values, indptr)
@@ -95,23 +95,12 @@ def rank_against(
     truths = Truths(truth.array, truth.dtype)
     refuse_nan_truth(truths, nan)
     nowhere = np.full(tasks, NOWHERE, np.int64)
-    *found, fault = _core.count_part(
-        values.array[None, :],
-        values.dtype,
-        values.swapped,
-        np.zeros(tasks, np.int64),
-        nowhere,
-        truth.array,
-        0,
-        None,
-        (indptr, None, None, False),
-        rules.ascending,
-        nan,
-        rules.audit,
-        team,
-    )
-    if fault is not None:
-        position = int(fault[3])
+    row = values.with_array(values.array[None, :])
+    lists = _core.Selection.of_ranges(indptr)
+    asked = _core.Tasks(np.zeros(tasks, np.int64), nowhere, None, lists)
+    found = _core.count_part(row, asked, truth.array, 0, rules, team)
+    if fault := found.fault:
+        position = fault.column
         task = int(np.searchsorted(indptr, position, side="right")) - 1
         raise InputValueError(
             "others",
@@ -121,7 +110,7 @@ def rank_against(
             ),
         )
     tallies = Tallies(tasks, rules)
-    tallies.add(found)
+    tallies.add(found.arrays)
     job = Job(None, nowhere, None, None, rules, team)
     return sampled_or_full(job, tallies.settled(truths), truth.dtype, sampled=True)
 

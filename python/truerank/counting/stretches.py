@@ -15,7 +15,7 @@ from ..stores.base import cut
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.scores import Scores
+    from .._core import Scores
 
     Stretch = tuple[int, npt.NDArray[Any]]
 

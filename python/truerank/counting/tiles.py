@@ -14,9 +14,8 @@ memory, and is there for files that may shrink.
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,16 +25,19 @@ from .. import _core
 from ..inputs.checks import IO, choice
 from ..inputs.errors import InputValueError
 from ..inputs.scores import as_scores
+from ..inputs.selection import of_tasks
 from ..stores import Store, Tile, open_scores, store_of
-from ..stores.base import FileBlock
+from ..stores.base import scores_of
 from .checkpoints import Checkpoint
 from .job import Job, explain
 from .partial_counts import Tallies
 from .true_scores import Truths
 
 if TYPE_CHECKING:
+    import os
+
+    from .._core import Selection
     from ..inputs.arrays import IntArray
-    from ..inputs.selection import Selection
     from ..ranks.container import Ranks
 
 # Large beside what a tile costs in Python and where the threads wait for the last of them; small
@@ -119,9 +121,10 @@ def rank_store(
     io = choice("io", io or store.io, IO)
     store.check()
     if job.candidates is not None:
-        absent = _core.first_absent(job.candidates, job.targets)
+        absent = job.candidates.first_absent(job.targets)
         if absent >= 0:
-            raise explain(("target", absent, -1, -1), job.rules.nan, job.targets)
+            fault = _core.Fault("target", absent, -1, -1)
+            raise explain(fault, job.rules.nan, job.targets)
     tiles = store.tiles(TILE_BYTES if store.in_place else DECODED_TILE_BYTES)
     count = counted_by(store, tiles, io, job)
     kept = Checkpoint(checkpoint, count, store, job, len(tiles)) if checkpoint is not None else None
@@ -164,7 +167,8 @@ def _by_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
     if io == "map" or not store.in_place or not tiles:
         return True
     with store.block(tiles[0], io) as block:
-        return not isinstance(block, FileBlock) or _core.reads_whole_rows(tuple(block), store.dtype)
+        scores = scores_of(block, store)
+        return isinstance(scores, _core.Scores) or scores.by_whole_rows
 
 
 def counted_by(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCount:
@@ -253,7 +257,7 @@ class TileCount:
     def selections(self, where: slice | IntArray) -> tuple[Selection | None, Selection | None]:
         """Their filter and their candidates."""
         parts = (self.job.filter, self.job.candidates)
-        without, among = (None if part is None else part.of_tasks(where) for part in parts)
+        without, among = (part and of_tasks(part, where) for part in parts)
         return without, among
 
     def add(self, tile: Tile, context: Any) -> None:
@@ -261,36 +265,36 @@ class TileCount:
         with context as block:
             if block is None:
                 return
-            file = block.name if isinstance(block, FileBlock) else None
-            scores = block if file is None else tuple(block)
-            where = self.where(tile)
-            *found, fault = self.count(tile, scores, where)
+            scores, where = scores_of(block, self.store), self.where(tile)
+            targets = np.ascontiguousarray(self.job.targets[where])
+            tasks = _core.Tasks(self.local_rows(tile), targets, *self.selections(where))
+            try:
+                counted = self.count(tile, scores, tasks, where)
+            except EOFError as error:
+                raise InputValueError("scores", f"{block.name}: {error}") from None
             del block, scores  # so that a map can go
-        if fault is not None:
-            self._refuse(fault, tile, where, file)
-        self.keep(where, found)
+        if fault := counted.fault:
+            indices = np.arange(where.start, where.stop) if isinstance(where, slice) else where
+            task, row, column = int(indices[fault.task]), fault.row, fault.column
+            fault = _core.Fault(fault.kind, task, row + tile.top, column + tile.left)
+            raise explain(fault, self.job.rules.nan, self.job.targets)
+        self.keep(where, counted.arrays)
 
-    def _refuse(self, fault: Any, tile: Tile, where: Any, file: str | None) -> None:
-        kind, task, row, column = fault
-        if kind == "read":
-            if task:
-                raise OSError(task, os.strerror(task), file)
-            raise InputValueError(
-                "scores", f"{file}: the file ends at byte {row}, within the scores"
-            )
-        indices = np.arange(where.start, where.stop) if isinstance(where, slice) else where
-        fault = kind, int(indices[task]), row + tile.top, column + tile.left
-        raise explain(fault, self.job.rules.nan, self.job.targets)
-
-    def count(self, tile: Tile, scores: Any, where: slice | IntArray) -> Any:
-        """What the core finds in a tile, and the fault."""
+    def count(
+        self,
+        tile: Tile,
+        scores: _core.Scores | _core.FileScores,
+        tasks: _core.Tasks,
+        where: slice | IntArray,
+    ) -> _core.Counts:
+        """What the core finds in a tile."""
         raise NotImplementedError
 
-    def keep(self, where: slice | IntArray, found: list[IntArray]) -> None:
+    def keep(self, where: slice | IntArray, found: Mapping[str, IntArray]) -> None:
         """Keep what was found for some tasks."""
         raise NotImplementedError
 
-    def settled(self) -> Sequence[IntArray]:
+    def settled(self) -> Mapping[str, IntArray]:
         """The counts of all tasks, and those of the audit."""
         raise NotImplementedError
 
@@ -310,27 +314,21 @@ class _WholeRows(TileCount):
         names += ["nan", "inf", "at_best"] if job.rules.audit else []
         self._counts = {name: np.zeros(len(job.targets), np.int64) for name in names}
 
-    def count(self, tile: Tile, scores: Any, where: slice | IntArray) -> Any:
-        job, store = self.job, self.store
-        return _core.rank(
-            scores,
-            store.dtype,
-            store.swapped,
-            self.local_rows(tile),
-            np.ascontiguousarray(job.targets[where]),
-            *self.selections(where),
-            job.rules.ascending,
-            job.rules.nan,
-            job.rules.audit,
-            job.threads,
-        )
+    def count(
+        self,
+        tile: Tile,
+        scores: _core.Scores | _core.FileScores,
+        tasks: _core.Tasks,
+        where: slice | IntArray,
+    ) -> _core.Counts:
+        return _core.rank(scores, tasks, self.job.rules, self.job.threads)
 
-    def keep(self, where: slice | IntArray, found: list[IntArray]) -> None:
-        for counts, more in zip(self._counts.values(), found, strict=True):
-            counts[where] = more
+    def keep(self, where: slice | IntArray, found: Mapping[str, IntArray]) -> None:
+        for name, counts in self._counts.items():
+            counts[where] = found[name]
 
-    def settled(self) -> Sequence[IntArray]:
-        return list(self._counts.values())
+    def settled(self) -> Mapping[str, IntArray]:
+        return self._counts
 
     def arrays(self) -> dict[str, IntArray]:
         return self._counts
@@ -349,41 +347,36 @@ class _Parts(TileCount):
         self._truths = Truths(scores, store.dtype)
         wrong = self._truths.first_nan(job.rules.nan)
         if wrong >= 0:
-            kind = "nan" if job.rules.nan == "raise" else "nan_truth"
-            fault = kind, wrong, int(rows[wrong]), int(job.targets[wrong])
+            fault = _core.Fault(
+                "nan" if job.rules.nan == "raise" else "nan_truth",
+                *(wrong, int(rows[wrong]), int(job.targets[wrong])),
+            )
             raise explain(fault, job.rules.nan, job.targets)
         self._tallies = Tallies(tasks, job.rules)
 
-    def count(self, tile: Tile, scores: Any, where: slice | IntArray) -> Any:
-        job, store = self.job, self.store
-        return _core.count_part(
-            scores,
-            store.dtype,
-            store.swapped,
-            self.local_rows(tile),
-            np.ascontiguousarray(job.targets[where]),
-            np.ascontiguousarray(self._truths.scores[where]),
-            tile.left,
-            *self.selections(where),
-            job.rules.ascending,
-            job.rules.nan,
-            job.rules.audit,
-            job.threads,
-        )
+    def count(
+        self,
+        tile: Tile,
+        scores: _core.Scores | _core.FileScores,
+        tasks: _core.Tasks,
+        where: slice | IntArray,
+    ) -> _core.Counts:
+        truths = np.ascontiguousarray(self._truths.scores[where])
+        job = self.job
+        return _core.count_part(scores, tasks, truths, tile.left, job.rules, job.threads)
 
-    def keep(self, where: slice | IntArray, found: list[IntArray]) -> None:
+    def keep(self, where: slice | IntArray, found: Mapping[str, IntArray]) -> None:
         self.torn = True
         self._tallies.add(found, where)
 
-    def settled(self) -> Sequence[IntArray]:
+    def settled(self) -> Mapping[str, IntArray]:
         differing = self._tallies.arrays["differing"]
         if differing.any():
             task = int(differing.argmax())
             raise InputValueError(
                 "scores", f"the true score of task {task} changed while it was ranked"
             )
-        *counts, audit = self._tallies.settled(self._truths)
-        return [*counts, *(audit or ())]
+        return self._tallies.settled(self._truths)
 
     def arrays(self) -> dict[str, IntArray]:
         return self._tallies.arrays

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
+from .._core import Scores
 from ..inputs.errors import InputValueError
-from ..inputs.scores import Scores, as_scores
+from ..inputs.scores import as_scores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,7 +29,7 @@ class Truths:
 
     def __init__(self, scores: npt.NDArray[Any], dtype: str) -> None:
         self.scores = scores
-        self.keys, bottom, top, floating = _core.keys(scores, dtype)
+        self.keys, bottom, top, floating = Scores(scores, dtype, False).keys()
         self.nan: Flags = self.keys < bottom
         self.inf: Flags = floating & ((self.keys == bottom) | (self.keys == top))
 

@@ -184,20 +184,10 @@ def rank_embeddings(
             shape, single = pairs.shape, pairs.single
             given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
             job = prepare(shape, single, *given)
-        *counts, fault = _core.rank_embeddings(
-            pairs.given,
-            job.rows,
-            job.targets,
-            job.filter,
-            job.candidates,
-            nan,
-            job.rules.audit,
-            size,
-            job.threads,
-        )
-    if fault is not None:
+        counted = _core.rank_embeddings(pairs.given, job.tasks(), job.rules, size, job.threads)
+    if fault := counted.fault:
         raise explain_pair(fault, nan, job.targets)
-    ranks = job.ranks(counts, pairs.dtype, pairs.files)
+    ranks = job.ranks(counted.arrays, pairs.dtype, pairs.files)
     return scored_by(ranks, similarity, csls)
 
 
@@ -253,8 +243,7 @@ def score_embeddings(
                 given = (targets, rows, None, None, "descending", "worst", None, False)
                 job = prepare(pairs.shape, pairs.single, *given)
             chosen, columns = job.rows, job.targets
-        scores: npt.NDArray[Any] = _core.score_embeddings(pairs.given, chosen, columns, team)
-    return scores
+        return _core.score_embeddings(pairs.given, chosen, columns, team)
 
 
 def topk_embeddings(
@@ -323,10 +312,10 @@ def topk_embeddings(
         without = as_selection("filter", filter, tasks, columns, team)
         among = as_selection("candidates", candidates, tasks, columns, team)
         held = min(most, max(1, columns))
-        ids, scores, fault = _core.topk_embeddings(
-            pairs.given, chosen, held, without, among, nan, None, size, team
-        )
-    if fault is not None:
+        asked = _core.Tasks(chosen, None, without, among)
+        found = _core.topk_embeddings(pairs.given, asked, held, nan, None, size, team)
+    ids, scores, fault = found
+    if fault:
         raise explain_pair(fault, nan, ids)
     if held < most:
         padding = ((0, 0), (0, most - held))
@@ -385,10 +374,10 @@ def topk_accepting(
         among = as_selection("candidates", candidates, tasks, columns, team)
         holding = held.astype(pairs.dtype, order="C"), holders.astype(np.int64, order="C")
         most = min(positive("k", k), max(1, columns))
-        ids, scores, fault = _core.topk_embeddings(
-            pairs.given, chosen, most, None, among, nan, holding, 0, team
-        )
-    if fault is not None:
+        asked = _core.Tasks(chosen, None, None, among)
+        found = _core.topk_embeddings(pairs.given, asked, most, nan, holding, 0, team)
+    ids, scores, fault = found
+    if fault:
         raise explain_pair(fault, nan, ids)
     return TopK(ids, scores)
 
@@ -408,12 +397,11 @@ def _named(similarity: str, protocol: Protocol) -> Protocol:
     return replace(protocol, similarity=similarity)
 
 
-def explain_pair(fault: Any, nan: str, targets: IntArray) -> InputValueError:
+def explain_pair(fault: _core.Fault, nan: str, targets: IntArray) -> InputValueError:
     """Make the error of what made counts of vectors void."""
-    kind, _, query, entity = fault
-    if kind == "target":
+    if fault.kind == "target":
         return explain(fault, nan, targets)
-    what = "the true score," if kind == "nan_truth" else "the score"
-    comma = "," if kind == "nan_truth" else ""
-    place = f"{what} of query {query} and entity {entity}{comma}"
+    what = "the true score," if fault.kind == "nan_truth" else "the score"
+    comma = "," if fault.kind == "nan_truth" else ""
+    place = f"{what} of query {fault.row} and entity {fault.column}{comma}"
     return InputValueError("scores", f'{place} is NaN, which nan="{nan}" does not allow')

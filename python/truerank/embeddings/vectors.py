@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from .. import _core
+from .._core import Scores
 from ..inputs.checks import check_range, choice
 from ..inputs.devices import on_host
 from ..inputs.errors import InputTypeError, InputValueError
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-
-    Triple = tuple[npt.NDArray[Any], str, bool]  # the array, its dtype, whether it is byte-swapped
 
 T = TypeVar("T")
 
@@ -72,8 +72,8 @@ class CSLS(NamedTuple):
 class Pairs(NamedTuple):
     """Queries and entities, checked, and how a pair of them is scored."""
 
-    queries: Triple
-    entities: Triple
+    queries: Scores
+    entities: Scores
     similarity: str
     bias: npt.NDArray[Any] | None  # of the dtype of the scores
     dtype: str  # of the scores
@@ -82,14 +82,14 @@ class Pairs(NamedTuple):
     means: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None  # of the dtype of the scores
 
     @property
-    def given(self) -> Any:
+    def given(self) -> _core.Embeddings:
         """What the core needs to know of them."""
-        return (*self[:4], self.means)
+        return _core.Embeddings(self.queries, self.entities, self.similarity, self.bias, self.means)
 
     @property
     def shape(self) -> tuple[int, int]:
         """How many queries and entities there are: the shape of the scores."""
-        return len(self.queries[0]), len(self.entities[0])
+        return len(self.queries.array), len(self.entities.array)
 
     def rows(self, rows: Any) -> IntArray | None:
         """Check the query of each task, where there is no target; None: task i is query i."""
@@ -109,6 +109,10 @@ class _Array(NamedTuple):
     dtype: str
     swapped: bool
     files: tuple[str, ...] = ()
+
+    @property
+    def scores(self) -> Scores:
+        return Scores(self.array, self.dtype, self.swapped)
 
 
 @contextmanager
@@ -148,7 +152,7 @@ def opened(
             given = read(stack, "bias", bias, dtype)
             added, files = _as_bias(given, len(right.array), wide), files + given.files
         means = None if csls is None else as_means(csls, (len(left.array), len(right.array)), wide)
-        yield Pairs(left[:3], right[:3], similarity, added, wide, single, files, means)
+        yield Pairs(left.scores, right.scores, similarity, added, wide, single, files, means)
 
 
 def read(stack: ExitStack, name: str, value: Any, dtype: Any) -> _Array:
@@ -157,7 +161,7 @@ def read(stack: ExitStack, name: str, value: Any, dtype: Any) -> _Array:
     with in_words_of_vectors(name):
         found = _raw_as(dtype, lambda raw: _mapped(stack, value, raw))
         if found is None:
-            found = _raw_as(dtype, lambda raw: _Array(*as_scores(value, raw, name)))
+            found = _raw_as(dtype, lambda raw: _in_memory(value, raw, name))
     if found.dtype not in FLOATS:
         raise InputTypeError(
             name, expected=f"one of {', '.join(FLOATS)}", got=f"dtype {found.dtype}"
@@ -166,6 +170,11 @@ def read(stack: ExitStack, name: str, value: Any, dtype: Any) -> _Array:
     if found.array.ndim not in dimensions:
         raise InputValueError(name, expected=f"{_SHAPES[name]}", got=f"shape {found.array.shape}")
     return found
+
+
+def _in_memory(value: Any, dtype: Any, name: str) -> _Array:
+    scores = as_scores(value, dtype, name)
+    return _Array(scores.array, scores.dtype, scores.swapped)
 
 
 def _mapped(stack: ExitStack, value: Any, dtype: Any) -> _Array | None:

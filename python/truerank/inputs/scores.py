@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from .._core import Scores
 from .devices import as_array, is_tensor, tensor_array
 from .errors import InputTypeError, InputValueError
 
@@ -28,14 +29,6 @@ DTYPES = (
 )
 # 16-bit floats also travel as the integers that have their bits.
 _CARRIERS = {"bfloat16": ("int16", "uint16"), "float16": ("int16", "uint16")}
-
-
-class Scores(NamedTuple):
-    """A score matrix: the array (rows, columns), the name of its dtype, and its byte order."""
-
-    array: npt.NDArray[Any]
-    dtype: str
-    swapped: bool
 
 
 def as_scores(value: object, dtype: object = None, name: str = "scores") -> Scores:

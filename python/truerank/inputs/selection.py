@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
+from .._core import Selection
 from .checks import first_outside
 from .devices import as_array
 from .errors import InputTypeError, InputValueError
@@ -20,54 +20,58 @@ if TYPE_CHECKING:
 _LARGEST = np.iinfo(np.int64).max
 
 
-class Selection(NamedTuple):
-    """Lists of columns as the core reads them, each sorted and without repeats."""
+def of_tasks(selection: Selection, where: slice | IntArray) -> Selection:
+    """Give the selection of some of the tasks, without a copy where they are a slice."""
+    indptr, indices, lists, shared = arrays_of(selection)
+    if shared:
+        return selection
+    if lists is not None:
+        return Selection(indptr, indices, np.ascontiguousarray(lists[where]))
+    if not isinstance(where, slice):
+        return Selection(indptr, indices, where)
+    first, last, _ = where.indices(len(indptr) - 1)
+    indptr = indptr[first : max(first, last) + 1]
+    return Selection(indptr - indptr[0], indices[indptr[0] : indptr[-1]])
 
-    indptr: IntArray
-    indices: npt.NDArray[Any]  # int32 or int64
-    lists: IntArray | None
-    shared: bool
 
-    def of_tasks(self, where: slice | IntArray) -> Selection:
-        """Give the selection of some of the tasks, without a copy where they are a slice."""
-        if self.shared:
-            return self
-        if self.lists is not None:
-            return self._replace(lists=np.ascontiguousarray(self.lists[where]))
-        if not isinstance(where, slice):
-            return self._replace(lists=where)
-        first, last, _ = where.indices(len(self.indptr) - 1)
-        indptr = self.indptr[first : max(first, last) + 1]
-        return Selection(indptr - indptr[0], self.indices[indptr[0] : indptr[-1]], None, False)
+def owned(selection: Selection) -> Selection:
+    """Give the selection in arrays that are nobody else's."""
+    indptr, indices, lists, shared = arrays_of(selection)
+    return Selection(indptr, indices.copy(), lists, shared)
 
-    def owned(self) -> Selection:
-        """Give the selection in arrays that are nobody else's."""
-        return self._replace(indices=self.indices.copy())
 
-    def at(self, ordered: IntArray, order: IntArray, columns: int, threads: int) -> Selection:
-        """Give what the lists have of some columns, numbered by where those stand.
+def arrays_of(selection: Selection) -> tuple[IntArray, Any, IntArray | None, bool]:
+    """Give all that a selection holds: what `Selection` takes."""
+    return selection.indptr, selection.indices, selection.lists, selection.shared
 
-        Parameters
-        ----------
-        ordered : ndarray of int64, shape (n,)
-            The columns, in ascending order and distinct.
-        order : ndarray of int64, shape (n,)
-            Where each of them stands.
-        columns : int
-            How many there are in all.
-        threads : int
-            As many as the core may take; 0 for the default.
-        """
-        if columns <= 8 * len(self.indices):  # a table is quicker than a search, and no larger
-            here = np.zeros(columns, dtype=bool)
-            here[ordered] = True
-            hits = np.flatnonzero(here[self.indices])
-        else:
-            hits = np.flatnonzero(np.isin(self.indices, ordered))
-        indptr = np.searchsorted(hits, self.indptr).astype(np.int64)
-        indices = order[np.searchsorted(ordered, self.indices[hits])]
-        lists = _core.sorted_lists(indptr, indices, len(ordered), threads)
-        return self._replace(indptr=lists[0], indices=lists[1])
+
+def selected_at(
+    selection: Selection, ordered: IntArray, order: IntArray, columns: int, threads: int
+) -> Selection:
+    """Give what the lists have of some columns, numbered by where those stand.
+
+    Parameters
+    ----------
+    selection : Selection
+    ordered : ndarray of int64, shape (n,)
+        The columns, in ascending order and distinct.
+    order : ndarray of int64, shape (n,)
+        Where each of them stands.
+    columns : int
+        How many there are in all.
+    threads : int
+        As many as the core may take; 0 for the default.
+    """
+    indptr, indices, lists, shared = arrays_of(selection)
+    if columns <= 8 * len(indices):  # a table is quicker than a search, and no larger
+        here = np.zeros(columns, dtype=bool)
+        here[ordered] = True
+        hits = np.flatnonzero(here[indices])
+    else:
+        hits = np.flatnonzero(np.isin(indices, ordered))
+    indptr = np.searchsorted(hits, indptr).astype(np.int64)
+    indices = order[np.searchsorted(ordered, indices[hits])]
+    return Selection(indptr, indices, lists, shared).in_order(len(ordered), threads)
 
 
 def as_integers(name: str, value: object, *, copy: bool = True) -> IntArray:
@@ -130,7 +134,7 @@ def as_selection(
                 got=f"{selection.lists[wrong]} for task {wrong}",
             )
     _check_indptr(name, selection, lists)
-    outside, is_sorted = _core.check_lists(selection.indptr, selection.indices, columns, threads)
+    outside, is_sorted = selection.checked(columns, threads)
     if outside >= 0:
         of = int(np.searchsorted(selection.indptr, outside, side="right")) - 1
         got = selection.indices[outside]
@@ -138,10 +142,7 @@ def as_selection(
         raise InputValueError(
             name, expected=f"indices from 0 to {columns - 1}", got=f"{got}{where}"
         )
-    if is_sorted:
-        return selection
-    indptr, indices = _core.sorted_lists(selection.indptr, selection.indices, columns, threads)
-    return Selection(indptr, indices, selection.lists, selection.shared)
+    return selection if is_sorted else selection.in_order(columns, threads)
 
 
 def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .._core import Scores
 from ..inputs.devices import is_elsewhere, is_tensor
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.scores import Scores, as_scores
+from ..inputs.scores import as_scores
 from .base import FileBlock, Store, Tile
 
 __all__ = ["FileBlock", "Store", "Tile", "open_scores", "scores_or_store", "shape_of", "store_of"]

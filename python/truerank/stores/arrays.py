@@ -45,12 +45,13 @@ class ArrayStore(Store):
     """
 
     def __init__(self, array: Any, dtype: object = None) -> None:
-        plain, name, _ = as_scores(array, dtype)
+        scores = as_scores(array, dtype)
+        plain = scores.array
         self._array = plain if plain.ndim == 2 else plain[None, :]
         self._mapping = mapping_of(plain)
         files = (self._mapping.name,) if self._mapping and self._mapping.name else ()
         shape = (int(self._array.shape[0]), int(self._array.shape[1]))
-        super().__init__(shape, name, plain.dtype, files)
+        super().__init__(shape, scores.dtype, plain.dtype, files)
         self.single_row = plain.ndim == 1
         self.check()
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._core import FileScores, Scores
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -41,6 +43,15 @@ class FileBlock(NamedTuple):
     row_stride: int
     column_stride: int
     name: str
+
+
+def scores_of(block: npt.NDArray[Any] | FileBlock, store: Store) -> Scores | FileScores:
+    """Give a tile's block as the core takes it."""
+    if not isinstance(block, FileBlock):
+        return Scores(block, store.dtype, store.swapped)
+    shape, strides = (block.rows, block.columns), (block.row_stride, block.column_stride)
+    where = (block.descriptor, block.offset, shape, strides, block.name)
+    return FileScores(*where, store.dtype, store.swapped)
 
 
 class Store(ABC):

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._core import Scores
 from ..inputs.devices import dense, is_tensor, tensor_array
 from ..inputs.errors import InputValueError
-from ..inputs.scores import Scores, as_scores, refuse_shape
+from ..inputs.scores import as_scores, refuse_shape
 from .base import Store, Tile, cut, digest_of
 
 if TYPE_CHECKING:

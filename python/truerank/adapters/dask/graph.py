@@ -13,7 +13,7 @@ from dask.base import compute_as_if_collection
 from dask.blockwise import BlockwiseDep, blockwise
 from dask.highlevelgraph import HighLevelGraph
 
-from ... import _core
+from ..._core import Fault
 from ...counting.partial_counts import Tallies
 from ...counting.true_scores import Truths
 from ...inputs.errors import InputValueError
@@ -78,9 +78,9 @@ def counted(
         and for a true score that was another one in the second pass.
     """
     if job.candidates is not None:
-        absent = _core.first_absent(job.candidates, job.targets)
+        absent = job.candidates.first_absent(job.targets)
         if absent >= 0:
-            raise explain(("target", absent, -1, -1), job.rules.nan, job.targets)
+            raise explain(Fault("target", absent, -1, -1), job.rules.nan, job.targets)
     stripes = list(stripes_of(job, grid))
     scores = _true_scores(inputs, grid, stripes, len(job.targets))
     sums = _sums(inputs, grid, stripes, how, scores)
@@ -90,11 +90,11 @@ def counted(
         rows = np.arange(len(scores)) if job.rows is None else job.rows
         refused += zip(rows[truths.nan].tolist(), job.targets[truths.nan].tolist(), strict=True)
     if refused:
-        kind = "nan" if job.rules.nan == "raise" else "nan_truth"
-        raise explain((kind, -1, *min(refused)), job.rules.nan, job.targets)
+        fault = Fault("nan" if job.rules.nan == "raise" else "nan_truth", -1, *min(refused))
+        raise explain(fault, job.rules.nan, job.targets)
     tallies = Tallies(len(scores), job.rules)
     for stripe, found in zip(stripes, sums, strict=True):
-        tallies.add(found.counts.values(), stripe.tasks)
+        tallies.add(found.counts, stripe.tasks)
     differing = tallies.arrays["differing"]
     if differing.any():
         raise InputValueError(
@@ -105,8 +105,7 @@ def counted(
                 "each time"
             ),
         )
-    *counts, audit = tallies.settled(truths)
-    return job.ranks([*counts, *(audit or ())], how.dtype)
+    return job.ranks(tallies.settled(truths), how.dtype)
 
 
 def _true_scores(inputs: Inputs, grid: Grid, stripes: list[Stripe], tasks: int) -> npt.NDArray[Any]:

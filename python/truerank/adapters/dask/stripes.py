@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...inputs.selection import Selection
+from ..._core import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -127,7 +127,7 @@ def rank_embeddings(
 
 def _one_chunk(pairs: Pairs) -> Any:
     """Copy queries, which may be in a file that the workers do not have."""
-    array, kind, _ = pairs.queries
+    array, kind = pairs.queries.array, pairs.queries.dtype
     # exactly as wide as they are scored; nobody can tell raw bytes from a Dask array's dtype
     plain = widened(array) if kind == "bfloat16" else np.array(array)
     return da.from_array(plain, chunks=-1, name=False)

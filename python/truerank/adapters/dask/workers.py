@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ... import _core
-from ...counting.partial_counts import Rules, Tallies
+from ..._core import Scores
+from ...counting.partial_counts import Tallies
 from ...counting.true_scores import true_values
 from ...embeddings.vectors import Pairs, opened
-from ...inputs.scores import Scores, as_scores
+from ...inputs.scores import as_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +35,7 @@ class How(NamedTuple):
 
     dtype: str  # of the scores
     raw: Any  # what the caller says that raw bytes are, or None
-    rules: Rules
+    rules: _core.Rules
     threads: int
     similarity: str = ""
 
@@ -67,10 +68,7 @@ def take_pairs(queries: Any, entities: Any, bias: Any, ask: Ask, *, how: How) ->
     """Score the pairs of queries and true entities that are in two chunks of vectors."""
     with opened(queries, entities, how.similarity, bias, how.raw, None) as pairs:
         _check(pairs.dtype, pairs.shape, ask.shape, how)
-        scores: npt.NDArray[Any] = _core.score_embeddings(
-            pairs.given, ask.rows, ask.columns, how.threads
-        )
-    return scores
+        return _core.score_embeddings(pairs.given, ask.rows, ask.columns, how.threads)
 
 
 def count(block: Any, known: Known, part: Part, *, how: How) -> Found:
@@ -95,7 +93,7 @@ def merged(founds: Sequence[Found], *, how: How) -> Found:
 
     Examples
     --------
-    >>> how = How("float32", None, Rules(False, "raise", False), 1)
+    >>> how = How("float32", None, _core.Rules(False, "raise", False), 1)
     >>> counts = {name: np.array([1, 2]) for name in Tallies(2, how.rules).arrays}
     >>> sums = merged([Found(counts, None), Found(counts, (3, 8)), Found(counts, (3, 5))], how=how)
     >>> sums.counts["above"], sums.fault
@@ -103,7 +101,7 @@ def merged(founds: Sequence[Found], *, how: How) -> Found:
     """
     tallies = Tallies(len(founds[0].counts["above"]), how.rules)
     for found in founds:
-        tallies.add(found.counts.values())
+        tallies.add(found.counts)
     return Found(tallies.arrays, min((f.fault for f in founds if f.fault), default=None))
 
 
@@ -113,30 +111,16 @@ def _counted(
     """Count blocks of a chunk, each with its first column; `rows` are those of the blocks."""
     without = known.filter and known.filter.selection(part.filter)
     among = known.candidates and known.candidates.selection(part.candidates)
+    tasks = _core.Tasks(rows, known.targets, without, among)
     tallies = Tallies(len(known.targets), how.rules)
     faults = []
     for scores, start in blocks:
         left = part.left + start
-        *found, fault = _core.count_part(
-            scores.array,
-            scores.dtype,
-            scores.swapped,
-            rows,
-            known.targets,
-            known.truths,
-            left,
-            without,
-            among,
-            how.rules.ascending,
-            how.rules.nan,
-            how.rules.audit,
-            how.threads,
-        )
+        found = _core.count_part(scores, tasks, known.truths, left, how.rules, how.threads)
         del scores  # before the next ones are made
-        tallies.add(found)
-        if fault is not None:
-            _, _, row, column = fault
-            faults.append((row, column + left))
+        tallies.add(found.arrays)
+        if fault := found.fault:
+            faults.append((fault.row, fault.column + left))
     return Found(tallies.arrays, min(faults, default=None))
 
 
@@ -165,12 +149,13 @@ def _check(dtype: str, got: tuple[int, ...], shape: tuple[int, int], how: How) -
 
 def _tiles(pairs: Pairs, asked: IntArray, how: How) -> Iterator[tuple[Scores, int]]:
     """Score the queries that are asked with all entities, some entities at a time."""
-    array, dtype, swapped = pairs.entities
+    entities = pairs.entities
     width = max(LEAST_WIDTH, TILE_BYTES // (len(asked) * np.dtype(pairs.dtype).itemsize))
-    for start in range(0, len(array), width):
+    for start in range(0, len(entities.array), width):
         here = slice(start, start + width)
         bias = None if pairs.bias is None else pairs.bias[here]
-        tile = pairs._replace(entities=(array[here], dtype, swapped), bias=bias)
+        part = entities.with_array(entities.array[here])
+        tile = pairs._replace(entities=part, bias=bias)
         scored = _core.score_embeddings(tile.given, asked, None, how.threads)
         yield Scores(scored, pairs.dtype, False), start
         del scored

@@ -110,7 +110,8 @@ def _taking_part(chosen: dict[str, Any], shape: tuple[int, ...]) -> tuple[IntArr
 
 
 def _as_matrix(value: Any, dtype: Any) -> tuple[npt.NDArray[Any], str]:
-    matrix, kind, _ = read_matrix("left", value, dtype)
+    scores = read_matrix("left", value, dtype)
+    matrix, kind = scores.array, scores.dtype
     if matrix.ndim != 2:
         raise InputValueError(
             "left", expected="a matrix (left, right)", got=f"shape {matrix.shape}"

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._core import Scores
 from ...inputs.errors import InputTypeError, InputValueError, renamed
-from ...inputs.scores import Scores, as_scores
+from ...inputs.scores import as_scores
 from ...stores import Store, may_be_stored
 
 if TYPE_CHECKING:

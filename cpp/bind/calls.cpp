@@ -1,0 +1,83 @@
+#include "bind/calls.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <stdexcept>
+#include <thread>
+
+#include "engine/threads.hpp"
+
+namespace truerank::bind {
+namespace {
+
+unsigned long main_thread = 0;
+
+bool on_main_thread() { return PyThread_get_thread_ident() == main_thread; }
+
+bool interrupted() {
+    const py::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+}
+
+bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing() != 0;
+#else
+    return _Py_IsFinalizing() != 0;
+#endif
+}
+
+}  // namespace
+
+bool is_int64_array(py::handle object) {
+    if (!py::isinstance<py::array>(object)) return false;
+    const auto array = py::reinterpret_borrow<py::array>(object);
+    const py::dtype type = array.dtype();
+    constexpr int flags = int{py::array::c_style} | int{py::detail::npy_api::NPY_ARRAY_ALIGNED_};
+    return type.kind() == 'i' && array.itemsize() == 8 && type.byteorder() == '=' && (array.flags() & flags) == flags;
+}
+
+void require(bool holds, const char* message) {
+    if (!holds) throw std::invalid_argument(message);
+}
+
+void require_within(const Int64Array& values, std::int64_t bound, const char* message, std::int64_t least) {
+    const std::int64_t* first = values.data();
+    require(std::all_of(first, first + values.size(), [=](std::int64_t v) { return v >= least && v < bound; }),
+            message);
+}
+
+bool is_plain(const py::array& array) {
+    return (array.flags() & py::array::c_style) != 0 &&
+           reinterpret_cast<std::uintptr_t>(array.data()) % static_cast<std::uintptr_t>(array.itemsize()) == 0;
+}
+
+void note_main_thread() {
+    main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
+}
+
+bool (*asks())() { return on_main_thread() ? interrupted : nullptr; }
+
+// A daemon thread that comes back while the interpreter shuts down stays here for ever, as newer Pythons have it
+// themselves: older ones end the thread where it asks for the GIL, and with it the process, since C++ destructors are
+// in the way.
+void run_without_gil(void (*run)(const void* work), const void* work) {
+    PyThreadState* const state = PyEval_SaveThread();
+    std::exception_ptr failure;
+    try {
+        run(work);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    while (!on_main_thread() && is_finalizing()) std::this_thread::sleep_for(std::chrono::hours(1));
+    PyEval_RestoreThread(state);
+    if (!failure) return;
+    try {
+        std::rethrow_exception(failure);
+    } catch (const Interrupted&) {
+        throw py::error_already_set();
+    }
+}
+
+}  // namespace truerank::bind

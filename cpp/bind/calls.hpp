@@ -1,0 +1,85 @@
+// What every call from Python needs: its arguments checked, the GIL let go while it counts, and Ctrl-C heard meanwhile.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+
+namespace truerank::bind {
+
+namespace py = pybind11;
+
+// Contiguous and aligned; others are copied, where no number changes.
+using Int64Array = py::array_t<std::int64_t, int{py::array::c_style} | int{py::detail::npy_api::NPY_ARRAY_ALIGNED_}>;
+
+// Whether an object is such an array already.
+bool is_int64_array(py::handle object);
+
+// Arguments come checked from the package's own Python layer. What memory safety rests on is checked once more in every
+// call, before it lets go of the GIL: bound objects only hold arrays together, whose contents others may change.
+void require(bool holds, const char* message);
+void require_within(const Int64Array& values, std::int64_t bound, const char* message, std::int64_t least = 0);
+// Whether elements stand side by side, each where its type may stand.
+bool is_plain(const py::array& array);
+
+// Called once, when the module is loaded: only the main thread runs Python's signal handlers.
+void note_main_thread();
+
+// What to ask, now and then, whether a call is to stop; null on threads that need not ask.
+bool (*asks())();
+
+// Runs work without the GIL; an interruption leaves as the exception that Python's signal handler has set.
+void run_without_gil(void (*run)(const void* work), const void* work);
+template <class Work>
+void without_gil(const Work& work) {
+    run_without_gil([](const void* given) { (*static_cast<const Work*>(given))(); }, &work);
+}
+
+// Each binds what its file is about.
+void register_machine(py::module_& m);
+void register_scores(py::module_& m);
+void register_selections(py::module_& m);
+void register_tasks(py::module_& m);
+void register_ranking(py::module_& m);
+void register_embeddings(py::module_& m);
+void register_grids(py::module_& m);
+
+}  // namespace truerank::bind
+
+namespace pybind11::detail {
+
+// Nearly all that come are such arrays: asking numpy to make them so takes longer than a small count.
+template <>
+struct pyobject_caster<truerank::bind::Int64Array> {
+    using type = truerank::bind::Int64Array;
+    pyobject_caster() : value(reinterpret_steal<type>(handle())) {}  // its own default makes an array
+    bool load(handle source, bool convert) {
+        if (truerank::bind::is_int64_array(source)) {
+            value = reinterpret_borrow<type>(source);
+        } else {
+            value = convert ? type::ensure(source) : reinterpret_steal<type>(handle());
+        }
+        return static_cast<bool>(value);
+    }
+    static handle cast(const handle& source, return_value_policy, handle) { return source.inc_ref(); }
+    PYBIND11_TYPE_CASTER(type, handle_type_name<type>::name);
+};
+
+// Refuses objects that __new__ alone has made: pybind11 would have them hold whatever is in fresh memory.
+template <class T>
+class made_caster : public type_caster_base<T> {
+  public:
+    bool load(handle source, bool convert) { return this->template load_impl<made_caster<T>>(source, convert); }
+    void load_value(value_and_holder&& held) {
+        if (held.value_ptr() == nullptr) throw type_error("expected an object that __init__ has made");
+        this->value = held.value_ptr();
+    }
+};
+
+}  // namespace pybind11::detail
+
+// Stands, outside of all namespaces, beside each class that is bound.
+#define TRUERANK_BOUND(name) \
+    template <>              \
+    class pybind11::detail::type_caster<name> : public pybind11::detail::made_caster<name> {}

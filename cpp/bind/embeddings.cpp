@@ -1,0 +1,176 @@
+#include "bind/embeddings.hpp"
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+
+#include "bind/tasks.hpp"
+
+namespace truerank::bind {
+namespace {
+
+struct Named {
+    std::string_view name;
+    Similarity similarity;
+};
+constexpr Named kSimilarities[] = {
+    {"dot", Similarity::dot},
+    {"cosine", Similarity::cosine},
+    {"l1", Similarity::l1},
+    {"l2", Similarity::l2},
+    {"sql2", Similarity::sql2},
+    {"complex_l1", Similarity::complex_l1},
+    {"poincare", Similarity::poincare},
+    {"inverse_l1", Similarity::inverse_l1},
+    {"inverse_l2", Similarity::inverse_l2},
+};
+
+EmbeddingArrays embeddings_of(ScoreArray queries, ScoreArray entities, std::string_view similarity,
+                              std::optional<py::array> bias, std::optional<EmbeddingArrays::Means> means) {
+    const auto* row = std::find_if(std::begin(kSimilarities), std::end(kSimilarities),
+                                   [&](const Named& known) { return similarity == known.name; });
+    require(row != std::end(kSimilarities), "similarity: unknown");
+    EmbeddingArrays embeddings{std::move(queries), std::move(entities), row->similarity, std::move(bias),
+                               std::move(means)};
+    embeddings.view();
+    return embeddings;
+}
+
+// One number of the scores' type for each of n vectors.
+const void* numbers_of(const py::array& array, bool wide, std::int64_t n, const char* message) {
+    const bool typed = wide ? py::isinstance<py::array_t<double>>(array) : py::isinstance<py::array_t<float>>(array);
+    require(typed && array.ndim() == 1 && array.size() == n && is_plain(array), message);
+    return array.data();
+}
+
+// Tasks that ask queries; without rows, task i asks query i.
+std::int64_t require_queries(const std::optional<Int64Array>& rows, std::int64_t queries) {
+    if (!rows) return queries;
+    require(rows->ndim() == 1, "rows: not one-dimensional");
+    require_within(*rows, queries, "rows: outside of the queries");
+    return rows->size();
+}
+
+Results rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& asked, const AuditedRules& how, std::int64_t block,
+                     int threads) {
+    const Embeddings embeddings = pairs.view();
+    const std::int64_t size = asked.size();
+    require_within(*asked.targets, embeddings.entities.rows, "targets: outside of the entities");
+    const std::int64_t queries = require_queries(asked.rows, embeddings.queries.rows);
+    require(size <= queries, "rows: not one for each task");
+    require(block >= 0, "block: negative");
+    require(!how.rules.ascending, "order: scores of vectors are better the higher they are");
+    const Selection without = asked.without(size), among = asked.among(size);
+    require(!among.ranges, "candidates: ranges");
+    Results results(size);
+    Counts counts;
+    results.add_counts(counts);
+    if (how.audit) {
+        counts.nan = results.add(Count::nan);
+        results.add_audit(counts);
+    }
+    const Tasks tasks{size, asked.row_data(), asked.targets->data()};
+    const Way way{block, threads, asks()};
+    Fault fault;
+    without_gil([&] { fault = rank_embeddings(embeddings, tasks, without, among, how.rules.nan, way, counts); });
+    results.fault = noted(fault);
+    return results;
+}
+
+py::array scores_of(const EmbeddingArrays& pairs, const std::optional<Int64Array>& rows,
+                    const std::optional<Int64Array>& targets, int threads) {
+    const Embeddings embeddings = pairs.view();
+    const std::int64_t size = require_queries(rows, embeddings.queries.rows);
+    if (targets) {
+        require(targets->ndim() == 1 && targets->size() == size, "targets: not one for each task");
+        require_within(*targets, embeddings.entities.rows, "targets: outside of the entities");
+    }
+    std::vector<std::int64_t> own(targets && !rows ? static_cast<std::size_t>(size) : 0);
+    std::iota(own.begin(), own.end(), std::int64_t{0});
+    const std::int64_t* const asked = rows ? rows->data() : targets ? own.data() : nullptr;
+    std::vector<py::ssize_t> shape{size};
+    if (!targets) shape.push_back(embeddings.entities.rows);
+    py::array scores = new_scores(embeddings, shape);
+    void* const out = scores.mutable_data();
+    const Way way{0, threads, asks()};
+    without_gil([&] { score_embeddings(embeddings, asked, targets ? targets->data() : nullptr, size, way, out); });
+    return scores;
+}
+
+std::tuple<Int64Array, py::array, std::optional<Fault>> best_of(
+    const EmbeddingArrays& pairs, const TaskArrays& asked, std::int64_t k, std::string_view nan,
+    const std::optional<std::pair<py::array, Int64Array>>& held, std::int64_t block, int threads) {
+    const Embeddings embeddings = pairs.view();
+    const std::int64_t size = require_queries(asked.rows, embeddings.queries.rows);
+    require(k >= 0 && block >= 0, "k, block: negative");
+    require(!asked.targets, "targets: the best have none");
+    const NanRule rule = nan_rule(nan);
+    const Selection without = asked.without(size), among = asked.among(size);
+    require(!among.ranges, "candidates: ranges");
+    Held holds;
+    if (held) {
+        holds.scores = numbers_of(held->first, embeddings.wide(), embeddings.entities.rows, "held: not one for each");
+        require(held->second.ndim() == 1 && held->second.size() == embeddings.entities.rows, "held: not one for each");
+        holds.queries = held->second.data();
+    }
+    Int64Array ids(std::vector<py::ssize_t>{size, k});
+    py::array scores = new_scores(embeddings, {size, k});
+    scores.attr("fill")(std::numeric_limits<double>::quiet_NaN());
+    std::fill_n(ids.mutable_data(), ids.size(), std::int64_t{-1});
+    std::int64_t* const best = ids.mutable_data();
+    void* const found = scores.mutable_data();
+    const Tasks tasks{size, asked.row_data(), nullptr};
+    const Way way{block, threads, asks()};
+    Fault fault;
+    without_gil([&] { fault = topk_embeddings(embeddings, tasks, k, without, among, rule, holds, way, best, found); });
+    return {ids, scores, noted(fault)};
+}
+
+}  // namespace
+
+Embeddings EmbeddingArrays::view() const {
+    Embeddings embeddings{queries.view(), entities.view(), similarity};
+    for (const Scores& vectors : {embeddings.queries, embeddings.entities}) {
+        require(vectors.dtype <= DType::float64, "vectors: no floats");
+    }
+    require(embeddings.queries.columns == embeddings.entities.columns, "vectors: of different lengths");
+    require(embeddings.queries.columns % components(similarity) == 0, "vectors: of odd length");
+    // products of it stay in 64 bits
+    require(embeddings.queries.columns <= std::int64_t{1} << 40, "vectors: too long");
+    const bool wide = embeddings.wide();
+    if (bias) embeddings.bias = numbers_of(*bias, wide, embeddings.entities.rows, "bias: not one for each entity");
+    if (means) {
+        embeddings.query_means =
+            numbers_of(means->first, wide, embeddings.queries.rows, "means: not one for each query");
+        embeddings.entity_means =
+            numbers_of(means->second, wide, embeddings.entities.rows, "means: not one for each entity");
+    }
+    return embeddings;
+}
+
+py::array new_scores(const Embeddings& embeddings, const std::vector<py::ssize_t>& shape) {
+    if (embeddings.wide()) return py::array_t<double>(shape);
+    return py::array_t<float>(shape);
+}
+
+void register_embeddings(py::module_& m) {
+    py::class_<EmbeddingArrays>(m, "Embeddings", py::is_final(), "Vectors, and how a query and an entity are scored.")
+        .def(py::init(&embeddings_of), py::arg("queries"), py::arg("entities"), py::arg("similarity"),
+             py::arg("bias").none(true) = py::none(), py::arg("means").none(true) = py::none());
+    m.def("rank_embeddings", &rank_vectors, py::arg("embeddings"), py::arg("tasks"), py::arg("rules"), py::arg("block"),
+          py::arg("threads"), "As rank, of the scores of vectors.");
+    m.def("score_embeddings", &scores_of, py::arg("embeddings"), py::arg("rows").none(true),
+          py::arg("targets").none(true), py::arg("threads"),
+          "The scores of queries and their targets, or of queries and all entities.");
+    m.def("topk_embeddings", &best_of, py::arg("embeddings"), py::arg("tasks"), py::arg("k"), py::arg("nan"),
+          py::arg("held").none(true), py::arg("block"), py::arg("threads"),
+          "The best entities of each query and their scores (-1 and NaN where there are too few), and what made them "
+          "void, or None.");
+}
+
+}  // namespace truerank::bind

@@ -1,0 +1,112 @@
+// Two sides whose vectors are compared all with all: ranks both ways, and the means of the best.
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <functional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "bind/embeddings.hpp"
+#include "bind/tasks.hpp"
+#include "engine/grid.hpp"
+
+namespace truerank::bind {
+
+// Vectors of two sides, and who of them takes part: ids, ascending and distinct.
+struct GridArrays {
+    EmbeddingArrays embeddings;
+    std::vector<std::int64_t> left, right;
+
+    Grid view() const {
+        Grid grid{embeddings.view(), left, right};
+        require(left.back() < grid.embeddings.queries.rows && right.back() < grid.embeddings.entities.rows,
+                "left, right: outside of the vectors");
+        return grid;
+    }
+};
+
+}  // namespace truerank::bind
+
+TRUERANK_BOUND(truerank::bind::GridArrays);
+
+namespace truerank::bind {
+namespace {
+
+std::vector<std::int64_t> ids_of(const Int64Array& ids) {
+    require(ids.ndim() == 1 && ids.size() > 0, "left, right: no ids");
+    std::vector<std::int64_t> copy(ids.data(), ids.data() + ids.size());
+    require(std::adjacent_find(copy.begin(), copy.end(), std::greater_equal<>()) == copy.end(),
+            "left, right: not ascending");
+    require(copy.front() >= 0, "left, right: outside of the vectors");
+    return copy;
+}
+
+GridArrays grid_of(EmbeddingArrays embeddings, const Int64Array& left, const Int64Array& right) {
+    GridArrays grid{std::move(embeddings), ids_of(left), ids_of(right)};
+    grid.view();
+    return grid;
+}
+
+void require_among(const Int64Array& values, const std::vector<std::int64_t>& ids, const char* message) {
+    require(std::all_of(values.data(), values.data() + values.size(),
+                        [&](std::int64_t id) { return std::binary_search(ids.begin(), ids.end(), id); }),
+            message);
+}
+
+std::pair<Results, Results> rank_both(const GridArrays& sides, const TaskArrays& asked,
+                                      const std::optional<SelectionArrays>& filter_left, std::string_view nan,
+                                      std::int64_t block, int threads) {
+    const Grid grid = sides.view();
+    const std::int64_t size = asked.size();
+    require(asked.rows && !asked.candidates, "tasks: rows, and no candidates");
+    require_among(*asked.rows, grid.left, "rows: not among the queries that take part");
+    require_among(*asked.targets, grid.right, "targets: not among the entities that take part");
+    require(block >= 0 && block <= std::int64_t{1} << 40, "block: out of range");
+    const NanRule rule = nan_rule(nan);
+    const Tasks tasks{size, asked.row_data(), asked.targets->data()};
+    const Selection of_right = asked.without(size), of_left = filter_left ? filter_left->view(size) : Selection{};
+    require(!of_left.ranges, "selection: ranges");
+    Results to_right(size), to_left(size);
+    Counts counts[2];
+    to_right.add_counts(counts[0]);
+    to_left.add_counts(counts[1]);
+    std::array<Fault, 2> faults;
+    const Way way{block, threads, asks()};
+    without_gil([&] { faults = rank_grid(grid, tasks, of_right, of_left, rule, way, counts[0], counts[1]); });
+    to_right.fault = noted(faults[0]);
+    to_left.fault = noted(faults[1]);
+    return {std::move(to_right), std::move(to_left)};
+}
+
+std::tuple<py::array, py::array, std::optional<Fault>> means_of_best(const GridArrays& sides, std::int64_t k,
+                                                                     std::string_view nan, std::int64_t block,
+                                                                     int threads) {
+    const Grid grid = sides.view();
+    require(k >= 1 && block >= 0, "k, block: too small");
+    const NanRule rule = nan_rule(nan);
+    const auto size = [](const std::vector<std::int64_t>& ids) { return static_cast<py::ssize_t>(ids.size()); };
+    py::array left = new_scores(grid.embeddings, {size(grid.left)});
+    py::array right = new_scores(grid.embeddings, {size(grid.right)});
+    void* const of_left = left.mutable_data();
+    void* const of_right = right.mutable_data();
+    const Way way{block, threads, asks()};
+    Fault fault;
+    without_gil([&] { fault = mean_best(grid, k, rule, way, of_left, of_right); });
+    return {left, right, noted(fault)};
+}
+
+}  // namespace
+
+void register_grids(py::module_& m) {
+    py::class_<GridArrays>(m, "Grid", py::is_final(), "Embeddings, and which queries and entities take part.")
+        .def(py::init(&grid_of), py::arg("embeddings"), py::arg("left"), py::arg("right"));
+    m.def("rank_grid", &rank_both, py::arg("grid"), py::arg("tasks"), py::arg("filter_left").none(true), py::arg("nan"),
+          py::arg("block"), py::arg("threads"),
+          "Counts of queries that rank entities, and of entities that rank queries.");
+    m.def("mean_best", &means_of_best, py::arg("grid"), py::arg("k"), py::arg("nan"), py::arg("block"),
+          py::arg("threads"),
+          "The mean of the best scores of each query, and of each entity, and what made them void, or None.");
+}
+
+}  // namespace truerank::bind

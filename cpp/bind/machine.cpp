@@ -1,0 +1,56 @@
+// What the machine is like: its instruction sets, its threads, the speed of its memory.
+#include <pybind11/stl.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "bind/calls.hpp"
+#include "engine/bandwidth.hpp"
+#include "engine/threads.hpp"
+#include "kernels/simd.hpp"
+
+namespace truerank::bind {
+namespace {
+
+#if defined(__clang__)
+constexpr const char* kCompiler = "clang " __clang_version__;
+#else
+constexpr const char* kCompiler = "g++ " __VERSION__;
+#endif
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
+}
+
+std::uint64_t words_of(const py::array& array, int threads) {
+    require((array.flags() & py::array::c_style) != 0, "array: not contiguous");
+    std::uint64_t words = 0;
+    bool (*const ask)() = asks();
+    const auto* data = static_cast<const char*>(array.data());
+    const auto bytes = static_cast<std::int64_t>(array.nbytes());
+    without_gil([&] { words = read_pass(data, bytes, threads, ask); });
+    return words;
+}
+
+}  // namespace
+
+void register_machine(py::module_& m) {
+    const char* wanted = std::getenv("TRUERANK_ISA");
+    if (!choose_isa(wanted)) {
+        throw py::import_error("TRUERANK_ISA: expected an instruction set this machine can run (" +
+                               joined(usable_isas()) + "), got '" + wanted + "'");
+    }
+    guard_forks();
+    m.attr("compiler") = kCompiler;
+    m.def("isa", &isa_name, "The instruction set in use.");
+    m.def("isas", &usable_isas, "The instruction sets that this machine can run.");
+    m.def("openmp", &has_openmp, "Whether the core was built with OpenMP.");
+    m.def("default_threads", &default_threads, "The threads a call takes unless it is told otherwise.");
+    m.def("read_pass", &words_of, py::arg("array"), py::arg("threads"),
+          "All 64-bit words of a contiguous array, ORed together: the least that a pass over it can cost.");
+}
+
+}  // namespace truerank::bind

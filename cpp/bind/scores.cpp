@@ -1,0 +1,117 @@
+#include "bind/scores.hpp"
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <limits>
+#include <tuple>
+
+namespace truerank::bind {
+namespace {
+
+struct Named {
+    std::string_view name;
+    DType dtype;
+    std::int64_t size;
+};
+constexpr Named kDTypes[] = {
+    {"float16", DType::float16, 2}, {"bfloat16", DType::bfloat16, 2}, {"float32", DType::float32, 4},
+    {"float64", DType::float64, 8}, {"int8", DType::int8, 1},         {"int16", DType::int16, 2},
+    {"int32", DType::int32, 4},     {"int64", DType::int64, 8},       {"uint8", DType::uint8, 1},
+    {"uint16", DType::uint16, 2},   {"uint32", DType::uint32, 4},     {"uint64", DType::uint64, 8},
+};
+
+const Named& named(std::string_view dtype) {
+    const auto* row =
+        std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const Named& known) { return dtype == known.name; });
+    require(row != std::end(kDTypes), "scores: unknown dtype");
+    return *row;
+}
+
+// Keys of scores, those of the least and the greatest, and whether there may be NaN, below the least.
+std::tuple<Int64Array, std::int64_t, std::int64_t, bool> keys(const ScoreArray& scores) {
+    require(scores.array().ndim() == 1, "scores: not one-dimensional");
+    const ScoreArray matrix(scores.array().attr("reshape")(-1, 1).cast<py::array>(), scores.dtype(), scores.swapped());
+    const Scores column = matrix.view();
+    Int64Array result(column.rows);
+    const KeyRange range = keys_of(column, result.mutable_data());
+    return {result, range.bottom, range.top, range.floating};
+}
+
+}  // namespace
+
+ScoreArray::ScoreArray(py::array array, py::str dtype, bool swapped)
+    : array_(std::move(array)), name_(std::move(dtype)), swapped_(swapped) {
+    const Named& type = named(name_.cast<std::string_view>());
+    dtype_ = type.dtype;
+    size_ = type.size;
+    require(array_.itemsize() == size_, "scores: not of this dtype");
+}
+
+Scores ScoreArray::view() const {
+    require(array_.ndim() == 2 && array_.itemsize() == size_, "scores: not a matrix of this dtype");
+    return {static_cast<const char*>(array_.data()),
+            array_.shape(0),
+            array_.shape(1),
+            array_.strides(0),
+            array_.strides(1),
+            dtype_,
+            swapped_};
+}
+
+ScoreFile::ScoreFile(int descriptor, std::int64_t offset, Pair shape, Pair strides, py::str name,
+                     std::string_view dtype, bool swapped)
+    : file_{descriptor,        offset, shape.first, shape.second, strides.first, strides.second, named(dtype).dtype,
+            named(dtype).size, swapped},
+      name_(std::move(name)) {
+    const FileScores& file = file_;
+    require(file.offset >= 0 && file.rows >= 0 && file.columns >= 0, "scores: negative sizes");
+    require(std::min(file.row_stride, file.column_stride) == file.size, "scores: not contiguous in the file");
+    const bool by_rows = file.column_stride == file.size;
+    const std::int64_t outer = by_rows ? file.rows : file.columns, inner = by_rows ? file.columns : file.rows;
+    const std::int64_t stride = by_rows ? file.row_stride : file.column_stride;
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 4;
+    require(inner <= most / file.size && (outer <= 1 || (inner * file.size <= stride && stride <= most / outer)) &&
+                file.offset <= most,
+            "scores: strides do not fit");
+}
+
+void ScoreFile::refuse(const ReadFailure& failure) const {
+    if (failure.error != 0) {
+        errno = failure.error;
+        PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, name_.ptr());
+        throw py::error_already_set();
+    }
+    const auto text = py::str("the file ends at byte {}, within the scores").format(failure.offset);
+    PyErr_SetObject(PyExc_EOFError, text.ptr());
+    throw py::error_already_set();
+}
+
+void register_scores(py::module_& m) {
+    py::class_<ScoreArray>(m, "Scores", py::is_final(), "Scores or vectors in memory, in any layout.")
+        .def(py::init<py::array, py::str, bool>(), py::arg("array"), py::arg("dtype"), py::arg("swapped"))
+        .def_property_readonly("array", &ScoreArray::array)
+        .def_property_readonly("dtype", &ScoreArray::dtype, "What is in the array: bfloat16 travels as other things.")
+        .def_property_readonly("swapped", &ScoreArray::swapped, "Whether its byte order is not the machine's.")
+        .def(
+            "with_array",
+            [](const ScoreArray& scores, py::array array) {
+                return ScoreArray(std::move(array), scores.dtype(), scores.swapped());
+            },
+            py::arg("array"), "The same of another array.")
+        .def("keys", &keys,
+             "Integers in the order of the scores, those of the least and the greatest, and whether there may be NaN, "
+             "which are below the least.");
+    py::class_<ScoreFile>(m, "FileScores", py::is_final(), "Scores in an open file.")
+        .def(py::init<int, std::int64_t, ScoreFile::Pair, ScoreFile::Pair, py::str, std::string_view, bool>(),
+             py::arg("descriptor"), py::arg("offset"), py::arg("shape"), py::arg("strides"), py::arg("name"),
+             py::arg("dtype"), py::arg("swapped"))
+        .def_property_readonly(
+            "by_whole_rows", [](const ScoreFile& scores) { return reads_whole_rows(scores.view()); },
+            "Whether it is read by whole rows, in which tasks find their true scores.");
+    m.def("can_read_files", &can_read_files, "Whether scores in files can be read, not only mapped.");
+}
+
+}  // namespace truerank::bind

@@ -1,0 +1,52 @@
+// Scores, or vectors, that are not ours: in memory, or in a file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "bind/calls.hpp"
+#include "engine/file.hpp"
+#include "engine/rank.hpp"
+
+namespace truerank::bind {
+
+// An array of one or two dimensions, what it has in it, and whether its byte order is not the machine's.
+class ScoreArray {
+  public:
+    ScoreArray(py::array array, py::str dtype, bool swapped);
+    // Where the scores of a matrix lie now. The array is Python's, which can give it another shape.
+    Scores view() const;
+    std::int64_t size() const { return size_; }  // of a score, in bytes
+    const py::array& array() const { return array_; }
+    const py::str& dtype() const { return name_; }
+    bool swapped() const { return swapped_; }
+
+  private:
+    py::array array_;
+    py::str name_;
+    DType dtype_;
+    std::int64_t size_;
+    bool swapped_;
+};
+
+class ScoreFile {
+  public:
+    using Pair = std::pair<std::int64_t, std::int64_t>;
+    ScoreFile(int descriptor, std::int64_t offset, Pair shape, Pair strides, py::str name, std::string_view dtype,
+              bool swapped);
+    const FileScores& view() const { return file_; }
+    std::int64_t size() const { return file_.size; }
+    // Python's exception for a file that could not be read to its end.
+    [[noreturn]] void refuse(const ReadFailure& failure) const;
+
+  private:
+    FileScores file_;
+    py::str name_;
+};
+
+}  // namespace truerank::bind
+
+TRUERANK_BOUND(truerank::bind::ScoreArray);
+TRUERANK_BOUND(truerank::bind::ScoreFile);

@@ -1,0 +1,144 @@
+#include "bind/selections.hpp"
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace truerank::bind {
+namespace {
+
+using Indices32 = py::array_t<std::int32_t>;
+using Indices64 = py::array_t<std::int64_t>;
+
+SelectionArrays selection_of(Int64Array indptr, py::array indices, std::optional<Int64Array> lists, bool shared) {
+    SelectionArrays selection{std::move(indptr), std::move(indices), std::move(lists), shared};
+    selection.check();
+    return selection;
+}
+
+SelectionArrays ranges_of(Int64Array indptr) {
+    SelectionArrays selection{std::move(indptr), Int64Array(0), {}, false, true};
+    selection.check();
+    return selection;
+}
+
+py::tuple state_of(const SelectionArrays& s) {
+    return py::make_tuple(s.indptr, s.indices, s.lists, s.shared, s.ranges);
+}
+
+SelectionArrays from_state(const py::tuple& state) {
+    require(state.size() == 5, "selection: no such state");
+    SelectionArrays selection{state[0].cast<Int64Array>(), state[1].cast<py::array>(),
+                              state[2].cast<std::optional<Int64Array>>(), state[3].cast<bool>(), state[4].cast<bool>()};
+    selection.check();
+    return selection;
+}
+
+std::pair<std::int64_t, bool> lists_checked(const SelectionArrays& selection, std::int64_t bound, int threads) {
+    require(!selection.ranges, "selection: ranges");
+    const Selection lists = selection.view();
+    ListCheck check;
+    bool (*const ask)() = asks();
+    without_gil([&] { check = check_lists(lists, bound, threads, ask); });
+    return {check.first_outside, check.sorted};
+}
+
+// The lists sorted and without repeats, in new arrays.
+SelectionArrays sorted_lists(const SelectionArrays& selection, std::int64_t bound, int threads) {
+    require(bound >= 0, "selection: negative bound");
+    require(!selection.ranges, "selection: ranges");
+    const Selection lists = selection.view();
+    py::array copy = selection.indices.attr("copy")();
+    Int64Array clean(selection.indptr.size());
+    std::int64_t* const ends = clean.mutable_data();
+    char* const data = static_cast<char*>(copy.mutable_data());
+    const auto size = static_cast<std::int64_t>(copy.itemsize());
+    bool (*const ask)() = asks();
+    without_gil([&] {
+        sort_lists(lists, data, ends + 1, bound, threads, ask);
+        ends[0] = 0;
+        for (std::int64_t list = 0; list < lists.size; ++list) {
+            const std::int64_t length = ends[list + 1];
+            std::memmove(data + ends[list] * size, data + lists.indptr[list] * size,
+                         static_cast<std::size_t>(length * size));
+            ends[list + 1] = ends[list] + length;
+        }
+    });
+    return {clean, copy[py::slice(0, ends[lists.size], 1)], selection.lists, selection.shared};
+}
+
+// The first task whose list lacks its column, or -1.
+std::int64_t first_task_without(const SelectionArrays& selection, const Int64Array& columns) {
+    return first_absent(selection.view(columns.size()), columns.data(), columns.size());
+}
+
+}  // namespace
+
+void SelectionArrays::check() const {
+    require(indptr.ndim() == 1 && indices.ndim() == 1, "selection: not one-dimensional");
+    require(py::isinstance<Indices64>(indices) || py::isinstance<Indices32>(indices),
+            "selection: indices are neither int32 nor int64");
+    require(is_plain(indices), "selection: indices are not contiguous");
+    require(!lists || lists->ndim() == 1, "selection: not one-dimensional");
+}
+
+Selection SelectionArrays::view() const {
+    check();
+    require(indptr.size() >= 1, "selection: indptr does not fit");
+    Selection selection;
+    selection.indptr = indptr.data();
+    selection.size = indptr.size() - 1;
+    selection.ranges = ranges;
+    selection.entries = ranges ? selection.indptr[selection.size] : indices.size();
+    if (!ranges) {
+        selection.indices = indices.data();
+        selection.wide = indices.itemsize() == 8;
+    }
+    require(selection.indptr[0] == 0 && selection.indptr[selection.size] == selection.entries,
+            "selection: indptr does not fit");
+    for (std::int64_t list = 0; list < selection.size; ++list) {
+        const std::int64_t length = selection.length(list);
+        require(length >= 0, "selection: indptr falls");
+        selection.longest = std::max(selection.longest, length);
+    }
+    return selection;
+}
+
+Selection SelectionArrays::view(std::int64_t tasks) const {
+    Selection selection = view();
+    selection.shared = shared;
+    if (shared) {
+        require(selection.size == 1, "selection: not one list");
+    } else if (lists) {
+        require(lists->size() == tasks, "selection: not one list for each task");
+        require_within(*lists, selection.size, "selection: no such list");
+        selection.of = lists->data();
+    } else {
+        require(selection.size == tasks, "selection: not one list for each task");
+    }
+    return selection;
+}
+
+void register_selections(py::module_& m) {
+    py::class_<SelectionArrays>(m, "Selection", py::is_final(), "Lists of columns: a filter, or candidates.")
+        .def(py::init(&selection_of), py::arg("indptr"), py::arg("indices"), py::arg("lists") = py::none(),
+             py::arg("shared") = false)
+        .def_static("of_ranges", &ranges_of, py::arg("indptr"),
+                    "Lists that are their own positions: list i is indptr[i] to indptr[i + 1] - 1.")
+        .def_readonly("indptr", &SelectionArrays::indptr)
+        .def_readonly("indices", &SelectionArrays::indices, "Each list is to be sorted and without repeats.")
+        .def_readonly("lists", &SelectionArrays::lists, "The list of every task; None: task i has list i.")
+        .def_readonly("shared", &SelectionArrays::shared, "Whether all tasks have the one list.")
+        .def("first_absent", &first_task_without, py::arg("columns"),
+             "The first task whose list lacks its column, or -1.")
+        .def("checked", &lists_checked, py::arg("bound"), py::arg("threads"),
+             "The position of the first index outside of [0, bound), or -1, and whether all lists are sorted and "
+             "distinct.")
+        .def("in_order", &sorted_lists, py::arg("bound"), py::arg("threads"),
+             "The same, in new arrays: every list sorted and without repeats.")
+        .def(py::pickle(&state_of, &from_state));
+}
+
+}  // namespace truerank::bind

@@ -1,0 +1,107 @@
+#include "bind/tasks.hpp"
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace truerank::bind {
+namespace {
+
+// In the order of NanRule, and of Fault::Kind.
+constexpr std::string_view kNanRules[] = {"raise", "worst", "omit"};
+constexpr std::string_view kFaults[] = {"none", "target", "nan", "nan_truth"};
+
+// In the order of Count: made once, with the module, since a small count takes less time than a name.
+constexpr const char* kCounts[] = {"above", "tied", "candidates", "nan", "inf", "at_best", "best", "differing"};
+py::handle count_names[std::size(kCounts)];
+
+TaskArrays tasks_of(std::optional<Int64Array> rows, std::optional<Int64Array> targets,
+                    std::optional<SelectionArrays> filter, std::optional<SelectionArrays> candidates) {
+    require(!filter || !filter->ranges, "filter: ranges");
+    return {std::move(rows), std::move(targets), std::move(filter), std::move(candidates)};
+}
+
+AuditedRules rules_of(bool ascending, std::string_view nan, bool audit) { return {{ascending, nan_rule(nan)}, audit}; }
+
+std::string_view nan_name(const AuditedRules& r) { return kNanRules[static_cast<std::size_t>(r.rules.nan)]; }
+
+using RulesState = std::tuple<bool, std::string, bool>;
+RulesState state_of(const AuditedRules& r) { return {r.rules.ascending, std::string(nan_name(r)), r.audit}; }
+AuditedRules from_state(const RulesState& state) { return std::apply(rules_of, state); }
+
+Fault fault_of(std::string_view kind, std::int64_t task, std::int64_t row, std::int64_t column) {
+    const auto* name = std::find(std::begin(kFaults) + 1, std::end(kFaults), kind);
+    require(name != std::end(kFaults), "fault: unknown kind");
+    return {static_cast<Fault::Kind>(name - std::begin(kFaults)), task, row, column};
+}
+
+}  // namespace
+
+NanRule nan_rule(std::string_view name) {
+    const auto* rule = std::find(std::begin(kNanRules), std::end(kNanRules), name);
+    require(rule != std::end(kNanRules), "nan: unknown rule");
+    return static_cast<NanRule>(rule - std::begin(kNanRules));
+}
+
+std::int64_t TaskArrays::size() const {
+    require(targets && targets->ndim() == 1, "targets: not one-dimensional");
+    require(!rows || (rows->ndim() == 1 && rows->size() == targets->size()), "rows: not one for each task");
+    return targets->size();
+}
+
+std::int64_t* Results::add(Count count, std::int64_t value) {
+    const auto& api = py::detail::npy_api::get();  // twice as quick as py::array, which small counts notice
+    Py_intptr_t shape = tasks_;
+    auto array = py::reinterpret_steal<py::array>(
+        api.PyArray_NewFromDescr_(api.PyArray_Type_, api.PyArray_DescrFromType_(py::detail::npy_api::NPY_INT64_), 1,
+                                  &shape, nullptr, nullptr, 0, nullptr));
+    if (!array) throw py::error_already_set();
+    auto* const data = static_cast<std::int64_t*>(array.mutable_data());
+    std::fill_n(data, tasks_, value);
+    arrays_[count_names[static_cast<std::size_t>(count)]] = array;
+    return data;
+}
+
+void Results::add_counts(Counts& counts) {
+    counts.above = add(Count::above);
+    counts.tied = add(Count::tied);
+    counts.candidates = add(Count::candidates);
+}
+
+void Results::add_audit(Counts& counts) {
+    counts.inf = add(Count::inf);
+    counts.at_best = add(Count::at_best);
+}
+
+std::optional<Fault> noted(const Fault& fault) {
+    if (fault.kind == Fault::Kind::none) return {};
+    return fault;
+}
+
+void register_tasks(py::module_& m) {
+    for (std::size_t i = 0; i < std::size(kCounts); ++i) count_names[i] = PyUnicode_InternFromString(kCounts[i]);
+    py::class_<TaskArrays>(m, "Tasks", py::is_final(), "Which row each task reads, and which columns count.")
+        .def(py::init(&tasks_of), py::arg("rows").none(true), py::arg("targets").none(true),
+             py::arg("filter").none(true) = py::none(), py::arg("candidates").none(true) = py::none());
+    py::class_<AuditedRules>(m, "Rules", py::is_final(), "How scores are compared and what is counted of them.")
+        .def(py::init(&rules_of), py::arg("ascending"), py::arg("nan"), py::arg("audit"))
+        .def_property_readonly("ascending", [](const AuditedRules& r) { return r.rules.ascending; })
+        .def_property_readonly("nan", &nan_name)
+        .def_readonly("audit", &AuditedRules::audit)
+        .def(py::pickle(&state_of, &from_state));
+    py::class_<Fault>(m, "Fault", py::is_final(), "What made counts void.")
+        .def(py::init(&fault_of), py::arg("kind"), py::arg("task"), py::arg("row"), py::arg("column"))
+        .def_property_readonly("kind", [](const Fault& fault) { return kFaults[static_cast<std::size_t>(fault.kind)]; })
+        .def_readonly("task", &Fault::task)
+        .def_readonly("row", &Fault::row)
+        .def_readonly("column", &Fault::column);
+    py::class_<Results>(m, "Counts", py::is_final(), "What was counted: one integer for each task, by name.")
+        .def_property_readonly("arrays", &Results::arrays)
+        .def_readonly("fault", &Results::fault, "What made it void, or None.");
+}
+
+}  // namespace truerank::bind

@@ -1,0 +1,61 @@
+// What is asked and what is found, as Python has it: tasks, rules, faults, counts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "bind/calls.hpp"
+#include "bind/selections.hpp"
+#include "engine/rank.hpp"
+
+namespace truerank::bind {
+
+NanRule nan_rule(std::string_view name);
+
+struct TaskArrays {
+    std::optional<Int64Array> rows;  // none: task i reads row i
+    std::optional<Int64Array> targets;
+    std::optional<SelectionArrays> filter, candidates;
+
+    // How many tasks there are, of which each has a target and, where rows are given, a row.
+    std::int64_t size() const;
+    // What is left out, and what is let in, of so many tasks.
+    Selection without(std::int64_t tasks) const { return filter ? filter->view(tasks) : Selection{}; }
+    Selection among(std::int64_t tasks) const { return candidates ? candidates->view(tasks) : Selection{}; }
+    const std::int64_t* row_data() const { return rows ? rows->data() : nullptr; }
+};
+
+struct AuditedRules {
+    Rules rules;
+    bool audit;
+};
+
+// As Python has it: None where there is none.
+std::optional<Fault> noted(const Fault& fault);
+
+// What tasks are counted of.
+enum class Count : int { above, tied, candidates, nan, inf, at_best, best, differing };
+
+// Counts on their way to Python: new arrays by name, and what made them void.
+class Results {
+  public:
+    explicit Results(std::int64_t tasks) : tasks_(tasks) {}
+    // New arrays: of all counts, of an audit's beside them, of one, full of one number.
+    void add_counts(Counts& counts);
+    void add_audit(Counts& counts);
+    std::int64_t* add(Count count, std::int64_t value = 0);
+    const py::dict& arrays() const { return arrays_; }
+    std::optional<Fault> fault;
+
+  private:
+    std::int64_t tasks_;
+    py::dict arrays_;
+};
+
+}  // namespace truerank::bind
+
+TRUERANK_BOUND(truerank::bind::TaskArrays);
+TRUERANK_BOUND(truerank::bind::AuditedRules);
+TRUERANK_BOUND(truerank::bind::Results);
+TRUERANK_BOUND(truerank::Fault);
