@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
+import re
 
 import numpy as np
 import pytest
@@ -16,6 +18,19 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(truerank.__path__, "truerank.")
     if not module.name.endswith(("__main__", "_core"))
 )
+# What public classes say that they are of.
+PACKAGES = {"truerank", *(module for module in MODULES if module.count(".") == 1)}
+
+
+class Examples(doctest.DocTestFinder):
+    """Finds the examples of public names, too: they show the package that they come from."""
+
+    def _from_module(self, module, object):  # type: ignore[no-untyped-def]
+        if getattr(object, "__module__", None) not in PACKAGES:
+            return super()._from_module(module, object)  # type: ignore[misc]
+        if inspect.isfunction(object):
+            return object.__globals__ is module.__dict__
+        return bool(re.search(rf"^class {object.__name__}\b", inspect.getsource(module), re.M))
 
 
 @pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 writes its scalars otherwise")
@@ -27,10 +42,17 @@ def test_examples(name: str) -> None:
         if not name.startswith("truerank.adapters."):
             raise
         pytest.skip(str(error))
-    found = doctest.testmod(module)
-    assert found.failed == 0
+    runner = doctest.DocTestRunner()
+    for test in Examples().find(module):
+        runner.run(test)
+    assert runner.failures == 0
 
 
 def test_there_are_examples() -> None:
-    examples = doctest.DocTestFinder().find(importlib.import_module("truerank.ranks.container"))
+    examples = Examples().find(importlib.import_module("truerank.ranks.container"))
     assert sum(len(test.examples) for test in examples) > 10
+
+
+def test_examples_of_public_classes_are_found() -> None:
+    found = Examples().find(importlib.import_module("truerank.counting.counter"))
+    assert any(test.name.endswith(".RankCounter") and test.examples for test in found)

@@ -16,7 +16,7 @@ import pytest
 
 import truerank
 from truerank import adapters
-from truerank.inputs.extras import needed
+from truerank.inputs.naming import needed
 
 ROOT = Path(truerank.__file__).parent
 REPORT = "tr.report(tr.Ranks([0, 3], [1, 1], 10, group=['a', 'b']), by='relation')"

@@ -17,6 +17,7 @@ import typing as _typing
 
 from ._core import __version__
 from .counting.ranking import rank
+from .inputs.naming import front_door as _front_door
 
 if _typing.TYPE_CHECKING:
     from . import alignment, compat, link_prediction, plot
@@ -87,13 +88,18 @@ _MODULES = {
     "Store": "stores",
     "TopK": "embeddings.scoring",
     "adjust": "metrics.published",
+    "alignment": "alignment",
     "chance": "metrics",
     "compare": "comparison",
+    "compat": "compat",
     "concatenate": "ranks.container",
     "csr_from_padded": "inputs.selection",
+    "demo": "cli.demo",
     "evaluate": "tasks.evaluate_scores",
+    "link_prediction": "link_prediction",
     "load": "ranks.storage",
     "open_scores": "stores",
+    "plot": "plot",
     "pvalue": "comparison",
     "rank_against": "counting.sampled",
     "rank_blocks": "counting.row_blocks",
@@ -103,25 +109,4 @@ _MODULES = {
     "table": "reporting.tables",
     "topk_embeddings": "embeddings.scoring",
 }
-_PACKAGES = {
-    "alignment": "alignment",
-    "compat": "compat",
-    "demo": "cli.demo",
-    "link_prediction": "link_prediction",
-    "plot": "plot",
-}
-
-
-def __getattr__(name: str) -> _typing.Any:
-    from importlib import import_module
-
-    if name in _PACKAGES:
-        return import_module(f"{__name__}.{_PACKAGES[name]}")
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = _front_door(__name__, _MODULES, __all__)

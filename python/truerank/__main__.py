@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .inputs.extras import needed
+from .inputs.naming import needed
 
 
 def main() -> None:

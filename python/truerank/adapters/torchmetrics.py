@@ -15,7 +15,7 @@ from ..inputs.arrays import integers
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.devices import on_host
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.extras import needed
+from ..inputs.naming import needed
 from ..metrics import parse
 from ..ranks.container import Ranks
 from ..ranks.labels import NAMED, Labels

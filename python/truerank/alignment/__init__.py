@@ -8,7 +8,9 @@ written.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..inputs.naming import front_door
 
 if TYPE_CHECKING:
     from ..embeddings.vectors import CSLS
@@ -39,45 +41,6 @@ if TYPE_CHECKING:
     from .one_call import evaluate
     from .pair_task import Task
     from .pairs import PairAudit
-
-# What is imported when it is asked for.
-_LATER = {
-    "Agreement": "inference.scoring",
-    "Alignment": "inference.scoring",
-    "AlignmentData": "datasets.data",
-    "CSLS": "csls",
-    "DanglingCurve": "inference.counterparts",
-    "DataStatistics": "datasets.statistics",
-    "Graph": "datasets.graphs",
-    "Hubness": "analyses.hubs",
-    "HubnessTable": "analyses.hub_tables",
-    "Overlap": "analyses.overlaps",
-    "PairAudit": "pairs",
-    "SimilarityProfile": "analyses.similarities",
-    "Task": "pair_task",
-    "by_degree": "analyses.buckets",
-    "compare_hubness": "analyses.hub_tables",
-    "csls_means": "csls",
-    "dangling": "inference.counterparts",
-    "degrees": "datasets.graphs",
-    "describe": "datasets.statistics",
-    "evaluate": "one_call",
-    "five_folds": "datasets.splits",
-    "hubness": "analyses.hubs",
-    "infer": "inference.methods",
-    "overlap": "analyses.overlaps",
-    "plot_by_degree": "analyses.plots",
-    "plot_dangling": "analyses.plots",
-    "plot_hubness": "analyses.plots",
-    "plot_overlap": "analyses.plots",
-    "plot_similarity_profile": "analyses.plots",
-    "read_dbp15k": "datasets.dbp15k",
-    "read_openea": "datasets.openea",
-    "read_pairs": "datasets.plain",
-    "similarity_profile": "analyses.similarities",
-    "split_pairs": "datasets.splits",
-    "write_openea": "datasets.exporting",
-}
 
 __all__ = [
     "CSLS",
@@ -117,15 +80,42 @@ __all__ = [
     "write_openea",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+# What is imported when it is asked for.
+_LATER = {
+    "Agreement": "inference.scoring",
+    "Alignment": "inference.scoring",
+    "AlignmentData": "datasets.data",
+    "CSLS": "csls",
+    "DanglingCurve": "inference.counterparts",
+    "DataStatistics": "datasets.statistics",
+    "Graph": "datasets.graphs",
+    "Hubness": "analyses.hubs",
+    "HubnessTable": "analyses.hub_tables",
+    "Overlap": "analyses.overlaps",
+    "PairAudit": "pairs",
+    "SimilarityProfile": "analyses.similarities",
+    "Task": "pair_task",
+    "by_degree": "analyses.buckets",
+    "compare_hubness": "analyses.hub_tables",
+    "csls_means": "csls",
+    "dangling": "inference.counterparts",
+    "degrees": "datasets.graphs",
+    "describe": "datasets.statistics",
+    "evaluate": "one_call",
+    "five_folds": "datasets.splits",
+    "hubness": "analyses.hubs",
+    "infer": "inference.methods",
+    "overlap": "analyses.overlaps",
+    "plot_by_degree": "analyses.plots",
+    "plot_dangling": "analyses.plots",
+    "plot_hubness": "analyses.plots",
+    "plot_overlap": "analyses.plots",
+    "plot_similarity_profile": "analyses.plots",
+    "read_dbp15k": "datasets.dbp15k",
+    "read_openea": "datasets.openea",
+    "read_pairs": "datasets.plain",
+    "similarity_profile": "analyses.similarities",
+    "split_pairs": "datasets.splits",
+    "write_openea": "datasets.exporting",
+}
+__getattr__, __dir__ = front_door(__name__, _LATER, __all__)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.extras import needed
+from ..inputs.naming import needed
 from ..ranks.archives import damage
 
 _HINT = "pickle=True reads it, and runs whatever code it holds"

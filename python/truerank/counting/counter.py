@@ -11,6 +11,7 @@ from .. import _core
 from .._core import Scores
 from ..inputs.checks import check_range, first_outside, integer, thread_count
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 from ..inputs.selection import arrays_of, as_integers, as_selection, owned
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 
+@public("truerank")
 class RankCounter:
     """Count ranks from blocks of candidates as a model makes them, in any order, on any machine.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _core
 from ..inputs.checks import IO, choice
+from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..stores import may_be_stored
 from .job import explain, prepare
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .tiles import Progress
 
 
+@public("truerank")
 def rank(
     scores: Any,
     targets: Any,

@@ -10,6 +10,7 @@ import numpy as np
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.devices import as_array, is_elsewhere
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..ranks.container import Ranks, concatenate
 from ..stores import Store, may_be_stored, open_scores
@@ -25,6 +26,7 @@ SELECTIONS = ("filter", "candidates")
 ARGUMENTS = ("scores", "targets", "rows", *SELECTIONS)
 
 
+@public("truerank")
 def rank_blocks(
     blocks: Iterable[tuple[Any, ...] | Mapping[str, Any]],
     *,

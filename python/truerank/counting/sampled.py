@@ -10,6 +10,7 @@ from .. import _core
 from .._core import Scores
 from ..inputs.checks import thread_count
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..inputs.selection import as_integers
 from ..stores import scores_or_store, shape_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
 
 
+@public("truerank")
 def rank_against(
     true_scores: Any,
     others: Any,

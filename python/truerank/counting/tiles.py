@@ -24,6 +24,7 @@ import numpy as np
 from .. import _core
 from ..inputs.checks import IO, choice
 from ..inputs.errors import InputValueError
+from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..inputs.selection import of_tasks
 from ..stores import Store, Tile, open_scores, store_of
@@ -48,6 +49,7 @@ DECODED_TILE_BYTES = 64 << 20
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
 
 
+@public("truerank")
 class Progress(NamedTuple):
     """How far a count has come.
 

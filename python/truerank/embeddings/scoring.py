@@ -12,6 +12,7 @@ from .. import _core
 from ..counting.job import explain, prepare
 from ..inputs.checks import NAN_RULES, choice, positive, thread_count
 from ..inputs.errors import InputValueError
+from ..inputs.naming import public
 from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
 from .vectors import CSLS, in_words_of_vectors, opened
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ..ranks.protocol import Protocol
 
 
+@public("truerank")
 class TopK(NamedTuple):
     """The best candidates of every task, best first.
 
@@ -38,6 +40,7 @@ class TopK(NamedTuple):
     scores: npt.NDArray[Any]
 
 
+@public("truerank")
 def rank_embeddings(
     queries: Any,
     entities: Any,
@@ -191,6 +194,7 @@ def rank_embeddings(
     return scored_by(ranks, similarity, csls)
 
 
+@public("truerank")
 def score_embeddings(
     queries: Any,
     entities: Any,
@@ -246,6 +250,7 @@ def score_embeddings(
         return _core.score_embeddings(pairs.given, chosen, columns, team)
 
 
+@public("truerank")
 def topk_embeddings(
     queries: Any,
     entities: Any,

@@ -13,6 +13,7 @@ from .._core import Scores
 from ..inputs.checks import check_range, choice
 from ..inputs.devices import on_host
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 from ..inputs.scores import DTYPES, as_scores, widened
 from ..inputs.selection import as_integers
 from ..stores import may_be_stored, store_of
@@ -48,6 +49,7 @@ _WORDS = {
 }
 
 
+@public("truerank.alignment")
 class CSLS(NamedTuple):
     """What cross-domain similarity local scaling takes off: mean scores with the nearest.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
-from ..inputs.extras import needed
+from ..inputs.naming import needed
 from .documents import legal
 
 USER, EXTRA = "an HTML page", "plot"

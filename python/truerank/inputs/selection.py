@@ -11,6 +11,7 @@ from .._core import Selection
 from .checks import first_outside
 from .devices import as_array
 from .errors import InputTypeError, InputValueError
+from .naming import public
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -145,6 +146,7 @@ def as_selection(
     return selection if is_sorted else selection.in_order(columns, threads)
 
 
+@public("truerank")
 def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
     """Turn padded index lists into the (indptr, indices) pair that `rank` takes.
 

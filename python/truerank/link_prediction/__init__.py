@@ -6,8 +6,9 @@ candidates and the labels of the tasks; its methods evaluate scores of any kind.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..inputs.naming import front_door
 from ..tasks.split_audit import Finding
 from .candidate_sets import Sampled
 from .triple_audit import TaskAudit
@@ -19,11 +20,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "Sampled", "Task", "TaskAudit", "Triples", "error_cases", "read_triples"]
 
-
-def __getattr__(name: str) -> Any:
-    if name != "error_cases":  # needed after an evaluation, if at all
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .errors import error_cases
-
-    globals()[name] = error_cases
-    return error_cases
+# It is needed after an evaluation, if at all.
+__getattr__, __dir__ = front_door(__name__, {"error_cases": "errors"}, __all__)

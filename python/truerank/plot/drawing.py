@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.extras import needed
+from ..inputs.naming import needed
 from ..reporting.grids import one_line
 
 Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra

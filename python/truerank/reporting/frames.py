@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..inputs.errors import InputValueError
-from ..inputs.extras import needed
+from ..inputs.naming import needed
 
 LAYOUTS = ("long", "wide")
 

@@ -10,6 +10,7 @@ import numpy as np
 from .._core import Scores
 from ..inputs.devices import is_elsewhere, is_tensor
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from .base import FileBlock, Store, Tile
 
@@ -19,6 +20,7 @@ IO = ("map", "read")
 _PATHS = (str, bytes, os.PathLike)
 
 
+@public("truerank")
 def open_scores(
     source: Any,
     *,

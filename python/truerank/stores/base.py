@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core import FileScores, Scores
+from ..inputs.naming import public
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -54,6 +55,7 @@ def scores_of(block: npt.NDArray[Any] | FileBlock, store: Store) -> Scores | Fil
     return FileScores(*where, store.dtype, store.swapped)
 
 
+@public("truerank")
 class Store(ABC):
     """A score matrix in a file, in several, in chunks, or in memory; `open_scores` makes them.
 

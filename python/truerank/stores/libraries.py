@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..inputs.errors import InputValueError
-from ..inputs.extras import needed
+from ..inputs.naming import needed
 from .chunked import ChunkStore
 from .descriptors import Descriptors
 from .headers import Place, of_array

@@ -24,7 +24,7 @@ been doing and what it held, and the integers are the same.
 
 from __future__ import annotations
 
-from ...inputs.extras import needed
+from ...inputs.naming import needed
 
 needed("dask.array", "truerank.adapters.dask", extra="dask")
 

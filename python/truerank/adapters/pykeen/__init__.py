@@ -5,7 +5,7 @@ results under the same names. `evaluate_model` gives a `Report` of a model and t
 score is a dot product or a distance of two vectors are scored and counted at once.
 """
 
-from ...inputs.extras import needed
+from ...inputs.naming import needed
 
 needed("pykeen", "truerank.adapters.pykeen")
 

@@ -14,7 +14,7 @@ from pykeen.typing import RANK_TYPES
 
 from ...counting.ranking import rank
 from ...inputs.errors import InputValueError, renamed
-from ...inputs.extras import needed
+from ...inputs.naming import needed
 from ...ranks.container import Ranks, concatenate
 from ...reporting.reports import Report, report
 from .evaluation import ModelTask, entities_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from pykeen.utils import determine_maximum_batch_size
 
-from ...inputs.extras import needed
+from ...inputs.naming import needed
 from ...tasks.batches import rank_batches
 
 if TYPE_CHECKING:

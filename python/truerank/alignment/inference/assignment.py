@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...inputs.errors import InputValueError
-from ...inputs.extras import needed
+from ...inputs.naming import needed
 from .proposals import stable_pairs
 
 if TYPE_CHECKING:

@@ -1,0 +1,108 @@
+"""Names that users see: the package that a public name shows, and the libraries that are missing.
+
+A public class or function shows the package that users import it from, wherever it is defined, so
+that a pickle of today can be read when its module has another name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+def public(package: str) -> Callable[[T], T]:
+    """Let a class or a function show the package that users import it from.
+
+    Parameters
+    ----------
+    package : str
+        The package, as "truerank" or "truerank.alignment".
+
+    Examples
+    --------
+    >>> @public("truerank")
+    ... def rank_all() -> None: ...
+    >>> rank_all.__module__
+    'truerank'
+    """
+
+    def shown(named: T) -> T:
+        named.__module__ = package
+        return named
+
+    return shown
+
+
+def front_door(
+    package: str, modules: dict[str, str], names: list[str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make what loads the public names of a package when they are first used.
+
+    Parameters
+    ----------
+    package : str
+        Its name.
+    modules : dict of str to str
+        The module that each name is in, within the package; one whose own name it is, is meant
+        itself.
+    names : list of str
+        All public names.
+
+    Returns
+    -------
+    `__getattr__` and `__dir__` of the package.
+    """
+
+    def later(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = import_module(f"{package}.{modules[name]}")
+        if modules[name].rpartition(".")[2] != name:
+            found = getattr(found, name)
+        setattr(import_module(package), name, found)
+        return found
+
+    return later, lambda: sorted(names)
+
+
+def needed(module: str, user: str, extra: str | None = None) -> Any:
+    """Import a library that is an extra of ours, or say in one line how to install it.
+
+    Parameters
+    ----------
+    module : str
+        The module to import, as "matplotlib.figure".
+    user : str
+        What needs it, as the message calls it: a function, a class, a module.
+    extra : str, optional
+        The extra that brings it. Default: the name of its package.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    ImportError
+        If its package is not installed. What is broken within it keeps its own error.
+
+    Examples
+    --------
+    >>> needed("json", "this example").loads("1")
+    1
+    >>> needed("no_such_library", "truerank.adapters.imagined", extra="imagined")
+    Traceback (most recent call last):
+    ImportError: truerank.adapters.imagined needs no_such_library: pip install 'truerank[imagined]'
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise ImportError(
+            f"{user} needs {package}: pip install 'truerank[{extra or package}]'"
+        ) from error
