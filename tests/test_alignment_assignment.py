@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from truerank.alignment.inference import assignment
-from truerank.alignment.inference.methods import infer
+from truerank.alignment.inference.matching import infer
 
 Array = npt.NDArray[Any]
 SOLVED = {
@@ -210,7 +210,7 @@ def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_scipy_is_imported_by_optimal_alone() -> None:
     script = """
 import sys
-from truerank.alignment.inference.methods import infer
+from truerank.alignment.inference.matching import infer
 for method in ("greedy", "mutual", "stable"):
     infer([[0.5, 0.7]], None, method=method)
 assert not any(name.partition(".")[0] == "scipy" for name in sys.modules)

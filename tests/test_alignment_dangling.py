@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.alignment.csls import csls_means
 from truerank.alignment.inference.counterparts import dangling
-from truerank.alignment.inference.methods import infer
+from truerank.alignment.inference.matching import infer
+from truerank.alignment.local_scaling import csls_means
 
 Array = npt.NDArray[Any]
 

@@ -15,11 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alignment_folders import DBP15K, OPENEA, filled, once, plain_dbp15k, plain_openea, told
-from truerank.alignment.datasets.data import AlignmentData
-from truerank.alignment.datasets.dbp15k import read_dbp15k
-from truerank.alignment.datasets.graphs import Graph, degrees
-from truerank.alignment.datasets.openea import read_openea
-from truerank.alignment.datasets.plain import read_pairs
+from truerank.alignment.datasets.graphs import AlignmentData, Graph, degrees
+from truerank.alignment.datasets.readers import read_dbp15k, read_openea, read_pairs
 from truerank.tasks.text import line_of
 
 NAMES = st.text(

@@ -21,8 +21,9 @@ from drawn_alignments import NAN_RULES, Alignment, alignments, matrices, vectors
 from oracle import Counts, Refused
 from problems import LAYOUTS, assert_same
 from refusals import is_of_kind
-from truerank.alignment import Task, csls_means, evaluate, nearest
-from truerank.alignment import matrices as by_matrices
+from truerank.alignment import Task, csls_means, evaluate
+from truerank.alignment import both_directions as by_matrices
+from truerank.alignment import local_scaling as nearest
 from truerank.comparison.pairing import paired_by
 
 KEPT = [name for name in LAYOUTS if not name.endswith("for all")]

@@ -17,9 +17,9 @@ from drawn_vectors import VALUES, numbers
 from embeddings_oracle import mean_best, same_bits, score, with_csls
 from oracle import Refused, count
 from truerank import _core
-from truerank.alignment import grid
-from truerank.alignment.csls import csls_means
-from truerank.alignment.grid import rank_both
+from truerank.alignment import both_directions as grid
+from truerank.alignment.both_directions import rank_both
+from truerank.alignment.local_scaling import csls_means
 from truerank.embeddings.scoring import topk_accepting
 from truerank.embeddings.vectors import CSLS
 from truerank.tasks.task import SideTasks
@@ -419,8 +419,8 @@ def test_no_matrix_is_made(run_python: Run) -> None:
     code = """
 import resource
 import numpy as np
-from truerank.alignment.csls import csls_means
-from truerank.alignment.grid import rank_both
+from truerank.alignment.local_scaling import csls_means
+from truerank.alignment.both_directions import rank_both
 from truerank.tasks.task import SideTasks
 
 rng = np.random.default_rng(0)

@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 
 from alignment_neighbours_oracle import Call, calls
 from oracle import Refused
-from truerank.alignment.analyses.hub_tables import HubnessTable, compare_hubness
-from truerank.alignment.analyses.hubs import Hubness, hubness, robin_hood_of, skewness_of
-from truerank.alignment.csls import csls_means
+from truerank.alignment.analyses.hubs import (
+    Hubness,
+    HubnessTable,
+    compare_hubness,
+    hubness,
+    robin_hood_of,
+    skewness_of,
+)
+from truerank.alignment.local_scaling import csls_means
 
 # Three left entities are nearest to the first right one, which ties with the second.
 MATRIX = np.array([[5.0, 5, 1, 0], [5, 1, 2, 0], [4, 1, 3, 0], [0, 2, 3, 0]])

@@ -21,16 +21,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.alignment.analyses.hub_tables import compare_hubness
-from truerank.alignment.analyses.hubs import hubness
+from truerank.alignment.analyses.hubs import compare_hubness, hubness
 from truerank.alignment.analyses.overlaps import overlap
 from truerank.alignment.analyses.similarities import similarity_profile
-from truerank.alignment.csls import csls_means
 from truerank.alignment.inference.counterparts import dangling
-from truerank.alignment.inference.inputs import source_of
-from truerank.alignment.inference.methods import infer
-from truerank.alignment.inference.scoring import Agreement
-from truerank.alignment.inference.sources import MatrixSource
+from truerank.alignment.inference.found_pairs import Agreement
+from truerank.alignment.inference.matching import infer
+from truerank.alignment.inference.similarity_sources import MatrixSource, source_of
+from truerank.alignment.local_scaling import csls_means
 from truerank.embeddings.vectors import CSLS
 from truerank.stores.arrays import mapping_of
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from truerank.alignment.analyses.overlaps import overlap
-from truerank.alignment.inference.methods import infer
+from truerank.alignment.inference.matching import infer
 from truerank.alignment.pair_task import Task
 
 SIDES = ["left_to_right"] * 2 + ["right_to_left"] * 2

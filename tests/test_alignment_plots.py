@@ -14,8 +14,7 @@ import pytest
 import truerank as tr
 from truerank.alignment.analyses import plots
 from truerank.alignment.analyses.buckets import by_degree
-from truerank.alignment.analyses.hub_tables import compare_hubness
-from truerank.alignment.analyses.hubs import hubness
+from truerank.alignment.analyses.hubs import compare_hubness, hubness
 from truerank.alignment.analyses.overlaps import Overlap, overlap
 from truerank.alignment.analyses.similarities import similarity_profile
 from truerank.alignment.inference.counterparts import dangling

@@ -16,7 +16,7 @@ import truerank as tr
 from alignment_neighbours_oracle import Call, calls
 from oracle import Refused
 from truerank.alignment.analyses.similarities import LEVELS, SimilarityProfile, similarity_profile
-from truerank.alignment.csls import csls_means
+from truerank.alignment.local_scaling import csls_means
 
 LEFT = np.eye(2)
 RIGHT = np.array([[1.0, 0.0], [3.0, 4.0], [6.0, 8.0]])

@@ -17,13 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alignment_folders import DBP15K, OPENEA, filled, once, told
-from truerank.alignment.datasets.data import AlignmentData
-from truerank.alignment.datasets.dbp15k import read_dbp15k
 from truerank.alignment.datasets.exporting import write_openea
-from truerank.alignment.datasets.graphs import Graph
-from truerank.alignment.datasets.openea import read_openea
-from truerank.alignment.datasets.splits import SHARES, five_folds, split_pairs
-from truerank.alignment.datasets.writing import write_files
+from truerank.alignment.datasets.graphs import AlignmentData, Graph
+from truerank.alignment.datasets.random_splits import SHARES, five_folds, split_pairs
+from truerank.alignment.datasets.readers import read_dbp15k, read_openea
+from truerank.alignment.datasets.text_tables import write_files
 
 Rows = list[tuple[int, int]]
 Splits = dict[str, Rows]

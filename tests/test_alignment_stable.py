@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.alignment.csls import csls_means
-from truerank.alignment.inference import proposals, sources
-from truerank.alignment.inference.methods import infer
+from truerank.alignment.inference import proposals
+from truerank.alignment.inference import similarity_sources as sources
+from truerank.alignment.inference.matching import infer
+from truerank.alignment.local_scaling import csls_means
 
 Array = npt.NDArray[Any]
 Scores = list[list[float]]

@@ -13,11 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alignment_folders import OPENEA, filled
-from truerank.alignment.datasets.data import AlignmentData
-from truerank.alignment.datasets.dbp15k import read_dbp15k
-from truerank.alignment.datasets.graphs import Graph
-from truerank.alignment.datasets.openea import read_openea
-from truerank.alignment.datasets.statistics import DataStatistics, describe
+from truerank.alignment.datasets.data_statistics import DataStatistics, describe
+from truerank.alignment.datasets.graphs import AlignmentData, Graph
+from truerank.alignment.datasets.readers import read_dbp15k, read_openea
 
 Rows = list[tuple[int, ...]]
 

@@ -301,7 +301,7 @@ DIGESTS = """
 import hashlib, sys
 import numpy as np
 import truerank as tr
-from truerank.alignment.csls import csls_means
+from truerank.alignment.local_scaling import csls_means
 from truerank.embeddings.vectors import SIMILARITIES
 
 rng = np.random.default_rng(9)

@@ -14,9 +14,9 @@ from ..inputs.naming import front_door
 
 if TYPE_CHECKING:
     from ..embeddings.vectors import CSLS
+    from .aligned_pairs import PairAudit
     from .analyses.buckets import by_degree
-    from .analyses.hub_tables import HubnessTable, compare_hubness
-    from .analyses.hubs import Hubness, hubness
+    from .analyses.hubs import Hubness, HubnessTable, compare_hubness, hubness
     from .analyses.overlaps import Overlap, overlap
     from .analyses.plots import (
         plot_by_degree,
@@ -26,21 +26,17 @@ if TYPE_CHECKING:
         plot_similarity_profile,
     )
     from .analyses.similarities import SimilarityProfile, similarity_profile
-    from .csls import csls_means
-    from .datasets.data import AlignmentData
-    from .datasets.dbp15k import read_dbp15k
+    from .datasets.data_statistics import DataStatistics, describe
     from .datasets.exporting import write_openea
-    from .datasets.graphs import Graph, degrees
-    from .datasets.openea import read_openea
-    from .datasets.plain import read_pairs
-    from .datasets.splits import five_folds, split_pairs
-    from .datasets.statistics import DataStatistics, describe
+    from .datasets.graphs import AlignmentData, Graph, degrees
+    from .datasets.random_splits import five_folds, split_pairs
+    from .datasets.readers import read_dbp15k, read_openea, read_pairs
     from .inference.counterparts import DanglingCurve, dangling
-    from .inference.methods import infer
-    from .inference.scoring import Agreement, Alignment
+    from .inference.found_pairs import Agreement, Alignment
+    from .inference.matching import infer
+    from .local_scaling import csls_means
     from .one_call import evaluate
     from .pair_task import Task
-    from .pairs import PairAudit
 
 __all__ = [
     "CSLS",
@@ -82,40 +78,40 @@ __all__ = [
 
 # What is imported when it is asked for.
 _LATER = {
-    "Agreement": "inference.scoring",
-    "Alignment": "inference.scoring",
-    "AlignmentData": "datasets.data",
-    "CSLS": "csls",
+    "Agreement": "inference.found_pairs",
+    "Alignment": "inference.found_pairs",
+    "AlignmentData": "datasets.graphs",
+    "CSLS": "local_scaling",
     "DanglingCurve": "inference.counterparts",
-    "DataStatistics": "datasets.statistics",
+    "DataStatistics": "datasets.data_statistics",
     "Graph": "datasets.graphs",
     "Hubness": "analyses.hubs",
-    "HubnessTable": "analyses.hub_tables",
+    "HubnessTable": "analyses.hubs",
     "Overlap": "analyses.overlaps",
-    "PairAudit": "pairs",
+    "PairAudit": "aligned_pairs",
     "SimilarityProfile": "analyses.similarities",
     "Task": "pair_task",
     "by_degree": "analyses.buckets",
-    "compare_hubness": "analyses.hub_tables",
-    "csls_means": "csls",
+    "compare_hubness": "analyses.hubs",
+    "csls_means": "local_scaling",
     "dangling": "inference.counterparts",
     "degrees": "datasets.graphs",
-    "describe": "datasets.statistics",
+    "describe": "datasets.data_statistics",
     "evaluate": "one_call",
-    "five_folds": "datasets.splits",
+    "five_folds": "datasets.random_splits",
     "hubness": "analyses.hubs",
-    "infer": "inference.methods",
+    "infer": "inference.matching",
     "overlap": "analyses.overlaps",
     "plot_by_degree": "analyses.plots",
     "plot_dangling": "analyses.plots",
     "plot_hubness": "analyses.plots",
     "plot_overlap": "analyses.plots",
     "plot_similarity_profile": "analyses.plots",
-    "read_dbp15k": "datasets.dbp15k",
-    "read_openea": "datasets.openea",
-    "read_pairs": "datasets.plain",
+    "read_dbp15k": "datasets.readers",
+    "read_openea": "datasets.readers",
+    "read_pairs": "datasets.readers",
     "similarity_profile": "analyses.similarities",
-    "split_pairs": "datasets.splits",
+    "split_pairs": "datasets.random_splits",
     "write_openea": "datasets.exporting",
 }
 __getattr__, __dir__ = front_door(__name__, _LATER, __all__)

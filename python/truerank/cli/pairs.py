@@ -11,10 +11,9 @@ import click
 import numpy as np
 
 from ..alignment.analyses.buckets import bucket_labels
-from ..alignment.datasets.dbp15k import read_dbp15k
 from ..alignment.datasets.graphs import degrees
-from ..alignment.datasets.openea import read_openea
-from ..alignment.datasets.tables import optional_file
+from ..alignment.datasets.readers import read_dbp15k, read_openea
+from ..alignment.datasets.text_tables import optional_file
 from ..alignment.pair_task import Task
 from ..inputs.errors import InputValueError, renamed
 from ..ranks.labels import Labels
@@ -26,8 +25,7 @@ from .triples import read_names
 
 if TYPE_CHECKING:
     from .. import Ranks, Report
-    from ..alignment.datasets.data import AlignmentData
-    from ..alignment.datasets.graphs import Graph
+    from ..alignment.datasets.graphs import AlignmentData, Graph
 
 READERS: dict[str, Callable[[Path, int | None], AlignmentData]] = {
     "dbp15k": lambda folder, fold: read_dbp15k(folder),

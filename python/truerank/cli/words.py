@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from ..alignment.ids import DIRECTIONS
+from ..alignment.two_graphs import DIRECTIONS
 from ..metrics import KINDS, METRICS
 from ..metrics.keys import ADJUSTED, ALIASES, ALL_SIDES, MACRO
 from ..metrics.published import SIDES

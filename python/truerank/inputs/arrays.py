@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,33 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Make an array of our own read-only, and return it."""
     array.flags.writeable = False
     return array
+
+
+class Locked:
+    """A base of results with read-only arrays: numpy's pickles do not keep that they are.
+
+    Examples
+    --------
+    >>> import copy
+    >>> class Found(Locked):
+    ...     def __init__(self, ids):
+    ...         self.ids = read_only(ids)
+    >>> copy.deepcopy(Found(np.arange(3))).ids.flags.writeable
+    False
+    """
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)  # dataclasses that are frozen let nothing else in
+        _lock(state)
+
+
+def _lock(value: object) -> None:
+    """Lock an array, or those in a mapping."""
+    if isinstance(value, np.ndarray):
+        read_only(value)
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            _lock(each)
 
 
 def integers(name: str, value: object, *, length: int | None = None, copy: bool = True) -> IntArray:

@@ -12,10 +12,9 @@ from ...inputs.checks import choice
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.selection import as_integers
 from ...ranks.container import Ranks
-from ...ranks.labels import Labels
+from ...ranks.labels import Labels, join_labels
 from ...reporting.reports import Report
-from ..ids import GRAPHS
-from .asked import asked_pairs, forward_tasks, ranks_of
+from ..two_graphs import DIRECTIONS, GRAPHS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray, IntArray
 
     Forward = npt.NDArray[np.bool_]
+
 
 EDGES = (1, 6, 11, 16)
 
@@ -161,7 +161,7 @@ def bucket_labels(degrees: IntArray | FloatArray, edges: Sequence[int] = EDGES) 
         raise InputValueError("edges", expected="ascending integers from 1 on", got=given.tolist())
     starts: list[int] = given.tolist()
     starts = starts if starts[0] == 1 else [1, *starts]
-    closed = [_name(first, after - 1) for first, after in pairwise(starts)]
+    closed = [_bucket_name(first, after - 1) for first, after in pairwise(starts)]
     names = ["0", *closed, f"{starts[-1]}+"]
     # only 0 is no triple at all: a mean of 0.5 is more than that
     codes = np.searchsorted(starts, degrees, side="right")
@@ -169,7 +169,7 @@ def bucket_labels(degrees: IntArray | FloatArray, edges: Sequence[int] = EDGES) 
     return Labels(codes.astype(np.int64), tuple(names))
 
 
-def _name(first: int, last: int) -> str:
+def _bucket_name(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
@@ -190,9 +190,9 @@ def _looked_up(name: str, value: Any, labels: Labels) -> IntArray:
             raise InputValueError(
                 name, expected="a degree for every entity", got=f"none for {missing!r}"
             )
-        table = _checked(name, [value[word] for word in named])
+        table = _degrees_checked(name, [value[word] for word in named])
         return table[np.searchsorted(present, labels.codes)]
-    table = _checked(name, value)
+    table = _degrees_checked(name, value)
     wrong = (labels.codes < 0) | (labels.codes >= len(table))
     if wrong.any():
         raise InputValueError(
@@ -203,10 +203,94 @@ def _looked_up(name: str, value: Any, labels: Labels) -> IntArray:
     return table[labels.codes]
 
 
-def _checked(name: str, value: Any) -> IntArray:
+def _degrees_checked(name: str, value: Any) -> IntArray:
     table = as_integers(name, value)
     if table.ndim != 1:
         raise InputValueError(name, expected="a 1-D array", got=f"shape {table.shape}")
     if len(table) and table.min() < 0:
         raise InputValueError(name, expected="degrees from 0 on", got=table.min())
     return table
+
+
+def ranks_of(name: str, value: object) -> Ranks:
+    """Give the ranks of a Report, or Ranks themselves.
+
+    Raises
+    ------
+    TypeError
+        For anything else, and for a report that was read from JSON and has none.
+
+    Examples
+    --------
+    >>> ranks_of("ranks", Ranks([0], [1], 10)).above
+    array([0])
+    """
+    ranks = getattr(value, "ranks", None) if isinstance(value, Report) else value
+    if not isinstance(ranks, Ranks):
+        got = "a Report without" if isinstance(value, Report) else type(value).__name__
+        raise InputTypeError(name, expected="a Report with ranks, or Ranks", got=got)
+    return ranks
+
+
+def forward_tasks(ranks: Ranks) -> npt.NDArray[np.bool_]:
+    """Tell the tasks in which a left entity asks: bool, shape (n,).
+
+    Raises
+    ------
+    ValueError
+        For ranks whose sides are not those of an alignment.
+
+    Examples
+    --------
+    >>> forward_tasks(Ranks([0, 1], [1, 1], 10, side=["right_to_left", "left_to_right"]))
+    array([False,  True])
+    """
+    side = Labels([]) if ranks.side is None else ranks.side
+    had = [name for name, tasks in side.counts().items() if tasks]
+    if len(side) != len(ranks) or not set(had) <= set(DIRECTIONS):
+        got = ", ".join(map(str, had)) or "none"
+        raise InputValueError("ranks", expected=f"the sides {' and '.join(DIRECTIONS)}", got=got)
+    return np.asarray(side.values == "left_to_right", dtype=bool)
+
+
+def asked_pairs(ranks: Ranks) -> tuple[Labels, Labels]:
+    """Give the left and the right entity of each task's pair, by the labels of the tasks.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        With labels for side, queries and targets, as an alignment's `Task` makes them.
+
+    Returns
+    -------
+    left, right : Labels
+        Names, or ids where there are no names.
+
+    Raises
+    ------
+    ValueError
+        For ranks without these labels.
+
+    Examples
+    --------
+    >>> side = ["left_to_right", "right_to_left"]
+    >>> ranks = Ranks([0, 1], [1, 1], 10, side=side, queries=[3, 5], targets=[5, 3])
+    >>> left, right = asked_pairs(ranks)
+    >>> left.codes, right.codes
+    (array([3, 3]), array([5, 5]))
+    """
+    forward = forward_tasks(ranks)
+    if ranks.queries is None or ranks.targets is None:
+        missing = "queries" if ranks.queries is None else "targets"
+        raise InputValueError(
+            "ranks",
+            expected="labels that name both entities of a task",
+            got=f"none for {missing}; give them with ranks.with_labels({missing}=...)",
+        )
+    joined = join_labels("ranks: queries and targets", [ranks.queries, ranks.targets])
+    asking, answer = joined.codes.reshape(2, -1)
+    made: list[Any] = [
+        Labels._trusted(np.where(forward, first, second), joined.vocabulary)
+        for first, second in ((asking, answer), (answer, asking))
+    ]
+    return made[0], made[1]

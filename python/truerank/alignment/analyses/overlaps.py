@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...comparison.pairing import alike
-from ...inputs.arrays import read_only
+from ...inputs.arrays import Locked, read_only
 from ...inputs.checks import choice, positive
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.selection import as_integers
 from ...ranks.container import Ranks
 from ...reporting.reports import Report
-from ..ids import DIRECTIONS
-from ..locked import Locked
-from .asked import asked_pairs, ranks_of
+from ..two_graphs import DIRECTIONS
+from .buckets import asked_pairs, ranks_of
 from .tabulated import Records, Tabulated
 
 if TYPE_CHECKING:

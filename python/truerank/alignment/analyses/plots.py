@@ -9,33 +9,30 @@ have one in a window, pass ``ax=pyplot.subplots()[1]``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...inputs.errors import InputValueError
-from ...plot.drawing import axes_for, colours_for, named_of, plain
+from ...inputs.checks import positive
+from ...inputs.errors import InputTypeError, InputValueError
+from ...plot.drawing import COLOURS, axes_for, colours_for, dashes_for, named_of, plain
 from ...reporting.reports import Report
-from .drawing import spelt
+from ..two_graphs import DIRECTIONS
 from .hubs import Hubness
+from .overlaps import Overlap
 from .similarities import SimilarityProfile
-from .thresholds import plot_dangling
-from .upset import plot_overlap
 
 if TYPE_CHECKING:
+    from ...inputs.arrays import FloatArray
     from ...plot.drawing import Axes
-
-__all__ = [
-    "plot_by_degree",
-    "plot_dangling",
-    "plot_hubness",
-    "plot_overlap",
-    "plot_similarity_profile",
-]
 
 # From nobody's nearest over one entity's to that of many: the ends are what one looks for.
 _TIMES_COLOURS = {"0": "#e69f00", "1": "#cfd8dc", "2-4": "#56b4e9", "5+": "#0b3c6f"}
 _BANDS = ((0.05, 0.95, 0.14), (0.25, 0.75, 0.25))  # quantiles, and how dark the band is
+_WANTED = ("thresholds", "precision", "recall", "f1")  # of a curve
+# Of the picture of an overlap:
+_ROOM = 1.18  # how high the part with the bars is, for the highest bar and its number
+_ROW = 0.11  # how high a row of dots is, for the part with the bars
 
 
 def plot_similarity_profile(
@@ -238,3 +235,225 @@ def _counted(buckets: Sequence[str], tasks: Sequence[Mapping[Any, int]]) -> list
     """The names of buckets, with their numbers of tasks where those are the same for all."""
     alike = all(row == tasks[0] for row in tasks)
     return [f"{bucket}\n{tasks[0].get(bucket, 0):,}" if alike else bucket for bucket in buckets]
+
+
+class _Curve(NamedTuple):
+    """Arrays of one length, without what cannot be drawn, and what the curve is of."""
+
+    thresholds: FloatArray
+    precision: FloatArray
+    recall: FloatArray
+    f1: FloatArray
+    by: str | None
+    direction: str
+
+
+def plot_dangling(curve: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw precision, recall and F1 of "has no counterpart" by threshold.
+
+    Parameters
+    ----------
+    curve : object with arrays ``thresholds``, ``precision``, ``recall`` and ``f1``, or mapping
+        As `dangling` gives it; infinite thresholds are not drawn. Of a mapping of names to such
+        curves the F1 of each is drawn.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError, ValueError
+        For an object without these arrays, for lengths that differ, and for no curve.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> one = np.array([0.2, 0.5])
+    >>> curve = SimpleNamespace(thresholds=one, precision=one, recall=one, f1=one)
+    >>> plot_dangling(curve).get_xlabel()
+    'threshold'
+    >>> plot_dangling({"A": curve, "B": curve}).get_ylabel()
+    'F1'
+    """
+    several = isinstance(curve, Mapping)
+    if several:
+        named = {str(name): _curve_of(one, f" for {name!r}") for name, one in curve.items()}
+    else:
+        named = {"": _curve_of(curve, "")}
+    if not named:
+        raise InputValueError("curve", expected="at least one", got="none")
+    ax = axes_for("plot_dangling", ax)
+    if several:
+        _draw_each(ax, named)
+    else:
+        _draw_one(ax, named[""])
+    measures = {one.by for one in named.values()}
+    by = measures.pop() if len(measures) == 1 else None
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("threshold" if by is None else f"threshold of the {by}")
+    ax.set_ylabel("F1" if several else "precision, recall, F1")
+    directions = sorted({spelt(one.direction) for one in named.values() if one.direction})
+    told = '"has no counterpart"' + f", {' and '.join(directions)}" * bool(directions)
+    ax.set_title(told, fontsize="medium")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return ax
+
+
+def _curve_of(curve: Any, whose: str) -> _Curve:
+    missing = [name for name in _WANTED if not hasattr(curve, name)]
+    if missing:
+        raise InputTypeError(
+            "curve",
+            expected=f"{', '.join(_WANTED)}",
+            got=f"{type(curve).__name__} without {', '.join(missing)}{whose}",
+        )
+    thresholds, *lines = (np.asarray(getattr(curve, name), np.float64) for name in _WANTED)
+    shapes = {values.shape for values in (thresholds, *lines)}
+    if len(shapes) > 1 or thresholds.ndim != 1:
+        raise InputValueError(
+            "curve", expected="1-D arrays of one length", got=f"shapes {sorted(shapes)}{whose}"
+        )
+    drawn = np.isfinite(thresholds)
+    precision, recall, f1 = (values[drawn] for values in lines)
+    by, direction = getattr(curve, "by", None), getattr(curve, "direction", "")
+    return _Curve(thresholds[drawn], precision, recall, f1, by, direction)
+
+
+def _draw_one(ax: Axes, curve: _Curve) -> None:
+    lines = {"precision": curve.precision, "recall": curve.recall, "F1": curve.f1}
+    for (name, values), colour in zip(lines.items(), COLOURS, strict=False):
+        # what is said changes behind a threshold: who is below it is said to have none
+        ax.step(curve.thresholds, values, where="pre", color=colour, label=name)
+    best = _best(curve)
+    if best is not None:
+        threshold, f1 = best
+        told = f"best F1: {f1:.3f}\nbelow {threshold:.4g}"
+        ax.plot(threshold, f1, "o", color=COLOURS[2], markersize=5, label=told)
+
+
+def _draw_each(ax: Axes, named: Mapping[str, _Curve]) -> None:
+    styles = zip(colours_for(len(named)), dashes_for(len(named)), strict=True)
+    for (colour, dashes), (name, curve) in zip(styles, named.items(), strict=True):
+        best = _best(curve)
+        told = "" if best is None else f"\n{best[1]:.3f} below {best[0]:.4g}"
+        style = {"linestyle": dashes, "label": plain(name) + told}
+        ax.step(curve.thresholds, curve.f1, where="pre", color=colour, **style)
+        if best is not None:
+            ax.plot(*best, "o", color=colour, markersize=5)
+
+
+def _best(curve: _Curve) -> tuple[float, float] | None:
+    """The lowest threshold of the highest F1, and that."""
+    f1 = np.where(np.isnan(curve.f1), -1.0, curve.f1)
+    if not len(f1) or f1.max() < 0:
+        return None
+    best = int(f1.argmax())
+    return float(curve.thresholds[best]), float(f1[best])
+
+
+def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> Axes:
+    """Draw which share of the tasks exactly these models get right: bars over a matrix of dots.
+
+    An UpSet plot (Lex et al., "UpSet: visualization of intersecting sets", 2014).
+
+    Parameters
+    ----------
+    found : Overlap
+    most : int
+        How many subsets, the largest first; the rest is told in the label below.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw: dots have negative heights. Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError, ValueError
+        For anything else, and `most` below 1.
+
+    Examples
+    --------
+    >>> from truerank.alignment.analyses.overlaps import overlap
+    >>> found = overlap({"A": [True, True, False], "B": [True, False, False]})
+    >>> plot_overlap(found).get_title("left")
+    'share of tasks (%)'
+    """
+    if not isinstance(found, Overlap):
+        raise InputTypeError("found", expected="an Overlap", got=type(found).__name__)
+    positive("most", most)
+    models = len(found.names)
+    subsets = list(found.subsets.items())
+    shown, left_out = subsets[:most], subsets[most:]
+    told = found.found
+    names = [f"{plain(name)} ({told[name]:.1%})" for name in found.names]
+    width = max(6.4, 1.2 + 0.28 * len(shown) + 0.08 * max(map(len, names)))
+    ax = axes_for("plot_overlap", ax, height=3.2 + 0.26 * models, width=width)
+    places = np.arange(len(shown))
+    shares = np.array([count for _, count in shown]) * 100 / found.tasks
+    colours = [_colour(subset, models) for subset, _ in shown]
+    ax.bar(places, shares, width=0.62, color=colours)
+    for place, share in zip(places, shares, strict=True):
+        ax.annotate(
+            *(f"{share:.1f}", (place, share)),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            fontsize="small",
+            rotation=90 if len(shown) > 8 else 0,
+        )
+    # The dots stand below zero, in the same axes: any layout then keeps them below their bars.
+    top = _ROOM * shares.max()
+    rows = -_ROW * top * (np.arange(models) + 0.75)
+    for place, (subset, _), colour in zip(places, shown, colours, strict=True):
+        inside = np.isin(np.arange(models), [found.names.index(name) for name in subset])
+        ax.plot(np.full(models, place), rows, "o", color="#dddddd", markersize=6)
+        ax.plot(np.full(inside.sum(), place), rows[inside], "o-", color=colour, markersize=6)
+    ax.set_xlim(-0.6, len(shown) - 0.4)
+    ax.set_ylim(-_ROW * top * (models + 0.25), top)
+    ax.set_xticks([])
+    numbers = ax.yaxis.get_major_locator().tick_values(0, shares.max())
+    ax.set_yticks(numbers[(numbers >= 0) & (numbers <= top)])
+    ax.set_yticks(rows, names, minor=True)
+    ax.tick_params(axis="y", which="minor", length=0)
+    # not beside the axis, where the models' names are
+    ax.set_title("share of tasks (%)", loc="left", fontsize="medium")
+    ax.spines["left"].set_bounds(0, top)
+    ax.spines["bottom"].set_position(("data", 0))
+    ax.spines[["top", "right"]].set_visible(False)
+    what = f"exactly these models are right ({found.tasks:,} tasks)"
+    if left_out:
+        rest = sum(count for _, count in left_out) / found.tasks
+        what += f"\n{len(left_out)} more subsets, {rest:.1%} of the tasks, are not shown"
+    ax.set_xlabel(what)
+    ax.xaxis.set_label_coords(0.5, -0.02)
+    return ax
+
+
+def _colour(subset: Sequence[str], models: int) -> str:
+    """Grey for what no model finds, one colour for what all find, another for the rest."""
+    if not subset:
+        return COLOURS[6]
+    return COLOURS[2] if len(subset) == models > 1 else COLOURS[0]
+
+
+def spelt(text: str) -> str:
+    """Write directions in words.
+
+    Examples
+    --------
+    >>> spelt("left_to_right, cosine")
+    'left to right, cosine'
+    """
+    for direction in DIRECTIONS:
+        text = text.replace(direction, direction.replace("_", " "))
+    return text

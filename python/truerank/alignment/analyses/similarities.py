@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...inputs.arrays import read_only
+from ...inputs.arrays import Locked, read_only
 from ...inputs.errors import InputValueError
 from ...reporting.grids import percent
-from ..locked import Locked
-from .neighbours import nearest_of
+from .nearest_entities import nearest_of
 from .tabulated import Records, Tabulated
 
 if TYPE_CHECKING:

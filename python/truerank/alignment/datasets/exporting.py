@@ -12,10 +12,9 @@ import numpy as np
 
 from ...inputs.errors import InputTypeError, InputValueError
 from ...tasks.row_keys import look_up, row_keys
-from .data import SPLITS, AlignmentData, as_pairs
-from .graphs import Graph
-from .openea import FOLDS
-from .writing import write_files
+from .graphs import SPLITS, AlignmentData, Graph, as_pairs
+from .readers import FOLDS
+from .text_tables import write_files
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
@@ -72,7 +71,7 @@ def write_openea(
     Examples
     --------
     >>> import tempfile
-    >>> from truerank.alignment.datasets.openea import read_openea
+    >>> from truerank.alignment.datasets.readers import read_openea
     >>> left = Graph(np.array([[0, 0, 1]]), 2, names=("b", "a"), relations=("r",))
     >>> right = Graph(np.array([[0, 0, 1]]), 2, names=("A", "B"), relations=("s",))
     >>> data = AlignmentData(left, right, [(0, 1), (1, 0)])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ...inputs.arrays import IntArray
     from .proposals import Pairs
-    from .sources import Source
+    from .similarity_sources import Source
 
 # Scores of the dense solver: in float64 they take 1 GiB, and the solver works where they are. It
 # is room for the 10,500 test pairs of a data set of 15,000, and none for all of 15,000 entities.

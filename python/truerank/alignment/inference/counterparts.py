@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...inputs.arrays import read_only
+from ...inputs.arrays import Locked, read_only
 from ...inputs.checks import choice
 from ...inputs.errors import InputValueError
 from ...reporting.frames import frame
-from ..ids import DIRECTIONS, as_ids
-from ..locked import Locked
-from .inputs import source_of
+from ..two_graphs import DIRECTIONS, as_ids
+from .similarity_sources import source_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ...embeddings.scoring import TopK
     from ...inputs.arrays import IntArray
-    from .sources import Source
+    from .similarity_sources import Source
 
     Pairs = tuple[IntArray, IntArray, npt.NDArray[Any]]
 

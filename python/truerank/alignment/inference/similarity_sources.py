@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._core import Scores
 from ...embeddings.scoring import TopK, score_embeddings, topk_accepting, topk_embeddings
-from ...embeddings.vectors import CSLS
-from ...inputs.errors import InputValueError
-from ...inputs.scores import widened
+from ...embeddings.vectors import CSLS, as_means, opened
+from ...inputs.checks import choice
+from ...inputs.errors import InputTypeError, InputValueError, renamed
+from ...inputs.scores import as_scores, widened
+from ...stores import Store, may_be_stored
+from ..local_scaling import csls_means
+from ..two_graphs import as_ids
 from ..wording import in_words_of_sides
 
 if TYPE_CHECKING:
@@ -19,8 +26,15 @@ if TYPE_CHECKING:
 
     from ...inputs.arrays import IntArray
 
+
+NAN = ("raise", "omit")
+SIMILARITY = "cosine"  # what functions have for a default
+
 _CELLS = 1 << 22  # scores that are in memory at a time
 _NARROW = ("float16", "bfloat16", "float32", "int8", "int16", "uint8", "uint16")
+_EXACT = 1 << 53  # integers up to here are float64 numbers
+_PATHS = (str, bytes, os.PathLike)
+_WHOLE = 1 << 80  # what is mapped is never cut into tiles
 
 
 class Source(ABC):
@@ -150,7 +164,7 @@ class MatrixSource(Source):
 
     def means(self, k: int) -> CSLS:
         """Give what CSLS takes off, as `csls_means` does of vectors."""
-        return CSLS(_means(self, k), _means(self.swapped(), k), k)
+        return CSLS(_means_of_rows(self, k), _means_of_rows(self.swapped(), k), k)
 
 
 class VectorSource(Source):
@@ -251,7 +265,7 @@ def _nothing(height: int, k: int, dtype: Any) -> tuple[IntArray, npt.NDArray[Any
     return np.full((height, k), -1, np.int64), np.full((height, k), np.nan, dtype)
 
 
-def _means(source: Source, k: int) -> npt.NDArray[Any]:
+def _means_of_rows(source: Source, k: int) -> npt.NDArray[Any]:
     """The mean of the k best of each left entity, added best first in float64; NaN for others."""
     best = source.best(min(k, max(1, len(source.right_ids))))
     count = (best.ids >= 0).sum(axis=1)
@@ -262,3 +276,200 @@ def _means(source: Source, k: int) -> npt.NDArray[Any]:
         found = np.full(source.shape[0], np.nan, source.dtype)
         found[source.left_ids] = total / np.maximum(1, count)
     return found
+
+
+def source_of(
+    left: Any,
+    right: Any,
+    *,
+    similarity: str,
+    csls: Any,
+    left_ids: Any,
+    right_ids: Any,
+    nan: str,
+    dtype: Any,
+    threads: int | None,
+) -> Source:
+    """Check vectors, or a matrix where `right` is None, and what is asked of them.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `truerank.alignment.infer` does.
+
+    Examples
+    --------
+    >>> source = source_of(
+    ...     [[0.5, 0.7], [0.2, 0.9]], None, similarity="cosine", csls=None, left_ids=None,
+    ...     right_ids=None, nan="raise", dtype=None, threads=None,
+    ... )
+    >>> source.best(1).ids
+    array([[1],
+           [1]])
+    """
+    choice("nan", nan, NAN)
+    _check_csls(csls)
+    chosen = {"left": left_ids, "right": right_ids}
+    if right is None:
+        if similarity != SIMILARITY:
+            raise InputValueError(
+                "similarity", expected="none beside a matrix", got=repr(similarity)
+            )
+        with np.errstate(all="ignore"):
+            matrix, kind = _as_matrix(left, dtype)
+        of_matrix = MatrixSource(matrix, kind, nan, _taking_part(chosen, matrix.shape))
+        if csls is not None:
+            given = csls if isinstance(csls, CSLS) else of_matrix.means(int(csls))
+            of_matrix.csls = _as_csls(given, of_matrix)
+        return of_matrix
+    with in_words_of_sides("left", "right"):
+        with opened(left, right, similarity, None, dtype) as pairs:
+            if pairs.single:
+                raise InputValueError(
+                    "queries", expected="a matrix (entities, d)", got="a single vector"
+                )
+            shape, kind = pairs.shape, pairs.dtype
+        ids = _taking_part(chosen, shape)
+        keywords = {"similarity": similarity, "dtype": dtype, "threads": threads}
+        source = VectorSource((left, right), shape, kind, nan, ids, keywords)
+        if csls is not None:
+            if not isinstance(csls, CSLS) and not all(map(len, ids)):
+                return source  # nobody to take a mean of, and no pair
+            if not isinstance(csls, CSLS):
+                among = None if tuple(map(len, ids)) == shape else ids
+                csls = csls_means(left, right, int(csls), candidates=among, nan=nan, **keywords)
+            source.csls = _as_csls(csls, source)
+    return source
+
+
+def _check_csls(csls: Any) -> None:
+    if csls is None or isinstance(csls, CSLS):
+        return
+    if isinstance(csls, bool) or not isinstance(csls, (int, np.integer)):
+        raise InputTypeError("csls", expected="an int, a CSLS or None", got=type(csls).__name__)
+    if csls < 1:
+        raise InputValueError("csls", expected="at least 1", got=csls)
+
+
+def _as_csls(csls: CSLS, source: Source) -> CSLS:
+    """Check that there is a mean for every entity; in the dtype of the scores."""
+    return CSLS(*as_means(csls, source.shape, source.dtype, source.names), csls.k)
+
+
+def _taking_part(chosen: dict[str, Any], shape: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+    sides = zip(chosen.items(), shape, strict=True)
+    left, right = (as_ids(f"{side}_ids", ids, size) for (side, ids), size in sides)
+    return left, right
+
+
+def _as_matrix(value: Any, dtype: Any) -> tuple[npt.NDArray[Any], str]:
+    scores = read_matrix("left", value, dtype)
+    matrix, kind = scores.array, scores.dtype
+    if matrix.ndim != 2:
+        raise InputValueError(
+            "left", expected="a matrix (left, right)", got=f"shape {matrix.shape}"
+        )
+    if kind in ("int64", "uint64") and matrix.size:
+        least, most = int(matrix.min()), int(matrix.max())
+        if max(-least, most) > _EXACT:
+            raise InputValueError("left", expected="integers up to 2**53", got=f"{least} to {most}")
+    return matrix, kind
+
+
+def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
+    """View scores in memory as they are, and map those of one .npy file.
+
+    Nothing is copied. The map goes when the last array goes that looks at it.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for messages.
+    value : array_like or path
+        A matrix; whether it has two dimensions is not checked.
+    dtype : str or dtype, optional
+        As in `rank`: what raw 16-bit scores are, else the dtype that is expected.
+
+    Raises
+    ------
+    TypeError
+        For scores that are no numbers, and for a matrix in shards or chunks, or in a store.
+    ValueError
+        For a file that is no .npy, that is damaged, or too short by now for its map.
+    OSError
+        For a file that is missing or cannot be read.
+
+    Examples
+    --------
+    >>> read_matrix("left", [[1.0, 0.5]], None).array
+    array([[1. , 0.5]])
+    >>> read_matrix("left", ["a.npy", "b.npy"], None)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    truerank.InputTypeError: left: expected a matrix in memory or the path of one .npy file, ...
+    """
+    if may_be_stored(value):
+        with renamed(scores=name):
+            _check_single(value)
+            if isinstance(value, _PATHS):
+                value = _mapped(name, os.fsdecode(value), dtype)
+            elif isinstance(value, np.ndarray):
+                from ...stores.arrays import ArrayStore
+
+                ArrayStore(value, dtype)  # it holds the map against the size of its file
+    return as_scores(value, dtype, name)
+
+
+def _check_single(value: Any) -> None:
+    """Refuse what is neither in memory nor a single file."""
+    from ...stores.libraries import is_zarr
+    from ...stores.names import is_glob
+    from ...stores.opening import is_chunked, is_group
+
+    got = ""
+    if isinstance(value, _PATHS):
+        path = os.fsdecode(value)
+        if is_glob(path):
+            got = f"the pattern {path!r}"
+        elif os.path.isdir(path) and is_zarr(path):
+            got = f"a folder of zarr, {path!r}"
+    elif isinstance(value, (list, tuple)):
+        got = "a list of paths"
+    elif isinstance(value, Store):
+        got = repr(value)
+    elif not isinstance(value, np.ndarray) and (is_chunked(value) or is_group(value)):
+        got = f"{type(value).__module__.partition('.')[0]}'s {type(value).__name__}"
+    if got:
+        raise InputTypeError(
+            "scores", expected="a matrix in memory or the path of one .npy file", got=got
+        )
+
+
+def _mapped(name: str, path: str, dtype: Any) -> npt.NDArray[Any]:
+    """Map the matrix of a .npy file, or the single row."""
+    from ...stores.descriptors import Descriptors
+    from ...stores.headers import of_npy
+    from ...stores.mapped import FileStore
+
+    if not path or "\0" in path:
+        raise InputValueError("scores", expected="the path of a file", got=repr(path))
+    files = Descriptors()
+    try:
+        with files.lease(path) as descriptor:
+            place = of_npy(descriptor, path, dtype)
+            with FileStore(path, place, files) as store:
+                tiles = store.tiles(_WHOLE)
+                # Nothing is to be mapped of a matrix without rows or without columns.
+                whole = (
+                    store.block(tiles[0], "map")
+                    if tiles
+                    else nullcontext(np.empty(place.shape, place.carrier))
+                )
+                with whole as array:
+                    mapped: Any = array  # which keeps the map, though the block ends
+        found: npt.NDArray[Any] = mapped[0] if place.single_row else mapped
+        return found
+    except OSError as error:
+        told = f"{name}: {error.strerror}"
+        raise type(error)(error.errno, told, error.filename) from None
+    finally:
+        files.close()

@@ -12,11 +12,11 @@ from ...inputs.errors import InputTypeError
 from ...tasks.row_keys import distinct_rows
 from ..analyses.buckets import EDGES, bucket_labels
 from ..analyses.tabulated import Records, Tabulated
-from .data import AlignmentData
-from .graphs import Graph, degrees
+from .graphs import AlignmentData, Graph, degrees
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
+
 
 _QUANTILES = {"lowest": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "highest": 1.0}
 

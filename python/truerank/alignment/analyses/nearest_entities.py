@@ -8,8 +8,8 @@ import numpy as np
 
 from ...inputs.checks import choice, positive
 from ...inputs.errors import InputTypeError, InputValueError
-from ..ids import DIRECTIONS, GRAPHS, as_ids
-from ..inference.inputs import source_of
+from ..inference.similarity_sources import source_of
+from ..two_graphs import DIRECTIONS, GRAPHS, as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -12,10 +12,11 @@ import numpy as np
 
 from ...inputs.errors import InputTypeError, InputValueError
 from ...tasks.row_keys import dense, first_rows, row_keys
-from .data import as_pairs
+from .graphs import as_pairs
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
+
 
 # Shares by the name of the split, in the order in which the drawn pairs are dealt out.
 SHARES: dict[str, dict[str, float]] = {

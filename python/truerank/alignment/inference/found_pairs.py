@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...inputs.arrays import Locked
 from ...inputs.checks import choice, first_outside
 from ...inputs.errors import InputValueError
 from ...inputs.selection import as_integers
-from ..ids import DIRECTIONS
-from ..locked import Locked
+from ..two_graphs import DIRECTIONS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -114,7 +114,7 @@ class Alignment(Locked):
 
         Examples
         --------
-        >>> from truerank.alignment.inference.methods import infer
+        >>> from truerank.alignment.inference.matching import infer
         >>> found = infer([[0.5, 0.25], [0.75, 1.0], [0.5, 0.0]], None, method="stable").to_dict()
         >>> found["pairs"], found["total"], found["unmatched_left"], found["unmatched_right"]
         (2, 1.5, 1, 0)
@@ -169,7 +169,7 @@ class Alignment(Locked):
 
         Examples
         --------
-        >>> from truerank.alignment.inference.methods import infer
+        >>> from truerank.alignment.inference.matching import infer
         >>> scores = [[0.9, 0.8, 0.1], [0.7, 0.6, 0.2], [0.1, 0.3, 0.2]]
         >>> found = infer(scores, None, method="greedy")
         >>> found.pairs.tolist()

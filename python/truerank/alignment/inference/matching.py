@@ -10,15 +10,15 @@ import numpy as np
 from ...inputs.arrays import read_only
 from ...inputs.checks import choice, positive
 from ...inputs.errors import InputTypeError, InputValueError
-from ..ids import DIRECTIONS
+from ..two_graphs import DIRECTIONS
 from .assignment import optimal_pairs
-from .inputs import source_of
+from .found_pairs import Alignment
 from .proposals import stable_pairs
-from .scoring import Alignment
+from .similarity_sources import source_of
 
 if TYPE_CHECKING:
     from .proposals import Pairs
-    from .sources import Source
+    from .similarity_sources import Source
 
 
 class _Options(NamedTuple):

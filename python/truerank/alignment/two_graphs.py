@@ -13,6 +13,7 @@ from ..inputs.selection import as_integers
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
+
 GRAPHS = ("left", "right")  # the columns of a pair
 DIRECTIONS = ("left_to_right", "right_to_left")  # who asks, and who is asked for
 

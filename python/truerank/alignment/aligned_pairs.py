@@ -1,4 +1,4 @@
-"""Pairs: splits of an alignment in any of their forms, read into ids of the two graphs."""
+"""Aligned pairs: splits in any of their forms, read into ids, audited; and who is a candidate."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from ..inputs.errors import InputTypeError
+import numpy as np
+
+from ..inputs.errors import InputTypeError, InputValueError
+from ..tasks.chosen import chosen_ids, digest
 from ..tasks.forms import Form
+from ..tasks.row_keys import distinct
 from ..tasks.split_audit import SplitAudit, doubts_of, sift, usual_cases
 from ..tasks.split_columns import read_columns, stacked
 from ..tasks.vocabularies import Vocabulary, settle
-from .ids import GRAPHS
+from .two_graphs import GRAPHS
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
+
 PAIRS = Form("pair", ("left", "right"), (0, 1))
+NAMED = ("all", "test", "unaligned")  # sets of candidates
+_FORMS = f"one of {', '.join(NAMED)}, or (left_ids, right_ids)"
 
 
 class PairSplits(NamedTuple):
@@ -141,3 +148,100 @@ def examine(splits: PairSplits, rules: Mapping[str, str]) -> Examined:
         **doubts.findings(splits.show),
     )
     return Examined(sifted.kept, sifted.notes, audit)
+
+
+class Candidates(NamedTuple):
+    """A candidate set as a protocol names it.
+
+    Attributes
+    ----------
+    name : str
+        "all", "test", "unaligned", or "selection of N x M (digest)".
+    ids : (left ids, right ids), or None
+        The entities, ascending; None for all.
+    """
+
+    name: str
+    ids: tuple[IntArray, IntArray] | None = None
+
+
+def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> Candidates:
+    """Check what was passed as candidates, and list them.
+
+    Parameters
+    ----------
+    value : {"all", "test", "unaligned"} or (left_ids, right_ids)
+        The candidates.
+    splits : PairSplits
+        The evaluated split, which comes first, and the known ones.
+    test : ndarray of int64, shape (n, 2)
+        The pairs that are ranked.
+
+    Returns
+    -------
+    Candidates
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an unknown name, ids out of range, unknown labels, "unaligned" without known splits, and
+        for lists that lack an entity of the test.
+    """
+    if not isinstance(value, (str, tuple, list)):
+        raise InputTypeError("candidates", expected=f"{_FORMS}", got=type(value).__name__)
+    if not isinstance(value, str):
+        return _explicit(value, splits, test)
+    if value not in NAMED:
+        raise InputValueError("candidates", expected=f"{_FORMS}", got=repr(value))
+    if value == "unaligned" and len(splits.sizes) < 2:
+        raise InputValueError(
+            "candidates",
+            (
+                '"unaligned" leaves out what known pairs align, but there are no known '
+                "splits; give known="
+            ),
+        )
+    if value == "all":
+        return Candidates(value)
+    in_test = (distinct(test[:, 0]), distinct(test[:, 1]))
+    if value == "test":
+        return Candidates(value, in_test)
+    known = splits.pairs[next(iter(splits.sizes.values())) :]
+    left, right = (
+        _unaligned(graph.size, known[:, j], in_test[j]) for j, graph in enumerate(splits.graphs)
+    )
+    return Candidates(value, (left, right))
+
+
+def _unaligned(size: int, aligned: IntArray, in_test: IntArray) -> IntArray:
+    """All entities but those of known pairs; one of the test stays, wherever else it is."""
+    free = np.ones(size, dtype=bool)
+    free[aligned] = False
+    free[in_test] = True
+    return np.flatnonzero(free)
+
+
+def _explicit(value: Any, splits: PairSplits, test: IntArray) -> Candidates:
+    """Read the lists of both graphs, which must have all that is asked and answered."""
+    if len(value) != len(GRAPHS):
+        raise InputValueError("candidates", expected=f"{_FORMS}", got=f"{len(value)} members")
+    lists = []
+    for j, (name, graph) in enumerate(zip(GRAPHS, splits.graphs, strict=True)):
+        title = f"candidates[{j}]"
+        ids = chosen_ids(title, value[j], graph, f"{name} is no list of labels")
+        there = np.zeros(graph.size, dtype=bool)
+        there[ids] = True
+        asked = distinct(test[:, j])
+        missing = asked[~there[asked]]
+        if len(missing):
+            raise InputValueError(
+                title,
+                (
+                    f"{len(missing):,} of {len(asked):,} {name} entities of the test are not "
+                    f"among the candidates, first {graph.show(int(missing[0]))!r}"
+                ),
+            )
+        lists.append(ids)
+    left, right = lists
+    name = f"selection of {len(left)} x {len(right)} ({digest(left, right)})"
+    return Candidates(name, (left, right))

@@ -1,0 +1,328 @@
+"""Both directions of an alignment, counted from the same scores: of vectors, or of a matrix.
+
+Rows of a matrix ask from left to right, columns from right to left. Every tile of a store is
+counted as it is and turned on its side before the next one is read.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from ..counting.job import prepare
+from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, Progress, blocks_of, counted_by
+from ..embeddings.scoring import explain_pair, rank_embeddings, scored_by
+from ..embeddings.vectors import CSLS, opened
+from ..inputs.checks import IO, choice, positive
+from ..stores.base import FileBlock, Store, Tile
+from .local_scaling import Scaled, View, means_of
+from .two_graphs import DIRECTIONS, GRAPHS, as_ids
+from .wording import in_words_of_sides
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..counting.job import Job
+    from ..counting.tiles import TileCount
+    from ..inputs.arrays import IntArray
+    from ..ranks.container import Ranks
+    from ..tasks.task import SideTasks
+    from .local_scaling import Block
+
+    Show = Callable[[Progress], object]
+
+
+_FORWARD, _BACKWARD = GRAPHS, GRAPHS[::-1]  # who asks, and who is found
+
+# So many pairs of one entity are counted beside each other, and so many known answers to a task
+# taken out again; where there are more, each direction is better counted by itself.
+_BESIDE, _KNOWN = 8, 32
+
+SCALED_TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
+
+
+def rank_both(
+    left: Any,
+    right: Any,
+    sides: Mapping[str, SideTasks],
+    *,
+    similarity: str = "cosine",
+    csls: CSLS | None = None,
+    nan: str = "raise",
+    dtype: Any = None,
+    block: int | None = None,
+    threads: int | None = None,
+    audit: bool = False,
+) -> tuple[Ranks, Ranks]:
+    """Rank left against right and right against left, each score being made once.
+
+    Both sides have the same pairs in the same order, and on each the candidates are one array or
+    None, among which the other side's queries are. The result is `rank_embeddings` of each side,
+    bit for bit: a score is the same in both directions.
+
+    Parameters
+    ----------
+    left, right : array_like, shape (n1, d) and (n2, d), or paths
+        As queries and entities of `rank_embeddings`.
+    sides : mapping of str to SideTasks
+        "left_to_right" and "right_to_left".
+    similarity, csls, nan, dtype, block, threads, audit
+        As in `rank_embeddings`. With `audit` each direction is counted by itself.
+
+    Returns
+    -------
+    tuple of Ranks
+        Left to right, and right to left; without labels.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `rank_embeddings` does.
+    """
+    forward, backward = (sides[direction] for direction in DIRECTIONS)
+    rules = {"similarity": similarity, "nan": nan, "dtype": dtype, "block": block}
+    if audit or not _pays_off(forward, backward):
+        mirrored = None if csls is None else csls.swapped()
+        rules |= {"threads": threads, "audit": audit}
+        with in_words_of_sides(*_FORWARD):
+            there = _rank_one(left, right, forward, csls=csls, **rules)
+        with in_words_of_sides(*_BACKWARD):
+            return there, _rank_one(right, left, backward, csls=mirrored, **rules)
+    size = positive("block", block) if block is not None else 0
+    with (
+        in_words_of_sides(*_FORWARD),
+        opened(left, right, similarity, None, dtype, csls) as pairs,
+    ):
+        shapes = pairs.shape, pairs.shape[::-1]
+        both = ((forward, shapes[0]), (backward, shapes[1]))
+        jobs = [job_of(side, shape, nan=nan, threads=threads) for side, shape in both]
+        lefts = as_ids("candidates", backward.candidates, pairs.shape[0])
+        rights = as_ids("candidates", forward.candidates, pairs.shape[1])
+        # the left entity of every pair, and the right one
+        asked = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
+        counted = _core.rank_grid(
+            _core.Grid(pairs.given, lefts, rights),
+            asked,
+            jobs[1].filter,
+            nan,
+            size,
+            jobs[0].threads,
+        )
+    results = []
+    for job, asking, found in zip(jobs, (_FORWARD, _BACKWARD), counted, strict=True):
+        if fault := found.fault:
+            with in_words_of_sides(*asking):
+                raise explain_pair(fault, nan, job.targets)
+        ranks = job.ranks(found.arrays, pairs.dtype, pairs.files)
+        results.append(scored_by(ranks, similarity, csls))
+    return results[0], results[1]
+
+
+def _pays_off(forward: SideTasks, backward: SideTasks) -> bool:
+    """Whether to score all candidates of both sides once is less than all queries of each."""
+    asked = [len(side.queries) for side in (forward, backward)]
+    among = [
+        side.columns if side.candidates is None else len(side.candidates)
+        for side in (forward, backward)
+    ]
+    if asked[0] * among[0] + asked[1] * among[1] < among[0] * among[1]:
+        return False
+    if any(np.bincount(side.targets).max(initial=0) > _BESIDE for side in (forward, backward)):
+        return False
+    if backward.filter is None:
+        return True
+    known = np.diff(backward.filter[0])[backward.rows]
+    return int(known.sum()) <= _KNOWN * len(backward)
+
+
+def job_of(
+    side: SideTasks,
+    shape: tuple[int, ...],
+    *,
+    order: str = "descending",
+    nan: str,
+    threads: int | None,
+    audit: bool = False,
+) -> Job:
+    """Check what is to be counted for one direction, in scores whose rows are all who may ask."""
+    without, candidates = side.selections()
+    rows = side.queries[side.rows, 0]
+    given = (side.targets, rows, without, candidates, order, nan, threads, audit)
+    return prepare(shape, False, *given)
+
+
+def _rank_one(queries: Any, entities: Any, side: SideTasks, **rules: Any) -> Ranks:
+    without, candidates = side.selections()
+    rows = side.queries[side.rows, 0]
+    return rank_embeddings(
+        *(queries, entities, side.targets),
+        rows=rows,
+        filter=without,
+        candidates=candidates,
+        **rules,
+    )
+
+
+_PLACE = re.compile(r"\brow (\d+), column (\d+)\b")
+
+
+class Rules(NamedTuple):
+    """How scores are counted: the arguments of `rank` of these names."""
+
+    order: str
+    nan: str
+    threads: int | None
+    audit: bool
+
+
+def rank_matrix(
+    store: Store,
+    sides: Mapping[str, SideTasks],
+    rules: Rules,
+    *,
+    csls: int | CSLS | None,
+    candidates: tuple[IntArray, IntArray] | None,
+    io: str | None,
+    progress: Show | None,
+) -> tuple[list[Ranks], CSLS | None]:
+    """Count both directions of an alignment.
+
+    Parameters
+    ----------
+    store : Store, shape (left entities, right entities)
+        The scores.
+    sides : mapping of str to SideTasks
+        "left_to_right" and "right_to_left", whose queries are entities.
+    rules : Rules
+    csls : int, CSLS, or None
+        How many neighbours the scores are scaled by, or their means.
+    candidates : (left ids, right ids), or None
+        Among which the neighbours are.
+    io, progress
+        As in `rank`.
+
+    Returns
+    -------
+    list of Ranks
+        Of both sides, unlabelled.
+    CSLS or None
+        The means that scaled the scores.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `rank` does.
+    """
+    way = choice("io", io or store.io, IO)
+    left_to_right = job_of(sides["left_to_right"], store.shape, **rules._asdict())
+    right_to_left = job_of(sides["right_to_left"], store.shape[::-1], **rules._asdict())
+    store.check()
+    told = _Told(progress, store.nbytes * (2 if isinstance(csls, int) else 1))
+    most = TILE_BYTES if store.in_place else DECODED_TILE_BYTES
+    itemsize = store.itemsize
+    if csls is not None:
+        if isinstance(csls, int):
+            csls = means_of(store, csls, candidates, nan=rules.nan, io=way, read=told.read)
+        store, most = Scaled(store, csls), SCALED_TILE_BYTES
+    tiles = store.tiles(most)
+    down, across = (
+        _count(view, job, most, way)
+        for view, job in ((store, left_to_right), (Turned(store), right_to_left))
+    )
+    with blocks_of(store, tiles, way, lambda tile: True) as blocks:
+        for tile, context in zip(tiles, blocks, strict=True):
+            with context as block:
+                if down.wants(tile):
+                    down.add(tile, nullcontext(block))
+                if across.wants(turned_tile(tile)):
+                    with _turned_places():
+                        across.add(turned_tile(tile), nullcontext(turned_block(block)))
+                del block  # so that a map can go
+            told.read(tile.height * tile.width * itemsize)
+    both = ((left_to_right, down), (right_to_left, across))
+    return [job.ranks(count.settled(), store.dtype, store.files) for job, count in both], csls
+
+
+def _count(store: Store, job: Job, most: int, io: str) -> TileCount:
+    """What counts the tiles of a store."""
+    with _turned_places() if isinstance(store, Turned) else nullcontext():
+        return counted_by(store, store.tiles(most), io, job)
+
+
+@contextmanager
+def _turned_places() -> Iterator[None]:
+    """Name the places of the matrix as it was given, in errors of the turned one."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(_PLACE.sub(r"row \2, column \1", str(error))) from error
+
+
+class Turned(View):
+    """A matrix turned on its side: its rows are the columns of the other one.
+
+    Examples
+    --------
+    >>> from truerank.stores import open_scores
+    >>> Turned(open_scores(np.zeros((3, 5)))).shape
+    (5, 3)
+    """
+
+    def __init__(self, store: Store) -> None:
+        height, width = store.shape
+        super().__init__(store, (width, height), store.dtype, store.carrier)
+
+    def tiles(self, most: int) -> list[Tile]:
+        return [turned_tile(tile) for tile in self.source.tiles(most)]
+
+    @contextmanager
+    def block(self, tile: Tile, io: str) -> Iterator[Block]:
+        with self.source.block(turned_tile(tile), io) as block:
+            yield turned_block(block)
+
+    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+        return self.source.take(columns, rows)
+
+
+def turned_tile(tile: Tile) -> Tile:
+    """Give the same rectangle of the matrix turned on its side.
+
+    Examples
+    --------
+    >>> turned_tile(Tile(top=0, left=5, height=2, width=9))
+    Tile(top=5, left=0, height=9, width=2, part=0)
+    """
+    return Tile(tile.left, tile.top, tile.width, tile.height, tile.part)
+
+
+def turned_block(block: Block) -> Block:
+    """Give the same scores turned on their side, without a copy."""
+    if not isinstance(block, FileBlock):
+        return block.T
+    return block._replace(
+        rows=block.columns,
+        columns=block.rows,
+        row_stride=block.column_stride,
+        column_stride=block.row_stride,
+    )
+
+
+class _Told:
+    """Tells how far a count has come, over all readings."""
+
+    def __init__(self, progress: Show | None, total: int) -> None:
+        self._progress = progress
+        self._done, self._total, self._start = 0, total, time.monotonic()
+        self.read(0)
+
+    def read(self, size: int) -> None:
+        """Tell that so many bytes more have been read."""
+        self._done += size
+        if self._progress is not None:
+            self._progress(Progress(self._done, self._total, time.monotonic() - self._start))

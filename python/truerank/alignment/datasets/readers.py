@@ -1,0 +1,417 @@
+"""Data sets read: the layouts of DBP15k and of OpenEA, and plain tab-separated text.
+
+DBP15k, as JAPE and GCN-Align have it, has ids, which are unique over both graphs; OpenEA has names
+in place of ids, and folds of the aligned pairs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...inputs.errors import InputTypeError, InputValueError
+from ...tasks.row_keys import look_up, row_keys
+from ...tasks.text import TRIPLE, is_path, line_of
+from ...tasks.vocabularies import Column, Words, settle
+from .graphs import SPLITS, AlignmentData, Graph
+from .text_tables import (
+    PAIR,
+    Listed,
+    Table,
+    as_ids,
+    by_number,
+    check_listed,
+    file_in,
+    in_order,
+    optional_file,
+    read_list,
+    read_table,
+)
+
+if TYPE_CHECKING:
+    from ...inputs.arrays import IntArray
+
+FOLDS = "721_5fold"  # OpenEA's folder of the folds
+
+# DBP15k's files of splits, in the order in which they are looked for.
+_DIVIDED = (
+    {"train": "sup_pairs", "test": "ref_pairs"},
+    {"train": "sup_ent_ids", "test": "ref_ent_ids"},
+)
+
+
+def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
+    """Read a data set in the layout of DBP15k (JAPE, GCN-Align).
+
+    ======================  ====================================================================
+    file                    lines
+    ======================  ====================================================================
+    ent_ids_1, ent_ids_2    id and name of an entity; ids are usually unique over both graphs
+    triples_1, triples_2    ids of head, relation and tail
+    ref_ent_ids             the aligned pairs: an id of graph 1, an id of graph 2
+    sup_ent_ids             optional: the pairs for training; ref_ent_ids are then those for testing
+    sup_pairs, ref_pairs    optional, the same: for training, for testing (as BootEA has them)
+    rel_ids_1, rel_ids_2    optional: id and name of a relation
+    ======================  ====================================================================
+
+    Entities get the ids 0, 1, ... of the lines of ent_ids_1 and of ent_ids_2, each graph from 0.
+    Relations get those of the lines of rel_ids_1 and rel_ids_2; without such files, those found, in
+    the order of their ids. What the files called them is kept (``data.left.ids``,
+    ``data.left.relation_ids``). Any file may be gzipped, with .gz after its name. Attributes are
+    not read.
+
+    Parameters
+    ----------
+    folder : str or path-like
+
+    Returns
+    -------
+    AlignmentData
+        ``splits`` has "train" and "test" where the folder has them, else nothing. ``pairs`` are all
+        of both, each once. Ids start at 0 in each graph, in the order of its file: where one matrix
+        has the vectors of both graphs by the file's own ids, those of the graphs are
+        ``vectors[data.left.ids]`` and ``vectors[data.right.ids]``.
+
+    Raises
+    ------
+    OSError
+        For a file that is missing or damaged.
+    ValueError
+        For a line with another number of columns, an id that occurs twice or is no number, an
+        entity in a triple or a pair that ent_ids have not, text that is not in UTF-8, and a file
+        without lines; it names file and line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> files = {"ent_ids_1": "7\\ta\\n9\\tb", "ent_ids_2": "8\\tA\\n5\\tB\\n6\\tC"}
+    >>> files |= {"triples_1": "7\\t3\\t9", "triples_2": "8\\t4\\t5", "ref_ent_ids": "9\\t5"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, text in files.items():
+    ...         _ = pathlib.Path(folder, name).write_text(text)
+    ...     data = read_dbp15k(folder)
+    >>> data
+    AlignmentData(2 and 3 entities, 1 and 1 triples, 1 pairs)
+    >>> data.pairs, data.right.ids, data.right.triples
+    (array([[1, 1]]), array([8, 5, 6]), array([[0, 0, 1]]))
+    """
+    root = os.fsdecode(folder)
+    lists = [read_list("folder", file_in(root, f"ent_ids_{k}")) for k in (1, 2)]
+    left, right = (_graph_of_ids(root, k, listed) for k, listed in zip((1, 2), lists, strict=True))
+    files = next((files for files in _DIVIDED if optional_file(root, files["train"])), None)
+    if files is None:
+        return AlignmentData(left, right, each_once([_pairs_of_ids(root, "ref_ent_ids", lists)]))
+    splits = {split: _pairs_of_ids(root, name, lists) for split, name in files.items()}
+    return AlignmentData(left, right, each_once(list(splits.values())), splits)
+
+
+def each_once(parts: Sequence[IntArray]) -> IntArray:
+    """Give the pairs of all parts, those that came before left out."""
+    pairs = np.concatenate(parts)
+    _, first = np.unique(pairs, axis=0, return_index=True)
+    return pairs[np.sort(first)]
+
+
+def _graph_of_ids(root: str, k: int, entities: Listed) -> Graph:
+    """Read the triples of a graph, whose entities are listed."""
+    found = optional_file(root, f"rel_ids_{k}")
+    listed = None if found is None else read_list("folder", found)
+    relations = Words() if listed is None else listed.by_id
+    path = file_in(root, f"triples_{k}")
+    words = [entities.by_id, relations, entities.by_id]
+    table = read_table("folder", path, TRIPLE, words)
+    check_listed(table, (0, 2), entities.by_id, entities)
+    names, places = None, None
+    if listed is None:  # relations are numbered in the order of their ids, and have no names
+        ids = np.sort(as_ids(relations, [(table, 1)]))
+        _, places = in_order(relations, int)
+    else:
+        check_listed(table, (1,), relations, listed)
+        ids, names = listed.ids, listed.names
+    triples = table.array(None, places, None)
+    return Graph(triples, len(entities.ids), entities.names, names, entities.ids, ids)
+
+
+def _pairs_of_ids(root: str, name: str, lists: Sequence[Listed]) -> IntArray:
+    table = read_table("folder", file_in(root, name), PAIR, [listed.by_id for listed in lists])
+    for j, listed in enumerate(lists):
+        check_listed(table, (j,), listed.by_id, listed)
+    return table.array(None, None)
+
+
+def read_openea(
+    folder: str | os.PathLike[str], fold: int | None = None, *, folds: str = FOLDS
+) -> AlignmentData:
+    """Read a data set in the layout of OpenEA.
+
+    ===========================  ===============================================================
+    file                         lines
+    ===========================  ===============================================================
+    rel_triples_1, ..._2         names of head, relation and tail
+    ent_links                    the aligned pairs: a name of graph 1, a name of graph 2
+    721_5fold/1/train_links      those of fold 1 for training; valid_links and test_links likewise
+    ent_ids_1, ent_ids_2         optional: id and name of an entity
+    rel_ids_1, rel_ids_2         optional: id and name of a relation
+    ===========================  ===============================================================
+
+    OpenEA has no list of entities: they are all names in triples and pairs, and get the ids 0, 1,
+    ... in ascending order of names (by code point; as numbers, where all are some), as do
+    relations. Rows of vectors stand in that order, or in that of the lines of ent_ids_1 and
+    ent_ids_2, where they are there (`write_openea` writes them at need; OpenEA does not mind);
+    names are then only those listed. Any file may be gzipped, with .gz after its name. Attributes
+    are not read.
+
+    An entity of a pair that stands in no triple is kept, with degree 0. (OpenEA's own code leaves
+    such pairs out without a word, `uris_pair_2ids`, and with them their tasks.)
+
+    Parameters
+    ----------
+    folder : str or path-like
+    fold : int, optional
+        The fold whose splits are read, from 1; None: none are.
+    folds : str
+        The folder of the folds.
+
+    Returns
+    -------
+    AlignmentData
+        ``splits`` has "train", "valid" (unless there are no such pairs) and "test" of the fold.
+        ``pairs`` are those of ent_links, each once; where there is no such file, those of the fold.
+
+    Raises
+    ------
+    TypeError
+        For a fold that is no int.
+    OSError
+        For a file that is missing or damaged.
+    ValueError
+        For a line with another number of columns, a pair of a fold that ent_links have not, a name
+        that ent_ids or rel_ids have not, an id or a name that these list twice, text that is not in
+        UTF-8, and a file without lines (except valid_links); it names file and line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> files = {"rel_triples_1": "b\\tr\\ta", "rel_triples_2": "B\\tr\\tA\\nC\\ts\\tB"}
+    >>> files |= {"ent_links": "a\\tA\\nb\\tB", "721_5fold/1/train_links": "b\\tB"}
+    >>> files |= {"721_5fold/1/valid_links": "", "721_5fold/1/test_links": "a\\tA"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pathlib.Path(folder, "721_5fold/1").mkdir(parents=True)
+    ...     for name, text in files.items():
+    ...         _ = pathlib.Path(folder, name).write_text(text)
+    ...     data = read_openea(folder, 1)
+    >>> data
+    AlignmentData(2 and 3 entities, 1 and 2 triples, 2 pairs; train 1, test 1)
+    >>> data.left.names, data.left.triples, data.splits["test"]
+    (('a', 'b'), array([[1, 0, 0]]), array([[0, 0]]))
+    """
+    root = os.fsdecode(folder)
+    if fold is not None and (isinstance(fold, bool) or not isinstance(fold, (int, np.integer))):
+        raise InputTypeError("fold", expected="an int", got=type(fold).__name__)
+    sides = [_Side(root, k) for k in (1, 2)]
+    read: dict[str, Table] = {}
+    find = file_in if fold is None else optional_file
+    links = find(root, "ent_links")
+    if links is not None:
+        read["ent_links"] = _links(links, sides)
+    if fold is not None:
+        for split in SPLITS:
+            name = os.path.join(folds, str(fold), f"{split}_links")
+            path = (optional_file if split == "valid" else file_in)(root, name)
+            if path is not None:
+                read[split] = _links(path, sides, empty=split == "valid")
+    if links is not None and fold is not None:
+        _check_within(read)
+    left, right = sides
+    orders = left.entities.places(), right.entities.places()
+    pairs = {name: table.array(*orders) for name, table in read.items()}
+    splits = {name: pairs[name] for name in SPLITS if name in pairs and len(pairs[name])}
+    whole = each_once([pairs["ent_links"]] if links is not None else list(splits.values()))
+    return AlignmentData(left.graph(), right.graph(), whole, splits)
+
+
+class _Names:
+    """The names of entities or relations: a list of them, or all that are met."""
+
+    def __init__(self, root: str, name: str) -> None:
+        path = optional_file(root, name)
+        self.listed: Listed | None = None
+        self.words = Words()
+        if path is not None:
+            self.listed = read_list("folder", path, distinct=True)
+            self.words = self.listed.by_name
+
+    def check(self, table: Table, columns: Sequence[int]) -> None:
+        if self.listed is not None:
+            check_listed(table, columns, self.words, self.listed)
+
+    def places(self) -> IntArray | None:
+        """The id of each word; None: its number."""
+        return in_order(self.words, by_number(self.words))[1] if self.listed is None else None
+
+    def names(self) -> tuple[str, ...]:
+        if self.listed is not None:
+            return self.listed.names
+        return tuple(in_order(self.words, by_number(self.words))[0])
+
+    def ids(self) -> IntArray | None:
+        return None if self.listed is None else self.listed.ids
+
+
+class _Side:
+    """The triples of one graph, before all names are known."""
+
+    def __init__(self, root: str, k: int) -> None:
+        self.entities = _Names(root, f"ent_ids_{k}")
+        self.relations = _Names(root, f"rel_ids_{k}")
+        words = [self.entities.words, self.relations.words, self.entities.words]
+        path = file_in(root, f"rel_triples_{k}")
+        self.table = read_table("folder", path, TRIPLE, words)
+        self.entities.check(self.table, (0, 2))
+        self.relations.check(self.table, (1,))
+
+    def graph(self) -> Graph:
+        """The graph, once all pairs have been read."""
+        places, names = self.entities.places(), self.entities.names()
+        triples = self.table.array(places, self.relations.places(), places)
+        further = self.relations.names(), self.entities.ids(), self.relations.ids()
+        return Graph(triples, len(names), names, *further)
+
+
+def _links(path: str, sides: Sequence[_Side], *, empty: bool = False) -> Table:
+    table = read_table("folder", path, PAIR, [side.entities.words for side in sides], empty=empty)
+    for j, side in enumerate(sides):
+        side.entities.check(table, (j,))
+    return table
+
+
+def _check_within(read: dict[str, Table]) -> None:
+    """Refuse a pair of a fold that is not in ent_links."""
+    tables = list(read.values())
+    columns = [np.concatenate([table.columns[j] for table in tables]) for j in (0, 1)]
+    keys = row_keys(columns)
+    ends = np.cumsum([len(table) for table in tables])
+    known = np.unique(keys[: ends[0]])
+    for table, own in zip(tables[1:], np.split(keys, ends[:-1])[1:], strict=True):
+        there, _ = look_up(known, own)
+        if len(there) < len(own):
+            lost = np.setdiff1d(np.arange(len(own)), there)
+            raise table.wrong(int(lost[0]), f"the pair is not in {tables[0].path}")
+
+
+class _FileColumn(Column):
+    """A column of a file, whose path it has for `what`, so that messages name the line."""
+
+    def where(self, row: int) -> str:
+        return f"line {line_of(self.what, row)}"
+
+
+def read_pairs(
+    pairs: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]],
+    *,
+    left: Any = None,
+    right: Any = None,
+    left_triples: str | os.PathLike[str] | None = None,
+    right_triples: str | os.PathLike[str] | None = None,
+) -> AlignmentData:
+    """Read tab-separated pairs, and triples, if there are any.
+
+    Parameters
+    ----------
+    pairs : path, or dict of str to path
+        Lines of a left and a right entity with a tab between them, in UTF-8; gzipped where the
+        name ends in .gz. A dict names splits, as ``{"train": "train.tsv", "test": "test.tsv"}``.
+    left, right : None, int, sequence of str, or mapping of str to int
+        The entities of a graph. None: text holds names, which get the ids 0, 1, ... in ascending
+        order (by code point); an error where all of them are numbers. An int: text holds ids, of
+        which there are so many. Names in the order of their ids, or a mapping to ids.
+    left_triples, right_triples : path, optional
+        Lines of head, relation and tail. Relations are numbered in ascending order of their names
+        (as numbers, where all are some).
+
+    Returns
+    -------
+    AlignmentData
+        ``splits`` are those of the dict, ``pairs`` all of them, each once.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    OSError
+        For a file that is missing or damaged.
+    ValueError
+        For a line with another number of columns, an entity that is unknown or out of range, text
+        that is not in UTF-8, and a file without lines; it names file and line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pairs.tsv")
+    ...     _ = path.write_text("Wien\\tVienna\\nGraz\\tGraz\\n")
+    ...     data = read_pairs(path, right=["Vienna", "Graz", "Linz"])
+    >>> data.left.names, data.pairs
+    (('Graz', 'Wien'), array([[1, 0],
+           [0, 1]]))
+    """
+    if not is_path(pairs) and not isinstance(pairs, Mapping):
+        raise InputTypeError(
+            "pairs", expected="a path or a dict of paths", got=type(pairs).__name__
+        )
+    several = isinstance(pairs, Mapping)
+    named = {f'pairs["{k}"]': v for k, v in pairs.items()} if several else {"pairs": pairs}  # type: ignore[union-attr]
+    if not named:
+        raise InputValueError("pairs", expected="at least one file", got="none")
+    words = Words(), Words()
+    links = [read_table(name, _path(name, path), PAIR, words) for name, path in named.items()]
+    found: list[list[IntArray]] = []
+    graphs = []
+    triples = {"left": left_triples, "right": right_triples}
+    for j, (side, given) in enumerate({"left": left, "right": right}.items()):
+        path, relations = triples[side], Words()
+        wanted = [(table, j) for table in links]
+        facts = None
+        if path is not None:
+            name = f"{side}_triples"
+            facts = read_table(name, _path(name, path), TRIPLE, [words[j], relations, words[j]])
+            wanted += [(facts, 0), (facts, 2)]
+        columns = [_column(table, position, words[j]) for table, position in wanted]
+        entities, ids = settle(side, f"{side} entity", given, columns)
+        found.append(ids[: len(links)])
+        graphs.append(
+            _graph_of_text(facts, ids[len(links) :], entities.size, entities.names, relations)
+        )
+    parts = [np.stack(both, axis=1) for both in zip(*found, strict=True)]
+    if not several:
+        return AlignmentData(graphs[0], graphs[1], parts[0])
+    splits = dict(zip(pairs, parts, strict=True))  # type: ignore[arg-type]
+    return AlignmentData(graphs[0], graphs[1], each_once(parts), splits)
+
+
+def _graph_of_text(
+    facts: Table | None,
+    ends: Sequence[IntArray],
+    size: int,
+    names: tuple[str, ...] | None,
+    relations: Words,
+) -> Graph:
+    """Make the graph of some triples, whose heads and tails are ids."""
+    if facts is None:
+        return Graph(size=size, names=names)
+    labels, places = in_order(relations, by_number(relations))
+    triples = np.stack([ends[0], places[facts.columns[1]], ends[1]], axis=1)
+    return Graph(triples, size, names, tuple(labels))
+
+
+def _column(table: Table, position: int, words: Words) -> Column:
+    return _FileColumn(table.where, position, table.columns[position], words, table.path)
+
+
+def _path(name: str, path: object) -> str:
+    if not is_path(path):
+        raise InputTypeError(name, expected="a path", got=type(path).__name__)
+    return os.fsdecode(path)  # type: ignore[arg-type]
