@@ -13,7 +13,7 @@ from synthetic import Sizes
 from table import Board, rows_of
 from truerank import Ranks
 from truerank.comparison.functionals import Functional
-from truerank.comparison.intervals import interval
+from truerank.comparison.resampling import interval
 from truerank.comparison.units import units_of
 
 # resamples that scipy holds at once: its fastest, and as many as our chunks do

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from truerank.metrics import UnknownKeyError
 from truerank.metrics.chance_model import compress, inverse_median, median
-from truerank.metrics.chance_model.order import Order
-from truerank.metrics.chance_model.pieces import (
+from truerank.metrics.chance_model.order import Order, invert
+from truerank.metrics.chance_model.sums import (
     BRIEF,
     FULL,
     integer_nodes,
@@ -26,7 +26,6 @@ from truerank.metrics.chance_model.pieces import (
     pieces,
     stand_ins,
 )
-from truerank.metrics.chance_model.poisson_binomial import invert
 
 MODELS: dict[str, Callable[..., tuple[float, float]]] = {
     "median": median,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank.metrics.chance_model import compress
-from truerank.metrics.chance_model.laplace import growth_moments, power_moments
+from truerank.metrics.chance_model.powers import growth_moments, power_moments
 from truerank.metrics.chance_model.sums import (
     chunks,
     gauss,

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, Report, report
-from truerank.comparison.paired import Comparison, Comparisons, compare, holm, signed_rank
+from truerank.comparison import Comparison, Comparisons, compare
+from truerank.comparison.paired import holm, signed_rank
 from truerank.comparison.resampling import draws
 
 METRICS = ("mr", "mrr", "hits@3", "gmr", "median", "std", "mad", "power_mean:2")

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from example_ranks import any_ranks, everything
 from truerank import Ranks, Report, compare, report
 from truerank.metrics import KINDS, METRICS, Sample, chance, parse
-from truerank.metrics.base import value
-from truerank.metrics.groupwise import means_within, moments_within, values_within
+from truerank.metrics.metric_table import value
+from truerank.metrics.within_groups import means_within, moments_within, values_within
 from truerank.ranks.grouping import group_codes, task_weights_by
 
 PLAIN = (

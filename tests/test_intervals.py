@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 
 from truerank import Ranks, report
 from truerank.comparison.functionals import Atoms, Plain, Sums, standard_error
-from truerank.comparison.intervals import Interval, interval
-from truerank.comparison.resampling import bca_bounds, draws, exhaustible, flips, percentile_bounds
+from truerank.comparison.resampling import (
+    Interval,
+    bca_bounds,
+    draws,
+    exhaustible,
+    flips,
+    interval,
+    percentile_bounds,
+)
 from truerank.comparison.units import units_of
 from truerank.metrics import METRICS, UnknownKeyError, adjusted, chance, parse
 

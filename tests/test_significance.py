@@ -21,10 +21,14 @@ from truerank.comparison.significance import PValue, pvalue
 from truerank.metrics import METRICS, UnknownKeyError
 from truerank.metrics.chance_model import compress
 from truerank.metrics.chance_model import rank_sums as sums
-from truerank.metrics.chance_model.brackets import bracketed_tail
 from truerank.metrics.chance_model.median_tails import hits_at_least, median_at_most
 from truerank.metrics.chance_model.rank_sums import sum_at_least, sum_at_most
-from truerank.metrics.chance_model.saddlepoints import Cumulants, log_normal_tail, lugannani_rice
+from truerank.metrics.chance_model.saddlepoints import (
+    Cumulants,
+    bracketed_tail,
+    log_normal_tail,
+    lugannani_rice,
+)
 
 EXACT = ("hits@1", "hits@3", "mr", "imr", "median", "imedian")
 RISING = ("mrr", "hmr", "gmr", "igmr", "power_mean:2", "power_mean:-0.5")

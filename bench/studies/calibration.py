@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank import Ranks
-from truerank.comparison.intervals import interval
 from truerank.comparison.paired import compare
-from truerank.comparison.resampling import bca_bounds, draws, percentile_bounds
+from truerank.comparison.resampling import bca_bounds, draws, interval, percentile_bounds
 from truerank.comparison.units import units_of
 
 Floats = NDArray[np.float64]

@@ -20,7 +20,7 @@ from .sheets import TOLD, WHOLE, chosen_sheet, found_lines
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..comparison.intervals import Interval
+    from ..comparison.resampling import Interval
     from ..reporting.reports import Report
     from .runs import Wanted
 

@@ -25,8 +25,8 @@ from ..reporting.stored import plain
 from .wording import in_options
 
 if TYPE_CHECKING:
-    from ..comparison.intervals import Interval
-    from ..comparison.paired import Comparison
+    from ..comparison.compared import Comparison
+    from ..comparison.resampling import Interval
     from ..metrics.published import Adjusted
     from ..reporting.reports import Report
     from ..reporting.validity import Finding

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .compared import Comparison, Comparisons
-from .intervals import Interval, interval
 from .paired import compare
+from .resampling import Interval, interval
 from .significance import PValue, pvalue
 
 __all__ = [

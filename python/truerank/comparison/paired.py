@@ -5,31 +5,29 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, overload
 
 import numpy as np
 
+from ..inputs.checks import choice, confidence, count
 from ..inputs.errors import InputTypeError, InputValueError
-from ..metrics import METRICS, Key, parse
-from ..metrics.base import arithmetic, transformed
+from ..metrics.averages import arithmetic, transformed
+from ..metrics.keys import Key, parse
+from ..metrics.metric_table import METRICS, Metric
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from ..reporting.repeats import Repeats
-from ..reporting.reports import Report
 from .compared import Comparison, Comparisons
 from .functionals import of_swaps
-from .intervals import checked_count, checked_level
 from .pairing import BY_POSITION, BY_POSITION_ONLY, alike, of_test_splits, paired_by
 from .resampling import draws, exhaustible, flips, normal_share, percentile_bounds, rounding
 from .units import Units, mean_over, units_of
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from ..inputs.arrays import FloatArray
-    from ..metrics.base import Metric
     from ..ranks.labels import LabelsLike
     from .functionals import Functional
-
-__all__ = ["METHODS", "Comparison", "Comparisons", "compare", "holm", "signed_rank"]
 
 METHODS = ("permutation", "bootstrap", "wilcoxon")
 COUNT = "count"
@@ -39,41 +37,42 @@ NO_COUNT = (
 )
 
 
+class Ranked(Protocol):
+    """What stands for ranks: a Report does, with the weights that are in force in it."""
+
+    @property
+    def ranks(self) -> Ranks: ...
+
+    @property
+    def weights(self) -> FloatArray | None: ...
+
+
+class _Asked(TypedDict, total=False):
+    metric: str | Key
+    method: str
+    by: LabelsLike | None
+    level: float
+    resamples: int
+    seed: int
+    draw_seed: int
+    allow_unlike: bool
+
+
 @overload
-def compare(
-    a: Ranks | Report,
-    b: Ranks | Report,
-    *,
-    metric: str | Key = "mrr",
-    method: str = "permutation",
-    by: LabelsLike | None = None,
-    level: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-    draw_seed: int = 0,
-    allow_unlike: bool = False,
-) -> Comparison: ...
+def compare(a: Ranks | Ranked, b: Ranks | Ranked, **options: Unpack[_Asked]) -> Comparison: ...
 
 
 @overload
 def compare(
-    a: Mapping[str, Ranks | Report] | Mapping[str, Ranks] | Mapping[str, Report],
+    a: Mapping[str, Ranks | Ranked] | Mapping[str, Ranks] | Mapping[str, Ranked],
     b: None = None,
-    *,
-    metric: str | Key = "mrr",
-    method: str = "permutation",
-    by: LabelsLike | None = None,
-    level: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-    draw_seed: int = 0,
-    allow_unlike: bool = False,
+    **options: Unpack[_Asked],
 ) -> Comparisons: ...
 
 
 def compare(
-    a: Ranks | Report | Mapping[str, Ranks | Report] | Mapping[str, Ranks] | Mapping[str, Report],
-    b: Ranks | Report | None = None,
+    a: Ranks | Ranked | Mapping[str, Ranks | Ranked] | Mapping[str, Ranks] | Mapping[str, Ranked],
+    b: Ranks | Ranked | None = None,
     *,
     metric: str | Key = "mrr",
     method: str = "permutation",
@@ -160,24 +159,21 @@ def compare(
     >>> compare(Report(a), Report(b), metric="mr") == found
     True
     """
-    if method not in METHODS:
-        raise InputValueError("method", expected=f"one of {', '.join(METHODS)}", got=repr(method))
+    choice("method", method, METHODS)
     key = metric if isinstance(metric, Key) else parse(metric)
     if key.metric == COUNT:
-        raise InputValueError("metric", f"{NO_COUNT}")
+        raise InputValueError("metric", NO_COUNT)
     options = _Options(
         key,
         method,
         by,
-        checked_level(level),
-        checked_count("resamples", resamples, 1),
-        checked_count("seed", seed),
-        checked_count("draw_seed", draw_seed),
+        confidence(level),
+        count("resamples", resamples, 1),
+        count("seed", seed),
+        count("draw_seed", draw_seed),
         allow_unlike,
     )
-    if isinstance(a, (Report, Repeats)) or not isinstance(
-        a, Mapping
-    ):  # both are mappings of floats
+    if _is_measured(a) or not isinstance(a, Mapping):
         return _compared(a, b, options, ("a", "b"))
     if b is not None:
         raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")
@@ -242,16 +238,22 @@ def _compared(a: Any, b: Any, options: _Options, names: tuple[str, str]) -> Comp
     )
 
 
-def _ranks_of(name: str, model: object) -> Ranks:
+def _is_measured(model: object) -> bool:
+    """Whether something tells how its ranks were counted: reports and repeats are mappings too."""
+    return hasattr(type(model), "protocol")
+
+
+def _ranks_of(name: str, model: Any) -> Ranks:
     """The ranks of a model, with the weights that its report gives them."""
     if isinstance(model, Ranks):
         return model
-    if not isinstance(model, Report):
+    if not (hasattr(type(model), "ranks") and hasattr(type(model), "weights")):
         raise InputTypeError(name, expected="Ranks or a Report", got=type(model).__name__)
     try:
-        ranks, weights = model.ranks, model.weights
+        ranks: Ranks = model.ranks
+        weights = model.weights
     except AttributeError as error:
-        raise InputValueError(name, f"{error}") from None
+        raise InputValueError(name, str(error)) from None
     return ranks if weights is ranks.weights else ranks.with_weights(weights)
 
 
@@ -269,15 +271,9 @@ def _tested(
     if math.isnan(difference) or not units:
         return math.nan, math.nan, math.nan, units
     slack = rounding(difference) + rounding(float(first.of_counts(np.ones((1, units), int))[0]))
-    resampled = np.concatenate(
-        [
-            first.of_counts(counts) - second.of_counts(counts)
-            for counts in draws(units, options.resamples, options.seed)
-        ]
-    )
-    low, high = (math.nan, math.nan)
-    if units > 1:
-        low, high = percentile_bounds(resampled, options.level)
+    chunks = draws(units, options.resamples, options.seed)
+    resampled = np.concatenate([first.of_counts(x) - second.of_counts(x) for x in chunks])
+    low, high = percentile_bounds(resampled, options.level) if units > 1 else (math.nan, math.nan)
     if options.method == "bootstrap":
         p = _share_beyond_zero(resampled, slack) if units > 1 else math.nan
     elif options.method == "wilcoxon":
@@ -376,10 +372,8 @@ def _differences(one: Units, two: Units) -> tuple[FloatArray, float]:
         if weights is None or (weights == weights[0]).all():
             weights = np.ones(len(first))
         elif one.number == len(first):
-            raise InputValueError(
-                "method",
-                "wilcoxon has no meaning with unequal weights of tasks; take 'permutation'",
-            )
+            problem = "wilcoxon has no meaning with unequal weights of tasks; take 'permutation'"
+            raise InputValueError("method", problem)
         columns = (weights * (first - second), weights)
         sums = [np.bincount(one.unit, weights=x, minlength=one.number) for x in columns]
         apart = sums[0] / sums[1]
@@ -390,7 +384,7 @@ def _differences(one: Units, two: Units) -> tuple[FloatArray, float]:
 def _per_task(units: Units) -> FloatArray:
     """f(r) of each task where the metric is a mean of it; the (mean) rank where it is not."""
     metric, parameter = _of_tasks(units.key)
-    return transformed(metric, units.sample, parameter)
+    return transformed(metric.transform, units.sample, parameter)
 
 
 def _is_mean(key: Key) -> bool:

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.checks import count
 from ..inputs.errors import InputTypeError
-from ..metrics import METRICS, Key, Sample, UnknownKeyError, kept_moments, parse, sample_of
-from ..metrics.base import transformed, value, weighted_mean
-from ..metrics.chance_model import compress
+from ..metrics.adjustments import kept_moments
+from ..metrics.averages import transformed, weighted_mean
+from ..metrics.chance_model.median_tails import hits_at_least, median_at_most
+from ..metrics.chance_model.rank_sums import lattice_tail, sum_at_most
+from ..metrics.chance_model.saddlepoints import Cumulants, bracketed_tail, log_normal_tail
+from ..metrics.chance_model.task_groups import Tail, Tasks, compress
+from ..metrics.keys import Key, parse
+from ..metrics.kinds import Sample, UnknownKeyError, sample_of, take
+from ..metrics.metric_table import METRICS, value
 from ..metrics.sides import sides_of
 from ..metrics.ties import mean_power
-from .intervals import checked_count
+from ..ranks.container import Ranks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
-    from ..metrics.chance_model import Tasks
-    from ..metrics.chance_model.rank_sums import Tail
-    from ..ranks.container import Ranks
 
 __all__ = ["PValue", "pvalue"]
 
@@ -135,9 +139,7 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     >>> round(pvalue(tr.Ranks([0] * 2000, [1] * 2000, 10_000), "mr").log10_p)
     -8000
     """
-    from ..ranks.container import Ranks
-
-    seed = checked_count("seed", seed)
+    seed = count("seed", seed)
     if not isinstance(ranks, Ranks):
         raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
     key = parse(metric)
@@ -147,9 +149,7 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
         raise UnknownKeyError(f"{metric!r}: {key.metric} is neither better nor worse than chance")
     sides = sides_of(ranks)
     sides.check(key.side, metric)
-    sample, mask = sample_of(ranks, key.kind, seed), sides.mask(key.side)
-    if mask is not None:
-        sample = Sample(*(None if part is None else part[mask] for part in sample))  # type: ignore[arg-type]
+    sample = take(sample_of(ranks, key.kind, seed), sides.mask(key.side))
     return of_sample(key, sample, ranks._memo)
 
 
@@ -175,8 +175,6 @@ def of_sample(key: Key, sample: Sample, memo: dict[Any, Any]) -> PValue:
     log, method, error = found
     if not math.isfinite(log):
         better = z if METRICS[key.metric].increasing else -z
-        from ..metrics.chance_model.saddlepoints import log_normal_tail
-
         log, method, error = log_normal_tail(better), "normal", math.nan
     return PValue(math.exp(log), log / math.log(10) + 0.0, method, z, error)
 
@@ -210,14 +208,12 @@ def _average(name: str, sample: Sample, parameter: float = 0) -> float:
 
 def _total(name: str, sample: Sample, parameter: float = 0) -> float:
     """The sum of f over the tasks that have a weight."""
-    each = transformed(METRICS[name], sample, parameter)
+    each = transformed(METRICS[name].transform, sample, parameter)
     return math.fsum((each if sample.weights is None else each[sample.weights > 0]).tolist())
 
 
 def _single(tasks: Tasks, base: str, power: float, sample: Sample) -> Tail:
     """Of one task: how many ranks are as good."""
-    from ..metrics.chance_model.rank_sums import Tail
-
     name = {"mrr": "hmr", "greatest": "mr", "least": "mr"}.get(base, base)
     rank = value(METRICS[name], sample, power)  # every one of these is the rank itself
     size = int(tasks.sizes[0])
@@ -226,8 +222,6 @@ def _single(tasks: Tasks, base: str, power: float, sample: Sample) -> Tail:
 
 
 def _of_hits(tasks: Tasks, k: float, sample: Sample) -> Tail:
-    from ..metrics.chance_model.median_tails import hits_at_least
-
     k = min(k, 2**63)  # beyond it lies no rank
     if tasks.equal:
         return hits_at_least(tasks, k, math.ceil(_total("hits", sample, k) - 1e-9))
@@ -237,8 +231,6 @@ def _of_hits(tasks: Tasks, k: float, sample: Sample) -> Tail:
 
 def _of_sum(tasks: Tasks, power: float, sample: Sample) -> Tail:
     if tasks.equal:
-        from ..metrics.chance_model.rank_sums import sum_at_most
-
         return sum_at_most(tasks, math.floor(_total("mr", sample)))
     return _upper(tasks, _Law(lambda r: -r, whole=lambda r: -r), -_average("mr", sample))
 
@@ -271,15 +263,11 @@ def _of_powers(tasks: Tasks, power: float, sample: Sample) -> Tail:
 
 
 def _of_greatest(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    from ..metrics.chance_model.rank_sums import Tail
-
     share = np.minimum(_rank(sample, math.inf) / tasks.sizes, 1.0)
     return Tail(float((np.log(share) * tasks.multiplicities).sum()), "exact", 1e-14)
 
 
 def _of_least(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    from ..metrics.chance_model.rank_sums import Tail
-
     share = np.minimum(_rank(sample, -math.inf) / tasks.sizes, 1.0)
     if (share == 1).any():
         return Tail(0.0, "exact", 0.0)
@@ -292,8 +280,6 @@ def _rank(sample: Sample, power: float) -> float:
 
 
 def _of_median(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    from ..metrics.chance_model.median_tails import median_at_most
-
     return median_at_most(tasks, math.floor(2 * value(METRICS["median"], sample) + 1e-9))
 
 
@@ -330,11 +316,6 @@ class _Law(NamedTuple):
 
 def _upper(tasks: Tasks, law: _Law, observed: float) -> Tail:
     """P(sum of w f(r) >= observed), by the first way that there is to it."""
-    from ..metrics.chance_model.brackets import bracketed_tail
-    from ..metrics.chance_model.lattices import lattice_tail
-    from ..metrics.chance_model.rank_sums import Tail
-    from ..metrics.chance_model.saddlepoints import Cumulants
-
     logs = float((np.log(tasks.sizes) * tasks.multiplicities).sum())
     slack = 1e-12 * abs(observed)
     if logs < math.log(_OUTCOMES) + 1e-9:

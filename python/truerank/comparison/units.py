@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputTypeError
-from ..metrics import (
-    METRICS,
-    Key,
-    Sample,
-    UnknownKeyError,
-    adjusted,
-    compute,
-    moments,
-    parse,
-    sample_of,
+from ..metrics.adjustments import adjusted, compute, moments
+from ..metrics.averages import (
+    arithmetic,
+    centres_of,
+    deviation,
+    median,
+    power,
+    scaled,
+    transformed,
+    variance,
 )
-from ..metrics.averages import deviation, median, power, scaled, variance
-from ..metrics.base import Metric, arithmetic, transformed, value
-from ..metrics.groupwise import moments_within, take, values_within
-from ..metrics.keys import NO_ADJUSTMENT
+from ..metrics.keys import NO_ADJUSTMENT, Key, parse
+from ..metrics.kinds import Sample, UnknownKeyError, sample_of, take
+from ..metrics.metric_table import METRICS, value
 from ..metrics.sides import sides_of
-from ..metrics.ties import LOG, mean_power, mean_rank
+from ..metrics.ties import LOG, mean_power
+from ..metrics.within_groups import keyed_within, single_moments
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by
 from .functionals import Atoms, Functional, Plain, Sums
@@ -95,12 +95,7 @@ class Units(NamedTuple):
         order = np.argsort(self.unit, kind="stable")
         sample = take(self.sample, order)
         starts = np.flatnonzero(np.diff(self.unit[order], prepend=-1))
-        found = values_within(METRICS[self.key.metric], sample, starts, self.key.parameter)
-        if self.key.adjustment == NO_ADJUSTMENT:
-            return found
-        chance = moments_within(Key(self.key.metric, self.key.parameter), sample, starts)
-        rows = zip(found.tolist(), *map(np.ndarray.tolist, chance), strict=True)
-        return np.array([adjusted(self.key, *row) for row in rows], dtype=np.float64)
+        return keyed_within(self.key, sample, starts)
 
 
 def units_of(
@@ -178,18 +173,18 @@ def functional(
     metric, about = METRICS[key.metric], about or sample
     if sample.tied is not None and (sample.tied == 1).all():
         sample = sample._replace(tied=None)
-    additive = metric.single is not None
-    if additive and key.adjustment != NO_ADJUSTMENT:
-        return _adjusted_sums(key, sample, unit, units, len(about.ranks))
     outer = None
     if key.adjustment != NO_ADJUSTMENT:
-        mean, spread = moments(Key(key.metric, key.parameter), about.candidates, about.weights)
+        if metric.single is not None:
+            each = single_moments(metric.single, sample.candidates, key.parameter)
+            return _adjusted_sums(key, sample, unit, units, each, len(about.ranks))
+        mean, spread = moments(key.alone, about.candidates, about.weights)
         outer = partial(adjusted, key, mean=mean, variance=spread)
-    if additive:
-        return _mean_of(transformed(metric, sample, key.parameter), sample, unit, units, outer)
     if metric.mean is arithmetic:
-        values = transformed(metric, sample, key.parameter)
-        return _mean_of(values, sample, unit, units, _after(metric.inverse, outer))
+        values = transformed(metric.transform, sample, key.parameter)
+        # where the metric is the mean itself, nothing comes after it
+        after = outer if metric.single is not None else _after(metric.inverse, outer)
+        return _mean_of(values, sample, unit, units, after)
     build = _BUILDERS.get(metric.mean, _count if metric.name == "count" else _plain)
     return build(key, sample, unit, units, outer)
 
@@ -213,11 +208,17 @@ def _mean_of(
     return Sums([weights * values, weights], unit, units, np.divide, outer)
 
 
-def _adjusted_sums(key: Key, sample: Sample, unit: IntArray, units: int, tasks: int) -> Functional:
+def _adjusted_sums(
+    key: Key,
+    sample: Sample,
+    unit: IntArray,
+    units: int,
+    each: tuple[FloatArray, FloatArray],
+    tasks: int,
+) -> Functional:
     """Means over tasks, whose chance moments are sums over tasks too and move with them."""
-    metric, weights = METRICS[key.metric], _weights(sample)
-    mean, spread = _chance_of_each(metric, sample.candidates, key.parameter)
-    f = transformed(metric, sample, key.parameter)
+    metric, weights, (mean, spread) = METRICS[key.metric], _weights(sample), each
+    f = transformed(metric.transform, sample, key.parameter)
     if key.adjustment == "ratio":
         return Sums([weights * f, weights * mean], unit, units, np.divide)
     gained = weights * (f - mean)
@@ -229,27 +230,13 @@ def _adjusted_sums(key: Key, sample: Sample, unit: IntArray, units: int, tasks: 
     return Sums([gained, weights * weights * spread, shares], unit, units, _z)
 
 
-def _chance_of_each(
-    metric: Metric, candidates: IntArray, parameter: float
-) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of f(r) under chance for each task, which are the metric's of it alone."""
-    if metric.single is None:
-        raise UnknownKeyError(f"{metric.name} is no mean over tasks")
-    sizes, inverse = np.unique(candidates, return_inverse=True)
-    mean, spread = metric.single(sizes, parameter)
-    return mean[inverse], spread[inverse]
-
-
 def _z(gained: Numbers, spread: Numbers, share: Numbers) -> Numbers:
     z: Numbers = gained / np.sqrt(spread * share)
     return z
 
 
 def _variance(key: Key, sample: Sample, unit: IntArray, units: int, outer: None) -> Functional:
-    weights, centres, inner = _weights(sample), sample.ranks, np.zeros(1)
-    if sample.tied is not None:
-        centres = mean_rank(sample.ranks, sample.tied)
-        inner = (np.square(sample.tied, dtype=np.float64) - 1) / 12
+    weights, (centres, inner) = _weights(sample), centres_of(sample)
     # about the mean of all tasks, so that little cancels
     away = centres - np.average(centres, weights=weights) if len(centres) else centres
     columns = [weights * (np.square(away) + inner), weights * away, weights]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..reporting.rendering import counted
 
 if TYPE_CHECKING:
-    from ..comparison.intervals import Interval
+    from ..comparison.resampling import Interval
 
 
 def intervals_told(intervals: Mapping[str, Interval]) -> list[str]:

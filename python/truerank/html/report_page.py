@@ -36,7 +36,7 @@ from .intervals import intervals_told
 if TYPE_CHECKING:
     import os
 
-    from ..comparison.intervals import Interval
+    from ..comparison.resampling import Interval
     from ..reporting.reports import Report
 
 HEAD_METRICS = ("mrr", "hits@1", "hits@10", "mr", "amri")

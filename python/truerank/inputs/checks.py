@@ -88,6 +88,11 @@ def positive(name: str, value: object) -> int:
     return min(integer(name, value, least=1), _MOST)
 
 
+def count(name: str, value: object, least: int = 0) -> int:
+    """Check an integer that is not below `least`, as seeds and numbers of resamples are."""
+    return integer(name, value, least=least, expected=f"an integer >= {least}")
+
+
 def number(name: str, value: object, *, expected: str = "a number") -> float:
     """Check a real number of any kind, and give it as Python's own.
 
@@ -99,6 +104,14 @@ def number(name: str, value: object, *, expected: str = "a number") -> float:
     if not is_number(value):
         raise InputTypeError(name, expected=expected, got=type(value).__name__)
     return float(value)
+
+
+def confidence(level: object) -> float:
+    """Check a confidence level: above 0, and far enough below 1 to leave something out."""
+    found = number("level", level, expected="a number between 0 and 1")
+    if not 0 < found < 1 or (1 + found) / 2 == 1:
+        raise InputValueError("level", expected="a number between 0 and 1", got=level)
+    return found
 
 
 def choice(name: str, value: object, choices: tuple[str, ...]) -> str:

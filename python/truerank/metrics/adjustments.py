@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from .base import METRICS, Sample
 from .chance_model import Tasks, compress
-from .keys import Key, UnknownKeyError, parse
+from .keys import NO_ADJUSTMENT, Key, parse
+from .kinds import UnknownKeyError
+from .metric_table import METRICS, value
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from .kinds import Sample
 
 # of value, expectation and variance under chance, and optimum
 Adjustment = Callable[[float, float, float, float], float]
@@ -144,7 +147,7 @@ def chance(
     (0.075, 0.00034375)
     """
     key = parse(metric)
-    if key != Key(key.metric, key.parameter):
+    if key != key.alone:
         raise UnknownKeyError(
             f"{metric!r}: expected metric[@k][:p] alone, without side, kind and adjustment"
         )
@@ -166,6 +169,53 @@ def _of_tasks(key: Key, tasks: Tasks) -> tuple[float, float]:
     if model is None:
         raise UnknownKeyError(f"{str(key)!r}: {key.metric} has no chance model")
     return model(tasks, key.parameter)
+
+
+def compute(
+    key: Key, sample: Sample, chance_moments: Callable[[], tuple[float, float]] | None = None
+) -> float:
+    """Compute what a key asks of the ranks of its side and kind.
+
+    Parameters
+    ----------
+    key : Key
+        Its side and kind have been applied already: the sample holds those ranks.
+    sample : Sample
+    chance_moments : callable, optional
+        Gives mean and variance of the metric under chance, where somebody keeps them; called only
+        for an adjusted key.
+
+    Returns
+    -------
+    float
+        nan where there are no tasks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from truerank.metrics import Sample
+    >>> compute(parse("hits@3"), Sample(np.array([1.0, 4.0]), np.array([9, 9])))
+    0.5
+    """
+    measured = value(METRICS[key.metric], sample, key.parameter)
+    if key.adjustment == NO_ADJUSTMENT:
+        return measured
+    if chance_moments is None:
+        return adjusted(key, measured, *moments(key, sample.candidates, sample.weights))
+    return adjusted(key, measured, *chance_moments())
+
+
+def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:
+    """Adjust a value as a key asks, from mean and variance under chance.
+
+    Examples
+    --------
+    >>> adjusted(parse("amri"), 1.5, 2.0, 1 / 3)
+    0.5
+    """
+    if math.isnan(measured):
+        return math.nan
+    return ADJUSTMENTS[key.adjustment](measured, mean, variance, METRICS[key.metric].optimum)
 
 
 def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float, float]:
@@ -191,7 +241,6 @@ def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float,
     """
     place = "chance", key.side, key.metric, key.parameter
     if place not in memo:
-        about = Key(key.metric, key.parameter)
-        memo.setdefault(place, moments(about, sample.candidates, sample.weights))
+        memo.setdefault(place, moments(key.alone, sample.candidates, sample.weights))
     found: tuple[float, float] = memo[place]
     return found

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .kinds import take
 from .ties import LOG, Parameter, Transform, mean_power, mean_rank
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
-    from .base import Sample
+    from .kinds import Sample
 
 # 1 / (the third quartile of the standard normal): makes the median absolute deviation of a normal
 # distribution its standard deviation
@@ -96,14 +97,18 @@ def variance(_: Transform, sample: Sample, parameter: Parameter = 0) -> float:
     A tie adds (m^2 - 1) / 12, the variance of its m positions.
     """
     sample = _present(sample)
-    if sample.tied is None:
-        centres, inner = sample.ranks, np.zeros(1)
-    else:
-        centres = mean_rank(sample.ranks, sample.tied)
-        inner = (np.square(sample.tied, dtype=np.float64) - 1) / 12
+    centres, inner = centres_of(sample)
     centres = centres - centres[:1]  # equal ranks have no variance, not even a rounded one
     middle = weighted_mean(centres, sample.weights)
     return weighted_mean(np.square(centres - middle) + inner, sample.weights)
+
+
+def centres_of(sample: Sample) -> tuple[FloatArray, FloatArray]:
+    """The middle of each task's tie, and the variance of the positions about it."""
+    if sample.tied is None:
+        return sample.ranks, np.zeros(1)
+    spread: FloatArray = (np.square(sample.tied, dtype=np.float64) - 1) / 12
+    return mean_rank(sample.ranks, sample.tied), spread
 
 
 def median(_: Transform, sample: Sample, parameter: Parameter = 0) -> float:
@@ -170,14 +175,7 @@ def _present(sample: Sample) -> Sample:
     """The tasks with a weight above 0."""
     if sample.weights is None or sample.weights.all():
         return sample
-    mask = sample.weights > 0
-    tied = None if sample.tied is None else sample.tied[mask]
-    return sample._replace(
-        ranks=sample.ranks[mask],
-        candidates=sample.candidates[mask],
-        weights=sample.weights[mask],
-        tied=tied,
-    )
+    return take(sample, sample.weights > 0)
 
 
 def _median_from(

@@ -9,8 +9,9 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
 
-from .base import METRICS, Parameter
-from .kinds import DEFAULT_KIND, KINDS
+from .kinds import DEFAULT_KIND, KINDS, UnknownKeyError
+from .metric_table import METRICS
+from .ties import Parameter
 
 ALL_SIDES = "both"
 OWN_SIDE = "relation"  # predicted relations have few candidates: never pooled with entities
@@ -31,13 +32,6 @@ ALIASES = {
 MACRO = "macro"
 
 _SHAPE = "[macro.][side.][kind.][adjustment.]metric[@k][:p]"
-
-
-class UnknownKeyError(KeyError):
-    """A key that a report cannot answer; the message says why, and what comes near it."""
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
 
 
 class Key(NamedTuple):
@@ -64,6 +58,11 @@ class Key(NamedTuple):
     kind: str = DEFAULT_KIND
     side: str = ALL_SIDES
     macro: bool = False
+
+    @property
+    def alone(self) -> Key:
+        """The metric and its parameter, without anything before them."""
+        return Key(self.metric, self.parameter)
 
     def __str__(self) -> str:
         words = [

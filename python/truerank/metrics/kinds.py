@@ -1,15 +1,15 @@
-"""The kinds of rank: which position of a tie counts, or all of them."""
+"""What metrics are computed from: the ranks of a kind, which says what position of a tie counts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .base import Sample
-
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
 
@@ -22,6 +22,33 @@ KINDS: dict[str, Callable[[Ranks, int], IntArray | FloatArray]] = {
 }
 DEFAULT_KIND = "realistic"
 MIXTURE = "expected"
+
+
+class UnknownKeyError(KeyError):
+    """A key that a report cannot answer; the message says why, and what comes near it."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class Sample(NamedTuple):
+    """What a metric is computed from: the ranks of one kind, with candidates and weights.
+
+    Attributes
+    ----------
+    ranks : ndarray of float64, shape (n,)
+        Of the kind "expected" the first position of each tie.
+    candidates : ndarray of int64, shape (n,)
+    weights : ndarray of float64, shape (n,), or None
+        Finite and >= 0; only their ratios matter.
+    tied : ndarray of int64, shape (n,), or None
+        Of the kind "expected" the number of positions of each tie; None: the ranks are points.
+    """
+
+    ranks: FloatArray
+    candidates: IntArray
+    weights: FloatArray | None = None
+    tied: IntArray | None = None
 
 
 def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None = None) -> Sample:
@@ -56,3 +83,10 @@ def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None
         ranks.weights if weights is None else weights,
         ranks.tied if kind == MIXTURE else None,
     )
+
+
+def take(sample: Sample, index: npt.NDArray[Any] | slice | None) -> Sample:
+    """Some tasks of a sample, by positions, a mask or a slice (without a copy); None: all."""
+    if index is None:
+        return sample
+    return Sample(*(None if part is None else part[index] for part in sample))  # type: ignore[arg-type]

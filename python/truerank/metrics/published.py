@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.arrays import integers
+from ..inputs.checks import number as checked_number
 from ..inputs.errors import InputTypeError, InputValueError
-from . import METRICS, Key, Sample, UnknownKeyError, adjusted, chance, parse
-from .base import value as value_of
-from .keys import ALL_SIDES, nearest
+from .adjustments import adjusted, chance
+from .keys import ALL_SIDES, Key, nearest, parse
+from .kinds import Sample, UnknownKeyError
+from .metric_table import METRICS
+from .metric_table import value as value_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -160,7 +163,7 @@ def adjust(
     >>> adjust("hits@10", 1.0, candidates=[8, 9, 10], weights=[1, 1, 2]).index
     nan
     """
-    key, number = _bare(metric), _number(value)
+    key, number = _bare(metric), checked_number("value", value)
     if not isinstance(filtered, (bool, np.bool_)):
         raise InputTypeError("filtered", expected="a bool", got=type(filtered).__name__)
     if dataset is not None:
@@ -168,19 +171,16 @@ def adjust(
             if given is not None:
                 raise InputValueError(
                     name,
-                    (
-                        f"cannot be given beside dataset={dataset!r}, which says how many "
-                        "tasks there are of how many candidates"
-                    ),
+                    f"cannot be given beside dataset={dataset!r}, which says how many tasks there "
+                    "are of how many candidates",
                 )
         counts = candidate_counts(dataset, split=split, side=side, filtered=filtered)
     elif candidates is None:
-        raise InputValueError(
-            "candidates", expected="them, or the name of a dataset", got="neither"
-        )
+        problem = "expected them, or the name of a dataset, got neither"
+        raise InputValueError("candidates", problem)
     else:
         if (split, side, filtered) != ("test", ALL_SIDES, False):
-            raise ValueError("split, side and filtered: cannot be given without a dataset")
+            raise InputValueError("split, side and filtered", "cannot be given without a dataset")
         counts = _given_counts(candidates, tasks, weights)
     if not counts[1].any():
         raise InputValueError("candidates", expected="at least one task", got="none")
@@ -239,10 +239,8 @@ def candidate_counts(
         known = ", ".join(name for name, facts in data_sets().items() if "filtered" in facts)
         raise InputValueError(
             "filtered",
-            (
-                f"the exact numbers of candidates are not known for {facts['name']}, only "
-                f"for {known}; give them as candidates, or take the unfiltered ones"
-            ),
+            f"the exact numbers of candidates are not known for {facts['name']}, only for {known}; "
+            "give them as candidates, or take the unfiltered ones",
         )
     parts = [np.array(facts["filtered"][split][name]) for name in sides]
     values, multiplicities = np.concatenate(parts, axis=1)
@@ -277,7 +275,11 @@ def data_set(name: str) -> dict[str, Any]:
     """
     if not isinstance(name, str):
         raise InputTypeError("dataset", expected="a name", got=type(name).__name__)
-    names = {_plain(alias): key for key in data_sets() for alias in (key, *_aliases(key))}
+    names = {
+        _plain(alias): key
+        for key, facts in data_sets().items()
+        for alias in (key, *facts.get("aliases", ()))
+    }
     key = names.get(_plain(name))
     if key is None:
         raise InputValueError("dataset", f"no data set {name!r}; {nearest(name, data_sets())}")
@@ -295,11 +297,6 @@ def data_sets() -> dict[str, dict[str, Any]]:
     return table
 
 
-def _aliases(key: str) -> list[str]:
-    aliases: list[str] = data_sets()[key].get("aliases", [])
-    return aliases
-
-
 def _plain(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
@@ -307,18 +304,12 @@ def _plain(name: str) -> str:
 def _bare(metric: str) -> Key:
     """The key of a metric that names no side, kind or adjustment."""
     key = parse(metric)
-    if key != Key(key.metric, key.parameter):
+    if key != key.alone:
         raise UnknownKeyError(
             f"{metric!r}: expected a metric alone, as mr or hits@10, without a side, a kind or an "
             "adjustment"
         )
     return key
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InputTypeError("value", expected="a number", got=type(value).__name__)
-    return float(value)
 
 
 def _given_counts(candidates: Any, tasks: Any, weights: Any) -> tuple[IntArray, IntArray]:
@@ -332,10 +323,8 @@ def _given_counts(candidates: Any, tasks: Any, weights: Any) -> tuple[IntArray, 
     elif tasks is None:
         raise InputValueError(
             "tasks",
-            expected=(
-                "how many there are, as candidates is one number for all of them (a "
-                "triple whose head and tail are both asked for makes two)"
-            ),
+            expected="how many there are, as candidates is one number for all of them (a triple "
+            "whose head and tail are both asked for makes two)",
         )
     else:
         values, count = integers("candidates", [candidates]), int(integers("tasks", [tasks])[0])

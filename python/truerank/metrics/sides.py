@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
-from . import KINDS, UnknownKeyError
 from .keys import ADJUSTED, ALL_SIDES, OWN_SIDE, RESERVED, nearest
+from .kinds import KINDS, UnknownKeyError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -95,10 +95,8 @@ def sides_of(ranks: Ranks) -> Sides:
         if not name or "." in name or ":" in name or name == ALL_SIDES or name in RESERVED:
             raise InputValueError(
                 "ranks",
-                (
-                    f"a key cannot tell the side {name!r} from its other words; name it "
-                    "otherwise with ranks.with_labels(side=...)"
-                ),
+                f"a key cannot tell the side {name!r} from its other words; name it otherwise with "
+                "ranks.with_labels(side=...)",
             )
     pooled = len(ranks) - counts.get(OWN_SIDE, 0)
     return Sides(counts if len(ranks) and not pooled else {ALL_SIDES: pooled, **counts}, labels)

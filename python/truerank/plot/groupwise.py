@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..comparison.intervals import checked_level
-from ..inputs.checks import choice, positive
+from ..inputs.checks import choice, confidence, positive
 from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import MACRO
@@ -101,7 +100,7 @@ def groups(
         raise InputValueError("report", expected="one with groups, as report(ranks, by='relation')")
     shown = positive("most", most)
     choice("order", order, tuple(ORDERS))
-    checked_level(level)
+    confidence(level)
     side = parse(metric).side
     values, tasks = report.group_values(metric), report.group_tasks(side)
     upward = increasing(metric) is not False

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..comparison import Comparison, compare
 from ..comparison.compared import notes_told
-from ..comparison.intervals import checked_level
 from ..comparison.paired import holm
-from ..inputs.checks import choice
+from ..inputs.checks import choice, confidence
 from ..inputs.errors import InputValueError
 from ..reporting.grids import number
 from ..reporting.notes import unlike_protocols
@@ -98,7 +97,7 @@ def comparison(
     'mr minus that of A, less is better, with 95 % intervals'
     """
     named = named_of("reports", reports, Report)
-    checked_level(level)
+    confidence(level)
     if not allow_unlike:
         _refuse_unlike(named)
     sought = Sought(level, method, resamples, seed, by)

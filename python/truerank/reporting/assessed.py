@@ -10,7 +10,7 @@ from ..metrics import Key, UnknownKeyError, parse
 from .grouped import Grouped
 
 if TYPE_CHECKING:
-    from ..comparison.intervals import Interval
+    from ..comparison.resampling import Interval
     from ..inputs.arrays import FloatArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
@@ -84,7 +84,7 @@ class Assessed(Grouped):
         level : float
             How often such intervals cover the true value.
         method : {"bootstrap", "bca", "percentile", "normal"}
-            See `truerank.comparison.intervals`.
+            See `truerank.comparison.interval`.
         by : str or labels, optional
             What is drawn as a whole: ranks of one query or relation are not independent. For
             "macro.X" the report's own groups if not given.
@@ -111,7 +111,7 @@ class Assessed(Grouped):
         >>> low <= value <= high
         True
         """
-        from ..comparison.intervals import interval
+        from ..comparison.resampling import interval
 
         parsed = parse(key)
         self._sides.check(parsed.side, key)

@@ -11,8 +11,8 @@ from ..metrics.keys import ALL_SIDES, MACRO
 from .printed import Printed
 
 if TYPE_CHECKING:
-    from ..metrics.groupwise import Grouping
     from ..metrics.sides import Sides
+    from ..metrics.within_groups import Grouping
     from .macro import Average
     from .reports import Report
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.arrays import read_only
 from ..inputs.errors import InputTypeError, InputValueError
-from ..metrics.base import weighted_mean
+from ..metrics.averages import weighted_mean
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     import os
 
-    from ..comparison.intervals import Interval
+    from ..comparison.resampling import Interval
     from .reports import Report
 
 

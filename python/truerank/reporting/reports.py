@@ -10,10 +10,10 @@ import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import Key, Sample, compute, kept_moments, parse, sample_of
-from ..metrics.groupwise import Grouping, take
 from ..metrics.keys import ALL_SIDES
-from ..metrics.kinds import DEFAULT_KIND
+from ..metrics.kinds import DEFAULT_KIND, take
 from ..metrics.sides import sides_of
+from ..metrics.within_groups import Grouping
 from ..ranks.container import Ranks
 from ..ranks.grouping import WEIGHTS, group_codes, task_weights_by
 from .assessed import Assessed

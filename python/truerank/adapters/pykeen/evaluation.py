@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from pykeen.models import Model
 
-from ...comparison.intervals import checked_count
+from ...inputs.checks import count
 from ...inputs.errors import InputTypeError, InputValueError
 from ...link_prediction import Task
 from .factories import check_same_ids, each_mapped, mapped, vocabularies
@@ -47,7 +47,7 @@ class ModelTask(Task):
         sizes = {"batch_size": batch_size, "slice_size": slice_size}
         for name, size in sizes.items():
             if size is not None:
-                checked_count(name, size, 1)
+                count(name, size, 1)
         model.eval()
         parts = []
         with torch.no_grad():

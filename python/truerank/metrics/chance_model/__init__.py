@@ -9,12 +9,20 @@ distinct pairs of N and weight, not with tasks.
 
 from __future__ import annotations
 
-from .extremes import greatest, least
-from .means import hit_moments, hits, mean_rank, rank_moments, reciprocal_moments, reciprocal_rank
+from .closed_forms import (
+    geometric,
+    greatest,
+    hit_moments,
+    hits,
+    inverse_geometric,
+    least,
+    mean_rank,
+    rank_moments,
+    reciprocal_moments,
+    reciprocal_rank,
+)
 from .medians import inverse_median, median
-from .powers import power_mean
-from .products import geometric, inverse_geometric
-from .reciprocal import harmonic, inverse_mean
+from .powers import harmonic, inverse_mean, power_mean
 from .task_groups import Tasks, compress
 
 __all__ = [

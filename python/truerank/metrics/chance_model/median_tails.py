@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .gaps import widening
-from .order import Order
-from .pieces import nodes, pieces, stand_ins
-from .poisson_binomial import FREQUENCIES, invert, saddle
-from .rank_sums import Tail
-from .task_groups import Tasks
+from .order import FREQUENCIES, Order, invert, saddle
+from .sums import nodes, pieces, stand_ins, widening
+from .task_groups import Tail, Tasks
 
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray
-    from .poisson_binomial import ComplexArray
+    from .order import ComplexArray
 
 _ROUNDING = 4e-16
 _FEW = 256  # tasks that are taken one by one

@@ -7,18 +7,20 @@ probabilities over x, which Gauss rules make short.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .gaps import gap_sums
-from .means import Moments, mean_rank, model, reciprocal_rank
-from .order import Order, smooth_edges
-from .pieces import nodes, pieces
-from .task_groups import Tasks
+from ..kinds import UnknownKeyError
+from .closed_forms import mean_rank, reciprocal_rank
+from .order import Order, saddle, smooth_edges
+from .sums import BRIEF, FULL, Density, Pieces, integer_nodes, nodes, pieces, stand_ins, widening
+from .task_groups import Moments, Tasks, model
 
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray
+    from .order import ComplexArray
 
 _CUT = 40.0  # tails of less than e^-40 are left out
 
@@ -38,8 +40,7 @@ def median(tasks: Tasks, parameter: float = 0) -> Moments:
     >>> [round(x, 12) for x in median(compress([3, 5, 2, 7]))]
     [2.319047619048, 0.533922902494]
     """
-    if not tasks.equal:
-        _refuse("median")
+    _check_equal(tasks, "median")
     return mean_rank(tasks, 0) if tasks.count == 1 else _moments(tasks, inverse=False)
 
 
@@ -63,15 +64,13 @@ def inverse_median(tasks: Tasks, parameter: float = 0) -> Moments:
     >>> [round(x, 12) for x in inverse_median(compress([2, 2]))]
     [0.708333333333, 0.032986111111]
     """
-    if not tasks.equal:
-        _refuse("imedian")
+    _check_equal(tasks, "imedian")
     return reciprocal_rank(tasks, 0) if tasks.count == 1 else _moments(tasks, inverse=True)
 
 
-def _refuse(name: str) -> NoReturn:
-    from ..keys import UnknownKeyError
-
-    raise UnknownKeyError(f"{name}: the weighted median has no chance model")
+def _check_equal(tasks: Tasks, name: str) -> None:
+    if not tasks.equal:
+        raise UnknownKeyError(f"{name}: the weighted median has no chance model")
 
 
 def _moments(tasks: Tasks, inverse: bool) -> Moments:
@@ -119,3 +118,268 @@ def _steps(x: FloatArray, pivot: float, inverse: bool) -> tuple[FloatArray, Floa
     here, there = (pivot - x) / (x * pivot), (pivot - x - 1) / ((x + 1) * pivot)
     step = -1 / (x * (x + 1))
     return step, step * (here + there)
+
+
+# -- the gap between the two middle ranks ----------------------------------------------------------
+# For an even number of tasks the median is (a + b) / 2, and g of it differs from the mean of g(a)
+# and g(b) by a sum over all x <= y between which the gap may lie.
+
+
+class _Effort(NamedTuple):
+    """How far sums go: frequencies, their period in standard deviations, e-folds of the gap."""
+
+    frequencies: int
+    period: float
+    folds: float
+    density: Density
+    octaves: int  # of far sizes that one rule stands for
+
+
+_EXACT = _Effort(20, 13.0, 38.0, FULL, 1)
+_BRIEF = _Effort(
+    14, 11.0, 28.0, BRIEF, 2
+)  # of many tasks, where the gap is a small part of the variance
+_ROUGH = _Effort(14, 11.0, 24.0, BRIEF, 3)  # of so many sizes that some are merged
+_WIDE = 150  # sizes that x passes, from which on they are
+_MASS = 0.05  # how far that may change log J at one x or y
+_LEAST = 11.0  # e-folds
+_MANY = 3.5  # standard deviation of B(x) from which on there are many tasks
+_STEPS = 32  # x per standard deviation of the median, where sizes are too many to heed
+_NODES = 1500  # of x at most
+_BATCH = 32  # sizes that begin within one batch of x
+_FEW = 24  # sizes that are all taken one by one
+_CHEBYSHEV = 16
+_OFTEN = 1000  # tasks of one size, beyond which powers lose digits
+_CELLS = 1 << 15  # complex numbers at once
+
+
+def gap_sums(order: Order, low: int, high: int, inverse: bool) -> tuple[float, float]:
+    """The mean of (g(a) + g(b)) / 2 - g((a + b) / 2), and the same of g^2.
+
+    With J(x, y) = P(a <= x, b > y), the probability that exactly half of the ranks are <= x and the
+    others > y, it is the sum over x of J(x, x) h(x + 1/2) / 2 and, over all y > x, of
+    J(x, y) h((x + y + 1) / 2), where h(u) = g(u + 1/2) - 2 g(u) + g(u - 1/2).
+
+    Where few ranks vary at the median and more than 150 sizes matter, some are merged: errors are
+    then near 1e-6 of the sums. The mean of the inverse of a median with a gap like 12,000..10^15
+    has that error in units of 1/12,000.
+    """
+    pivot = float(order.pivot)
+    order, effort, x, weight = _outer(order, low, high, inverse)
+    first = second = 0.0
+    for batch in _batches(order, x):
+        for at, w, (y, joint) in zip(
+            x[batch], weight[batch], _joint(order, x[batch], effort), strict=True
+        ):
+            down, down_square = _bends((at + y + 1) / 2, pivot, inverse)
+            first += float(w * (joint * down).sum())
+            second += float(w * (joint * down_square).sum())
+    return first, second
+
+
+def _outer(
+    order: Order, low: int, high: int, inverse: bool
+) -> tuple[Order, _Effort, FloatArray, FloatArray]:
+    mean, variance = (float(m[0]) for m in order.moments(np.array([order.pivot])))
+    sigma = math.sqrt(variance)
+    certain = float(order.certain(np.array([low]))[0])
+    if sigma < _MANY or order.centre - certain < _MANY**2:
+        smooth = smooth_edges(order, low, high, octaves=inverse)
+        passed = np.searchsorted(order.tasks.sizes, [low, high])
+        if passed[1] - passed[0] <= _WIDE:
+            return (order, _EXACT, *integer_nodes(pieces(smooth, order.tasks.sizes)))
+        low, high = order.first(_ROUGH.folds), order.last(_ROUGH.folds)
+        order = order.thinned(_MASS)
+        smooth = smooth_edges(order, low, high, octaves=inverse)
+        return (order, _ROUGH, *integer_nodes(pieces(smooth, order.tasks.sizes), BRIEF))
+    # of the variance the gap is a share of sigma^-2, of the mean of the inverse one of sigma^-4
+    folds = min(_BRIEF.folds, max(_LEAST, _BRIEF.folds + 8 - 4 * math.log(2 * sigma)))
+    effort = _BRIEF._replace(folds=folds, octaves=2 if folds > 20 else 3)
+    low, high = order.first(folds), order.last(folds)
+    smooth = smooth_edges(order, low, high, octaves=inverse)
+    x, weight = integer_nodes(pieces(smooth, order.tasks.sizes), BRIEF)
+    if len(x) <= _NODES:
+        return order, effort, x, weight
+    # a bell of this width is summed by equal steps to all digits, and so many kinks cancel
+    rise = (mean - float(order.certain(np.array([order.pivot]))[0])) / order.pivot
+    steps = max(4.0, _STEPS * min(1.0, (16 / sigma) ** 2))
+    step = max(1, int(sigma / rise / steps))
+    x = np.arange(low, high + 1, step).astype(np.float64)
+    return order, effort, x, np.full(len(x), float(step))
+
+
+def _batches(order: Order, x: FloatArray) -> Iterator[slice]:
+    first = 0
+    while first < len(x):
+        stop = np.searchsorted(order.sizes, x[first], side="right") + _BATCH
+        end = len(x) if stop >= len(order.sizes) else int(np.searchsorted(x, order.sizes[stop]))
+        end = max(min(end, first + 64), first + 1)
+        yield slice(first, end)
+        first = end
+
+
+def _joint(order: Order, x: FloatArray, effort: _Effort) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """For each x nodes y >= x and J(x, y) times their weights (half at y = x)."""
+    start = int(np.searchsorted(order.sizes, x[0], side="right"))
+    sizes, counts = stand_ins(order.sizes[start:], order.counts[start:])
+    p, q = np.minimum(x[:, None] / sizes, 1.0), np.maximum(sizes - x[:, None], 0.0) / sizes
+    certain = order.certain(x)
+    total = float(order.tasks.count) - float(order._sure[start])
+    centre = order.centre - order._sure[start]
+    inside = np.clip(centre, certain - order._sure[start] + 0.5, total - 0.5)
+    s, sigma = saddle(p, q, counts, inside)
+    hits = p * np.exp(s)[:, None]
+    rate = np.maximum((counts / sizes * (q > 0) / (q + hits)).sum(1), 1e-300)
+    most = np.maximum(order.top - x, 0.0)  # sizes above 2**53 round x up
+    reach = _reach(x, sizes, counts, hits, rate, most, effort.folds)
+    # sizes far enough beyond all y have a smooth share in it, and others may stand for them
+    stop = int(np.searchsorted(order.sizes, (x + 1.5 * reach).max(), side="right"))
+    if len(order.sizes) - start <= _FEW:
+        stop = len(order.sizes)
+    far, far_counts = stand_ins(order.sizes[stop:], order.counts[stop:], effort.octaves)
+    near, near_counts = order.sizes[start:stop], order.counts[start:stop]
+    points = effort.density.gauss[0][1]
+    width = np.minimum(1 / rate, 2 * x)
+    cuts = [
+        pieces(widening(start, first, min(int(end), order.top - start), points), order.tasks.sizes)
+        for start, first, end in zip(
+            [min(int(at), order.top) for at in x.tolist()], width, reach, strict=True
+        )
+    ]
+    owners = np.repeat(np.arange(len(x)), [len(cut.starts) for cut in cuts])
+    joined = Pieces(*(np.concatenate(part) for part in zip(*cuts, strict=True)))
+    y, weight, piece = nodes(joined, effort.density)
+    ends = np.searchsorted(owners[piece], np.arange(len(x) + 1))
+    for i, at in enumerate(x.tolist()):
+        own = slice(ends[i], ends[i + 1])
+        # half of y = x
+        ys, weights = np.append(y[own], at), np.append(weight[own], -0.5)
+        theta, period = _frequencies(total, float(sigma[i]), effort)
+        above = near > at
+        log = _log_far(far, far_counts, at, ys - at, s[i] + 1j * theta)
+        log += _log_near(near[above], near_counts[above], at, ys, s[i], theta)
+        log -= (order.centre - certain[i]) * (s[i] + 1j * theta)
+        yield ys, np.exp(log).real.sum(1) * (2 / period) * weights
+
+
+def _reach(
+    x: FloatArray,
+    sizes: FloatArray,
+    counts: FloatArray,
+    hits: FloatArray,
+    rate: FloatArray,
+    most: FloatArray,
+    folds: float,
+) -> FloatArray:
+    """How far y - x has to go until J has fallen by that many e-folds (at least, on this line).
+
+    It falls by exp(-rate (y - x)) at first, faster with every rank that is not reached, slower with
+    every size that has been passed.
+    """
+    left = sizes - x[:, None]
+    low, high = np.minimum(np.floor(0.2 * folds / rate) + 1, most), most.copy()
+    for _ in range(12):
+        middle = np.ceil(np.sqrt(low * high))
+        miss = np.clip(left - middle[:, None], 0.0, None) / sizes
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.clip(left, 0.0, None) / sizes + hits) - np.log(miss + hits)
+        enough = (logs * counts).sum(1) >= folds
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high
+
+
+def _frequencies(total: float, sigma: float, effort: _Effort) -> tuple[FloatArray, float]:
+    everything = 2 * math.ceil((total + 1) / 2)
+    if everything <= 2 * effort.frequencies:
+        period, count = float(everything), everything // 2
+    else:
+        period, count = max(effort.period * sigma, 2.0 * effort.frequencies), effort.frequencies
+    theta = np.asarray((np.arange(count) + 0.5) * (2 * math.pi / period), dtype=np.float64)
+    return theta, period
+
+
+def _log_near(
+    sizes: FloatArray, counts: FloatArray, x: float, y: FloatArray, s: float, theta: FloatArray
+) -> ComplexArray:
+    """Log of the product of (miss + hit z)^count one by one; shape (y, frequencies)."""
+    grown = x / sizes * math.expm1(s)
+    level = float(counts @ np.log1p(grown))
+    hit = x / sizes * math.exp(s) / (1 + grown)
+    miss = np.maximum(sizes[:, None] - y, 0.0) / (sizes * (1 + grown))[:, None]
+    turned: ComplexArray = hit[:, None] * np.exp(1j * theta)
+    product = np.ones((len(y), len(theta)), dtype=np.complex128)
+    step = max(1, _CELLS // product.size)
+    for count in np.unique(counts[counts <= _OFTEN]).tolist():
+        alike = np.flatnonzero(counts == count)
+        power = np.ones_like(product)
+        for first in range(0, len(alike), step):
+            some = alike[first : first + step]
+            power *= (miss[some, :, None] + turned[some, None, :]).prod(0)
+        _multiply(product, power, int(count))
+    with np.errstate(divide="ignore"):
+        log = np.asarray(np.log(product) + level, dtype=np.complex128)
+    back: ComplexArray = np.expm1(1j * theta)
+    for k in np.flatnonzero(counts > _OFTEN).tolist():
+        lost = np.minimum(y - x, sizes[k] - x) / (sizes[k] * (1 + grown[k]))
+        log += counts[k] * _log1p(hit[k] * back - lost[:, None])
+    return log
+
+
+def _multiply(product: ComplexArray, base: ComplexArray, power: int) -> None:
+    """Multiply by base^power, by squares: logarithms take longer."""
+    while True:
+        if power & 1:
+            product *= base
+        power >>= 1
+        if not power:
+            return
+        base *= base
+
+
+def _log1p(z: ComplexArray) -> ComplexArray:
+    """Log of 1 + z, of which numpy's loses what is small; many tasks make it large again."""
+    log = np.empty_like(z)
+    square = z.real * (2 + z.real) + z.imag**2  # |1 + z|^2 - 1
+    with np.errstate(divide="ignore"):
+        log.real = 0.5 * np.log1p(np.maximum(square, -1.0))
+    log.imag = np.arctan2(z.imag, 1 + z.real)
+    return log
+
+
+def _log_far(
+    sizes: FloatArray, counts: FloatArray, x: float, t: FloatArray, w: ComplexArray
+) -> ComplexArray:
+    """The same of sizes far above all y = x + t, by interpolation in t."""
+    if not len(sizes):
+        return np.zeros((len(t), len(w)), dtype=np.complex128)
+    top = float(t.max())
+    at = t
+    if len(t) > _CHEBYSHEV:
+        at = top / 2 * (1 - np.cos(np.pi * (np.arange(_CHEBYSHEV) + 0.5) / _CHEBYSHEV))
+    lost = at[:, None, None] / sizes
+    grown = np.asarray(x / sizes * np.expm1(w)[:, None] - lost, dtype=np.complex128)
+    log: ComplexArray = (_log1p(grown) * counts).sum(2)
+    if at is not t:
+        log = _lagrange(at, t) @ log
+    return log
+
+
+def _lagrange(nodes: FloatArray, at: FloatArray) -> FloatArray:
+    """Matrix of the interpolation from Chebyshev nodes, barycentric."""
+    k = np.arange(len(nodes))
+    weight = (-1.0) ** k * np.sin(np.pi * (k + 0.5) / len(nodes))
+    away = at[:, None] - nodes
+    exact = away == 0
+    ratio = weight / np.where(exact, 1.0, away)
+    ratio = np.where(exact.any(1)[:, None], exact, ratio)
+    matrix: FloatArray = ratio / ratio.sum(1)[:, None]
+    return matrix
+
+
+def _bends(u: FloatArray, pivot: float, inverse: bool) -> tuple[FloatArray, FloatArray]:
+    """h of g, and of g^2, at u; the sign such that they are to be taken off."""
+    if not inverse:
+        return np.zeros_like(u), np.full_like(u, 0.5)
+    bend = 0.5 / (u * (u - 0.5) * (u + 0.5))
+    after, before = -0.5 / (u * (u + 0.5)), 0.5 / (u * (u - 0.5))
+    return bend, 2 * (pivot - u) / (u * pivot) * bend + after**2 + before**2

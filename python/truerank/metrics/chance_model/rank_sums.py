@@ -1,22 +1,24 @@
-"""The law of the sum of the ranks, each uniform on 1..N: its tails to nearly all digits.
+"""Tails of sums of integers to nearly all digits: of the ranks, and of terms on small lattices.
 
-Few tasks: by inclusion and exclusion in integers. Many: by inversion along a line through the
-saddle point, as for the Poisson-binomial law.
+The sum of the ranks, each uniform on 1..N, of few tasks: by inclusion and exclusion in integers. Of
+many: by inversion along a line through the saddle point, as for the Poisson-binomial law. Terms of
+few candidates, or with weights that are small integers: by Fourier transforms.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .saddlepoints import lugannani_rice
-from .task_groups import Tasks
+from .task_groups import Tail, Tasks
 
 if TYPE_CHECKING:
-    from ...inputs.arrays import FloatArray
-    from .poisson_binomial import ComplexArray
+    from ...inputs.arrays import FloatArray, IntArray
+    from .order import ComplexArray
 
 _TERMS = 4096  # of inclusion and exclusion
 _POWER = 64  # tasks at most, then
@@ -26,24 +28,6 @@ _PERIOD = 18.0  # in standard deviations
 _CLEAR = 10.0  # above the mean
 _DECAY = 41.0  # e-folds until the characteristic function counts as 0
 _NEAR = -60.0  # log probability above which the wrapped tail of the other side counts
-
-
-class Tail(NamedTuple):
-    """A probability of a tail.
-
-    Attributes
-    ----------
-    log : float
-        Its natural logarithm.
-    method : str
-        "exact", or "saddlepoint".
-    error : float
-        How far the probability may be off, relatively.
-    """
-
-    log: float
-    method: str
-    error: float
 
 
 def sum_at_most(tasks: Tasks, total: int) -> Tail:
@@ -237,3 +221,126 @@ def _log_sinhc(x: FloatArray) -> FloatArray:
     far = large + np.log1p(-np.exp(-2 * large)) - np.log(2 * large)
     found: FloatArray = np.where(x < 1, np.log1p(series * square / 6), far)
     return found
+
+
+# -- small lattices --------------------------------------------------------------------------------
+# The observed sum has a probability of its own, which smooth approximations halve. The whole law is
+# added up by Fourier transforms, tilted so that the observed sum is its middle: far tails keep
+# their digits.
+
+_SPAN = 1 << 21  # of the sum, at most
+_LATTICE_WORK = 1 << 24  # span times the distinct pairs of candidates and weight, at most
+_DENOMINATOR = 1000  # of the ratio of two weights, at most
+_ERROR = 1e-12
+
+
+def lattice_tail(
+    tasks: Tasks, whole: Callable[[IntArray], IntArray], scale: float, observed: float
+) -> tuple[float, float] | None:
+    """Log of P(sum of w f(r) >= observed), and its relative error; None where it is no small law.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    whole : callable
+        scale * f(r) of integer ranks, as integers; decreasing over the ranks.
+    scale : float
+    observed : float
+        Within 1e-9 of what it should be, relatively.
+
+    Examples
+    --------
+    >>> from truerank.metrics.chance_model import compress
+    >>> tasks = compress([2, 2, 2], [1, 1, 2])  # (r + r' + 2 r'') / 4
+    >>> log, _ = lattice_tail(tasks, lambda r: -r, 1.0, -5 / 4)
+    >>> round(math.exp(log), 12)  # r'' is 1, and one of the others at most 2
+    0.375
+    """
+    units = _units(tasks.weights)
+    if units is None:
+        return None
+    factors, unit = units
+    spans = factors * (whole(np.ones_like(tasks.sizes)) - whole(tasks.sizes))
+    span = int((spans * tasks.multiplicities).sum())
+    length = 1 << max(span, 1).bit_length()
+    if not 0 < span <= _SPAN or length * len(spans) > _LATTICE_WORK:
+        return None
+    base = int((factors * whole(tasks.sizes) * tasks.multiplicities).sum())
+    sought = observed * scale / unit
+    goal = math.ceil(sought - 1e-9 * (1 + abs(sought))) - base
+    if goal <= 0:
+        return 0.0, 0.0
+    if goal > span:
+        return -math.inf, 0.0
+    laws = [
+        np.bincount(factor * (whole(np.arange(1, size + 1)) - whole(np.array([size])))) / size
+        for factor, size in zip(factors.tolist(), tasks.sizes.tolist(), strict=True)
+    ]
+    upper = goal > sum(
+        count * float(law @ np.arange(len(law)))
+        for law, count in zip(laws, tasks.multiplicities.tolist(), strict=True)
+    )
+    if not upper:  # the other tail, mirrored
+        laws, goal = [law[::-1] for law in laws], span - goal + 1
+        if goal > span:
+            return 0.0, 0.0
+    log = _upper_tail(laws, tasks.multiplicities.tolist(), goal, length)
+    if upper:
+        return min(log, 0.0), _ERROR
+    part = min(math.exp(log), 1.0)
+    return (math.log1p(-part) if part < 1 else -math.inf), _ERROR
+
+
+def _units(weights: FloatArray) -> tuple[IntArray, float] | None:
+    """The weights as small integers times a unit; None where they are none."""
+    from fractions import Fraction  # seldom needed, and not free to import
+
+    least = float(weights.min())
+    ratios = weights / least
+    if float(ratios.max()) > _SPAN:
+        return None
+    common = 1
+    for ratio in np.unique(ratios).tolist():
+        common = math.lcm(common, Fraction(ratio).limit_denominator(_DENOMINATOR).denominator)
+        if common > _SPAN:
+            return None
+    factors = np.rint(ratios * common)
+    if (np.abs(ratios * common - factors) > 1e-11 * factors).any():
+        return None
+    return factors.astype(np.int64), least / common
+
+
+def _upper_tail(laws: list[FloatArray], counts: list[int], goal: int, length: int) -> float:
+    """Log of P(sum >= goal), for a goal above the mean: inverted under the weight exp(t sum)."""
+    t = _saddle(laws, counts, goal)
+    product = np.ones(length // 2 + 1, dtype=np.complex128)
+    level = 0.0
+    for law, count in zip(laws, counts, strict=True):
+        top = len(law) - 1
+        tilted = law * np.exp(t * (np.arange(len(law)) - top))
+        total = float(tilted.sum())
+        level += count * (math.log(total) + t * top)
+        product *= np.fft.rfft(tilted / total, length) ** count
+    tail = np.fft.irfft(product, length)[goal:]
+    share = float((tail * np.exp(-t * np.arange(len(tail)))).sum())
+    return level - t * goal + math.log(max(share, 1e-300))
+
+
+def _saddle(laws: list[FloatArray], counts: list[int], goal: int) -> float:
+    """The t >= 0 at which the mean of the tilted sum is the goal, nearly; at most a steep one."""
+
+    def mean(t: float) -> float:
+        total = 0.0
+        for law, count in zip(laws, counts, strict=True):
+            values = np.arange(len(law))
+            tilted = law * np.exp(t * (values - values[-1]))
+            total += count * float(tilted @ values) / float(tilted.sum())
+        return total
+
+    low, high = 0.0, 1e-6
+    while mean(high) < goal and high < 40:
+        low, high = high, 4 * high
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if mean(middle) < goal else (low, middle)
+    return low

@@ -1,8 +1,11 @@
-"""The tasks of a chance model: how many of each number of candidates and each weight there are."""
+"""The tasks of a chance model, and what such models give: moments of metrics, tails of laws."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,6 +19,51 @@ if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray, IntArray
 
     CandidatesLike: TypeAlias = npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike]
+
+Moments: TypeAlias = tuple[float, float]
+
+
+class Model(Protocol):
+    """What a row of the table of metrics refers to.
+
+    Takes tasks and the metric's parameter (k of hits@k, p of power_mean:p), and gives mean and
+    variance of the metric under chance: (nan, nan) without tasks, and exactly (1, 0) where every
+    task has a single candidate.
+    """
+
+    def __call__(self, tasks: Tasks, parameter: float = 0) -> Moments: ...
+
+
+def model(moments: Callable[[Tasks, float], Moments]) -> Model:
+    """Settle what is the same for all metrics: no task gives nan, one candidate each (1, 0)."""
+
+    @functools.wraps(moments)
+    def settled(tasks: Tasks, parameter: float = 0) -> Moments:
+        if not len(tasks.sizes):
+            return math.nan, math.nan
+        if tasks.sizes[-1] == 1:
+            return 1.0, 0.0
+        return moments(tasks, parameter)
+
+    return settled
+
+
+class Tail(NamedTuple):
+    """A probability of a tail.
+
+    Attributes
+    ----------
+    log : float
+        Its natural logarithm.
+    method : str
+        "exact", or "saddlepoint".
+    error : float
+        How far the probability may be off, relatively.
+    """
+
+    log: float
+    method: str
+    error: float
 
 
 class Tasks(NamedTuple):

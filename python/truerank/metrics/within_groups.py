@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import METRICS, Key, Sample, adjusted, moments
-from .base import arithmetic, transformed, value
-from .keys import NO_ADJUSTMENT
+from .adjustments import adjusted, moments
+from .averages import arithmetic, transformed
+from .keys import NO_ADJUSTMENT, Key
+from .kinds import Sample, take
+from .metric_table import METRICS, Metric, value
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
-    from . import Metric
+    from .metric_table import SingleModel
     from .sides import Sides
 
 
@@ -77,7 +77,7 @@ class Grouping:
 
     def sample(self, group: int, kind: str) -> Sample:
         """The sample of one group."""
-        return cut(self._sorted(kind), self.bounds[group], self.bounds[group + 1])
+        return take(self._sorted(kind), slice(self.bounds[group], self.bounds[group + 1]))
 
     def counts(self, side: str) -> IntArray:
         """The number of tasks of a side by group; int64, shape (g,)."""
@@ -90,13 +90,7 @@ class Grouping:
         """The value of a key by group; nan where a group has none; float64, shape (g,)."""
         index, starts, present = self._place(key.side)
         sample = take(self._sorted(key.kind), index)
-        found = values_within(METRICS[key.metric], sample, starts, key.parameter)
-        if key.adjustment != NO_ADJUSTMENT:
-            about = Key(key.metric, key.parameter, side=key.side)
-            if about not in self._moments:
-                self._moments[about] = moments_within(about, sample, starts)
-            rows = zip(found.tolist(), *map(np.ndarray.tolist, self._moments[about]), strict=True)
-            found = np.array([adjusted(key, *row) for row in rows], dtype=np.float64)
+        found = keyed_within(key, sample, starts, self._moments)
         values = np.full(len(self.names), np.nan)
         values[present] = found
         return values
@@ -116,18 +110,6 @@ class Grouping:
             starts = np.flatnonzero(np.diff(codes, prepend=-1))
             self._places[side] = index, starts, codes[starts]
         return self._places[side]
-
-
-def take(sample: Sample, index: npt.NDArray[Any] | None) -> Sample:
-    """Some tasks of a sample, by positions or a mask; None: all of them."""
-    if index is None:
-        return sample
-    return Sample(*(None if part is None else part[index] for part in sample))  # type: ignore[arg-type]
-
-
-def cut(sample: Sample, start: int, stop: int) -> Sample:
-    """A run of the tasks of a sample, without a copy."""
-    return Sample(*(None if part is None else part[start:stop] for part in sample))  # type: ignore[arg-type]
 
 
 def values_within(
@@ -157,10 +139,37 @@ def values_within(
     array([0.625, 0.5  ])
     """
     if metric.mean is arithmetic:
-        means = means_within(transformed(metric, sample, parameter), sample.weights, starts)
+        means = means_within(
+            transformed(metric.transform, sample, parameter), sample.weights, starts
+        )
         return np.array([metric.inverse(mean) for mean in means.tolist()], dtype=np.float64)
     parts = _parts(sample, starts)
     return np.array([value(metric, part, parameter) for part in parts], dtype=np.float64)
+
+
+def keyed_within(
+    key: Key,
+    sample: Sample,
+    starts: IntArray,
+    memo: dict[Key, tuple[FloatArray, FloatArray]] | None = None,
+) -> FloatArray:
+    """Compute what a key asks of every group; `memo` keeps moments under chance for the next key.
+
+    Examples
+    --------
+    >>> from truerank.metrics import parse
+    >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 3]))
+    >>> keyed_within(parse("amri"), sample, np.array([0, 2]))
+    array([0.625, 0.   ])
+    """
+    found = values_within(METRICS[key.metric], sample, starts, key.parameter)
+    if key.adjustment == NO_ADJUSTMENT:
+        return found
+    about, memo = key.alone._replace(side=key.side), {} if memo is None else memo
+    if about not in memo:
+        memo[about] = moments_within(about, sample, starts)
+    rows = zip(found.tolist(), *map(np.ndarray.tolist, memo[about]), strict=True)
+    return np.array([adjusted(key, *row) for row in rows], dtype=np.float64)
 
 
 def means_within(values: FloatArray, weights: FloatArray | None, starts: IntArray) -> FloatArray:
@@ -175,6 +184,15 @@ def means_within(values: FloatArray, weights: FloatArray | None, starts: IntArra
     sums = _sums(values if shares is None else shares * values, starts)
     means: FloatArray = np.full(len(starts), np.nan)
     return np.divide(sums, totals, out=means, where=totals > 0)
+
+
+def single_moments(
+    single: SingleModel, candidates: IntArray, parameter: float
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of f(r) under chance of each task."""
+    sizes, inverse = np.unique(candidates, return_inverse=True)
+    mean, variance = single(sizes, parameter)
+    return mean[inverse], variance[inverse]
 
 
 def moments_within(key: Key, sample: Sample, starts: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -192,13 +210,12 @@ def moments_within(key: Key, sample: Sample, starts: IntArray) -> tuple[FloatArr
     """
     single = METRICS[key.metric].single
     if single is not None:
-        sizes, inverse = np.unique(sample.candidates, return_inverse=True)
-        each = np.stack(single(sizes, key.parameter), axis=1)[inverse]
+        mean, variance = single_moments(single, sample.candidates, key.parameter)
         shares, totals = _shares(sample.weights, starts, len(sample.candidates))
-        squares = each[:, 1] if shares is None else each[:, 1] * np.square(shares)
+        squares = variance if shares is None else variance * np.square(shares)
         spread, nothing = _sums(squares, starts), np.full(len(starts), np.nan)
         return (
-            means_within(each[:, 0], sample.weights, starts),
+            means_within(mean, sample.weights, starts),
             np.divide(spread, totals * totals, out=nothing, where=totals > 0),
         )
     known: dict[tuple[bytes, ...], tuple[float, float]] = {}
@@ -215,7 +232,7 @@ def moments_within(key: Key, sample: Sample, starts: IntArray) -> tuple[FloatArr
 
 def _parts(sample: Sample, starts: IntArray) -> Iterator[Sample]:
     bounds = itertools.pairwise([*starts.tolist(), len(sample.ranks)])
-    return (cut(sample, start, stop) for start, stop in bounds)
+    return (take(sample, slice(start, stop)) for start, stop in bounds)
 
 
 def _shares(

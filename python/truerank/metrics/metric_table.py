@@ -4,47 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from . import averages, chance_model, ties
-from .averages import arithmetic, weighted_mean
-from .ties import Parameter, Transform
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from .chance_model import Tasks
+    from .kinds import Sample
+    from .ties import Parameter, Transform
 
-__all__ = [
-    "METRICS",
-    "Metric",
-    "Parameter",
-    "Sample",
-    "Transform",
-    "arithmetic",
-    "transformed",
-    "value",
-    "weighted_mean",
-]
-
-
-class Sample(NamedTuple):
-    """What a metric is computed from: the ranks of one kind, with candidates and weights.
-
-    Attributes
-    ----------
-    ranks : ndarray of float64, shape (n,)
-        Of the kind "expected" the first position of each tie.
-    candidates : ndarray of int64, shape (n,)
-    weights : ndarray of float64, shape (n,), or None
-        Finite and >= 0; only their ratios matter.
-    tied : ndarray of int64, shape (n,), or None
-        Of the kind "expected" the number of positions of each tie; None: the ranks are points.
-    """
-
-    ranks: FloatArray
-    candidates: IntArray
-    weights: FloatArray | None = None
-    tied: IntArray | None = None
+    SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
 
 
 class Metric(NamedTuple):
@@ -78,7 +48,7 @@ class Metric(NamedTuple):
     inverse: Callable[[float], float]
     increasing: bool | None
     chance: Callable[[Tasks, Parameter], tuple[float, float]] | None = None
-    single: Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]] | None = None
+    single: SingleModel | None = None
     optimum: float = 1.0
     parameter: str = ""
 
@@ -100,22 +70,11 @@ def value(metric: Metric, sample: Sample, parameter: Parameter = 0) -> float:
     Examples
     --------
     >>> import numpy as np
+    >>> from truerank.metrics import Sample
     >>> value(METRICS["mrr"], Sample(np.array([1.0, 4.0]), np.array([9, 9])))
     0.625
     """
     return metric.inverse(metric.mean(metric.transform, sample, parameter))
-
-
-def transformed(metric: Metric, sample: Sample, parameter: Parameter = 0) -> FloatArray:
-    """Give f(r) of every task, or its mean over the task's tie; float64, shape (n,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> transformed(METRICS["mrr"], Sample(np.array([1.0, 4.0]), np.array([9, 9])))
-    array([1.  , 0.25])
-    """
-    return averages.transformed(metric.transform, sample, parameter)
 
 
 def _same(x: float) -> float:
@@ -126,20 +85,12 @@ def _inverse(x: float) -> float:
     return 1.0 / x
 
 
-def _exp(x: float) -> float:
-    return math.exp(x)
-
-
 def _exp_minus(x: float) -> float:
     return math.exp(-x)
 
 
-def _root(x: float) -> float:
-    return math.sqrt(x)
-
-
 _I, _R, _L, _H, _P = ties.IDENTITY, ties.RECIPROCAL, ties.LOG, ties.HIT, ties.POWER
-_mean, _median, _c = arithmetic, averages.median, chance_model
+_mean, _median, _c = averages.arithmetic, averages.median, chance_model
 
 METRICS: dict[str, Metric] = {
     row.name: row
@@ -150,12 +101,12 @@ METRICS: dict[str, Metric] = {
         Metric("hits", _H, _mean, _same, True, _c.hits, _c.hit_moments, parameter="@"),
         Metric("hmr", _R, _mean, _inverse, False, _c.harmonic),
         Metric("imr", _I, _mean, _inverse, True, _c.inverse_mean),
-        Metric("gmr", _L, _mean, _exp, False, _c.geometric),
+        Metric("gmr", _L, _mean, math.exp, False, _c.geometric),
         Metric("igmr", _L, _mean, _exp_minus, True, _c.inverse_geometric),
         Metric("median", _I, _median, _same, False, _c.median),
         Metric("imedian", _I, _median, _inverse, True, _c.inverse_median),
         Metric("power_mean", _P, averages.power, _same, False, _c.power_mean, parameter=":"),
-        Metric("std", _I, averages.variance, _root, None, optimum=0.0),
+        Metric("std", _I, averages.variance, math.sqrt, None, optimum=0.0),
         Metric("variance", _I, averages.variance, _same, None, optimum=0.0),
         Metric("mad", _I, averages.deviation, _same, None, optimum=0.0),
         Metric("count", _I, averages.count, _same, None),
