@@ -137,6 +137,41 @@ small()
 
 
 @posix
+@pytest.mark.parametrize("forker", ["main", "other"])
+def test_interrupt_of_a_child(run_python: Run, sanitized: bool, forker: str) -> None:
+    """Whichever thread forks is the child's main one, and hears signals there."""
+    script = f"""
+import warnings
+warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
+def of_child():
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        signal.alarm(30 * {1 + 9 * sanitized})  # the end of one that hears nothing
+        try:
+            print(interrupt(rows, None), flush=True)
+            small()
+            code = 0
+        finally:
+            os._exit(code)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+codes = []
+if sys.argv[1] == "main":
+    of_child()
+else:
+    thread = threading.Thread(target=of_child)
+    thread.start()
+    thread.join()
+assert codes == [0], codes
+# The parent's main thread still hears them.
+interrupt(rows, None, 0.1)
+small()
+"""
+    delay = float(run_python("import sys\n" + INTERRUPT + script, forker))
+    assert sanitized or delay < 1.5
+
+
+@posix
 def test_interrupt_twice_and_count_on(run_python: Run) -> None:
     script = "for _ in range(3):\n    interrupt(rows, None, 0.1)\n    small()\n"
     run_python(INTERRUPT + script, timeout=30)

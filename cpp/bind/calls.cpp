@@ -8,6 +8,10 @@
 
 #include "engine/threads.hpp"
 
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
 namespace truerank::bind {
 namespace {
 
@@ -55,6 +59,9 @@ bool is_plain(const py::array& array) {
 
 void note_main_thread() {
     main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
+#ifndef _WIN32
+    pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
+#endif
 }
 
 bool (*asks())() { return on_main_thread() ? interrupted : nullptr; }

@@ -23,7 +23,8 @@ void require_within(const Int64Array& values, std::int64_t bound, const char* me
 // Whether elements stand side by side, each where its type may stand.
 bool is_plain(const py::array& array);
 
-// Called once, when the module is loaded: only the main thread runs Python's signal handlers.
+// Called once, when the module is loaded: only the main thread runs Python's signal handlers. In the child of a fork
+// that is the thread that forked.
 void note_main_thread();
 
 // What to ask, now and then, whether a call is to stop; null on threads that need not ask.
