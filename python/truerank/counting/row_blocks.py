@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.devices import as_array, is_elsewhere
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..ranks.container import Ranks, concatenate
@@ -24,6 +25,19 @@ if TYPE_CHECKING:
 
 SELECTIONS = ("filter", "candidates")
 ARGUMENTS = ("scores", "targets", "rows", *SELECTIONS)
+
+Name = Callable[[int, str], str]  # of an argument of block i, in messages
+
+
+def of_block(number: int, argument: str) -> str:
+    """Name an argument of a block.
+
+    Examples
+    --------
+    >>> of_block(3, "targets")
+    'blocks: block 3: targets'
+    """
+    return f"blocks: block {number}: {argument}"
 
 
 @public("truerank")
@@ -75,12 +89,27 @@ def rank_blocks(
     >>> len(tr.rank_blocks(batches()))
     12
     """
+    rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
+    return rank_named_blocks(blocks, of_block, **rules)
+
+
+def rank_named_blocks(blocks: Iterable[Any], name: Name, **rules: Any) -> Ranks:
+    """Do the same for a caller that has a name of its own for what is in a block.
+
+    Parameters
+    ----------
+    blocks : iterable
+        As in `rank_blocks`.
+    name : callable
+        f(number of a block, argument) -> what errors call that argument of that block.
+    **rules
+        order, nan, dtype, threads and audit.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
-    rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
-    choice("order", order, ORDERS)  # before the producer works for nothing
-    choice("nan", nan, NAN_RULES)
-    thread_count(threads)
+    choice("order", rules.get("order", ORDERS[0]), ORDERS)  # before the producer works for nothing
+    choice("nan", rules.get("nan", NAN_RULES[0]), NAN_RULES)
+    thread_count(rules.get("threads"))
     selected: set[str] | None = None
     before: Any = None
     counted: list[Ranks] = []
@@ -90,11 +119,12 @@ def rank_blocks(
             given = _arguments(number, block)
             scores = given.pop("scores")
             if is_elsewhere(scores):  # it waits for the stream of this thread
-                scores = _named(number, open_scores, scores, dtype=dtype)
-            selections = {name for name in SELECTIONS if given.get(name) is not None}
+                with _named(name, number):
+                    scores = open_scores(scores, dtype=rules.get("dtype"))
+            selections = {key for key in SELECTIONS if given.get(key) is not None}
             selected = selections if selected is None else selected
-            for name in sorted(selected ^ selections):
-                article = "a filter" if name == "filter" else name
+            for key in sorted(selected ^ selections):
+                article = "a filter" if key == "filter" else key
                 raise InputValueError(
                     "blocks", expected=f"{article} in all or none, unlike block {number}"
                 )
@@ -108,8 +138,9 @@ def rank_blocks(
                 )
             if running is not None:
                 counted.append(running.result())
-            kept = {name: _named(number, _copied, name, value) for name, value in given.items()}
-            running = executor.submit(_named, number, rank, scores, **kept, **rules)
+            with _named(name, number):
+                kept = {key: _copied(key, value) for key, value in given.items()}
+            running = executor.submit(_ranked, name, number, scores, **kept, **rules)
             before = scores
             del scores, block
         if running is None:
@@ -173,10 +204,16 @@ def _array(scores: Any) -> npt.NDArray[Any] | None:
         return None
 
 
-def _named(number: int, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-    """Call, and say in errors of input which block it was."""
+def _ranked(name: Name, number: int, *args: Any, **keywords: Any) -> Ranks:
+    """Rank a block, by the names that its arguments have."""
+    with _named(name, number):
+        return rank(*args, **keywords)
+
+
+@contextmanager
+def _named(name: Name, number: int) -> Iterator[None]:
+    """Say in errors of input which block it was."""
     try:
-        return function(*args, **keywords)
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"blocks: block {number}: {error}") from error
+        yield
+    except InputError as error:
+        raise error.of(name(number, error.argument)) from error

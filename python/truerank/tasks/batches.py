@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..counting.ranking import rank
-from ..counting.row_blocks import rank_blocks
-from ..inputs.errors import InputTypeError, InputValueError
+from ..counting.row_blocks import rank_named_blocks
+from ..inputs.checks import integer
+from ..inputs.errors import InputValueError
 from ..stores import scores_or_store, shape_of
 
 if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from .task import SideTasks
 
-_OF_BLOCK = re.compile(r"blocks: block (\d+): (?:scores: )?")
 BATCH_BYTES = 64 << 20  # of float32 scores, of which two batches are in memory
 
 
@@ -33,8 +31,7 @@ def rank_batches(
     """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
 
     Every distinct query is asked for once, in order. A batch is counted on a thread of its own
-    while the next is made, as in `rank_blocks`; errors speak of "scores", and of the queries of the
-    batch.
+    while the next is made, as in `rank_blocks`; errors speak of "scores: queries 64 to 127".
 
     Parameters
     ----------
@@ -97,36 +94,22 @@ def rank_batches(
                 "candidates": among,
             }
 
-    @contextmanager
-    def named() -> Iterator[None]:
+    def name(number: int, argument: str) -> str:
         """Say which queries a block was: its rows are theirs, counted from the first one."""
-        try:
-            yield
-        except (TypeError, ValueError) as error:
-            found = _OF_BLOCK.match(str(error))
-            if found is None:
-                raise
-            start = starts[int(found[1])]
-            last = min(start + size, height) - 1
-            rest = str(error)[found.end() :]
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            which = f"queries {start} to {last}" if last > start else f"query {start}"
-            raise kind(f"scores: {which}: {rest}") from error
+        start = starts[number]
+        last = min(start + size, height) - 1
+        which = f"queries {start} to {last}" if last > start else f"query {start}"
+        return f"scores: {which}" + f": {argument}" * (argument != "scores")
 
     if not height:
         nothing = np.zeros((0, columns), dtype=np.float32)
         return rank(nothing, np.zeros(0, dtype=np.int64), **rules)
     places = np.empty_like(ordered)
     places[ordered] = np.arange(len(ordered))
-    with named():
-        return rank_blocks(batches(), dtype=dtype, **rules)[places]
+    return rank_named_blocks(batches(), name, dtype=dtype, **rules)[places]
 
 
 def _checked_size(batch_size: object, height: int, columns: int) -> int:
     if batch_size is None:
         return max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
-    if isinstance(batch_size, bool) or not isinstance(batch_size, (int, np.integer)):
-        raise InputTypeError("batch_size", expected="an integer", got=type(batch_size).__name__)
-    if batch_size < 1:
-        raise InputValueError("batch_size", expected="at least 1", got=batch_size)
-    return int(batch_size)
+    return integer("batch_size", batch_size, least=1)
