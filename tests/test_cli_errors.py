@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +147,56 @@ def test_wrong_command_lines_end_with_two(
     assert message in err
     assert "--help)\n" in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["left has", "rows of scores", "give entities=", 'known["train"]', "by: filter: x", "by=..."],
+)
+def test_paths_stay_as_they_are(run: Run, tmp_path: Path, name: str) -> None:
+    """Errors and warnings name true paths, whatever words they are made of."""
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "train.txt").write_text("a\tb\n")
+    (folder / "test.txt").write_text("a\tlikes\tb\n")
+    np.save(folder / "vectors.npy", np.eye(2, dtype=np.float32))
+    (folder / "scores.npy").write_bytes(b"no scores")
+    vectors = folder / "vectors.npy"
+    model = ["--entities", vectors, "--queries-tail", vectors, "--sides", "tail"]
+    known = ["--test", folder / "test.txt", "--train", folder / "train.txt"]
+    for words in (
+        ["evaluate", folder / "scores.npy", 0],
+        ["evaluate", vectors, folder / "absent.npy"],
+        ["link-prediction", *known, *model],
+        ["alignment", vectors, vectors, folder / "train.txt", "--left-labels", folder / "no.txt"],
+        ["alignment", vectors, vectors, folder / "test.txt"],
+    ):
+        code, out, err = run(*words)
+        assert (code, out) == (1, "")
+        assert f"{folder}/" in err
+    (folder / "train.txt").write_text("a\tlikes\tc\n")
+    code, _, err = run("link-prediction", *known, *model)
+    assert (code, err) == (
+        1,
+        "Error: the triples name 3 entities, but there are 2 in the files of "
+        "the model; give all names in their order by --entity-labels\n",
+    )
+
+
+def test_advice_is_of_options(run: Run, files: Files, folder: Path) -> None:
+    """What a message mentions is an option here, and an argument in Python."""
+    tr.rank(SCORES, TARGETS).save(folder / "bare.npz")
+    message = (
+        "these ranks have no labels 'group', which 'relation' means (but none); give them with"
+    )
+    code, _, err = run("evaluate", *files("bare.npz --by relation"))
+    assert (code, err) == (1, f"Error: --by: {message} evaluate --relation\n")
+    python = re.escape(f"by: {message} ranks.with_labels(group=...)")
+    with pytest.raises(ValueError, match=python):
+        tr.report(tr.rank(SCORES, TARGETS), by="relation")
+    code, _, err = run("evaluate", *files("nan.npy 0"))
+    assert code == 1
+    assert "which --nan raise does not allow" in err
 
 
 def test_unknown_metrics_are_refused_before_a_count(

@@ -12,7 +12,8 @@ import pytest
 import cli_files
 import truerank as tr
 from cli_files import SCORES, TARGETS, Files, Run, start
-from truerank.cli.sheets import in_options
+from truerank.cli.frame import MENTIONED
+from truerank.inputs.errors import spelling
 
 run, folder, files = cli_files.run, cli_files.folder, cli_files.files
 
@@ -114,9 +115,10 @@ def test_why_there_are_no_bounds(run: Run, files: Files, folder: Path) -> None:
 @pytest.mark.parametrize("style", ["table", "markdown", "latex", "html", "csv", "json"])
 def test_findings(run: Run, files: Files, style: str) -> None:
     line = ["evaluate", *files("scores.npy targets.npy --audit"), "--format", style]
-    findings = tr.evaluate(SCORES, TARGETS, audit=True).audit()
+    with spelling(MENTIONED):
+        findings = tr.evaluate(SCORES, TARGETS, audit=True).audit()
     assert findings
-    messages = [in_options(str(found)) for found in findings]
+    messages = list(map(str, findings))
     code, out, err = run(*line)
     assert code == 0
     if style == "json":

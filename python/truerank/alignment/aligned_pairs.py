@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..tasks.chosen import chosen_ids, digest
 from ..tasks.forms import Form
 from ..tasks.row_keys import distinct
@@ -198,7 +198,7 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> Candidates:
             "candidates",
             (
                 '"unaligned" leaves out what known pairs align, but there are no known '
-                "splits; give known="
+                f"splits; give {spelled('known=')}"
             ),
         )
     if value == "all":

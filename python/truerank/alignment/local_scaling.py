@@ -12,7 +12,7 @@ from .. import _core
 from ..embeddings.scoring import explain_pair
 from ..embeddings.vectors import CSLS, as_means, opened
 from ..inputs.checks import NAN_RULES, choice, positive, thread_count
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.scores import widened
 from ..stores.base import FileBlock, Store, Tile
 from ..tasks.query_rows import block_array
@@ -196,7 +196,7 @@ def means_of(
                         "scores",
                         (
                             f"a score at row {down[i]}, column {right[j]} is NaN, which "
-                            f'nan="{nan}" does not allow'
+                            f"{spelled('nan', nan)} does not allow"
                         ),
                     )
                 scores[missing] = -np.inf  # the last of all, and not counted

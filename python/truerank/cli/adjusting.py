@@ -10,10 +10,9 @@ import numpy as np
 from ..metrics import chance
 from ..metrics.published import SIDES, SPLITS, adjust, candidate_counts, data_set
 from .files import read_targets
-from .frame import emit, in_style, reading_data
+from .frame import emit, in_style, reading_data, told
 from .options import style_option
 from .sheets import adjusted_sheet
-from .wording import in_options
 from .words import completing, data_sets, metrics, some_of
 
 
@@ -66,7 +65,7 @@ def adjust_value(
     try:
         found = adjust(metric, value, candidates=counts, dataset=dataset, **given)
     except (KeyError, TypeError, ValueError) as error:  # all of it stands on the command line
-        raise click.UsageError(in_options(str(error.args[0]))) from error
+        raise click.UsageError(told(error)) from error
     about = {} if dataset is None else told_of(dataset, **given)
     emit(in_style(adjusted_sheet(found, about), style))
 

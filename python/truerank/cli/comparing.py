@@ -13,7 +13,7 @@ from ..metrics import parse
 from ..ranks.labels import NAMED
 from ..reporting.grids import number
 from .files import is_file
-from .frame import emit, in_style, reading_data, typed
+from .frame import emit, in_style, reading_data, told, typed
 from .options import (
     File,
     by_option,
@@ -26,7 +26,6 @@ from .options import (
 from .results import with_page
 from .runs import check_page
 from .sheets import as_json, comparison_sheet
-from .wording import in_options
 from .words import completing, keys
 
 
@@ -83,7 +82,7 @@ def compare_files(
     try:
         key = parse(metric)
     except KeyError as error:
-        raise click.BadParameter(str(error.args[0]), param_hint="'--metric'") from error
+        raise click.BadParameter(told(error), param_hint="'--metric'") from error
     if key.metric == COUNT:
         raise click.BadParameter(NO_COUNT, param_hint="'--metric'")
     names = model_names(ranks)
@@ -105,12 +104,11 @@ def compare_files(
                 allow_unlike=allow_unlike,
             )
         except KeyError as error:  # a side that there is not, or no groups
-            told = in_options(str(error.args[0]))
-            raise click.BadParameter(told, param_hint="'--metric'") from error
+            raise click.BadParameter(told(error), param_hint="'--metric'") from error
     sheet = comparison_sheet(pairs)
 
     def page() -> str:
-        told = {"by": groups, "level": level, "resamples": resamples, "seed": seed}
+        chosen = {"by": groups, "level": level, "resamples": resamples, "seed": seed}
         return comparison_page(
             Compared(
                 f"{metric} of {', '.join(names)}",
@@ -119,7 +117,7 @@ def compare_files(
                 sheet.told,
                 sheet.grids(lambda value: number(value, DIGITS)),
                 as_json(sheet),
-                {**told, "allow_unlike": allow_unlike},
+                {**chosen, "allow_unlike": allow_unlike},
                 typed(),
             )
         )

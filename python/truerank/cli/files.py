@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, renamed
 from ..ranks.container import Ranks
 from ..stores import Store, open_scores
 
@@ -84,7 +84,8 @@ def open_store(path: Path, options: Mapping[str, Any]) -> Store:
     given = {keyword: options[name] for name, keyword in STORED.items() if name in options}
     if "axis" in given:
         given["axis"] = AXES[given["axis"]]
-    return open_scores(str(path), **given)
+    with renamed(order="--layout"):
+        return open_scores(str(path), **given)
 
 
 def read_array(argument: str, path: Path) -> NDArray[Any]:
@@ -165,7 +166,7 @@ class Facts(NamedTuple):
     def told_of(self, ranks: Ranks) -> Ranks:
         """The ranks with these facts; what is not named stays."""
         if "filter" in self.protocol and not ranks.protocol.filter:
-            raise ValueError("--filtered-by: these ranks are unfiltered")
+            raise InputValueError("--filtered-by", "these ranks are unfiltered")
         return ranks.with_labels(**self.labels).with_protocol(**self.protocol)
 
 

@@ -12,12 +12,46 @@ from typing import Any, NoReturn
 import click
 from rich.console import Console
 
+from ..inputs.errors import InputError, spelling
 from .display import draw_sheet
 from .sheets import FORMATS, Sheet
-from .wording import in_options
 
 BAD_DATA, MISSING, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141  # as shells name SIGINT and SIGPIPE
 WIDE = 1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
+
+# The options that are arguments of Python, where an error is about one of these.
+ARGUMENTS = {
+    **{name: f"--{name}" for name in ("by", "side", "queries", "weights", "rows", "filter")},
+    **{name: f"--{name}" for name in ("candidates", "method", "tasks", "dataset", "size")},
+    **{name: f"--{name}" for name in ("member", "shape", "dtype", "offset", "order", "split")},
+    **{name: f"--{name}" for name in ("entities", "relations", "similarity", "bias", "unseen")},
+    **{f"queries_{side}": f"--queries-{side}" for side in ("tail", "head", "relation")},
+    **{f"{side}_scores": f"--scores-{side}" for side in ("tail", "head", "relation")},
+    **{"group": "--relation", "folder": "--file", "checkpoint": "--resume"},
+}
+# What the command line writes where a message mentions an argument.
+MENTIONED = {
+    **{name: f"--{name}" for name in ("nan", "dtype", "dataset", "duplicates", "leaks", "unseen")},
+    **{f"{name}=": f"--{name}" for name in ("member", "dtype", "shape")},
+    **{"by=...": "--by", "report(ranks, by=...)": "--by", "allow_unlike=True": "--allow-unlike"},
+    "rank(..., audit=True)": "evaluate SCORES TARGETS --audit",
+    'ranks.with_protocol(split="test")': "--split test",
+    "ranks.with_labels(side=...)": "evaluate --side",
+    "ranks.with_labels(group=...)": "evaluate --relation",
+    "ranks.with_labels(queries=...)": "evaluate --queries",
+    "ranks.with_labels(targets=...)": "evaluate SCORES TARGETS --by target",
+    **{"entities=": "--entity-labels", "relations=": "--relation-labels"},
+    "known=": "--train or --known",
+    '"F"': "F",
+}
+for _what, _option in {
+    **{"entities": "--entity-labels", "relations": "--relation-labels"},
+    **{"left": "--left-labels", "right": "--right-labels"},
+}.items():
+    MENTIONED |= {
+        f"{_what} has": f"{_option} has",
+        f"{_what} is no list of labels": f"{_option} is not given",
+    }
 
 
 class Commands(click.Group):
@@ -37,7 +71,8 @@ class Commands(click.Group):
         """Run a command and exit."""
         kwargs["standalone_mode"] = False
         try:
-            code = super().main(*args, **kwargs)
+            with spelling(MENTIONED):
+                code = super().main(*args, **kwargs)
         except click.UsageError as error:
             program = error.ctx.command_path if error.ctx else "truerank"
             message = error.format_message().rstrip(".")
@@ -69,7 +104,7 @@ def complain(message: str, code: int) -> int:
 def warn(message: str) -> None:
     """Write one line to standard error, of what is done all the same."""
     if sys.stderr is not None:
-        sys.stderr.write(f"Warning: {' '.join(in_options(message).split())}\n")
+        sys.stderr.write(f"Warning: {' '.join(message.split())}\n")
 
 
 @contextmanager
@@ -77,15 +112,19 @@ def reading_data() -> Iterator[None]:
     """Turn what bad data raises into an error for the user; bugs elsewhere keep their traceback."""
     try:
         yield
-    except KeyError as error:  # its str() is a repr
-        told = in_options(str(error.args[0] if error.args else error))
-        raise click.ClickException(told) from error
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
         raise click.ClickException(f"{name}{error.strerror or error}") from error
-    except (ValueError, TypeError, MemoryError) as error:
-        told = in_options(str(error)) or type(error).__name__
-        raise click.ClickException(told) from error
+    except (KeyError, ValueError, TypeError, MemoryError) as error:
+        raise click.ClickException(told(error)) from error
+
+
+def told(error: Exception) -> str:
+    """What an error says, with the option that its argument is."""
+    if isinstance(error, InputError):
+        error = error.among(ARGUMENTS)
+    text = error.args[0] if isinstance(error, KeyError) and error.args else error  # not its repr
+    return str(text) or type(error).__name__
 
 
 def emit(text: str) -> None:

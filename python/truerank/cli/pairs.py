@@ -15,9 +15,10 @@ from ..alignment.datasets.graphs import degrees
 from ..alignment.datasets.readers import read_dbp15k, read_openea
 from ..alignment.datasets.text_tables import optional_file
 from ..alignment.pair_task import Task
-from ..inputs.errors import InputValueError, renamed
+from ..inputs.errors import InputValueError, renamed, spelling
 from ..ranks.labels import Labels
 from .files import naming, open_store, opened, read_array
+from .frame import MENTIONED
 from .models import options
 from .options import QUOTED
 from .progress import Bar, Follower
@@ -40,7 +41,6 @@ COMMON = ("csls", "nan", "dtype", "threads")
 # What errors call an argument, and what the command line does.
 SAID = {
     **{"left": "LEFT", "right": "RIGHT", "scores": "--scores", "csls": "--csls"},
-    **{"order": "--order", "split": "--split"},
     **{"candidates[0]": "--candidates, the first", "candidates[1]": "--candidates, the second"},
 }
 
@@ -171,7 +171,9 @@ def of_data(split: str, given: Mapping[str, Any]) -> Asked:
     with renamed(folder="--data"):
         data = READERS[layout](folder, given.get("fold"))
     if data.splits and split not in data.splits:
-        raise ValueError(f"--split: expected one of {', '.join(data.splits)}, got {split!r}")
+        raise InputValueError(
+            "--split", expected=f"one of {', '.join(data.splits)}", got=repr(split)
+        )
     pairs = data.splits[split] if data.splits else data.pairs
     known = data.known(split) if data.splits else None
     entities = _entities(data.left), _entities(data.right)
@@ -189,7 +191,7 @@ def make_task(asked: Asked, model: Model, **keywords: Any) -> Task:
     left, right = asked.entities
     said = {**SAID, **asked.titles}
     said |= {side: f"--{side}-labels" for side in ("left", "right")}
-    with renamed(**said):
+    with renamed(**said), spelling({**MENTIONED, **asked.titles}):
         try:
             task = Task(asked.pairs, left=left, right=right, known=asked.known, **keywords)
         except OSError as error:

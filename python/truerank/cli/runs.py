@@ -27,10 +27,9 @@ from .files import (
     read_targets,
     tasks_of,
 )
-from .frame import reading_data
+from .frame import reading_data, told
 from .options import QUOTED, check_named
 from .progress import Bar, Follower
-from .wording import in_options
 
 if TYPE_CHECKING:
     from .. import Progress
@@ -63,8 +62,7 @@ class Wanted(NamedTuple):
         try:
             measured.to_dict(self.keys)
         except KeyError as error:
-            told = in_options(str(error.args[0]))
-            raise click.BadParameter(told, param_hint="'--metrics'") from error
+            raise click.BadParameter(told(error), param_hint="'--metrics'") from error
         return measured
 
     def labels(self) -> set[str]:
@@ -80,11 +78,11 @@ def followed(
     with Bar() as bar:
         follower = Follower(bar)
 
-        def told(progress: Progress) -> None:
+        def report_progress(progress: Progress) -> None:
             begun()
             follower(progress)
 
-        return rank(store, targets, progress=told, **keywords)
+        return rank(store, targets, progress=report_progress, **keywords)
 
 
 def check_place(path: Path, files: Sequence[str | Path], option: str = "--save") -> None:
@@ -109,7 +107,7 @@ def check_page(html: Path | None, save: Path | None, files: Sequence[str | Path]
     check_library()
     check_place(html, files, "--html")
     if save is not None and save.resolve() == html.resolve():
-        raise ValueError(f"--html: {html} is the file of --save, too")
+        raise InputValueError("--html", f"{html} is the file of --save, too")
 
 
 class Kept(NamedTuple):

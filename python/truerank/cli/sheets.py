@@ -22,7 +22,6 @@ from ..reporting.grids import (
 )
 from ..reporting.rendering import GROUPS_SHOWN, counted, csv_text, label_text, told
 from ..reporting.stored import plain
-from .wording import in_options
 
 if TYPE_CHECKING:
     from ..comparison.compared import Comparison
@@ -234,6 +233,6 @@ TOLD: dict[str, Callable[[Iterable[str]], str]] = {
 
 def found_lines(findings: Sequence[Finding]) -> list[str]:
     """The findings, one to a line, or that there are none."""
-    return [f"{found.name}: {in_options(found.message)}" for found in findings] or [
+    return [f"{found.name}: {found.message}" for found in findings] or [
         "Nothing was found that makes these numbers suspect."
     ]

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import numpy as np
 
-from ..inputs.errors import InputValueError, renamed
+from ..inputs.errors import InputValueError, renamed, spelling
 from ..link_prediction import Sampled, Task, read_triples
 from ..tasks.text import read_text
 from ..tasks.vocabularies import MOST
 from .files import opened, read_array
+from .frame import MENTIONED
 from .models import options
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def make_task(
         _refuse_numbers(names, texts)
     renames = {**splits.titles(), "keys": "--keys"}
     renames |= {argument: options([option]) for argument, option in OF_NAMES.items()}
-    with renamed(**renames):
+    with renamed(**renames), spelling({**MENTIONED, **splits.titles()}):
         known = {name: str(path) for name, path in splits.known.items()}
         try:
             task = Task(str(splits.test), known, split=splits.name, **names, **keywords)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.errors import spelled
+
 if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from ..ranks.labels import Labels
@@ -33,7 +35,7 @@ def alike(a: Ranks, b: Ranks, allow_unlike: bool = False) -> tuple[Ranks, tuple[
     unlike = [] if len(a) != len(b) else _unlike(a, b)
     unlike = [f"protocol: {x}" for x in a.protocol.differences(b.protocol)] + unlike
     if fatal or (unlike and not allow_unlike):
-        advice = "" if fatal else "; allow_unlike=True compares them all the same"
+        advice = "" if fatal else f"; {spelled('allow_unlike=True')} compares them all the same"
         raise ValueError(f"cannot compare: {'; '.join([*fatal, *unlike])}{advice}")
     side = a.side if a.side is not None else b.side
     return a.with_labels(side=side), tuple(f"unlike {x}" for x in unlike)

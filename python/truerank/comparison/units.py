@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError
+from ..inputs.errors import InputTypeError, spelled
 from ..metrics.adjustments import adjusted, compute, moments
 from ..metrics.averages import (
     arithmetic,
@@ -124,7 +124,7 @@ def units_of(
     parsed = key if isinstance(key, Key) else parse(key)
     if parsed.macro and by is None:
         raise UnknownKeyError(
-            f"{str(parsed)!r}: a macro average is over groups; name them with by=..."
+            f"{str(parsed)!r}: a macro average is over groups; name them with {spelled('by=...')}"
         )
     if isinstance(weights, str):
         weights = task_weights_by(ranks, weights)

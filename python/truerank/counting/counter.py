@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._core import Scores
 from ..inputs.checks import check_range, first_outside, integer, thread_count
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.selection import arrays_of, as_integers, as_selection, owned
 from ..ranks.container import Ranks
@@ -212,7 +212,7 @@ class RankCounter:
             name,
             (
                 f"the score at row {row}, column {column}{of_all} is NaN, which "
-                f'nan="{self._job.rules.nan}" does not allow'
+                f"{spelled('nan', self._job.rules.nan)} does not allow"
             ),
         )
 

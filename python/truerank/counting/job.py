@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core
 from ..inputs.checks import NAN_RULES, ORDERS, check_range, choice, thread_count
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, spelled
 from ..inputs.selection import as_integers, as_selection
 from ..ranks.container import Ranks
 from ..ranks.counts import Audit
@@ -124,7 +124,7 @@ def explain(fault: _core.Fault, nan: str, targets: IntArray) -> InputValueError:
         )
     what = "the true score" if fault.kind == "nan_truth" else "a score"
     place = f"{what} at row {fault.row}, column {fault.column}"
-    return InputValueError("scores", f'{place} is NaN, which nan="{nan}" does not allow')
+    return InputValueError("scores", f"{place} is NaN, which {spelled('nan', nan)} does not allow")
 
 
 # Kept, for a small count takes less time than making them; so that the same rules are one object.

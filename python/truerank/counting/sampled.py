@@ -9,7 +9,7 @@ import numpy as np
 from .. import _core
 from .._core import Scores
 from ..inputs.checks import thread_count
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..inputs.selection import as_integers
@@ -108,7 +108,7 @@ def rank_against(
             "others",
             (
                 f"the score at position {position}, of task {task}, is NaN, which "
-                f'nan="{nan}" does not allow'
+                f"{spelled('nan', nan)} does not allow"
             ),
         )
     tallies = Tallies(tasks, rules)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, spelled
 from ..inputs.scores import as_scores
 
 if TYPE_CHECKING:
@@ -57,5 +57,5 @@ def refuse_nan_truth(truths: Truths, rule: str) -> None:
     if wrong >= 0:
         raise InputValueError(
             "true_scores",
-            f'the true score of task {wrong} is NaN, which nan="{rule}" does not allow',
+            f"the true score of task {wrong} is NaN, which {spelled('nan', rule)} does not allow",
         )

@@ -11,7 +11,7 @@ import numpy as np
 from .. import _core
 from ..counting.job import explain, prepare
 from ..inputs.checks import NAN_RULES, choice, positive, thread_count
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
@@ -409,4 +409,4 @@ def explain_pair(fault: _core.Fault, nan: str, targets: IntArray) -> InputValueE
     what = "the true score," if fault.kind == "nan_truth" else "the score"
     comma = "," if fault.kind == "nan_truth" else ""
     place = f"{what} of query {fault.row} and entity {fault.column}{comma}"
-    return InputValueError("scores", f'{place} is NaN, which nan="{nan}" does not allow')
+    return InputValueError("scores", f"{place} is NaN, which {spelled('nan', nan)} does not allow")

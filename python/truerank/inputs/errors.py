@@ -2,14 +2,18 @@
 
 A check raises one of them whole, under the name that its caller gave to the argument. A caller
 whose own caller knows the argument by another name says so with `renamed`, which maps that field
-alone: no message is edited after it was written.
+alone: no message is edited after it was written. A message that mentions another argument writes it
+with `spelled`, for a command line has options where Python has arguments (`spelling`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Self
+
+_SPELLING: ContextVar[Mapping[str, str]] = ContextVar("truerank_spelling")
 
 
 class InputError(Exception):
@@ -65,6 +69,17 @@ class InputError(Exception):
         """Give the same error about an argument of another name."""
         return type(self)(argument, self.problem, expected=self.expected, got=self.got)
 
+    def among(self, names: Mapping[str, str]) -> Self:
+        """Give the same error about the argument by another name, where names has one for it.
+
+        Examples
+        --------
+        >>> error = InputValueError("filter: indptr", expected="integers")
+        >>> str(error.among({"filter": "--filter"}))
+        '--filter: indptr: expected integers'
+        """
+        return self.of(_among(names, self.argument))
+
 
 class InputValueError(InputError, ValueError):
     """A value, a shape or a combination of arguments that cannot be."""
@@ -76,6 +91,14 @@ class InputTypeError(InputError, TypeError):
     """An argument of a type that is not taken."""
 
     __module__ = "truerank"
+
+
+def _among(names: Mapping[str, str], argument: str) -> str:
+    """The name of an argument, or of the whole before a colon that it is a part of."""
+    if argument in names:
+        return names[argument]
+    whole, colon, part = argument.partition(": ")
+    return f"{names.get(whole, whole)}{colon}{part}"
 
 
 def _again(kind: type[InputError], argument: str, problem: str, expected: str, got: str) -> object:
@@ -102,7 +125,50 @@ def renamed(**names: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        whole, colon, part = error.argument.partition(": ")
-        if names.get(whole, whole) == whole:
+        known = error.among(names)
+        if known.argument == error.argument:
             raise
-        raise error.of(names[whole] + colon + part) from error
+        raise known from error
+
+
+@contextmanager
+def spelling(words: Mapping[str, str]) -> Iterator[None]:
+    """Let messages mention arguments in other words than Python's.
+
+    Parameters
+    ----------
+    words : mapping of str to str
+        What to write, by what Python writes: an argument, or a call with it. None: as Python does.
+
+    Examples
+    --------
+    >>> with spelling({"nan": "--nan", "member=": "--member"}):
+    ...     spelled("nan", "raise"), spelled("member="), spelled("shape=")
+    ('--nan raise', '--member', 'shape=')
+    """
+    token = _SPELLING.set(words)
+    try:
+        yield
+    finally:
+        _SPELLING.reset(token)
+
+
+def spelled(argument: str, value: object = None) -> str:
+    """Write an argument that a message mentions, as the caller of truerank would.
+
+    Parameters
+    ----------
+    argument : str
+        As Python writes it.
+    value : object, optional
+        What it is given.
+
+    Examples
+    --------
+    >>> spelled("nan", "raise"), spelled("member=")
+    ('nan="raise"', 'member=')
+    """
+    word = _among(_SPELLING.get({}), argument)
+    if value is None:
+        return word
+    return f'{argument}="{value}"' if word == argument else f"{word} {value}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core import Scores
 from .devices import as_array, is_tensor, tensor_array
-from .errors import InputTypeError, InputValueError
+from .errors import InputTypeError, InputValueError, spelled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -63,7 +63,8 @@ def as_scores(value: object, dtype: object = None, name: str = "scores") -> Scor
                 "dtype", f"{name} of dtype {array.dtype} cannot be taken as {wanted}"
             )
     if found not in DTYPES:
-        hint = '; dtype="bfloat16" says that they are bfloat16' if found == "void16" else ""
+        said = f"; {spelled('dtype', 'bfloat16')} says that they are bfloat16"
+        hint = said if found == "void16" else ""
         raise InputTypeError(
             name, expected=f"one of {', '.join(DTYPES)}", got=f"dtype {array.dtype}{hint}"
         )

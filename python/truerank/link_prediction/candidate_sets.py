@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..tasks.chosen import chosen_ids, digest
 from ..tasks.row_keys import distinct_rows
 from .sampling import Pool, sample
@@ -189,7 +189,8 @@ def candidates_of(
     missing = ~among[asked.targets]
     if missing.any():
         first = vocabulary.show(int(asked.targets[missing.argmax()]))
-        hint = '; unseen="drop" leaves such triples out' if candidates.name == "train" else ""
+        drop = spelled("unseen", "drop")
+        hint = f"; {drop} leaves such triples out" if candidates.name == "train" else ""
         raise InputValueError(
             "candidates",
             (

@@ -134,7 +134,7 @@ class Task(Evaluated):
         splits = read_splits({split: (split, test), **known_splits}, entities, relations)
         triples, given = splits.triples, splits.sizes[split]
         if not given:
-            raise ValueError(f"{split}: expected at least one triple, got none")
+            raise InputValueError(split, expected="at least one triple", got="none")
         key_columns = _keys(keys, triples.shape[1])
         chosen = as_candidates(candidates, chosen_sides, splits)
         examined = examine(splits, split, key_columns, rules)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..inputs.arrays import integers
 from ..inputs.checks import number as checked_number
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from .adjustments import adjusted, chance
 from .keys import ALL_SIDES, Key, nearest, parse
 from .kinds import Sample, UnknownKeyError
@@ -171,8 +171,8 @@ def adjust(
             if given is not None:
                 raise InputValueError(
                     name,
-                    f"cannot be given beside dataset={dataset!r}, which says how many tasks there "
-                    "are of how many candidates",
+                    f"cannot be given beside {spelled('dataset', dataset)}, which says how many "
+                    "tasks there are of how many candidates",
                 )
         counts = candidate_counts(dataset, split=split, side=side, filtered=filtered)
     elif candidates is None:

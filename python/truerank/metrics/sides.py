@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from .keys import ADJUSTED, ALL_SIDES, OWN_SIDE, RESERVED, nearest
 from .kinds import KINDS, UnknownKeyError
 
@@ -96,7 +96,7 @@ def sides_of(ranks: Ranks) -> Sides:
             raise InputValueError(
                 "ranks",
                 f"a key cannot tell the side {name!r} from its other words; name it otherwise with "
-                "ranks.with_labels(side=...)",
+                f"{spelled('ranks.with_labels(side=...)')}",
             )
     pooled = len(ranks) - counts.get(OWN_SIDE, 0)
     return Sides(counts if len(ranks) and not pooled else {ALL_SIDES: pooled, **counts}, labels)

@@ -10,7 +10,7 @@ from ..comparison import Comparison, compare
 from ..comparison.compared import notes_told
 from ..comparison.paired import holm
 from ..inputs.checks import choice, confidence
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, spelled
 from ..reporting.grids import number
 from ..reporting.notes import unlike_protocols
 from ..reporting.repeats import Repeats
@@ -171,4 +171,6 @@ def _difference(found: Comparison) -> _Row:
 def _refuse_unlike(named: Mapping[str, Report]) -> None:
     rows = {name: Repeats([report]) for name, report in named.items()}
     for said in unlike_protocols(rows):
-        raise InputValueError("reports", f"{said} allow_unlike=True draws them all the same")
+        raise InputValueError(
+            "reports", f"{said} {spelled('allow_unlike=True')} draws them all the same"
+        )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, spelled
 from .labels import LABELS, NAMED, Labels, as_labels
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _label(
             argument,
             (
                 f"these ranks have no labels {meant!r}, which {name!r} means (but {had}); "
-                f"give them with ranks.with_labels({meant}=...)"
+                f"give them with {spelled(f'ranks.with_labels({meant}=...)')}"
             ),
         )
     return labels

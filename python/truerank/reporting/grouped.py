@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from ..inputs.errors import spelled
 from ..metrics import Key, UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES, MACRO
 from .printed import Printed
@@ -135,7 +136,8 @@ class Grouped(Printed):
     def _given_groups(self, key: str) -> Grouping:
         if self._grouping is None:
             raise UnknownKeyError(
-                f"{key!r}: this report has no groups; give them with report(ranks, by=...)"
+                f"{key!r}: this report has no groups; give them with "
+                f"{spelled('report(ranks, by=...)')}"
             )
         return self._grouping
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelling
 from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND
@@ -86,6 +86,8 @@ def stored_of(report: Printed, keys: Iterable[str], of_groups: Iterable[str]) ->
             {side: list(counts.values()) for side, counts in tasks.items()},
             {key: list(report.group_values(key).values()) for key in of_groups},
         )
+    with spelling({}):  # whoever writes it: what is stored mentions arguments of Python
+        findings = report.audit()
     return Stored(
         {key: report[key] for key in keys},
         report.held_summary(),
@@ -93,7 +95,7 @@ def stored_of(report: Printed, keys: Iterable[str], of_groups: Iterable[str]) ->
         report.seed,
         report.weighting,
         report.side_counts(),
-        report.audit(),
+        findings,
         groups,
     )
 

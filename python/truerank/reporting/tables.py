@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..metrics import METRICS, UnknownKeyError, parse
 from .axes import FEW_METRICS, several
 from .frames import frame
@@ -292,7 +292,7 @@ def table(
             "reports",
             (
                 f"{' '.join(unlike)} Numbers of unlike protocols say nothing about the "
-                "models; allow_unlike=True puts them side by side all the same"
+                f"models; {spelled('allow_unlike=True')} puts them side by side all the same"
             ),
         )
     keys = common(FEW_METRICS, rows.values()) if metrics is None else several(metrics)

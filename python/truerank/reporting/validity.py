@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..inputs.errors import spelled
 from ..metrics.keys import OWN_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from .axes import written
@@ -226,8 +227,8 @@ def _unaudited(report: Assessed, threshold: float) -> Iterator[tuple[float, str]
     if report.ranks.audit is None and len(report.ranks):
         yield (
             math.nan,
-            "NaN, infinite and saturated scores were not counted; rank(..., audit=True) counts "
-            "them in the same pass",
+            "NaN, infinite and saturated scores were not counted; "
+            f"{spelled('rank(..., audit=True)')} counts them in the same pass",
         )
 
 
@@ -290,9 +291,10 @@ def _weights(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
 
 def _split(report: Assessed, threshold: float) -> Iterator[tuple[float, str]]:
     if report.protocol.split is None:
+        naming = spelled('ranks.with_protocol(split="test")')
         yield (
             math.nan,
-            'the protocol names no evaluated split; ranks.with_protocol(split="test") does',
+            f"the protocol names no evaluated split; {naming} does",
         )
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, spelled
 from ..inputs.naming import needed
 from .chunked import ChunkStore
 from .descriptors import Descriptors
@@ -119,7 +119,7 @@ def _named(group: Any, member: str | None, name: str) -> str:
         raise InputValueError(
             "member",
             (
-                f"{name}: expected member= to name an array, there are only groups: "
+                f"{name}: expected {spelled('member=')} to name an array, there are only groups: "
                 f"{', '.join(keys[:20])}"
             ),
         )

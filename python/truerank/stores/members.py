@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, spelled
 from .descriptors import read_at
 from .headers import Place, parse
 
@@ -100,5 +100,5 @@ def pick(name: str, names: list[str], member: str | None) -> int:
         raise InputValueError("scores", f"{name}: there are no arrays in it")
     if found:
         raise InputValueError("member", f"{name}: there are {len(found)} of name {wanted!r}")
-    ask = f"expected member {wanted!r}" if member is not None else "expected member= to say which"
-    raise InputValueError("member", f"{name}: {ask}, there are {listed}")
+    ask = f"member {wanted!r}" if member is not None else f"{spelled('member=')} to say which"
+    raise InputValueError("member", f"{name}: expected {ask}, there are {listed}")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..inputs.devices import is_elsewhere
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from .arrays import ArrayStore
 from .base import Store
 from .descriptors import Descriptors, read_at
@@ -154,8 +154,8 @@ def _kind_of(head: bytes, name: str, options: Options) -> str:
     raise InputValueError(
         "scores",
         (
-            f"{name}: expected a .npy, .npz, zarr or HDF5, or dtype= and shape= of a "
-            f"raw binary file{('' if head else '; this one is empty')}"
+            f"{name}: expected a .npy, .npz, zarr or HDF5, or {spelled('dtype=')} and "
+            f"{spelled('shape=')} of a raw binary file{('' if head else '; this one is empty')}"
         ),
     )
 
@@ -190,8 +190,9 @@ def _check_declared(store: Store, options: Options) -> None:
     if options.offset:
         raise InputValueError("offset", f"only of raw binary files, not of {name}")
     if options.order == "F" and not (isinstance(store, FileStore) and store.by_columns):
+        layout = spelled('"F"')
         raise InputValueError(
-            "order", f'"F" is of raw binary files, {name} says itself how it lies'
+            "order", f"{layout} is of raw binary files, {name} says itself how it lies"
         )
     found = store.shape[1:] if store.single_row else store.shape
     given = options.shape or found

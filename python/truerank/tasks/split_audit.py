@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..inputs.errors import InputValueError, spelled
 from .row_keys import look_up, row_keys
 
 if TYPE_CHECKING:
@@ -241,17 +242,20 @@ def sift(
         dropped = np.zeros(len(case.mask), dtype=bool) if dropped is None else dropped
         if not case.mask.any():
             continue
-        said = f"{split}: {find(case.mask)} {what} {case.said}"
+        said = f"{find(case.mask)} {what} {case.said}"
         if rules[name] == "raise":
-            raise ValueError(said)
+            raise InputValueError(split, said)
         if rules[name] == "drop":
             dropped |= case.mask
         elif case.noted:
-            notes.append(f'{said}; they are ranked like the others ({name}="drop" leaves them out)')
+            drop = spelled(name, "drop")
+            notes.append(
+                f"{split}: {said}; they are ranked like the others ({drop} leaves them out)"
+            )
     given = 0 if dropped is None else len(dropped)
     kept = np.flatnonzero(~dropped) if dropped is not None else np.zeros(0, dtype=np.int64)
     if not len(kept):
-        raise ValueError(f"{split}: nothing is left, all {given} {what} were dropped")
+        raise InputValueError(split, f"nothing is left, all {given} {what} were dropped")
     return Sifted(kept, tuple(notes))
 
 

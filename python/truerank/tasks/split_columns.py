@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.selection import as_integers
 from .text import is_path, read_text
 from .vocabularies import Column, Words
@@ -45,8 +45,8 @@ def read_columns(splits: Splits, form: Form) -> dict[str, list[Column]]:
     read = {name: _columns(title, split, words, form) for name, (title, split) in splits.items()}
     widths = {title: len(read[name]) for name, (title, _) in splits.items() if read[name]}
     if len(set(widths.values())) > 1:
-        said = ", ".join(f"{title} {width}" for title, width in widths.items())
-        raise ValueError(f"{form.what}s: expected as many columns in every split, got {said}")
+        said = ", ".join(f"{spelled(title)} {width}" for title, width in widths.items())
+        raise InputValueError(f"{form.what}s", expected="as many columns in every split", got=said)
     width = next(iter(widths.values()), form.width)
     for name, (title, _) in splits.items():  # a split without lines has no width of its own
         read[name] = read[name] or [

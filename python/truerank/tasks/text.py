@@ -8,6 +8,8 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..inputs.errors import InputValueError, spelled
+
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
@@ -58,21 +60,22 @@ def read_text(
     width, parts, line = 0, [], 1
     expected = _Expected(columns, further)
     with _opened(path) as file:
-        for piece in _pieces(where, file):
+        for piece in _pieces(name, path, file):
             try:
                 text = piece.decode("utf-8")
             except UnicodeDecodeError as error:
                 number = line + piece.count(b"\n", 0, error.start)
-                raise ValueError(f"{where}: line {number} is not in UTF-8 ({error})") from None
+                raise InputValueError(where, f"line {number} is not in UTF-8 ({error})") from None
             if line == 1:
                 text = text.removeprefix("\ufeff")
             if "\r" in text:
                 text = text.replace("\r\n", "\n").removesuffix("\r")
                 if "\r" in text:
                     number = line + text.count("\n", 0, text.index("\r"))
-                    raise ValueError(
-                        f"{where}: line {number} has a carriage return (CR) in a field; lines end "
-                        "in LF or CRLF"
+                    raise InputValueError(
+                        where,
+                        f"line {number} has a carriage return (CR) in a field; lines end "
+                        "in LF or CRLF",
                     )
             lines = text.removesuffix("\n").split("\n")
             rows: Sequence[str] = lines
@@ -80,12 +83,12 @@ def read_text(
                 rows = [row for row in lines if row.strip(" ")]
                 width = width or (rows[0].count("\t") + 1 if rows else 0)
                 if rows and (not expected.fits(width) or _tabs(rows) != {width - 1}):
-                    raise ValueError(_wrong_width(where, lines, line, width, expected))
+                    raise InputValueError(where, _wrong_width(lines, line, width, expected))
             if rows:
                 fields = "\t".join(rows).split("\t")
                 found = [fields[column::width] for column in range(width)]
                 if any("" in column for column in found[: len(columns)]):
-                    raise ValueError(_empty_field(where, lines, line, columns))
+                    raise InputValueError(where, _empty_field(lines, line, columns))
                 parts.append([coder(j, column) for j, column in enumerate(found)])
             line += len(lines)
     return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
@@ -142,7 +145,7 @@ def _opened(path: str) -> IO[bytes]:
     return gzip.open(path)  # type: ignore[return-value]
 
 
-def _pieces(where: str, file: IO[bytes]) -> Iterator[bytes]:
+def _pieces(name: str, path: str, file: IO[bytes]) -> Iterator[bytes]:
     """Give a file in pieces of whole lines."""
     import gzip
     import zlib
@@ -152,7 +155,7 @@ def _pieces(where: str, file: IO[bytes]) -> Iterator[bytes]:
         try:
             block = file.read(_PIECE)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise OSError(f"{where}: damaged gzip file ({error})") from None
+            raise OSError(f"{spelled(name)}: {path}: damaged gzip file ({error})") from None
         if not block:
             break
         end = block.rfind(b"\n") + 1
@@ -165,23 +168,21 @@ def _pieces(where: str, file: IO[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _wrong_width(
-    where: str, lines: Sequence[str], first: int, width: int, expected: _Expected
-) -> str:
+def _wrong_width(lines: Sequence[str], first: int, width: int, expected: _Expected) -> str:
     for number, row in enumerate(lines, first):
         found = row.count("\t") + 1
         if row.strip(" ") and (found != width or not expected.fits(width)):
             plural = "" if found == 1 else "s"
             said = f"{width}, as in the first" if expected.fits(width) else expected
-            return f"{where}: line {number} has {found} column{plural}, expected {said}"
+            return f"line {number} has {found} column{plural}, expected {said}"
     raise AssertionError("unreachable")
 
 
-def _empty_field(where: str, lines: Sequence[str], first: int, columns: Sequence[str]) -> str:
+def _empty_field(lines: Sequence[str], first: int, columns: Sequence[str]) -> str:
     for number, row in enumerate(lines, first):
         fields = row.split("\t")[: len(columns)]
         if row.strip(" ") and "" in fields:
-            return f"{where}: line {number} has an empty {columns[fields.index('')]}"
+            return f"line {number} has an empty {columns[fields.index('')]}"
     raise AssertionError("unreachable")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import first_outside
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -98,8 +98,10 @@ def settle(
     if given is None and named:
         if len(named) < len(filled):
             split = next(column.split for column in filled if column.words is None)
-            raise ValueError(
-                f"{named[0].split}: holds labels of {name}, but {split} holds ids; give {name}="
+            raise InputValueError(
+                named[0].split,
+                f"holds labels of {name}, but {spelled(split)} holds ids; "
+                f"give {spelled(f'{name}=')}",
             )
         labels = sorted(_labels(named))
         if all(map(_is_id, labels)):
@@ -149,9 +151,10 @@ def _by_names(
         if len(values) and int(values.min()) < 0:
             row = int(np.argmax(values < 0))
             label = list(codes)[column.values[row]]
-            raise ValueError(
-                f"{column.split}: unknown {what} {label!r} in {column.where(row)}; "
-                f"{name} has {len(names)} labels, and not this one"
+            raise InputValueError(
+                column.split,
+                f"unknown {what} {label!r} in {column.where(row)}; "
+                f"{spelled(f'{name} has')} {len(names)} labels, and not this one",
             )
         ids.append(column._replace(values=values))
     return _in_range(Vocabulary(len(names), names), what, ids)
@@ -169,16 +172,17 @@ def settle_qualifier(
         return None, [column.values for column in columns]
     labels = _labels(words)
     if labels == {""}:
-        raise ValueError(
-            f"{words[0].split}: column {columns[0].position} is empty in every triple; "
-            "expected no tab at the end of lines"
+        raise InputValueError(
+            words[0].split,
+            f"column {columns[0].position} is empty in every triple; "
+            "expected no tab at the end of lines",
         )
     if as_ids and all(map(_is_number, labels)):
         return None, [numbers("qualifiers", "number", column) for column in columns]
     if len(words) < sum(len(column.values) > 0 for column in columns):
         split = next(c.split for c in columns if len(c.values) and c.words is None)
-        raise ValueError(
-            f"{split}: holds integers in column {columns[0].position}, other splits labels"
+        raise InputValueError(
+            split, f"holds integers in column {columns[0].position}, other splits labels"
         )
     vocabulary, codes = _by_names("qualifiers", "qualifier", tuple(sorted(labels)), columns)
     return vocabulary.names, codes
@@ -238,9 +242,10 @@ def _in_range(
         row = first_outside(np.ascontiguousarray(column.values), bound)
         if row >= 0:
             upto = f" to {bound - 1}" if int(column.values[row]) >= 0 else " on"
-            raise ValueError(
-                f"{column.split}: expected {what} ids from 0{upto}, got {column.values[row]} "
-                f"in {column.where(row)}"
+            raise InputValueError(
+                column.split,
+                expected=f"{what} ids from 0{upto}",
+                got=f"{column.values[row]} in {column.where(row)}",
             )
     return vocabulary, [column.values for column in columns]
 
@@ -266,9 +271,10 @@ def numbers(name: str, what: str, column: Column) -> IntArray:
     for code in np.flatnonzero(used).tolist():
         if not _is_number(labels[code]):
             row = int(np.argmax(column.values == code))
-            raise ValueError(
-                f"{column.split}: expected {what} ids, as {name} is no list of labels, "
-                f"got {labels[code]!r} in {column.where(row)}"
+            raise InputValueError(
+                column.split,
+                expected=f"{what} ids, as {spelled(f'{name} is no list of labels')}",
+                got=f"{labels[code]!r} in {column.where(row)}",
             )
         table[code] = int(labels[code])
     return table[column.values]

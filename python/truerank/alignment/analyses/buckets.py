@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...inputs.checks import choice
-from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.errors import InputTypeError, InputValueError, spelled
 from ...inputs.selection import as_integers
 from ...ranks.container import Ranks
 from ...ranks.labels import Labels, join_labels
@@ -285,7 +285,7 @@ def asked_pairs(ranks: Ranks) -> tuple[Labels, Labels]:
         raise InputValueError(
             "ranks",
             expected="labels that name both entities of a task",
-            got=f"none for {missing}; give them with ranks.with_labels({missing}=...)",
+            got=f"none for {missing}; give them with {spelled(f'ranks.with_labels({missing}=...)')}",
         )
     joined = join_labels("ranks: queries and targets", [ranks.queries, ranks.targets])
     asking, answer = joined.codes.reshape(2, -1)

@@ -14,7 +14,7 @@ from ..._core import Scores
 from ...embeddings.scoring import TopK, score_embeddings, topk_accepting, topk_embeddings
 from ...embeddings.vectors import CSLS, as_means, opened
 from ...inputs.checks import choice
-from ...inputs.errors import InputTypeError, InputValueError, renamed
+from ...inputs.errors import InputTypeError, InputValueError, renamed, spelled
 from ...inputs.scores import as_scores, widened
 from ...stores import Store, may_be_stored
 from ..local_scaling import csls_means
@@ -91,8 +91,8 @@ class Source(ABC):
             raise InputValueError(
                 "scores",
                 (
-                    f'the score of left {left} and right {right} is NaN, which nan="raise" '
-                    "does not allow"
+                    f"the score of left {left} and right {right} is NaN, which "
+                    f"{spelled('nan', 'raise')} does not allow"
                 ),
             )
         return block
