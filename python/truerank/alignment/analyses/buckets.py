@@ -282,10 +282,11 @@ def asked_pairs(ranks: Ranks) -> tuple[Labels, Labels]:
     forward = forward_tasks(ranks)
     if ranks.queries is None or ranks.targets is None:
         missing = "queries" if ranks.queries is None else "targets"
+        giving = spelled(f"ranks.with_labels({missing}=...)")
         raise InputValueError(
             "ranks",
             expected="labels that name both entities of a task",
-            got=f"none for {missing}; give them with {spelled(f'ranks.with_labels({missing}=...)')}",
+            got=f"none for {missing}; give them with {giving}",
         )
     joined = join_labels("ranks: queries and targets", [ranks.queries, ranks.targets])
     asking, answer = joined.codes.reshape(2, -1)
