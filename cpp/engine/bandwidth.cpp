@@ -21,7 +21,7 @@ TRUERANK_INLINE std::uint64_t read_body(const char* data, std::size_t n) {
     Vector any[4] = {};
     std::size_t i = 0;
     for (; i + 4 * Bytes <= n; i += 4 * Bytes) {
-        for (std::size_t line = 0; line < 4 * Bytes; line += 64) __builtin_prefetch(data + i + line + kAhead);
+        for (std::size_t line = 0; line < 4 * Bytes; line += 64) fetch(place(data + i, line + kAhead));
         for (std::size_t v = 0; v < 4; ++v) any[v] |= *reinterpret_cast<const Loose*>(data + i + v * Bytes);
     }
     const Vector all = any[0] | any[1] | any[2] | any[3];

@@ -33,7 +33,7 @@ void read_all(int descriptor, char* into, std::int64_t bytes, std::int64_t offse
     while (bytes > 0) {
         const ssize_t got = pread(descriptor, into, static_cast<std::size_t>(bytes), static_cast<off_t>(offset));
         if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) throw ReadFailure{offset, got < 0 ? errno : 0};
+        if (got <= 0) throw ReadFailure(offset, got < 0 ? errno : 0);
         into += got;
         offset += got;
         bytes -= got;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 
 #include "engine/rank.hpp"
 
@@ -23,7 +24,9 @@ struct FileScores {
 };
 
 // Thrown where the file ends too soon (error 0) or the system cannot read it.
-struct ReadFailure {
+struct ReadFailure : std::exception {
+    ReadFailure(std::int64_t offset_, int error_) : offset(offset_), error(error_) {}
+    const char* what() const noexcept override { return "scores in a file could not be read"; }
     std::int64_t offset;
     int error;
 };

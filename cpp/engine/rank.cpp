@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "engine/ranker.hpp"
-#include "engine/scan.hpp"
-#include "engine/settle.hpp"
+#include "engine/scan_body.hpp"
+#include "engine/settle_body.hpp"
 
 namespace truerank {
 namespace {

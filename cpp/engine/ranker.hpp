@@ -1,5 +1,5 @@
-// Ranks the tasks of one score matrix of type T: first what each finds in its row (scan.hpp), then the filter and the
-// rules (settle.hpp).
+// Ranks the tasks of one score matrix of type T: first what each finds in its row (scan_body.hpp), then the filter and
+// the rules (settle_body.hpp).
 #pragma once
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 
 namespace truerank {
@@ -24,7 +25,9 @@ int default_threads();
 void guard_forks();
 
 // Thrown on the calling thread where `interrupted` said yes.
-struct Interrupted {};
+struct Interrupted : std::exception {
+    const char* what() const noexcept override { return "interrupted"; }
+};
 
 // Less than a millisecond of counting. A look at the clock waits for all reading that is under way.
 constexpr std::int64_t kWorkBetweenLooks = 1 << 20;

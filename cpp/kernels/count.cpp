@@ -21,10 +21,6 @@ constexpr std::size_t kAheadBytes = 256;
 // A column-major tile is this wide: narrower ones read less of a column at a time, wider ones crowd out their counters.
 constexpr std::size_t kTileBytes = 8192;
 
-TRUERANK_INLINE void fetch(const void* start, std::size_t bytes) {
-    __builtin_prefetch(static_cast<const char*>(start) + bytes);
-}
-
 // Vectors of `Bytes` bytes of scores, of their keys, of counters as wide as a score, and of masks (-1 or 0) as
 // comparisons give them.
 template <class T, int Bytes>
@@ -163,8 +159,8 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
             for (std::size_t u = 0; u < i; u += L::size) take_some(scores + u, L::first(i - u));
         }
         for (; i + step <= stop; i += step) {
-            fetch(scores + i, kAheadBytes);
-            fetch(scores + i, kAheadBytes + kLine);
+            fetch(place(scores + i, kAheadBytes));
+            fetch(place(scores + i, kAheadBytes + kLine));
 #pragma GCC unroll 8
             for (std::size_t u = 0; u < step; u += L::size) take(scores + i + u);
         }
@@ -208,8 +204,8 @@ TRUERANK_INLINE std::int64_t keys_of(const T* scores, std::size_t n, Key<T>* key
 // K truths against a block of keys (whole cache lines). Meanwhile `ahead`, the next block, comes in, `lines` lines for
 // every eight that are read, so that memory works while this computes.
 template <class T, int Bytes, int K>
-TRUERANK_INLINE void count_few(const Key<T>* keys, std::size_t n, const Key<T>* truths, Tally* tallies, const T* ahead,
-                               std::size_t lines) {
+TRUERANK_INLINE void count_few(const Key<T>* keys, std::size_t n, const Key<T>* truths, Tally* tallies,
+                               std::uintptr_t ahead, std::size_t lines) {
     using L = Lanes<T, Bytes>;
     constexpr std::size_t chunk = 8 * kLine / sizeof(T);
     typename L::Keys truth[K];
@@ -218,9 +214,9 @@ TRUERANK_INLINE void count_few(const Key<T>* keys, std::size_t n, const Key<T>* 
         truth[j] = L::spread_key(truths[j]);
         above[j] = tied[j] = typename L::Counts{};
     }
-    const char* next = reinterpret_cast<const char*>(ahead);
+    std::uintptr_t next = ahead;
     for (std::size_t i = 0; i < n; i += chunk) {
-        for (std::size_t line = 0; line < lines; ++line, next += kLine) fetch(next, 0);
+        for (std::size_t line = 0; line < lines; ++line, next += kLine) fetch(next);
         const std::size_t stop = std::min(n, i + chunk);
         for (std::size_t u = i; u < stop; u += L::size) {
             const typename L::Keys part = *reinterpret_cast<const typename Simd<Key<T>, Bytes>::loose*>(keys + u);
@@ -238,7 +234,7 @@ TRUERANK_INLINE void count_few(const Key<T>* keys, std::size_t n, const Key<T>* 
 
 template <class T, int Bytes>
 TRUERANK_INLINE void count_few(std::size_t k, const Key<T>* keys, std::size_t n, const Key<T>* truths, Tally* tallies,
-                               const T* ahead, std::size_t lines) {
+                               std::uintptr_t ahead, std::size_t lines) {
     switch (k) {
         case 1:
             return count_few<T, Bytes, 1>(keys, n, truths, tallies, ahead, lines);
@@ -300,7 +296,7 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
         const std::size_t lines = groups == 0 ? 0 : (8 + groups - 1) / groups;
         for (std::size_t g = 0, j = 0; g < groups; ++g) {
             const std::size_t size = (k - j) / (groups - g);
-            const T* ahead = scores + i + m + block / groups * g;
+            const std::uintptr_t ahead = place(scores + i, (m + block / groups * g) * sizeof(T));
             count_few<T, Bytes>(size, keys, padded, truths + j, tallies + j, ahead, lines);
             j += size;
         }
@@ -365,7 +361,7 @@ TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t strid
 #pragma GCC unroll 8
         for (std::size_t c = 0; c < width; ++c) {
             const char* at = first + static_cast<std::ptrdiff_t>(c) * stride + lane * sizeof(T);
-            __builtin_prefetch(at + static_cast<std::ptrdiff_t>(side) * stride);
+            fetch(place(at, side * static_cast<std::size_t>(stride)));
             const typename L::Scores part = L::load(reinterpret_cast<const T*>(at));
             L::add(more, part > truth);
             L::add(same, part == truth);

@@ -56,4 +56,11 @@ struct Simd {
     typedef T loose __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
 };
 
+// A place in memory to be brought in, so many bytes from another (modulo all memory, so that steps back are fine). It
+// may lie past the end of an array, where no pointer may point: hence an integer.
+TRUERANK_INLINE std::uintptr_t place(const void* from, std::size_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(from) + bytes;
+}
+TRUERANK_INLINE void fetch(std::uintptr_t place) { __builtin_prefetch(reinterpret_cast<const void*>(place)); }
+
 }  // namespace truerank

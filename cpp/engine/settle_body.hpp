@@ -1,4 +1,5 @@
-// Ranker, second step: the filter is counted out, and the rules make counts of what was found.
+// Ranker, second step: the filter is counted out, and the rules make counts of what was found. Bodies of its templates,
+// for rank.cpp alone.
 #pragma once
 
 #include <array>

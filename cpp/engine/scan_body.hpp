@@ -1,4 +1,5 @@
-// Ranker, first step: what tasks find in their rows, as if nothing were filtered.
+// Ranker, first step: what tasks find in their rows, as if nothing were filtered. Bodies of its templates, for rank.cpp
+// alone.
 #pragma once
 
 #include "engine/ranker.hpp"

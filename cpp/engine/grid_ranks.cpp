@@ -1,51 +1,16 @@
-#include "engine/grid.hpp"
-
+// Two sets of entities rank each other: every score is counted for its row and for its column.
 #include <algorithm>
-#include <functional>
+#include <array>
 #include <limits>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "engine/count_sink.hpp"
-#include "engine/sweep.hpp"
+#include "engine/grid.hpp"
+#include "engine/grid_sweep.hpp"
 
 namespace truerank {
 namespace {
-
-// The queries of a grid, with the tasks of each, which come in their order.
-Sorted sorted_of(const Grid& grid, const Tasks& tasks, const Selection& right) {
-    // A copy first, as in sort_tasks.
-    std::vector<std::pair<std::int64_t, std::int64_t>> keys(static_cast<std::size_t>(tasks.size));
-    for (std::int64_t task = 0; task < tasks.size; ++task) {
-        const std::int64_t row = std::clamp<std::int64_t>(tasks.rows[task], 0, grid.embeddings.queries.rows - 1);
-        keys[static_cast<std::size_t>(task)] = {row, task};
-    }
-    std::sort(keys.begin(), keys.end());
-    Sorted sorted;
-    for (const auto& key : keys) {
-        sorted.rows.push_back(key.first);
-        sorted.order.push_back(key.second);
-    }
-    std::size_t position = 0;
-    for (const std::int64_t id : grid.left) {
-        sorted.asked.push_back({id, static_cast<std::int64_t>(position)});
-        while (position < sorted.rows.size() && sorted.rows[position] <= id) ++position;
-    }
-    sorted.asked.push_back({-1, tasks.size});
-    sorted.groups.push_back({0, grid.lefts(), {&right, 0, grid.rights(), grid.embeddings.entities.rows}});
-    return sorted;
-}
-
-Selection only(const std::array<std::int64_t, 2>& indptr, const std::vector<std::int64_t>& ids) {
-    Selection selection;
-    selection.indptr = indptr.data();
-    selection.indices = ids.data();
-    selection.shared = true;
-    selection.size = 1;
-    selection.entries = selection.longest = indptr[1];
-    return selection;
-}
 
 // The tasks of the columns, as a panel sees them: in layers of as many as it has lanes, one task of each in a layer.
 template <class C>
@@ -292,166 +257,6 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
     return faults;
 }
 
-// For each of some lists the k greatest of what it is offered: a heap, the least of them in front.
-template <class C>
-class Greatest {
-  public:
-    explicit Greatest(std::int64_t k) : k_(k) {}
-    std::int64_t k() const { return k_; }
-    std::int64_t bytes() const { return k_ * static_cast<std::int64_t>(sizeof(C)); }
-
-    // `padding`: lists beyond the last that want nothing, for whole vectors of what is wanted.
-    void reset(std::int64_t lists, std::int64_t padding) {
-        size_.assign(static_cast<std::size_t>(lists), 0);
-        from_.assign(static_cast<std::size_t>(lists + padding), std::numeric_limits<C>::infinity());
-        std::fill_n(from_.begin(), lists, -std::numeric_limits<C>::infinity());
-        values_.resize(static_cast<std::size_t>(lists * k_));
-    }
-    // Nothing below is among the k greatest: to be kept a value must be above the k-th.
-    C* from(std::int64_t list) { return from_.data() + list; }
-    void offer(std::int64_t list, C value) {
-        const auto i = static_cast<std::size_t>(list);
-        if (value < from_[i]) return;
-        C* const values = values_.data() + list * k_;
-        if (size_[i] == k_) {
-            if (!(value > values[0])) return;  // nothing is above +inf
-            std::pop_heap(values, values + k_, std::greater<C>());
-            values[k_ - 1] = value;
-        } else {
-            values[size_[i]++] = value;
-        }
-        std::push_heap(values, values + size_[i], std::greater<C>());
-        if (size_[i] == k_) from_[i] = std::nextafter(values[0], std::numeric_limits<C>::infinity());
-    }
-    void join(std::int64_t list, const Greatest& other, std::int64_t from) {
-        const C* const values = other.values_.data() + from * k_;
-        for (std::int64_t i = 0; i < other.size_[static_cast<std::size_t>(from)]; ++i) offer(list, values[i]);
-    }
-    C mean(std::int64_t list) {
-        C* const values = values_.data() + list * k_;
-        const std::int64_t n = size_[static_cast<std::size_t>(list)];
-        std::sort(values, values + n, std::greater<C>());
-        double sum = 0;
-        for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(values[i]);
-        return n == 0 ? C{0} : static_cast<C>(sum / static_cast<double>(n));
-    }
-
-  private:
-    std::int64_t k_;
-    std::vector<std::int64_t> size_;
-    std::vector<C> from_, values_;
-};
-
-template <class C>
-class BestSink {
-  public:
-    struct Shared {
-        Greatest<C> left, right;
-        const Sorted& sorted;
-        NanRule nan_rule;
-        Fault fault{};
-        std::mutex mutex{};
-    };
-
-    BestSink(const SimilarityKernels<C>& kernels, Shared& shared)
-        : kernels_(kernels),
-          shared_(shared),
-          rows_(shared.left.k()),
-          columns_(shared.right.k()),
-          wanted_(kernels.lanes) {}
-
-    void begin(const Cell& cell, const std::vector<std::int64_t>&) {
-        cell_ = &cell;
-        const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
-        rows_.reset(cell.asked_last - cell.asked_first, 0);
-        columns_.reset(cell.end - cell.begin, lanes);
-        const std::lock_guard<std::mutex> lock(shared_.mutex);  // what is known already keeps much away
-        std::copy_n(shared_.left.from(cell.asked_first), cell.asked_last - cell.asked_first, rows_.from(0));
-        std::copy_n(shared_.right.from(cell.begin), cell.end - cell.begin, columns_.from(0));
-    }
-
-    void enter(const Panel& panel) { panel_ = panel; }
-
-    std::int64_t take(const C* scores, std::int64_t first_query, std::int64_t queries) {
-        const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
-        const std::int64_t begin = panel_.begin - cell_->begin;
-        const unsigned wanted = kernels_.rows_from(scores, static_cast<std::size_t>(queries), rows_.from(first_query),
-                                                   columns_.from(begin));
-        std::int64_t work = queries * lanes;
-        for (std::int64_t i = 0; i < queries; ++i) {
-            if ((wanted >> i & 1) == 0) continue;
-            const C* const row = scores + i * lanes;
-            const std::int64_t query = first_query + i;
-            kernels_.lanes_from(row, *rows_.from(query), columns_.from(begin), wanted_.data());
-            for (std::int64_t j = 0; j < panel_.width; ++j) {
-                if (wanted_[static_cast<std::size_t>(j)] == 0) continue;
-                work += kKeep;
-                if (row[j] == row[j]) {
-                    rows_.offer(query, row[j]);
-                    columns_.offer(begin + j, row[j]);
-                } else if (shared_.nan_rule == NanRule::raise) {
-                    const auto of = static_cast<std::size_t>(cell_->asked_first + query);
-                    const Fault fault{Fault::Kind::nan_score, -1, shared_.sorted.asked[of].row, panel_.columns[j]};
-                    if (sooner(fault, fault_)) fault_ = fault;
-                }
-            }
-        }
-        return work;
-    }
-
-    void end() {
-        const std::lock_guard<std::mutex> lock(shared_.mutex);
-        for (std::int64_t i = cell_->asked_first; i < cell_->asked_last; ++i) {
-            shared_.left.join(i, rows_, i - cell_->asked_first);
-        }
-        for (std::int64_t i = cell_->begin; i < cell_->end; ++i) shared_.right.join(i, columns_, i - cell_->begin);
-        if (sooner(fault_, shared_.fault)) shared_.fault = fault_;
-    }
-
-  private:
-    static constexpr std::int64_t kKeep = 64;  // scores that are counted while one is kept
-
-    const SimilarityKernels<C>& kernels_;
-    Shared& shared_;
-    Greatest<C> rows_, columns_;
-    std::vector<typename Tallies<C>::Counter> wanted_;
-    const Cell* cell_ = nullptr;
-    Panel panel_{};
-    Fault fault_{};
-};
-
-template <class C>
-Fault mean_as(const Grid& grid, std::int64_t k, NanRule nan, Way way, C* left, C* right) {
-    const Scoring<C> scoring(grid.embeddings);
-    const std::array<std::int64_t, 2> indptr{0, grid.rights()};
-    const Selection among = only(indptr, grid.right);
-    Sorted sorted = sorted_of(grid, {0, nullptr, nullptr}, among);
-    // A task to each query, so that their sizes tell how many are scored at once.
-    for (std::int64_t i = 0; i <= grid.lefts(); ++i) sorted.asked[static_cast<std::size_t>(i)].first = i;
-    // No list is longer than the other side.
-    typename BestSink<C>::Shared shared{Greatest<C>(std::min(k, grid.rights())), Greatest<C>(std::min(k, grid.lefts())),
-                                        sorted, nan};
-    shared.left.reset(grid.lefts(), 0);
-    shared.right.reset(grid.rights(), 0);
-    // Lists of columns stay in the last-level cache, more or less, as those of queries do.
-    constexpr std::int64_t list_bytes = std::int64_t{16} << 20, longest = 1 << 16;
-    const std::int64_t lists = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
-    if (way.block == 0 && lists < std::min(longest, grid.rights())) way.block = lists;
-    sweep(scoring, sorted, way, shared.left.bytes(), [&] { return BestSink<C>(scoring.kernels, shared); });
-    if (shared.fault.kind != Fault::Kind::none) return shared.fault;
-    const auto mean = [&](Greatest<C>& lists, std::int64_t n, C* means) {
-        const std::int64_t step = std::max<std::int64_t>(1, kWorkBetweenLooks / (16 * lists.k()));
-        const Team team(n * lists.k() < kWorkBetweenLooks ? 1 : way.threads, divide_up(n, step));
-        parallel_for(team, divide_up(n, step), way.interrupted, [&](std::int64_t piece, int worker, Stop& stop) {
-            if (stop.asked(worker == 0, kWorkBetweenLooks)) return;
-            for (std::int64_t i = piece * step; i < std::min(n, (piece + 1) * step); ++i) means[i] = lists.mean(i);
-        });
-    };
-    mean(shared.left, grid.lefts(), left);
-    mean(shared.right, grid.rights(), right);
-    return {};
-}
-
 }  // namespace
 
 std::array<Fault, 2> rank_grid(const Grid& grid, const Tasks& tasks, const Selection& filter_right,
@@ -459,13 +264,6 @@ std::array<Fault, 2> rank_grid(const Grid& grid, const Tasks& tasks, const Selec
                                const Counts& to_left) {
     const auto run = grid.embeddings.wide() ? rank_as<double> : rank_as<float>;
     return run(grid, tasks, filter_right, filter_left, nan, way, to_right, to_left);
-}
-
-Fault mean_best(const Grid& grid, std::int64_t k, NanRule nan, const Way& way, void* left, void* right) {
-    if (grid.embeddings.wide()) {
-        return mean_as(grid, k, nan, way, static_cast<double*>(left), static_cast<double*>(right));
-    }
-    return mean_as(grid, k, nan, way, static_cast<float*>(left), static_cast<float*>(right));
 }
 
 }  // namespace truerank
