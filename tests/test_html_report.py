@@ -22,10 +22,10 @@ from truerank import Protocol, Ranks, Report, report
 
 pytest.importorskip("matplotlib", reason="pages have plots")
 
+from truerank.comparison.table_writer import number
 from truerank.html import groups, pictures, report_page
 from truerank.html.documents import document
 from truerank.html.pictures import inline
-from truerank.reporting.grids import number
 
 EVIL = (
     "<script>alert(1)</script>",

@@ -16,13 +16,13 @@ from hypothesis import given
 
 from example_ranks import any_ranks, same
 from truerank import Protocol, Ranks, Report, report
-from truerank.reporting.grids import (
+from truerank.comparison.table_writer import (
     Grid,
     html_table,
-    latex,
     latex_cell,
-    markdown,
+    latex_table,
     markdown_cell,
+    markdown_table,
     number,
 )
 
@@ -263,7 +263,7 @@ def test_latex_is_escaped(grouped: Report) -> None:
     assert latex_cell("two\nlines\x00") == "two lines"
     assert latex_cell("-0.5") == "$-$0.5"
     assert latex_cell("0.5 \u00b1 0.1") == "0.5 $\\pm$ 0.1"
-    assert "{}[a] & 1" in latex(Grid(["x", "y"], [["[a]", "1"]]))
+    assert "{}[a] & 1" in latex_table(Grid(["x", "y"], [["[a]", "1"]]))
 
 
 class Reader(html.parser.HTMLParser):
@@ -344,8 +344,8 @@ def test_every_minus_is_one_in_latex(text: str, cell: str) -> None:
 
 def test_bold_cells() -> None:
     grid = Grid(["model", "mr"], [["a", "1"], ["b", "2"]], frozenset({(0, 1)}))
-    assert "| a | **1** |\n| b | 2 |" in markdown(grid)
-    assert "a & \\textbf{1} \\\\\nb & 2 " in latex(grid)
+    assert "| a | **1** |\n| b | 2 |" in markdown_table(grid)
+    assert "a & \\textbf{1} \\\\\nb & 2 " in latex_table(grid)
     assert '<th scope="row">a</th><td><strong>1</strong></td>' in html_table(grid)
 
 

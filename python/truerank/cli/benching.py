@@ -11,8 +11,7 @@ import click
 import numpy as np
 
 from .. import __version__
-from ..reporting.grids import Grid
-from ..reporting.rendering import counted
+from ..comparison.table_writer import Grid, counted
 from .bandwidth import MOST, SECONDS, SMALLEST, Bandwidth, Rate, measure
 from .frame import emit, in_style, reading_data
 from .options import style_option

@@ -8,10 +8,10 @@ import click
 
 from .. import load, report
 from ..comparison.paired import COUNT, METHODS, NO_COUNT, compare
+from ..comparison.table_writer import number
 from ..html.comparison_page import DIGITS, Compared, comparison_page
 from ..metrics import parse
 from ..ranks.labels import NAMED
-from ..reporting.grids import number
 from .files import is_file
 from .frame import emit, in_style, reading_data, told, typed
 from .options import (

@@ -10,8 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ..reporting.grids import Grid, number
-from ..reporting.rendering import grids, told
+from ..comparison.table_writer import Grid, number
 from ..reporting.reports import Report
 from .demo import KINDS, METRICS, Demo
 
@@ -65,7 +64,8 @@ def draw_report(report: Report, console: Console) -> None:
     >>> import truerank as tr
     >>> draw_report(tr.report(tr.Ranks([0, 3], [1, 1], [9, 9])), Console())  # doctest: +SKIP
     """
-    draw_grids(told(report), grids(report, *report._printed(None, None, None), 6), console)
+    shown = report._text(None, None, None, 6)
+    draw_grids(shown.before, shown.grids, console)
 
 
 def draw_sheet(sheet: Sheet, console: Console) -> None:
@@ -106,7 +106,7 @@ def draw_grids(lines: Sequence[str], tables: Iterable[Grid], console: Console) -
 
     Examples
     --------
-    >>> from truerank.reporting.grids import Grid
+    >>> from truerank.comparison.table_writer import Grid
     >>> draw_grids(["two tasks"], [Grid(["metric", "value"], [["mr", "4.5"]])], Console(width=40))
     two tasks
     <BLANKLINE>

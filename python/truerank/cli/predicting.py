@@ -12,9 +12,9 @@ import click
 import numpy as np
 
 from .. import Ranks, concatenate
+from ..comparison.table_writer import counted
 from ..embeddings.vectors import SIMILARITIES
 from ..link_prediction import Sampled, Task
-from ..reporting.rendering import counted
 from ..tasks.task import Task as AnyTask
 from .files import is_file, read_array
 from .frame import reading_data, warn

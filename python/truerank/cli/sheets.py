@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..comparison.compared import notes_told
 from ..comparison.pairing import BY_POSITION_ONLY
-from ..html.intervals import intervals_told
-from ..reporting.grids import (
+from ..comparison.table_writer import (
     Grid,
+    Records,
+    TextTables,
+    counted,
     html_paragraphs,
-    html_table,
-    latex,
     latex_comment,
-    markdown,
-    markdown_cell,
     number,
 )
-from ..reporting.rendering import GROUPS_SHOWN, counted, csv_text, label_text, told
+from ..html.intervals import intervals_told
+from ..reporting.rendering import GROUPS_SHOWN, label_text, told
 from ..reporting.stored import plain
 
 if TYPE_CHECKING:
@@ -60,25 +59,22 @@ class Sheet(NamedTuple):
 
 def as_markdown(sheet: Sheet) -> str:
     """Lines and pipe tables, numbers in all their digits."""
-    parts = ["\n".join(map(markdown_cell, sheet.told)), *map(markdown, sheet.grids(repr))]
-    return "\n\n".join(filter(None, parts))
+    return TextTables(sheet.grids(repr), sheet.told).markdown()
 
 
 def as_latex(sheet: Sheet) -> str:
     """Comments and tabulars of the package booktabs."""
-    tables = map(latex, sheet.grids(lambda value: number(value, 4)))
-    return latex_comment(sheet.told) + "\n\n".join(tables)
+    return TextTables(sheet.grids(lambda value: number(value, 4)), sheet.told).latex()
 
 
 def as_html(sheet: Sheet) -> str:
     """Paragraphs and tables."""
-    tables = map(html_table, sheet.grids(lambda value: number(value, 6)))
-    return html_paragraphs(sheet.told) + "\n".join(tables)
+    return TextTables(sheet.grids(lambda value: number(value, 6)), sheet.told).html()
 
 
 def as_csv(sheet: Sheet) -> str:
     """One table with a heading, numbers in all their digits."""
-    return csv_text(list(sheet.columns), map(tuple, sheet.records))
+    return Records(sheet.columns, sheet.records).csv()
 
 
 def as_json(sheet: Sheet) -> str:

@@ -367,7 +367,7 @@ def describe() -> str:
     >>> print(describe().splitlines()[0])
     | preset | toolkit | place in a tie | what else departs | splits filtered | candidates |
     """
-    from ..reporting.grids import markdown_cell
+    from ..comparison.table_writer import markdown_cell
 
     heading = "preset", "toolkit", "place in a tie", "what else departs"
     rows = [[*heading, "splits filtered", "candidates"], [":---"] * (len(heading) + 2)]

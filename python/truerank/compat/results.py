@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..reporting.grids import Grid, checked_digits, html_table, markdown, number
+from ..comparison.table_writer import Grid, TextTables, checked_digits, number
 from .conventions import EXACT, way_to
 from .counting import Counts
 from .figures import Figure, figure, places
@@ -192,13 +192,13 @@ class CompatReport(Mapping[str, float]):
         | Hits@50 | 100.00 | 100 | hits@50 |
         | Hits@100 | 100.00 | 100 | hits@100 |
         """
-        return "\n\n".join(map(markdown, self._grids(checked_digits(digits)))) + "\n"
+        return self.text_tables(checked_digits(digits)).markdown() + "\n"
 
     def _repr_html_(self) -> str:
         """Both tables as HTML, for notebooks."""
-        return "\n".join(map(html_table, self._grids(6)))
+        return self.text_tables(6).html()
 
-    def _grids(self, digits: int) -> tuple[Grid, Grid]:
+    def text_tables(self, digits: int = 4) -> TextTables:
         numbers = [
             [name, self.printed(name), number(self.corrected(name), digits), metric.key]
             for name, metric in self._metrics.items()
@@ -209,10 +209,11 @@ class CompatReport(Mapping[str, float]):
             [step.words, f"{step.tasks:,}", *(number(step.figures[key], digits) for key in shown)]
             for step in self.steps
         ]
-        return (
+        both = (
             Grid([self.preset.name, "printed", "exact", "key"], numbers),
             Grid(["step", "tasks changed", *shown], [exact, *way]),
         )
+        return TextTables(both)
 
     def _metric(self, name: str) -> Metric:
         if name not in self._metrics:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..reporting.frames import frame
-from ..reporting.grids import Grid, checked_digits, html_table, markdown, number
+from ..comparison.table_writer import Grid, Records, Tabulated, TextTables, number
 from .results import COMMON, CompatReport
 
 if TYPE_CHECKING:
@@ -16,8 +15,10 @@ if TYPE_CHECKING:
 ROW = "exact"
 
 
-class CompatTable(Mapping[str, CompatReport]):
+class CompatTable(Mapping[str, CompatReport], Tabulated):
     """Reports of the same tasks by preset: `table["openke"]`.
+
+    In print an open number has both its bounds, in records it is the mean over all orders.
 
     Attributes
     ----------
@@ -39,6 +40,7 @@ class CompatTable(Mapping[str, CompatReport]):
     """
 
     __hash__ = None  # type: ignore[assignment]
+    _ROWS = "convention"
 
     def __init__(self, exact: Report, rows: Mapping[str, CompatReport]) -> None:
         self.exact = exact
@@ -77,36 +79,16 @@ class CompatTable(Mapping[str, CompatReport]):
             },
         }
 
-    def to_pandas(self) -> Any:
-        """Give a pandas DataFrame with a row for each preset and a column for each key.
+    def records(self) -> Records:
+        """Give a row for each preset and a column for each key, those of "exact" first."""
+        rows = [(name, *row.values()) for name, row in self.to_dict().items()]
+        return Records(["convention", *COMMON], rows, COMMON)
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        records = ((name, *row.values()) for name, row in self.to_dict().items())
-        return frame(["convention", *COMMON], records, COMMON).set_index("convention")
-
-    def to_markdown(self, *, digits: int = 4) -> str:
-        """Give a Markdown table, a row for each preset; open numbers with both their bounds.
-
-        Parameters
-        ----------
-        digits : int
-            Significant digits.
-        """
-        return f"{markdown(self._grid(checked_digits(digits)))}\n"
-
-    def _repr_html_(self) -> str:
-        """The table as HTML, for notebooks."""
-        return html_table(self._grid(4))
-
-    def _grid(self, digits: int) -> Grid:
+    def text_tables(self, digits: int = 4) -> TextTables:
         rows = [[ROW, *(number(self.exact[key], digits) for key in COMMON)]]
         for name, row in self._rows.items():
             rows.append([name, *(_shown(row.figure(key), digits) for key in COMMON)])
-        return Grid(["convention", *COMMON], rows)
+        return TextTables([Grid(["convention", *COMMON], rows)])
 
 
 def _shown(figure: Figure, digits: int) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..comparison.table_writer import Grid
 from ..reporting.axes import FEW_METRICS, several
-from ..reporting.grids import Grid
 from ..reporting.tables import table as table_of
 from . import pictures, protocols
 from .documents import (
@@ -80,7 +80,7 @@ def comparison_page(found: Compared) -> str:
 def _metrics(found: Compared) -> str:
     keys = several([found.metric, *FEW_METRICS])
     made = table_of(found.models, keys, allow_unlike=found.options["allow_unlike"])
-    return "\n".join([table(made._grid(DIGITS)), *map(paragraph, made.notes)])
+    return "\n".join([*map(table, made.text_tables(DIGITS).grids), *map(paragraph, made.notes)])
 
 
 def _plots(found: Compared) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from .. import __version__
+from ..comparison.table_writer import Grid, html_table
 from ..ranks.archives import replacing
-from ..reporting.grids import Grid, html_table
 from .style import STYLE
 
 # No script runs and nothing is fetched, whatever stands on the page.

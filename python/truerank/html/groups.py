@@ -7,9 +7,9 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ..comparison.table_writer import Grid, cell
 from ..reporting.axes import Axes, written
-from ..reporting.grids import Grid
-from ..reporting.rendering import GROUPS_SHOWN, group_grid, label_text, shown
+from ..reporting.rendering import GROUPS_SHOWN, group_grid, label_text
 from . import pictures
 from .documents import details, paragraph, side_by_side, table, tables
 
@@ -78,7 +78,7 @@ def _tabulating(report: Report, axes: Axes) -> Callable[[str, Sequence[Hashable]
 
     def make(heading: str, labels: Sequence[Hashable]) -> Grid:
         rows = [
-            [label_text(g), f"{tasks[g]:,}", *(shown(column[g], DIGITS) for column in columns)]
+            [label_text(g), f"{tasks[g]:,}", *(cell(column[g], DIGITS) for column in columns)]
             for g in labels
         ]
         return Grid([heading, "tasks", *metrics], rows)

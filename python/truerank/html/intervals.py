@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..reporting.rendering import counted
+from ..comparison.table_writer import counted
 
 if TYPE_CHECKING:
     from ..comparison.resampling import Interval

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..comparison.table_writer import counted
 from ..metrics.keys import ALL_SIDES
-from ..reporting.rendering import counted
 
 if TYPE_CHECKING:
     from ..ranks.protocol import Protocol

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..comparison.table_writer import Grid, cell, counted, number
 from ..inputs.errors import InputTypeError
 from ..metrics.keys import OWN_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from ..reporting.axes import several, written
-from ..reporting.grids import Grid, number
-from ..reporting.rendering import counted, grids, shown, told
+from ..reporting.rendering import grids, told
 from ..reporting.stored import as_json, stored_of
 from . import pictures, protocols
 from .documents import (
@@ -186,7 +186,7 @@ def _metrics(report: Report) -> str:
         for side in axes.sides
     ]
     rows = [
-        [metric, *(shown(column[i], DIGITS) for column in columns)]
+        [metric, *(cell(column[i], DIGITS) for column in columns)]
         for i, metric in enumerate(axes.metrics)
     ]
     heading = [f"{side} ({counted(report.tasks(side), 'task')})" for side in axes.sides]

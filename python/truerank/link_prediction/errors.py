@@ -144,7 +144,7 @@ class ErrorCases(Sequence[ErrorCase]):
         >>> list(ErrorCases([case]).to_pandas().columns)[-4:]
         ['candidates', 'score', 'best_1', 'score_1']
         """
-        from ..reporting.frames import frame
+        from ..comparison.table_writer import Records
 
         positions = self._positions()
         most = max((len(case.best) for case in self), default=0)
@@ -157,7 +157,7 @@ class ErrorCases(Sequence[ErrorCase]):
             cells = [cell for pair in pairs for cell in pair]
             records.append([case.side, *triple, case.rank, case.candidates, case.score, *cells])
         columns = ["side", *positions, "rank", "candidates", "score", *best]
-        return frame(columns, records, ["rank", "score", *scores])
+        return Records(columns, records, ["rank", "score", *scores]).frame()
 
     def _positions(self) -> list[str]:
         """The names of the members of the longest triple; further columns have none."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from ..comparison.table_writer import counted
 from ..inputs.checks import choice
 from ..metrics import KINDS
 from ..metrics.kinds import DEFAULT_KIND
-from ..reporting.rendering import counted
 from ..reporting.reports import Report
 from .drawing import axes_for, named_of
 from .shares import bounds_of_shares, expected, ranked, reached, sample_of, shares

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..comparison.table_writer import counted, number
 from ..inputs.checks import choice, confidence, positive
 from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import MACRO
-from ..reporting.grids import number
-from ..reporting.rendering import counted, label_text
+from ..reporting.rendering import label_text
 from ..reporting.reports import Report
 from ..reporting.tables import increasing
 from .drawing import COLOURS, axes_for, legend_above

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..comparison.table_writer import counted
 from ..inputs.errors import InputValueError
 from ..metrics import Key, UnknownKeyError, parse
 from ..metrics.keys import NO_ADJUSTMENT
-from ..reporting.rendering import counted
 from ..reporting.reports import Report
 from ..reporting.tables import increasing
 from .drawing import axes_for, colours_for, legend_above, named_of, short

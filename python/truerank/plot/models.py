@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..comparison import Comparison, compare
 from ..comparison.compared import notes_told
 from ..comparison.paired import holm
+from ..comparison.table_writer import number
 from ..inputs.checks import choice, confidence
 from ..inputs.errors import InputValueError, spelled
-from ..reporting.grids import number
 from ..reporting.notes import unlike_protocols
 from ..reporting.repeats import Repeats
 from ..reporting.reports import Report

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..reporting.rendering import counted
+from ..comparison.table_writer import counted
 from .drawing import DASHES, colours_for, dashes_for, legend_above, short
 
 if TYPE_CHECKING:

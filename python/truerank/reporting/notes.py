@@ -6,12 +6,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ..comparison.table_writer import counted, number
 from ..metrics import parse
 from ..metrics.averages import scaled
 from ..metrics.keys import MACRO
 from .candidates import note_of_test
-from .grids import number
-from .rendering import counted
 from .repeats import Repeats, weights_word
 from .reports import Report
 

@@ -6,12 +6,14 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..comparison.table_writer import checked_digits
 from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND, MIXTURE
 from .axes import DEFAULT_KINDS, DEFAULT_METRICS, FEW_METRICS, Axes, checked, nested, several
 from .paged import Paged
 
 if TYPE_CHECKING:
+    from ..comparison.table_writer import TextTables
     from ..ranks.protocol import Protocol
     from .summary import Summary
     from .validity import Finding
@@ -177,10 +179,9 @@ class Printed(Paged):
         side,tasks,metric,realistic
         both,1,mrr,1.0
         """
-        from .rendering import csv_text, record_columns, records
+        from .rendering import records_of
 
-        axes = self._axes(metrics, sides, kinds)
-        return csv_text(record_columns(self, axes), records(self, axes))
+        return records_of(self, self._axes(metrics, sides, kinds)).csv()
 
     def to_pandas(
         self,
@@ -219,11 +220,9 @@ class Printed(Paged):
            side  tasks metric       kind  value
         0  both      1    mrr  realistic    1.0
         """
-        from .frames import frame
-        from .rendering import record_columns, records
+        from .rendering import records_of
 
-        axes = self._axes(metrics, sides, kinds)
-        return frame(record_columns(self, axes), records(self, axes), list(axes.kinds), layout)
+        return records_of(self, self._axes(metrics, sides, kinds)).frame(layout)
 
     def to_markdown(
         self,
@@ -271,11 +270,7 @@ class Printed(Paged):
         | mrr | 0.625 | 0.611111 | 0.6 | 0.6125 |
         <BLANKLINE>
         """  # noqa: E501
-        from .grids import checked_digits
-        from .rendering import markdown_text
-
-        shown = checked_digits(digits)
-        return markdown_text(self, *self._printed(metrics, sides, kinds), shown)
+        return self._text(metrics, sides, kinds, digits).markdown() + "\n"
 
     def to_latex(
         self,
@@ -303,17 +298,23 @@ class Printed(Paged):
         \\bottomrule
         \\end{tabular}
         """  # noqa: E501
-        from .grids import checked_digits
-        from .rendering import latex_text
-
-        shown = checked_digits(digits)
-        return latex_text(self, *self._printed(metrics, sides, kinds), shown)
+        return self._text(metrics, sides, kinds, digits).latex() + "\n"
 
     def _repr_html_(self) -> str:
         """The same as HTML, for notebooks."""
-        from .rendering import html_text
+        return self._text(None, None, None, 6).html() + "\n"
 
-        return html_text(self, *self._printed(None, None, None), 6)
+    def _text(
+        self,
+        metrics: Iterable[str] | None,
+        sides: Iterable[str] | None,
+        kinds: Iterable[str] | None,
+        digits: int,
+    ) -> TextTables:
+        from .rendering import text_of
+
+        shown = checked_digits(digits)
+        return text_of(self, *self._printed(metrics, sides, kinds), shown)
 
     # -- the axes of tables ------------------------------------------------------------------------
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..comparison.table_writer import counted
 from ..metrics import KINDS, Key, UnknownKeyError, parse
 from ..metrics.keys import nearest
 from ..metrics.sides import Sides
 from .axes import Axes, metric_of
-from .rendering import counted
 from .reports import Report
 from .stored import Stored, StoredGroups, as_json, read, stored_of
 

@@ -6,21 +6,11 @@ import math
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from ..comparison.table_writer import Grid, Records, TextTables, cell, counted, percent
 from ..metrics import parse
 from ..metrics.keys import ALL_SIDES, MACRO
 from .axes import Axes, written
 from .candidates import told_of_test
-from .grids import (
-    Grid,
-    html_paragraphs,
-    html_table,
-    latex,
-    latex_comment,
-    markdown,
-    markdown_cell,
-    number,
-    percent,
-)
 
 if TYPE_CHECKING:
     from .printed import Printed
@@ -31,44 +21,9 @@ GROUPS_SHOWN = 20  # rows of a printed table; CSV, JSON and pandas hold all
 Record = tuple[object, ...]
 
 
-# -- text ------------------------------------------------------------------------------------------
-
-
-def markdown_text(report: Printed, axes: Axes, few: Axes | None, digits: int) -> str:
+def text_of(report: Printed, axes: Axes, few: Axes | None, digits: int) -> TextTables:
     """Lines on tasks, protocol and ties, then the tables."""
-    tables = [f"\n{markdown(grid)}\n" for grid in grids(report, axes, few, digits)]
-    return "".join([*(f"{markdown_cell(line)}\n" for line in told(report)), *tables])
-
-
-def latex_text(report: Printed, axes: Axes, few: Axes | None, digits: int) -> str:
-    """The same lines as comments, then the tables."""
-    tables = [f"{latex(grid)}\n" for grid in grids(report, axes, few, digits)]
-    return latex_comment(told(report)) + "\n".join(tables)
-
-
-def html_text(report: Printed, axes: Axes, few: Axes | None, digits: int) -> str:
-    """The same lines as paragraphs, then the tables."""
-    tables = [f"{html_table(grid)}\n" for grid in grids(report, axes, few, digits)]
-    return html_paragraphs(told(report)) + "".join(tables)
-
-
-def csv_text(columns: list[str], records: Iterator[Record]) -> str:
-    """Rows under a heading; numbers in all their digits.
-
-    Examples
-    --------
-    >>> csv_text(["metric", "value"], iter([("mr", 4.5)]))
-    'metric,value\\nmr,4.5\\n'
-    """
-    import csv
-    import io
-
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    for record in records:
-        writer.writerow([repr(cell) if isinstance(cell, float) else cell for cell in record])
-    return stream.getvalue()
+    return TextTables(list(grids(report, axes, few, digits)), told(report))
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -79,7 +34,7 @@ def grids(report: Printed, axes: Axes, few: Axes | None, digits: int) -> Iterato
     for side in axes.sides:
         heading = f"{side} ({counted(report.tasks(side), 'task')})"
         rows = [
-            [metric, *(shown(value, digits) for value in values)]
+            [metric, *(cell(value, digits) for value in values)]
             for metric, values in by_metric(report, side, axes)
         ]
         yield Grid([heading, *axes.kinds], rows)
@@ -96,13 +51,13 @@ def group_grid(report: Printed, axes: Axes, digits: int) -> Grid:
     largest = held[:GROUPS_SHOWN]
     columns = [report.group_cells(key) for key in keys]
     total = report.tasks(side)
-    micro = [shown(report.cell(key), digits) for key in keys]
+    micro = [cell(report.cell(key), digits) for key in keys]
     macro = [
         macro_cell(report, key, values, digits) for key, values in zip(keys, columns, strict=True)
     ]
     rows = [["micro", f"{total:,}", *micro], [MACRO, f"{total:,}", *macro]]
     for label in largest:
-        values = (shown(column[label], digits) for column in columns)
+        values = (cell(column[label], digits) for column in columns)
         rows.append([label_text(label), f"{tasks[label]:,}", *values])
     if len(held) > len(largest):
         rest = sum(tasks[label] for label in held[len(largest) :])
@@ -112,17 +67,6 @@ def group_grid(report: Printed, axes: Axes, digits: int) -> Grid:
     return Grid([heading, "tasks", *metrics], rows, averages=frozenset({0, 1}))
 
 
-def shown(value: float | None, digits: int) -> str:
-    """A number as text; empty where it is not known.
-
-    Examples
-    --------
-    >>> shown(0.25, 4), shown(float("nan"), 4), shown(None, 4)
-    ('0.25', 'nan', '')
-    """
-    return "" if value is None else number(value, digits)
-
-
 def macro_cell(
     report: Printed, key: str, values: Mapping[Hashable, float | None], digits: int
 ) -> str:
@@ -130,17 +74,18 @@ def macro_cell(
     if parse(key).adjustment == "z":
         return ""
     left_out = sum(value is not None and math.isnan(value) for value in values.values())
-    mean = shown(report.cell(f"{MACRO}.{key}"), digits)
+    mean = cell(report.cell(f"{MACRO}.{key}"), digits)
     return f"{mean} ({left_out:,} left out)" if mean and left_out else mean
 
 
 # -- records ---------------------------------------------------------------------------------------
 
 
-def record_columns(report: Printed, axes: Axes) -> list[str]:
-    """The heading of `records`."""
+def records_of(report: Printed, axes: Axes) -> Records:
+    """All values of the axes, a row for each side and metric; with groups, of each of them, too."""
     groups = [] if report.by is None else ["average", "group"]
-    return [*groups, "side", "tasks", "metric", *axes.kinds]
+    columns = [*groups, "side", "tasks", "metric", *axes.kinds]
+    return Records(columns, records(report, axes), axes.kinds)
 
 
 def records(report: Printed, axes: Axes) -> Iterator[Record]:
@@ -232,17 +177,6 @@ def _ties_told(summary: Summary) -> list[str]:
             f"infinite; {summary.audit['at_best']:,} at the best score of a task at most."
         )
     return lines
-
-
-def counted(n: int, thing: str) -> str:
-    """A number of things.
-
-    Examples
-    --------
-    >>> counted(1, "task"), counted(2000, "task")
-    ('1 task', '2,000 tasks')
-    """
-    return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
 def label_text(label: Hashable) -> str:

@@ -6,21 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, overload
 
+from ..comparison.table_writer import Grid, Records, TextTables, checked_digits, counted, number
 from ..inputs.errors import InputTypeError, InputValueError
 from .axes import FEW_METRICS, nested, several
-from .frames import frame
-from .grids import (
-    Grid,
-    checked_digits,
-    html_paragraphs,
-    html_table,
-    latex,
-    latex_comment,
-    markdown,
-    markdown_cell,
-    number,
-)
-from .rendering import counted, csv_text
 from .reports import Report
 from .stored import plain
 
@@ -71,10 +59,10 @@ class Repeats(Mapping[str, float]):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, reports: Iterable[Report], *, allow_unlike: bool = False) -> None:
-        self.reports = tuple(_checked(reports))
+        self.reports = several_reports(reports)
         self.notes = tuple(_unlike(self.reports))
         if self.notes and not allow_unlike:
-            raise InputValueError("reports", f"{self.notes[0]}")
+            raise InputValueError("reports", self.notes[0])
 
     @property
     def runs(self) -> int:
@@ -195,8 +183,7 @@ class Repeats(Mapping[str, float]):
         ImportError
             If pandas is not installed.
         """
-        columns = self._columns()
-        return frame(columns, self._records(metrics), columns[1:])
+        return self._records(metrics).frame()
 
     def to_csv(self, metrics: Iterable[str] | None = None) -> str:
         """Give metric, mean, std and the value of each run, in all their digits.
@@ -209,7 +196,7 @@ class Repeats(Mapping[str, float]):
         metric,mean,std,run 1,run 2
         mr,2.0,1.4142135623730951,1.0,3.0
         """
-        return csv_text(self._columns(), self._records(metrics))
+        return self._records(metrics).csv()
 
     def to_markdown(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
         """Give a Markdown table of mean and standard deviation, after what was repeated, and how.
@@ -233,36 +220,31 @@ class Repeats(Mapping[str, float]):
         | mr | 2 | 1.414 |
         <BLANKLINE>
         """
-        grid = self._grid(metrics, checked_digits(digits))
-        return (
-            "".join(f"{markdown_cell(line)}\n" for line in self._told()) + f"\n{markdown(grid)}\n"
-        )
+        return self._tables(metrics, digits).markdown() + "\n"
 
     def to_latex(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
         """Give the table of `to_markdown` as a LaTeX tabular with the rules of booktabs."""
-        grid = self._grid(metrics, checked_digits(digits))
-        return f"{latex_comment(self._told())}{latex(grid)}\n"
+        return self._tables(metrics, digits).latex() + "\n"
 
     def _repr_html_(self) -> str:
         """The same as HTML, for notebooks."""
-        return html_paragraphs(self._told()) + html_table(self._grid(None, 4)) + "\n"
+        return self._tables(None, 4).html() + "\n"
 
-    def _told(self) -> list[str]:
-        protocol = self.protocol
-        told = f"{counted(self.runs, 'run')}; {protocol} (fingerprint {protocol.fingerprint})."
-        return [told, *(f"{note[:1].upper()}{note[1:]}." for note in self.notes)]
+    def _records(self, metrics: Iterable[str] | None) -> Records:
+        values = ["mean", "std", *(f"run {i + 1}" for i in range(self.runs))]
+        keys = several(self if metrics is None else metrics)
+        rows = [(key, self[key], self.std(key), *self.values(key)) for key in keys]
+        return Records(["metric", *values], rows, values)
 
-    def _columns(self) -> list[str]:
-        return ["metric", "mean", "std", *(f"run {i + 1}" for i in range(self.runs))]
-
-    def _records(self, metrics: Iterable[str] | None) -> Iterator[tuple[object, ...]]:
-        for key in several(self if metrics is None else metrics):
-            yield (key, self[key], self.std(key), *self.values(key))
-
-    def _grid(self, metrics: Iterable[str] | None, digits: int) -> Grid:
+    def _tables(self, metrics: Iterable[str] | None, digits: int) -> TextTables:
+        """Mean and standard deviation, after what was repeated, and how."""
+        checked_digits(digits)
         keys = common(FEW_METRICS, [self]) if metrics is None else several(metrics)
         rows = [[key, number(self[key], digits), number(self.std(key), digits)] for key in keys]
-        return Grid(["metric", "mean", "std"], rows)
+        runs, protocol = counted(self.runs, "run"), self.protocol
+        told = f"{runs}; {protocol} (fingerprint {protocol.fingerprint})."
+        notes = (f"{note[:1].upper()}{note[1:]}." for note in self.notes)
+        return TextTables([Grid(["metric", "mean", "std"], rows)], [told, *notes])
 
 
 def common(keys: Iterable[str], held: Iterable[Mapping[str, float]]) -> list[str]:
@@ -312,15 +294,16 @@ def _unlike(reports: Sequence[Report]) -> Iterator[str]:
             yield f"runs 1 and {i} have {weights_word(first)} and {weights_word(other)}"
 
 
-def _checked(reports: Any) -> Iterator[Report]:
+def several_reports(reports: Any, whose: str = "") -> tuple[Report, ...]:
+    """Check that there are Reports, at least one; `whose` they are is said of others."""
     if isinstance(reports, (str, bytes, Mapping)) or not isinstance(reports, Iterable):
-        raise InputTypeError("reports", expected="several Reports", got=type(reports).__name__)
-    i = -1
-    for i, report in enumerate(reports):
+        got = f"{type(reports).__name__}{whose}"
+        raise InputTypeError("reports", expected="several Reports", got=got)
+    found = tuple(reports)
+    for i, report in enumerate(found):
         if not isinstance(report, Report):
-            raise InputTypeError(
-                "reports", expected="Reports", got=f"{type(report).__name__} at position {i}"
-            )
-        yield report
-    if i < 0:
-        raise InputValueError("reports", expected="at least one", got="none")
+            got = f"{type(report).__name__} at position {i}{whose}"
+            raise InputTypeError("reports", expected="Reports", got=got)
+    if not found:
+        raise InputValueError("reports", expected="at least one", got=f"none{whose}")
+    return found

@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..comparison.table_writer import Grid, Records, Tabulated, TextTables, counted, number
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..metrics import METRICS, UnknownKeyError, parse
 from .axes import FEW_METRICS, several
-from .frames import frame
-from .grids import (
-    Grid,
-    checked_digits,
-    html_paragraphs,
-    html_table,
-    latex,
-    latex_comment,
-    markdown,
-    number,
-)
-from .grids import markdown_cell as cell
 from .notes import NOTES, fingerprints, unlike_protocols
-from .rendering import counted, csv_text
-from .repeats import Repeats, common, spread
+from .repeats import Repeats, common, several_reports, spread
 from .reports import Report
 from .stored import plain
 
@@ -32,7 +20,7 @@ JSON_KIND = "truerank.table"
 JSON_FORMAT = 1
 
 
-class Table(Mapping[str, Repeats]):
+class Table(Mapping[str, Repeats], Tabulated):
     """Models by name, each of them one Report or several: `table[name][key]` is the mean.
 
     Made by `table`. In print the best of a column is bold: all models whose mean is printed as the
@@ -52,11 +40,22 @@ class Table(Mapping[str, Repeats]):
     --------
     >>> import truerank as tr
     >>> models = {"A": tr.report(tr.Ranks([0], [1], 10)), "B": tr.report(tr.Ranks([3], [1], 10))}
-    >>> table(models, ["mr", "amri"]).best("mr")
+    >>> made = table(models, ["mr", "amri"])
+    >>> made.best("mr")
     ['A']
+    >>> print(made.to_csv(), end="")
+    model,mr,amri
+    A,1.0,1.0
+    B,4.0,0.33333333333333337
+    >>> print(made.to_markdown().partition(chr(10) * 2)[0])
+    | model | mr | amri |
+    | :--- | ---: | ---: |
+    | A | **1** | **1** |
+    | B | 4 | 0.3333 |
     """
 
     __hash__ = None  # type: ignore[assignment]
+    _ROWS = "model"
 
     def __init__(
         self, rows: Mapping[str, Repeats], metrics: Sequence[str], notes: Sequence[str]
@@ -120,22 +119,11 @@ class Table(Mapping[str, Repeats]):
         >>> table({"A": tr.report(tr.Ranks([0], [1], 10))}, ["mr"]).to_dict()
         {'A': {'mr': 1.0}}
         """  # noqa: E501
+        columns, rows, _ = self.records()
         return {
-            name: dict(zip(self._columns()[1:], record[1:], strict=True))
-            for name, record in zip(self, self._records(), strict=True)
+            name: dict(zip(columns[1:], row[1:], strict=True))
+            for name, row in zip(self, rows, strict=True)
         }
-
-    def to_csv(self) -> str:
-        """Give a row for each model, numbers in all their digits.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> print(table({"A": tr.report(tr.Ranks([0], [1], 10))}, ["mr"]).to_csv(), end="")
-        model,mr
-        A,1.0
-        """
-        return csv_text(self._columns(), self._records())
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Give models, protocols and notes as a JSON object; nan becomes null."""
@@ -151,81 +139,20 @@ class Table(Mapping[str, Repeats]):
         }
         return json.dumps(plain(content), indent=indent, allow_nan=False)
 
-    def to_pandas(self) -> Any:
-        """Give a pandas DataFrame with a row for each model and the columns of `to_csv`.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        columns = self._columns()
-        values = columns[2:] if self.repeated else columns[1:]
-        return frame(columns, self._records(), values).set_index(columns[0])
-
-    def to_markdown(self, *, digits: int = 4) -> str:
-        """Give a Markdown table, a row for each model, with the notes below.
-
-        Parameters
-        ----------
-        digits : int
-            Significant digits.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> protocol = tr.Protocol(split="valid")
-        >>> models = {
-        ...     name: tr.report(tr.Ranks([above], [1], 10, protocol=protocol))
-        ...     for name, above in {"TransE": 3, "RotatE": 0}.items()
-        ... }
-        >>> print(table(models, ["mr", "amri"]).to_markdown())
-        | model | mr | amri |
-        | :--- | ---: | ---: |
-        | TransE | 4 | 0.3333 |
-        | RotatE | **1** | **1** |
-        <BLANKLINE>
-        """
-        notes = "".join(f"\n{cell(note)}\n" for note in self.notes)
-        return f"{markdown(self._grid(checked_digits(digits)))}\n{notes}"
-
-    def to_latex(self, *, digits: int = 4) -> str:
-        """Give a LaTeX tabular with the rules of booktabs, the notes before it as comments.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> one = tr.report(tr.Ranks([0], [1], 10, protocol=tr.Protocol(split="valid")))
-        >>> print(table({"A_1": one}, ["mr"]).to_latex(), end="")
-        \\begin{tabular}{lr}
-        \\toprule
-        model & mr \\\\
-        \\midrule
-        A\\_1 & 1 \\\\
-        \\bottomrule
-        \\end{tabular}
-        """
-        return f"{latex_comment(self.notes)}{latex(self._grid(checked_digits(digits)))}\n"
-
-    def _repr_html_(self) -> str:
-        """The table and the notes as HTML, for notebooks."""
-        return f"{html_table(self._grid(4))}\n{html_paragraphs(self.notes)}"
-
-    def _columns(self) -> list[str]:
+    def records(self) -> Records:
+        """Give a row for each model: the means, and "runs" and "key std" where one has several."""
         if not self.repeated:
-            return ["model", *self.metrics]
-        return ["model", "runs", *(word for key in self.metrics for word in (key, f"{key} std"))]
+            rows = [(name, *(row[key] for key in self.metrics)) for name, row in self.items()]
+            return Records(["model", *self.metrics], rows, self.metrics)
+        values = [word for key in self.metrics for word in (key, f"{key} std")]
+        rows = [
+            (name, row.runs, *(v for key in self.metrics for v in (row[key], row.std(key))))
+            for name, row in self.items()
+        ]
+        return Records(["model", "runs", *values], rows, values)
 
-    def _records(self) -> Iterator[tuple[Any, ...]]:
-        for name, row in self._rows.items():
-            if self.repeated:
-                values = (value for key in self.metrics for value in (row[key], row.std(key)))
-                yield (name, row.runs, *values)
-            else:
-                yield (name, *(row[key] for key in self.metrics))
-
-    def _grid(self, digits: int) -> Grid:
-        """Cells, and which of them are printed as the best one of their column is."""
+    def text_tables(self, digits: int = 4) -> TextTables:
+        """The best of every column in bold: all that are printed as it is; then the notes."""
         rows = [
             [name, *(spread(row[key], row.std(key), digits) for key in self.metrics)]
             for name, row in self._rows.items()
@@ -236,7 +163,8 @@ class Table(Mapping[str, Repeats]):
             shown = {number(self[name][key], digits) for name in leaders}
             means = (number(row[key], digits) for row in self._rows.values())
             best |= {(i, j) for i, mean in enumerate(means) if mean in shown}
-        return Grid(["model", *self.metrics], rows, frozenset(best))
+        grid = Grid(["model", *self.metrics], rows, frozenset(best))
+        return TextTables([grid], after=self.notes)
 
 
 def table(
@@ -320,10 +248,11 @@ def increasing(key: str) -> bool | None:
 def _runs(name: object, value: object, allow_unlike: bool) -> Repeats:
     if not isinstance(name, str):
         raise InputTypeError("reports", expected="names", got=f"{type(name).__name__} {name!r}")
-    try:
-        runs: Any = [value] if isinstance(value, Report) else value
-        if isinstance(value, Repeats):  # those that may be unlike elsewhere may not be so here
-            runs = value.reports
-        return Repeats(runs, allow_unlike=allow_unlike)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{error} (of {name!r})" if name else str(error)) from None
+    whose = f" (of {name!r})" if name else ""
+    given: Any = [value] if isinstance(value, Report) else value
+    if isinstance(value, Repeats):  # those that may be unlike elsewhere may not be so here
+        given = value.reports
+    runs = Repeats(several_reports(given, whose), allow_unlike=True)
+    if runs.notes and not allow_unlike:
+        raise InputValueError("reports", runs.notes[0] + whose)
+    return runs

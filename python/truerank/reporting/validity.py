@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..comparison.table_writer import percent
 from ..inputs.errors import spelled
 from ..metrics.keys import OWN_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from .axes import written
 from .candidates import NAME as TEST_CANDIDATES
 from .candidates import of_test_alone
-from .grids import percent
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...comparison.table_writer import PlainTable, Records
 from ...embeddings.vectors import CSLS
 from ...inputs.arrays import Locked, read_only
 from ...inputs.checks import choice, positive
 from ...inputs.errors import InputTypeError, InputValueError
 from ..two_graphs import DIRECTIONS
 from .nearest_entities import nearest_of, two_of
-from .tabulated import Records, Tabulated
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
@@ -56,7 +56,7 @@ class KOccurrence(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hubness(Locked, Tabulated):
+class Hubness(Locked, PlainTable):
     """How often entities are among the nearest; made by `hubness`.
 
     Attributes
@@ -298,7 +298,7 @@ def robin_hood_of(times: IntArray) -> float:
     return int(np.abs(size * times - total).sum()) / (2 * size * total)
 
 
-class HubnessTable(Mapping[str, Hubness], Tabulated):
+class HubnessTable(Mapping[str, Hubness], PlainTable):
     """Several `Hubness` by name, side by side: directions, similarities or models.
 
     Parameters

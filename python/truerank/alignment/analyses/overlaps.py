@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...comparison.pairing import alike
+from ...comparison.table_writer import PlainTable, Records
 from ...inputs.arrays import Locked, read_only
 from ...inputs.checks import choice, positive
 from ...inputs.errors import InputTypeError, InputValueError
@@ -17,7 +18,6 @@ from ...ranks.container import Ranks
 from ...reporting.reports import Report
 from ..two_graphs import DIRECTIONS
 from .buckets import asked_pairs, ranks_of
-from .tabulated import Records, Tabulated
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,7 +31,7 @@ KINDS = ("realistic", "optimistic", "pessimistic")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Overlap(Locked, Tabulated):
+class Overlap(Locked, PlainTable):
     """Which tasks each of several models gets right; made by `overlap`.
 
     Attributes

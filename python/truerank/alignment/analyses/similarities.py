@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...comparison.table_writer import PlainTable, Records, percent
 from ...inputs.arrays import Locked, read_only
 from ...inputs.errors import InputValueError
-from ...reporting.grids import percent
 from .nearest_entities import nearest_of
-from .tabulated import Records, Tabulated
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,7 +22,7 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SimilarityProfile(Locked, Tabulated):
+class SimilarityProfile(Locked, PlainTable):
     """The similarities of entities to their k nearest; made by `similarity_profile`.
 
     Where a task has fewer than k candidates (or numbers that are not NaN), it has no part in what
@@ -193,7 +192,7 @@ class SimilarityProfile(Locked, Tabulated):
         >>> profile.to_dict()["neighbours"][0]["mean"]
         0.9
         """
-        columns, rows = self.records()
+        columns, rows, _ = self.records()
         names = ["neighbour", *columns[1:4], *(f"quantile {level:g}" for level in LEVELS)]
         told = [dict(zip(names[1:], row[1:], strict=True)) for row in rows]
         found: dict[str, Any] = {

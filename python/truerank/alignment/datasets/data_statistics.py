@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...comparison.table_writer import PlainTable, Records
 from ...inputs.errors import InputTypeError
 from ...tasks.row_keys import distinct_rows
 from ..analyses.buckets import EDGES, bucket_labels
-from ..analyses.tabulated import Records, Tabulated
 from .graphs import AlignmentData, Graph, degrees
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class GraphStatistics:
 
 
 @dataclass(frozen=True, repr=False)
-class DataStatistics(Tabulated):
+class DataStatistics(PlainTable):
     """What a data set is like; made by `describe`.
 
     Attributes

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...comparison.table_writer import Records
 from ...inputs.arrays import Locked, read_only
 from ...inputs.checks import choice
 from ...inputs.errors import InputValueError
-from ...reporting.frames import frame
 from ..two_graphs import DIRECTIONS, as_ids
 from .similarity_sources import source_of
 
@@ -109,7 +109,7 @@ class DanglingCurve(Locked):
         columns = ("threshold", "precision", "recall", "f1", "said", "correct")
         arrays = (self.thresholds, self.precision, self.recall, self.f1, self.said, self.correct)
         rows = zip(*(array.tolist() for array in arrays), strict=True)
-        return frame(columns, rows, columns[:4])
+        return Records(columns, rows, columns[:4]).frame()
 
 
 def dangling(

@@ -1,0 +1,475 @@
+"""Tables, whatever they are about: as Markdown, LaTeX, HTML, CSV and DataFrames.
+
+`TextTables` are for people: cells of text under a heading, with lines before and after. `Records`
+are for programs: numbers in all their digits. `Tabulated` gives a class that has both its methods.
+Nothing here knows of ranks or metrics.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from ..inputs.checks import choice, integer
+from ..inputs.naming import needed
+
+# a minus, and no hyphen: before a number, and not within a word or after another sign
+_MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
+# an underscore within a word emphasises nothing, an ampersand matters where an entity begins
+_MARKDOWN = re.compile(r"[\\|*`~\[]|(?<![^\W_])_|_(?![^\W_])")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+
+BEYOND = 1e15  # from here on a number is written with an exponent
+
+Layout = Literal["long", "wide"]
+
+
+class Grid(NamedTuple):
+    """A table of text: its first column names the rows, the others hold numbers.
+
+    Attributes
+    ----------
+    columns : sequence of str
+        The heading, one word for each column.
+    rows : sequence of sequences of str
+        As many cells as columns, each.
+    best : set of (row, column)
+        The cells that are set in bold.
+    averages : set of int
+        The rows that are averages of others: their names are set in italics, since another row may
+        have such a name, too.
+    names : int
+        How many columns hold names rather than numbers: those at the left.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    best: frozenset[tuple[int, int]] = frozenset()
+    averages: frozenset[int] = frozenset()
+    names: int = 1
+
+
+class TextTables(NamedTuple):
+    """Tables to be read by people, with lines before and after them.
+
+    Attributes
+    ----------
+    grids : sequence of Grid
+    before, after : sequence of str
+    """
+
+    grids: Sequence[Grid]
+    before: Sequence[str] = ()
+    after: Sequence[str] = ()
+
+    def markdown(self) -> str:
+        """The lines before, pipe tables, and a paragraph for each line after.
+
+        Examples
+        --------
+        >>> print(TextTables([Grid(["metric", "value"], [["mr", "4.5"]])], ["2 tasks"]).markdown())
+        2 tasks
+        <BLANKLINE>
+        | metric | value |
+        | :--- | ---: |
+        | mr | 4.5 |
+        """
+        before = "\n".join(map(markdown_cell, self.before))
+        after = map(markdown_cell, self.after)
+        return "\n\n".join(filter(None, [before, *map(markdown_table, self.grids), *after]))
+
+    def latex(self) -> str:
+        """Tabulars with the rules of the package booktabs, after all lines as comments."""
+        comments = latex_comment([*self.before, *self.after]).removesuffix("\n")
+        return "\n".join(filter(None, [comments, "\n\n".join(map(latex_table, self.grids))]))
+
+    def html(self) -> str:
+        """Tables between paragraphs, one for each line."""
+        tables = "".join(f"{html_table(grid)}\n" for grid in self.grids)
+        whole = html_paragraphs(self.before) + tables + html_paragraphs(self.after)
+        return whole.removesuffix("\n")
+
+
+class Records(NamedTuple):
+    """A table to be read by programs.
+
+    Attributes
+    ----------
+    columns : sequence of str
+        Their names.
+    rows : iterable of sequences
+        A cell for each column.
+    values : sequence of str
+        The columns of float64, whatever their cells are: None becomes nan.
+    """
+
+    columns: Sequence[str]
+    rows: Iterable[Sequence[Any]]
+    values: Sequence[str] = ()
+
+    def csv(self) -> str:
+        """Rows under a heading; numbers in all their digits.
+
+        Examples
+        --------
+        >>> Records(["metric", "value"], [("mr", 4.5)]).csv()
+        'metric,value\\nmr,4.5\\n'
+        """
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(self.columns)
+        for row in self.rows:
+            writer.writerow([repr(cell) if isinstance(cell, float) else cell for cell in row])
+        return stream.getvalue()
+
+    def frame(self, layout: Layout = "wide", *, index: str | None = None) -> Any:
+        """Make a DataFrame; pandas is imported only here.
+
+        Parameters
+        ----------
+        layout : {"long", "wide"}
+            "long" puts the values, which are the last columns, into one, "value", and the names of
+            their columns into another, "kind".
+        index : str, optional
+            The column that names the rows.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        ValueError
+            For another layout.
+
+        Examples
+        --------
+        >>> Records(["metric", "realistic"], [["mr", 4.5]], ["realistic"]).frame("long")
+          metric       kind  value
+        0     mr  realistic    4.5
+        """
+        choice("layout", layout, ("long", "wide"))
+        pandas = needed("pandas", "to_pandas")
+        wide = pandas.DataFrame(list(self.rows), columns=list(self.columns))
+        wide = wide.astype(dict.fromkeys(self.values, float))
+        if layout == "wide":
+            return wide if index is None else wide.set_index(index)
+        names = list(self.columns[: len(self.columns) - len(self.values)])
+        # by row, so that a row's values stay together
+        long = wide.melt(names, list(self.values), "kind", "value", ignore_index=False)
+        return long.sort_index(kind="stable").reset_index(drop=True)
+
+
+class Tabulated(ABC):
+    """What is a table of numbers, in every form that tables have here."""
+
+    _ROWS: str | None = None  # the column that is the index of a DataFrame
+    _END = "\n"  # of a text
+
+    @abstractmethod
+    def records(self) -> Records:
+        """Give the table: the heading, and a cell for each column in every row."""
+
+    def text_tables(self, digits: int = 4) -> TextTables:
+        """The same for people."""
+        columns, rows, _ = self.records()
+        return TextTables([Grid(columns, [[cell(value, digits) for value in row] for row in rows])])
+
+    def to_markdown(self, *, digits: int = 4) -> str:
+        """Give the table in Markdown.
+
+        Parameters
+        ----------
+        digits : int
+            Significant digits, at least 1; counts have all of theirs.
+        """
+        return self.text_tables(checked_digits(digits)).markdown() + self._END
+
+    def to_latex(self, *, digits: int = 4) -> str:
+        """Give the table in LaTeX; it needs the package booktabs, as those of reports do."""
+        return self.text_tables(checked_digits(digits)).latex() + self._END
+
+    def to_csv(self) -> str:
+        """Give the table as CSV, numbers in all their digits."""
+        return self.records().csv()
+
+    def to_pandas(self) -> Any:
+        """Give the table as a DataFrame.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return self.records().frame(index=self._ROWS)
+
+    def _repr_html_(self) -> str:
+        """The table as HTML, for notebooks."""
+        return self.text_tables(4).html() + self._END
+
+
+class PlainTable(Tabulated):
+    """A table whose `str` is itself, in columns of plain text."""
+
+    _END = ""
+
+    def __str__(self) -> str:
+        ((columns, rows, *_),) = self.text_tables(4).grids
+        lines = [columns, *rows]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        drawn = []
+        for name, *cells in lines:
+            right = (text.rjust(width) for text, width in zip(cells, widths[1:], strict=True))
+            drawn.append("  ".join([name.ljust(widths[0]), *right]).rstrip())
+        return "\n".join(drawn)
+
+
+# -- cells -----------------------------------------------------------------------------------------
+
+
+def cell(value: object, digits: int) -> str:
+    """A cell as text: a number with so many significant digits, a count with all of its own.
+
+    Examples
+    --------
+    >>> cell(0.43847712, 4), cell(2000, 4), cell("mr", 4), cell(None, 4)
+    ('0.4385', '2,000', 'mr', '')
+    """
+    if isinstance(value, float):
+        return number(value, digits)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else str(value)
+
+
+def counted(n: int, thing: str, things: str = "") -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "task"), counted(2000, "task"), counted(2, "loss", "losses")
+    ('1 task', '2,000 tasks', '2 losses')
+    """
+    return f"{n:,} {thing if n == 1 else things or thing + 's'}"
+
+
+def number(value: float, digits: int) -> str:
+    """Write a number with so many significant digits, and a large one with all before the point.
+
+    Examples
+    --------
+    >>> number(0.43847712, 4), number(12345.6, 4), number(float("nan"), 4)
+    ('0.4385', '12346', 'nan')
+    """
+    whole = math.isfinite(value) and 10**digits <= abs(value) < BEYOND
+    return f"{value:.0f}" if whole else f"{value:.{digits}g}"
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage.
+
+    Examples
+    --------
+    >>> percent(1.0), percent(0.0125), percent(12.5)
+    ('100 %', '1.25 %', '1250 %')
+    """
+    return f"{number(100 * share, 3)} %"
+
+
+def checked_digits(digits: int) -> int:
+    """Check a number of significant digits.
+
+    Raises
+    ------
+    TypeError
+        For anything but an integer.
+    ValueError
+        For one below 1.
+
+    Examples
+    --------
+    >>> checked_digits(4)
+    4
+    """
+    return integer("digits", digits, least=1, expected="an integer >= 1")
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks and control characters.
+
+    Examples
+    --------
+    >>> one_line("two\\nlines")
+    'two lines'
+    """
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+# -- Markdown --------------------------------------------------------------------------------------
+
+
+def markdown_cell(text: str) -> str:
+    """Text that Markdown shows as it is: no markup, HTML, links or cells of its own.
+
+    Examples
+    --------
+    >>> print(markdown_cell("a|b"), markdown_cell("<b>_x_1*"))
+    a\\|b &lt;b>\\_x_1\\*
+    """
+    plain = _ENTITY.sub("&amp;", one_line(text)).replace("<", "&lt;")
+    return _MARKDOWN.sub(r"\\\g<0>", plain)
+
+
+def markdown_table(grid: Grid) -> str:
+    """A pipe table.
+
+    Examples
+    --------
+    >>> print(markdown_table(Grid(["metric", "value"], [["mr", "4.5"]])))
+    | metric | value |
+    | :--- | ---: |
+    | mr | 4.5 |
+    """
+    heading = [markdown_cell(word) for word in grid.columns]
+    numbers = len(heading) - grid.names
+    lines = [heading, [*[":---"] * grid.names, *["---:"] * numbers]]
+    lines += _cells(grid, markdown_cell, "**{}**".format, "*{}*".format)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+# -- LaTeX -----------------------------------------------------------------------------------------
+
+_LATEX = str.maketrans(
+    {
+        **{c: f"\\{c}" for c in "{}$&#%_"},
+        "\\": "\\textbackslash{}",
+        "~": "\\textasciitilde{}",
+        "^": "\\textasciicircum{}",
+        "<": "\\textless{}",
+        ">": "\\textgreater{}",
+        "|": "\\textbar{}",
+        "\u00b1": "$\\pm$",
+    }
+)
+
+
+def latex_cell(text: str) -> str:
+    """Text as LaTeX sets it: special characters escaped, the minus of every number as a minus.
+
+    Examples
+    --------
+    >>> print(latex_cell("R&D_1"), latex_cell("-0.5 to -0.25"), latex_cell("1e-05"))
+    R\\&D\\_1 $-$0.5 to $-$0.25 1e-05
+    """
+    return _MINUS.sub("$-$", one_line(text).translate(_LATEX))
+
+
+def latex_table(grid: Grid) -> str:
+    """A tabular with the rules of the package booktabs.
+
+    Examples
+    --------
+    >>> print(latex_table(Grid(["metric", "value"], [["hits@1", "0.5"]], frozenset({(0, 1)}))))
+    \\begin{tabular}{lr}
+    \\toprule
+    metric & value \\\\
+    \\midrule
+    hits@1 & \\textbf{0.5} \\\\
+    \\bottomrule
+    \\end{tabular}
+    """
+    numbers = len(grid.columns) - grid.names
+    lines = [
+        f"\\begin{{tabular}}{{{'l' * grid.names}{'r' * numbers}}}",
+        "\\toprule",
+        _latex_row(map(latex_cell, grid.columns)),
+        "\\midrule",
+        *map(_latex_row, _cells(grid, latex_cell, "\\textbf{{{}}}".format, "\\emph{{{}}}".format)),
+        "\\bottomrule",
+        "\\end{tabular}",
+    ]
+    return "\n".join(lines)
+
+
+def latex_comment(lines: Iterable[str]) -> str:
+    """Lines that LaTeX leaves out.
+
+    Examples
+    --------
+    >>> print(latex_comment(["2 tasks"]), end="")
+    % 2 tasks
+    """
+    return "".join(f"% {one_line(line)}\n" for line in lines)
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    line = " & ".join(cells)
+    # a row that begins with [ would be read as the option of the line break before it
+    return f"{{}}{line} \\\\" if line.startswith(("[", "*")) else f"{line} \\\\"
+
+
+# -- HTML ------------------------------------------------------------------------------------------
+
+
+def html_table(grid: Grid, caption: str = "") -> str:
+    """A table whose headings a screen reader finds; everything escaped.
+
+    Examples
+    --------
+    >>> print(html_table(Grid(["metric", "value"], [["mr", "4.5"]]), "1 < 2"))
+    <table>
+    <caption>1 &lt; 2</caption>
+    <thead><tr><th scope="col">metric</th><th scope="col">value</th></tr></thead>
+    <tbody>
+    <tr><th scope="row">mr</th><td>4.5</td></tr>
+    </tbody>
+    </table>
+    """
+    heading = "".join(f'<th scope="col">{html.escape(word)}</th>' for word in grid.columns)
+    rows = []
+    for name, *cells in _cells(
+        grid, html.escape, "<strong>{}</strong>".format, "<em>{}</em>".format
+    ):
+        values = "".join(f"<td>{text}</td>" for text in cells)
+        rows.append(f'<tr><th scope="row">{name}</th>{values}</tr>')
+    return "\n".join(
+        [
+            "<table>",
+            *([f"<caption>{html.escape(caption)}</caption>"] if caption else []),
+            f"<thead><tr>{heading}</tr></thead>",
+            "<tbody>",
+            *rows,
+            "</tbody>",
+            "</table>",
+        ]
+    )
+
+
+def html_paragraphs(lines: Iterable[str]) -> str:
+    """One paragraph for each line, escaped.
+
+    Examples
+    --------
+    >>> html_paragraphs(["a < b"])
+    '<p>a &lt; b</p>\\n'
+    """
+    return "".join(f"<p>{html.escape(line)}</p>\n" for line in lines)
+
+
+def _cells(
+    grid: Grid,
+    escape: Callable[[str], str],
+    bold: Callable[[str], str],
+    italic: Callable[[str], str],
+) -> list[list[str]]:
+    """The rows, escaped, the best cells bold, the names of averages in italics."""
+    rows = [[escape(text) for text in row] for row in grid.rows]
+    for i, j in grid.best:
+        rows[i][j] = bold(rows[i][j])
+    for i in grid.averages:
+        rows[i][0] = italic(rows[i][0])
+    return rows
