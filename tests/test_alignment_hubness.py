@@ -241,7 +241,7 @@ def test_errors_of_comparisons() -> None:
         ({"directions": ["both"]}, r"^directions: expected one of"),
         ({"directions": []}, r"^directions: expected at least one, got none"),
         ({"queries": [1]}, r"^queries: expected \(left_ids, right_ids\), got 1 members"),
-        ({"csls": 0}, r"^csls: expected at least 1, got 0"),
+        ({"csls": 0}, r"^csls: expected at least 1 neighbour, got 0"),
     ):
         with pytest.raises(ValueError, match=message):
             compare_hubness(MATRIX, None, **keywords)

@@ -27,7 +27,7 @@ from truerank.alignment.analyses.similarities import similarity_profile
 from truerank.alignment.inference.counterparts import dangling
 from truerank.alignment.inference.found_pairs import Agreement
 from truerank.alignment.inference.matching import infer
-from truerank.alignment.inference.similarity_sources import MatrixSource, source_of
+from truerank.alignment.inference.similarity_sources import MatrixSource, Scoring, source_of
 from truerank.alignment.local_scaling import csls_means
 from truerank.embeddings.vectors import CSLS
 from truerank.stores.arrays import mapping_of
@@ -245,11 +245,7 @@ def test_a_matrix_in_a_file(kind: str, tmp_path: Path) -> None:
                 expected = infer(scores, None, method=method, csls=2)
                 np.testing.assert_array_equal(found.pairs, expected.pairs)
                 np.testing.assert_array_equal(found.scores, expected.scores, strict=True)
-    source = source_of(
-        *(path, None),
-        **{"similarity": "cosine", "csls": None, "left_ids": None, "right_ids": None},
-        **{"nan": "raise", "dtype": None, "threads": None},
-    )
+    source = source_of(path, None, Scoring())
     assert isinstance(source, MatrixSource)
     assert mapping_of(source.matrix) is not None
     assert not source.matrix.flags.writeable
@@ -478,9 +474,9 @@ def test_nan_is_refused_from_the_right() -> None:
         ({"threshold": "0.5"}, TypeError, "threshold: expected a number, got str"),
         ({"threshold": True}, TypeError, "threshold: expected a number, got bool"),
         ({"threshold": np.nan}, ValueError, "threshold: expected a number, got nan"),
-        ({"csls": 0}, ValueError, "csls: expected at least 1, got 0"),
-        ({"csls": True}, TypeError, "csls: expected an int, a CSLS or None, got bool"),
-        ({"csls": 1.5}, TypeError, "csls: expected an int, a CSLS or None, got float"),
+        ({"csls": 0}, ValueError, "csls: expected at least 1 neighbour, got 0"),
+        ({"csls": True}, TypeError, "csls: expected a number of neighbours, or a CSLS, got bool"),
+        ({"csls": 1.5}, TypeError, "csls: expected a number of neighbours, or a CSLS, got float"),
         (
             {"csls": CSLS(np.zeros(3), np.zeros(3), 1)},
             ValueError,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.naming import public
 from ..tasks.chosen import chosen_ids, digest
 from ..tasks.forms import Form
 from ..tasks.row_keys import distinct
@@ -85,6 +86,7 @@ def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[A
     return PairSplits(stacked(columns), sizes, (graphs[0], graphs[1]))
 
 
+@public("truerank.alignment")
 @dataclass(frozen=True)
 class PairAudit(SplitAudit):
     """What is worth knowing about the pairs of a task before its numbers are believed.

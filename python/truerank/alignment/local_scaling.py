@@ -11,8 +11,9 @@ import numpy as np
 from .. import _core
 from ..embeddings.scoring import explain_pair
 from ..embeddings.vectors import CSLS, as_means, opened
-from ..inputs.checks import NAN_RULES, choice, positive, thread_count
+from ..inputs.checks import NAN_RULES, choice, is_integer, positive, thread_count
 from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.naming import public
 from ..inputs.scores import widened
 from ..stores.base import FileBlock, Store, Tile
 from ..tasks.query_rows import block_array
@@ -30,6 +31,7 @@ TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
+@public("truerank.alignment")
 def csls_means(
     left: Any,
     right: Any,
@@ -129,6 +131,19 @@ def csls_means(
     for array, ids, mean in zip(found, (lefts, rights), means, strict=True):
         array[ids] = mean
     return CSLS(found[0], found[1], k)
+
+
+def checked_csls(csls: object) -> int | CSLS | None:
+    """Check a number of neighbours, or means made before; None is no scaling."""
+    if csls is None or isinstance(csls, CSLS):
+        return csls
+    if not is_integer(csls):
+        raise InputTypeError(
+            "csls", expected="a number of neighbours, or a CSLS", got=type(csls).__name__
+        )
+    if csls < 1:
+        raise InputValueError("csls", expected="at least 1 neighbour", got=csls)
+    return int(csls)
 
 
 def means_of(

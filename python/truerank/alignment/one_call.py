@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..counting.tiles import store_for
 from ..embeddings.vectors import read as read_vectors
 from ..inputs.errors import InputValueError, renamed
+from ..inputs.naming import public
 from .pair_task import Task
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _DEFAULTS = {"similarity": "cosine", "order": "descending"}  # others are None
 
 
+@public("truerank.alignment")
 def evaluate(
     left: Any,
     right: Any,

@@ -11,6 +11,7 @@ import numpy as np
 from ..embeddings.vectors import CSLS
 from ..inputs.checks import NAN_RULES, choice
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
 from ..tasks.answers import ask
@@ -20,6 +21,8 @@ from ..tasks.split_columns import check_split, named_splits
 from ..tasks.task import SideTasks
 from ..tasks.task import Task as BaseTask
 from .aligned_pairs import as_candidates, examine, read_pair_splits
+from .both_directions import Rules, rank_both, rank_matrix
+from .local_scaling import checked_csls, csls_means
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 SIDES = {"left_to_right": (0, 1), "right_to_left": (1, 0)}
 
 
+@public("truerank.alignment")
 class Task(BaseTask):
     """Entity alignment: the counterpart of every test entity, in both directions.
 
@@ -248,11 +252,8 @@ class Task(BaseTask):
         >>> report["left_to_right.mr"], report["right_to_left.mr"]
         (1.5, 1.25)
         """
-        from .both_directions import rank_both
-        from .local_scaling import csls_means
-
         heights = self._heights()
-        scaling = _checked_csls(csls)
+        scaling = checked_csls(csls)
         choice("nan", nan, NAN_RULES)
         given = (Argument("left", left), Argument("right", right))
         for role, argument, height in zip(("queries", "entities"), given, heights, strict=True):
@@ -332,10 +333,8 @@ class Task(BaseTask):
         >>> report["left_to_right.mr"], report["right_to_left.mr"]
         (2.0, 1.0)
         """
-        from .both_directions import Rules, rank_matrix
-
         heights = self._heights()
-        scaling = _checked_csls(csls)
+        scaling = checked_csls(csls)
         if scaling is not None and order == "ascending":
             raise InputValueError(
                 "order",
@@ -482,16 +481,3 @@ def _check_means(csls: CSLS, candidates: tuple[IntArray, IntArray] | None) -> No
                 expected="means over the candidates of the task",
                 got=f"none for {side} {missing[0]}",
             )
-
-
-def _checked_csls(csls: object) -> int | CSLS | None:
-    """Check a number of neighbours, or means made before."""
-    if csls is None or isinstance(csls, CSLS):
-        return csls
-    if isinstance(csls, bool) or not isinstance(csls, (int, np.integer)):
-        raise InputTypeError(
-            "csls", expected="a number of neighbours, or a CSLS", got=type(csls).__name__
-        )
-    if csls < 1:
-        raise InputValueError("csls", expected="at least 1 neighbour", got=csls)
-    return int(csls)

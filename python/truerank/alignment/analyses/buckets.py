@@ -10,6 +10,7 @@ import numpy as np
 
 from ...inputs.checks import choice
 from ...inputs.errors import InputTypeError, InputValueError, spelled
+from ...inputs.naming import public
 from ...inputs.selection import as_integers
 from ...ranks.container import Ranks
 from ...ranks.labels import Labels, join_labels
@@ -44,6 +45,7 @@ _DEFAULT = {  # by whether the left and the right graph have degrees
 }
 
 
+@public("truerank.alignment")
 def by_degree(
     ranks: Ranks | Report,
     left_degrees: Any = None,

@@ -13,8 +13,10 @@ from ...embeddings.vectors import CSLS
 from ...inputs.arrays import Locked, read_only
 from ...inputs.checks import choice, positive
 from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.naming import public
+from ..inference.similarity_sources import Scoring
 from ..two_graphs import DIRECTIONS
-from .nearest_entities import nearest_of, two_of
+from .nearest_entities import Asked, nearest_of, two_of
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
@@ -55,6 +57,7 @@ class KOccurrence(NamedTuple):
     robin_hood: float
 
 
+@public("truerank.alignment")
 @dataclass(frozen=True, eq=False, repr=False)
 class Hubness(Locked, PlainTable):
     """How often entities are among the nearest; made by `hubness`.
@@ -160,6 +163,7 @@ class Hubness(Locked, PlainTable):
         }
 
 
+@public("truerank.alignment")
 def hubness(
     left: Any,
     right: Any,
@@ -229,17 +233,8 @@ def hubness(
     10     3        3    0         0       nan           0
     """
     asked = sizes_of(k)
-    found = nearest_of(
-        *(left, right, max(asked)),
-        direction=direction,
-        queries=queries,
-        candidates=candidates,
-        similarity=similarity,
-        csls=csls,
-        nan=nan,
-        dtype=dtype,
-        threads=threads,
-    )
+    how = Scoring(similarity, csls, nan, dtype, threads)
+    found = nearest_of(left, right, max(asked), Asked(direction, queries, candidates), how)
 
     def times(first: int) -> IntArray:
         ids = found.ids[:, :first]
@@ -298,6 +293,7 @@ def robin_hood_of(times: IntArray) -> float:
     return int(np.abs(size * times - total).sum()) / (2 * size * total)
 
 
+@public("truerank.alignment")
 class HubnessTable(Mapping[str, Hubness], PlainTable):
     """Several `Hubness` by name, side by side: directions, similarities or models.
 
@@ -368,6 +364,7 @@ class HubnessTable(Mapping[str, Hubness], PlainTable):
         return {name: row.to_dict() for name, row in self._rows.items()}
 
 
+@public("truerank.alignment")
 def compare_hubness(
     left: Any,
     right: Any,

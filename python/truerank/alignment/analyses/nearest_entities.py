@@ -8,13 +8,33 @@ import numpy as np
 
 from ...inputs.checks import choice, positive
 from ...inputs.errors import InputTypeError, InputValueError
-from ..inference.similarity_sources import source_of
+from ..inference.similarity_sources import Scoring, source_of
 from ..two_graphs import DIRECTIONS, GRAPHS, as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...inputs.arrays import IntArray
+
+_PLAIN = Scoring()
+
+
+class Asked(NamedTuple):
+    """Who asks, and for whom.
+
+    Attributes
+    ----------
+    direction : {"left_to_right", "right_to_left"}
+        Who asks, and whose entities are the candidates.
+    queries : array_like of int, optional
+        The entities that ask; a set. Default: those of the asking side's `candidates`.
+    candidates : (left_ids, right_ids), optional
+        The entities that count on either side; None is all of a side, or of both.
+    """
+
+    direction: str
+    queries: Any = None
+    candidates: Any = None
 
 
 class Nearest(NamedTuple):
@@ -41,20 +61,7 @@ class Nearest(NamedTuple):
     measure: str
 
 
-def nearest_of(
-    left: Any,
-    right: Any,
-    k: int,
-    *,
-    direction: str,
-    queries: Any = None,
-    candidates: Any = None,
-    similarity: str = "cosine",
-    csls: Any = None,
-    nan: str = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-) -> Nearest:
+def nearest_of(left: Any, right: Any, k: int, asked: Asked, how: Scoring = _PLAIN) -> Nearest:
     """Find the k nearest entities of the other graph.
 
     Parameters
@@ -64,19 +71,10 @@ def nearest_of(
         matrix, (n1, n2), in memory or as the path of one .npy file, and None.
     k : int
         How many, at least 1; more than there are candidates are as many as there are.
-    direction : {"left_to_right", "right_to_left"}
-        Who asks, and whose entities are the candidates.
-    queries : array_like of int, optional
-        The entities that ask; a set. Default: those of the asking side's `candidates`.
-    candidates : (left_ids, right_ids), optional
-        The entities that count on either side; None is all of a side, or of both.
-    similarity, dtype, threads
-        As in `rank_embeddings`.
-    csls : int or CSLS, optional
-        CSLS with means of so many nearest among the candidates, or with means made before by
-        ``csls_means(left, right)``, in whichever direction is asked.
-    nan : {"raise", "omit"}
-        "raise": a similarity that is NaN is an error. "omit": it is of no neighbour.
+    asked : Asked
+    how : Scoring
+        A number of neighbours as its `csls` is of the candidates; means that were made before by
+        ``csls_means(left, right)`` serve whichever direction is asked.
 
     Returns
     -------
@@ -91,7 +89,7 @@ def nearest_of(
     Examples
     --------
     >>> left, right = np.eye(2), np.array([[1.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
-    >>> found = nearest_of(left, right, 2, direction="left_to_right")
+    >>> found = nearest_of(left, right, 2, Asked("left_to_right"))
     >>> found.ids
     array([[0, 1],
            [1, 2]])
@@ -99,19 +97,10 @@ def nearest_of(
     array([[1. , 0.6],
            [0.8, 0.8]])
     """
+    direction, queries, candidates = asked
     choice("direction", direction, DIRECTIONS)
     most = positive("k", k)
-    left_ids, right_ids = two_of("candidates", candidates)
-    source = source_of(
-        *(left, right),
-        similarity=similarity,
-        csls=csls,
-        left_ids=left_ids,
-        right_ids=right_ids,
-        nan=nan,
-        dtype=dtype,
-        threads=threads,
-    )
+    source = source_of(left, right, how, *two_of("candidates", candidates))
     for graph, ids in zip(GRAPHS, (source.left_ids, source.right_ids), strict=True):
         if not len(ids):
             raise InputValueError("candidates", expected=f"at least one {graph} entity", got="none")
@@ -119,16 +108,16 @@ def nearest_of(
     rows = source.left_ids if queries is None else as_ids("queries", queries, source.shape[0])
     if not len(rows):
         raise InputValueError("queries", expected="at least one entity that asks", got="none")
-    made = isinstance(csls, (int, np.integer))
+    made = isinstance(how.csls, (int, np.integer))
     without = np.setdiff1d(rows, source.left_ids) if made else rows[:0]
     if len(without):
         raise InputValueError(
             "queries",
-            expected=f"entities of candidates, for csls={csls} has means of these alone",
+            expected=f"entities of candidates, for csls={how.csls} has means of these alone",
             got=without[0],
         )
     ids, similarities = source.best(min(most, len(source.right_ids)), rows)
-    measure = "scores" if right is None else similarity
+    measure = "scores" if right is None else how.similarity
     if source.csls is not None:
         measure += f", csls {source.csls.k}"
     return Nearest(rows, source.right_ids, ids, similarities, measure)

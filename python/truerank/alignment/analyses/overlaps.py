@@ -13,6 +13,7 @@ from ...comparison.table_writer import PlainTable, Records
 from ...inputs.arrays import Locked, read_only
 from ...inputs.checks import choice, positive
 from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.naming import public
 from ...inputs.selection import as_integers
 from ...ranks.container import Ranks
 from ...reporting.reports import Report
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 KINDS = ("realistic", "optimistic", "pessimistic")
 
 
+@public("truerank.alignment")
 @dataclass(frozen=True, eq=False, repr=False)
 class Overlap(Locked, PlainTable):
     """Which tasks each of several models gets right; made by `overlap`.
@@ -177,6 +179,7 @@ class Overlap(Locked, PlainTable):
         }
 
 
+@public("truerank.alignment")
 def overlap(
     models: Mapping[str, Any],
     *,

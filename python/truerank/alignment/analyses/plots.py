@@ -15,6 +15,7 @@ import numpy as np
 
 from ...inputs.checks import positive
 from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.naming import public
 from ...plot.drawing import COLOURS, axes_for, colours_for, dashes_for, named_of, plain
 from ...reporting.reports import Report
 from ..two_graphs import DIRECTIONS
@@ -35,6 +36,7 @@ _ROOM = 1.18  # how high the part with the bars is, for the highest bar and its 
 _ROW = 0.11  # how high a row of dots is, for the part with the bars
 
 
+@public("truerank.alignment")
 def plot_similarity_profile(
     profiles: SimilarityProfile | Mapping[str, SimilarityProfile], *, ax: Axes | None = None
 ) -> Axes:
@@ -96,6 +98,7 @@ def plot_similarity_profile(
     return ax
 
 
+@public("truerank.alignment")
 def plot_hubness(found: Hubness | Mapping[str, Hubness], *, ax: Axes | None = None) -> Axes:
     """Draw which share of the candidates are nobody's nearest, one entity's, or more entities'.
 
@@ -163,6 +166,7 @@ def plot_hubness(found: Hubness | Mapping[str, Hubness], *, ax: Axes | None = No
     return ax
 
 
+@public("truerank.alignment")
 def plot_by_degree(
     reports: Report | Mapping[str, Report], *, metric: str = "hits@1", ax: Axes | None = None
 ) -> Axes:
@@ -248,6 +252,7 @@ class _Curve(NamedTuple):
     direction: str
 
 
+@public("truerank.alignment")
 def plot_dangling(curve: Any, *, ax: Axes | None = None) -> Axes:
     """Draw precision, recall and F1 of "has no counterpart" by threshold.
 
@@ -357,6 +362,7 @@ def _best(curve: _Curve) -> tuple[float, float] | None:
     return float(curve.thresholds[best]), float(f1[best])
 
 
+@public("truerank.alignment")
 def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> Axes:
     """Draw which share of the tasks exactly these models get right: bars over a matrix of dots.
 

@@ -11,7 +11,9 @@ import numpy as np
 from ...comparison.table_writer import PlainTable, Records, percent
 from ...inputs.arrays import Locked, read_only
 from ...inputs.errors import InputValueError
-from .nearest_entities import nearest_of
+from ...inputs.naming import public
+from ..inference.similarity_sources import Scoring
+from .nearest_entities import Asked, nearest_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
+@public("truerank.alignment")
 @dataclass(frozen=True, eq=False, repr=False)
 class SimilarityProfile(Locked, PlainTable):
     """The similarities of entities to their k nearest; made by `similarity_profile`.
@@ -217,6 +220,7 @@ class SimilarityProfile(Locked, PlainTable):
         return self.gaps[self.ids[:, 1] >= 0] if self.k > 1 else np.zeros(0)
 
 
+@public("truerank.alignment")
 def similarity_profile(
     left: Any,
     right: Any,
@@ -282,17 +286,8 @@ def similarity_profile(
     >>> profile.mean, profile.gaps
     (array([0.9, 0.7]), array([0.4, 0. ]))
     """
-    found = nearest_of(
-        *(left, right, k),
-        direction=direction,
-        queries=queries,
-        candidates=candidates,
-        similarity=similarity,
-        csls=csls,
-        nan=nan,
-        dtype=dtype,
-        threads=threads,
-    )
+    how = Scoring(similarity, csls, nan, dtype, threads)
+    found = nearest_of(left, right, k, Asked(direction, queries, candidates), how)
     return SimilarityProfile(found.queries, found.ids, found.similarities, direction, found.measure)
 
 

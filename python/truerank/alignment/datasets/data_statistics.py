@@ -10,6 +10,7 @@ import numpy as np
 
 from ...comparison.table_writer import PlainTable, Records
 from ...inputs.errors import InputTypeError
+from ...inputs.naming import public
 from ...tasks.row_keys import distinct_rows
 from ..analyses.buckets import EDGES, bucket_labels
 from .graphs import AlignmentData, Graph, degrees
@@ -62,6 +63,7 @@ class GraphStatistics:
     buckets: dict[str, int]
 
 
+@public("truerank.alignment")
 @dataclass(frozen=True, repr=False)
 class DataStatistics(PlainTable):
     """What a data set is like; made by `describe`.
@@ -129,6 +131,7 @@ class DataStatistics(PlainTable):
         return f"DataStatistics({sizes}, {self.pairs:,} pairs)"
 
 
+@public("truerank.alignment")
 def describe(data: AlignmentData, *, edges: Sequence[int] = EDGES) -> DataStatistics:
     """Count what there is in a data set.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.naming import public
 from ...tasks.row_keys import look_up, row_keys
 from .graphs import SPLITS, AlignmentData, Graph, as_pairs
 from .readers import FOLDS
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     Lines = Iterator[str]
 
 
+@public("truerank.alignment")
 def write_openea(
     data: AlignmentData,
     folder: str | os.PathLike[str],

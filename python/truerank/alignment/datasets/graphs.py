@@ -11,6 +11,7 @@ import numpy as np
 from ...inputs.arrays import Locked, integers, read_only
 from ...inputs.checks import first_outside
 from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.naming import public
 from ...inputs.selection import as_integers
 from ...tasks.row_keys import distinct_rows
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
 
 
+@public("truerank.alignment")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Graph(Locked):
     """One of the two graphs of an alignment. Ids run from 0, of entities as of relations.
@@ -98,6 +100,7 @@ def _check_relations(relations: IntArray, fields: dict[str, Any]) -> None:
         )
 
 
+@public("truerank.alignment")
 def degrees(triples: Any, entities: int) -> IntArray:
     """Count the triples of every entity: the distinct ones in which it is head or tail.
 
@@ -170,6 +173,7 @@ def _checked_triples(triples: Any, entities: Any, name: str) -> IntArray:
 SPLITS = ("train", "valid", "test")
 
 
+@public("truerank.alignment")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class AlignmentData(Locked):
     """Two graphs, the pairs of entities that are the same, and splits of these pairs.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.naming import public
 from ...tasks.row_keys import dense, first_rows, row_keys
 from .graphs import as_pairs
 
@@ -27,6 +28,7 @@ SHARES: dict[str, dict[str, float]] = {
 }
 
 
+@public("truerank.alignment")
 def split_pairs(
     pairs: Any, shares: str | Mapping[str, float] = "20/10/70", *, seed: int, together: bool = False
 ) -> dict[str, IntArray]:
@@ -92,6 +94,7 @@ def split_pairs(
     return _dealt(rows, places, dict(zip(wanted, ends, strict=True)))
 
 
+@public("truerank.alignment")
 def five_folds(
     pairs: Any, *, seed: int, folds: int = 5, valid: float = 0.1, together: bool = False
 ) -> list[dict[str, IntArray]]:

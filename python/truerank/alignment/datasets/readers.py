@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.naming import public
 from ...tasks.row_keys import look_up, row_keys
 from ...tasks.text import TRIPLE, is_path, line_of
 from ...tasks.vocabularies import Column, Words, settle
@@ -43,6 +44,7 @@ _DIVIDED = (
 )
 
 
+@public("truerank.alignment")
 def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     """Read a data set in the layout of DBP15k (JAPE, GCN-Align).
 
@@ -142,6 +144,7 @@ def _pairs_of_ids(root: str, name: str, lists: Sequence[Listed]) -> IntArray:
     return table.array(None, None)
 
 
+@public("truerank.alignment")
 def read_openea(
     folder: str | os.PathLike[str], fold: int | None = None, *, folds: str = FOLDS
 ) -> AlignmentData:
@@ -309,6 +312,7 @@ class _FileColumn(Column):
         return f"line {line_of(self.what, row)}"
 
 
+@public("truerank.alignment")
 def read_pairs(
     pairs: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]],
     *,

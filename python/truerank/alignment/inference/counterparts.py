@@ -12,8 +12,9 @@ from ...comparison.table_writer import Records
 from ...inputs.arrays import Locked, read_only
 from ...inputs.checks import choice
 from ...inputs.errors import InputValueError
+from ...inputs.naming import public
 from ..two_graphs import DIRECTIONS, as_ids
-from .similarity_sources import source_of
+from .similarity_sources import Scoring, source_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray, IntArray
 
 
+@public("truerank.alignment")
 @dataclass(frozen=True, eq=False)
 class DanglingCurve(Locked):
     """How well a threshold tells the entities without a counterpart, for every threshold.
@@ -112,6 +114,7 @@ class DanglingCurve(Locked):
         return Records(columns, rows, columns[:4]).frame()
 
 
+@public("truerank.alignment")
 def dangling(
     left: Any,
     right: Any,
@@ -179,16 +182,8 @@ def dangling(
     """
     choice("by", by, tuple(_VALUES))
     choice("direction", direction, DIRECTIONS)
-    source = source_of(
-        *(left, right),
-        similarity=similarity,
-        csls=None,
-        left_ids=None,
-        right_ids=None,
-        nan=nan,
-        dtype=dtype,
-        threads=threads,
-    )
+    how = Scoring(similarity, csls, nan, dtype, threads)
+    source = source_of(left, right, how._replace(csls=None))
     asking = DIRECTIONS.index(direction)
     size = source.shape[asking]
     apart = as_ids("exclusive", exclusive, size)
@@ -202,17 +197,7 @@ def dangling(
             raise InputValueError("matched", expected="none that are exclusive", got=both[0])
     ids = np.union1d(apart, others)
     among = as_ids("candidates", candidates, source.shape[1 - asking])
-    left_ids, right_ids = (ids, among) if asking == 0 else (among, ids)
-    source = source_of(
-        *(left, right),
-        similarity=similarity,
-        csls=csls,
-        left_ids=left_ids,
-        right_ids=right_ids,
-        nan=nan,
-        dtype=dtype,
-        threads=threads,
-    )
+    source = source_of(left, right, how, *((ids, among) if asking == 0 else (among, ids)))
     best = (source if asking == 0 else source.swapped()).best(2)
     values = _VALUES[by](best)
     return DanglingCurve(

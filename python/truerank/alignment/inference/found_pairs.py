@@ -10,6 +10,7 @@ import numpy as np
 from ...inputs.arrays import Locked
 from ...inputs.checks import choice, first_outside
 from ...inputs.errors import InputValueError
+from ...inputs.naming import public
 from ...inputs.selection import as_integers
 from ..two_graphs import DIRECTIONS
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
 
 
+@public("truerank.alignment")
 @dataclass(frozen=True)
 class Agreement:
     """How far pairs agree with reference pairs.
@@ -58,6 +60,7 @@ class Agreement:
         return asdict(self)
 
 
+@public("truerank.alignment")
 @dataclass(frozen=True, eq=False)
 class Alignment(Locked):
     """Pairs of left and right entities.

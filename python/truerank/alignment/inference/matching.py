@@ -10,11 +10,12 @@ import numpy as np
 from ...inputs.arrays import read_only
 from ...inputs.checks import choice, positive
 from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.naming import public
 from ..two_graphs import DIRECTIONS
 from .assignment import optimal_pairs
 from .found_pairs import Alignment
 from .proposals import stable_pairs
-from .similarity_sources import source_of
+from .similarity_sources import Scoring, source_of
 
 if TYPE_CHECKING:
     from .proposals import Pairs
@@ -28,6 +29,7 @@ class _Options(NamedTuple):
     candidates: int | None
 
 
+@public("truerank.alignment")
 def infer(
     left: Any,
     right: Any,
@@ -161,16 +163,8 @@ def infer(
     ):
         if given and method != of:
             raise InputValueError(name, expected=f'with method="{of}" alone', got=f'"{method}"')
-    source = source_of(
-        *(left, right),
-        similarity=similarity,
-        csls=csls,
-        left_ids=left_ids,
-        right_ids=right_ids,
-        nan=nan,
-        dtype=dtype,
-        threads=threads,
-    )
+    how = Scoring(similarity, csls, nan, dtype, threads)
+    source = source_of(left, right, how, left_ids, right_ids)
     (lefts, rights, scores), solved = _METHODS[method](source, options)
     if least is not None:
         kept = scores.astype(np.float64) >= least

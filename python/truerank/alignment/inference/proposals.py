@@ -64,13 +64,8 @@ def stable_pairs(source: Source, k: int) -> Pairs:
 
     Examples
     --------
-    >>> from .inputs import source_of
-    >>> scores = [[0.9, 0.8], [0.9, 0.1]]
-    >>> source = source_of(
-    ...     scores, None, similarity="cosine", csls=None, left_ids=None, right_ids=None,
-    ...     nan="raise", dtype=None, threads=None,
-    ... )
-    >>> stable_pairs(source, 1)
+    >>> from .similarity_sources import Scoring, source_of
+    >>> stable_pairs(source_of([[0.9, 0.8], [0.9, 0.1]], None, Scoring()), 1)
     (array([0, 1]), array([0, 1]), array([0.9, 0.1]))
     """
     if len(source.left_ids) > len(source.right_ids):

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ...inputs.checks import choice
 from ...inputs.errors import InputTypeError, InputValueError, renamed, spelled
 from ...inputs.scores import as_scores, widened
 from ...stores import Store, may_be_stored
-from ..local_scaling import csls_means
+from ..local_scaling import checked_csls, csls_means
 from ..two_graphs import as_ids
 from ..wording import in_words_of_sides
 
@@ -278,17 +278,18 @@ def _means_of_rows(source: Source, k: int) -> npt.NDArray[Any]:
     return found
 
 
+class Scoring(NamedTuple):
+    """How similarities are made: the arguments of `infer` of these names."""
+
+    similarity: str = SIMILARITY
+    csls: Any = None
+    nan: str = "raise"
+    dtype: Any = None
+    threads: int | None = None
+
+
 def source_of(
-    left: Any,
-    right: Any,
-    *,
-    similarity: str,
-    csls: Any,
-    left_ids: Any,
-    right_ids: Any,
-    nan: str,
-    dtype: Any,
-    threads: int | None,
+    left: Any, right: Any, how: Scoring, left_ids: Any = None, right_ids: Any = None
 ) -> Source:
     """Check vectors, or a matrix where `right` is None, and what is asked of them.
 
@@ -299,16 +300,13 @@ def source_of(
 
     Examples
     --------
-    >>> source = source_of(
-    ...     [[0.5, 0.7], [0.2, 0.9]], None, similarity="cosine", csls=None, left_ids=None,
-    ...     right_ids=None, nan="raise", dtype=None, threads=None,
-    ... )
-    >>> source.best(1).ids
+    >>> source_of([[0.5, 0.7], [0.2, 0.9]], None, Scoring()).best(1).ids
     array([[1],
            [1]])
     """
+    similarity, csls, nan, dtype, threads = how
     choice("nan", nan, NAN)
-    _check_csls(csls)
+    csls = checked_csls(csls)
     chosen = {"left": left_ids, "right": right_ids}
     if right is None:
         if similarity != SIMILARITY:
@@ -319,7 +317,7 @@ def source_of(
             matrix, kind = _as_matrix(left, dtype)
         of_matrix = MatrixSource(matrix, kind, nan, _taking_part(chosen, matrix.shape))
         if csls is not None:
-            given = csls if isinstance(csls, CSLS) else of_matrix.means(int(csls))
+            given = csls if isinstance(csls, CSLS) else of_matrix.means(csls)
             of_matrix.csls = _as_csls(given, of_matrix)
         return of_matrix
     with in_words_of_sides("left", "right"):
@@ -333,22 +331,13 @@ def source_of(
         keywords = {"similarity": similarity, "dtype": dtype, "threads": threads}
         source = VectorSource((left, right), shape, kind, nan, ids, keywords)
         if csls is not None:
-            if not isinstance(csls, CSLS) and not all(map(len, ids)):
-                return source  # nobody to take a mean of, and no pair
-            if not isinstance(csls, CSLS):
+            if isinstance(csls, int):
+                if not all(map(len, ids)):
+                    return source  # nobody to take a mean of, and no pair
                 among = None if tuple(map(len, ids)) == shape else ids
-                csls = csls_means(left, right, int(csls), candidates=among, nan=nan, **keywords)
+                csls = csls_means(left, right, csls, candidates=among, nan=nan, **keywords)
             source.csls = _as_csls(csls, source)
     return source
-
-
-def _check_csls(csls: Any) -> None:
-    if csls is None or isinstance(csls, CSLS):
-        return
-    if isinstance(csls, bool) or not isinstance(csls, (int, np.integer)):
-        raise InputTypeError("csls", expected="an int, a CSLS or None", got=type(csls).__name__)
-    if csls < 1:
-        raise InputValueError("csls", expected="at least 1", got=csls)
 
 
 def _as_csls(csls: CSLS, source: Source) -> CSLS:
