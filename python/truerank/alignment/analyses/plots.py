@@ -69,7 +69,7 @@ def plot_similarity_profile(
     'nearest neighbour'
     """
     named = named_of("profiles", profiles, SimilarityProfile)
-    ax = axes_for("plot_similarity_profile", ax)
+    ax = _axes("plot_similarity_profile", ax)
     single = len(named) == 1
     for colour, (name, profile) in zip(colours_for(len(named)), named.items(), strict=True):
         places = np.arange(1, profile.k + 1)
@@ -88,11 +88,9 @@ def plot_similarity_profile(
     ax.set_xlim(0.5 if most == 1 else 0.85, most + (0.5 if most == 1 else 0.15))
     ax.set_xlabel("nearest neighbour")
     ax.set_ylabel(f"similarity ({plain(*measures)})" if len(measures) == 1 else "similarity")
-    ax.spines[["top", "right"]].set_visible(False)
-    directions = {spelt(profile.direction) for profile in named.values()}
     sizes = {profile.tasks for profile in named.values()}
     counted = [f"{n:,} entities" for n in sizes if len(sizes) == 1]
-    ax.set_title(", ".join([" and ".join(sorted(directions)), *counted]), fontsize="medium")
+    ax.set_title(", ".join([_directions(named), *counted]), fontsize="medium")
     title = None if single else "mean, and 5% to 95%"
     ax.legend(frameon=False, title=title, loc="upper right" if single else "best")
     return ax
@@ -110,7 +108,7 @@ def plot_hubness(found: Hubness | Mapping[str, Hubness], *, ax: Axes | None = No
     found : Hubness, or mapping of name to Hubness
         A bar each; a `HubnessTable` is such a mapping.
     ax : matplotlib.axes.Axes, optional
-        Where to draw. Default: a new figure.
+        As in `plot_similarity_profile`.
 
     Returns
     -------
@@ -133,7 +131,7 @@ def plot_hubness(found: Hubness | Mapping[str, Hubness], *, ax: Axes | None = No
     names = list(named)
     if isinstance(found, Hubness):
         names = [f"{found.direction}, {found.measure}"]
-    ax = axes_for("plot_hubness", ax, height=1.7 + 0.42 * len(named))
+    ax = _axes("plot_hubness", ax, height=1.7 + 0.42 * len(named))
     shares = np.array([list(row.shares.values()) for row in named.values()]) * 100
     starts = np.zeros(len(named))
     places = np.arange(len(named))
@@ -154,7 +152,6 @@ def plot_hubness(found: Hubness | Mapping[str, Hubness], *, ax: Axes | None = No
     ax.invert_yaxis()
     ax.set_xlim(0, 100)
     ax.set_xlabel("share of candidates (%)")
-    ax.spines[["top", "right"]].set_visible(False)
     ax.legend(
         title="is somebody's nearest",
         ncols=len(_TIMES_COLOURS),
@@ -179,7 +176,7 @@ def plot_by_degree(
     metric : str
         Any key of a report that has groups; "hits@1" is OpenEA's recall in figure 5.
     ax : matplotlib.axes.Axes, optional
-        Where to draw. Default: a new figure.
+        As in `plot_similarity_profile`.
 
     Returns
     -------
@@ -212,33 +209,28 @@ def plot_by_degree(
             )
     tasks = [report.group_tasks() for report in named.values()]
     values = [report.group_values(metric) for report in named.values()]
-    buckets = sorted({str(label) for row in tasks for label in row}, key=_start)
-    ax = axes_for("plot_by_degree", ax)
+    # by the first degree of each
+    buckets = sorted(
+        {str(label) for row in tasks for label in row},
+        key=lambda bucket: int(bucket.rstrip("+").partition("-")[0]),
+    )
+    ax = _axes("plot_by_degree", ax)
     width = 0.8 / len(named)
     bars = zip(colours_for(len(named)), named, values, strict=True)
     for i, (colour, name, row) in enumerate(bars):
         places = np.arange(len(buckets)) - 0.4 + width * (i + 0.5)
         heights = [row.get(bucket, np.nan) for bucket in buckets]
         ax.bar(places, heights, width=0.92 * width, color=colour, label=plain(name))
-    ax.set_xticks(range(len(buckets)), _counted(buckets, tasks))
-    counted = ", and number of tasks" if all(row == tasks[0] for row in tasks) else ""
-    ax.set_xlabel(f"degree (relation triples){counted}")
+    told, label = buckets, "degree (relation triples)"
+    if all(row == tasks[0] for row in tasks):
+        told = [f"{bucket}\n{tasks[0].get(bucket, 0):,}" for bucket in buckets]
+        label += ", and number of tasks"
+    ax.set_xticks(range(len(buckets)), told)
+    ax.set_xlabel(label)
     ax.set_ylabel(metric)
-    ax.spines[["top", "right"]].set_visible(False)
     if len(named) > 1:
-        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        _legend_beside(ax)
     return ax
-
-
-def _start(bucket: str) -> int:
-    """The first degree of a bucket."""
-    return int(bucket.rstrip("+").partition("-")[0])
-
-
-def _counted(buckets: Sequence[str], tasks: Sequence[Mapping[Any, int]]) -> list[str]:
-    """The names of buckets, with their numbers of tasks where those are the same for all."""
-    alike = all(row == tasks[0] for row in tasks)
-    return [f"{bucket}\n{tasks[0].get(bucket, 0):,}" if alike else bucket for bucket in buckets]
 
 
 class _Curve(NamedTuple):
@@ -262,7 +254,7 @@ def plot_dangling(curve: Any, *, ax: Axes | None = None) -> Axes:
         As `dangling` gives it; infinite thresholds are not drawn. Of a mapping of names to such
         curves the F1 of each is drawn.
     ax : matplotlib.axes.Axes, optional
-        Where to draw. Default: a new figure.
+        As in `plot_similarity_profile`.
 
     Returns
     -------
@@ -292,7 +284,7 @@ def plot_dangling(curve: Any, *, ax: Axes | None = None) -> Axes:
         named = {"": _curve_of(curve, "")}
     if not named:
         raise InputValueError("curve", expected="at least one", got="none")
-    ax = axes_for("plot_dangling", ax)
+    ax = _axes("plot_dangling", ax)
     if several:
         _draw_each(ax, named)
     else:
@@ -302,11 +294,9 @@ def plot_dangling(curve: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("threshold" if by is None else f"threshold of the {by}")
     ax.set_ylabel("F1" if several else "precision, recall, F1")
-    directions = sorted({spelt(one.direction) for one in named.values() if one.direction})
-    told = '"has no counterpart"' + f", {' and '.join(directions)}" * bool(directions)
-    ax.set_title(told, fontsize="medium")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    told = ['"has no counterpart"', _directions(named)]
+    ax.set_title(", ".join(filter(None, told)), fontsize="medium")
+    _legend_beside(ax)
     return ax
 
 
@@ -374,7 +364,7 @@ def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> A
     most : int
         How many subsets, the largest first; the rest is told in the label below.
     ax : matplotlib.axes.Axes, optional
-        Where to draw: dots have negative heights. Default: a new figure.
+        As in `plot_similarity_profile`; dots have negative heights.
 
     Returns
     -------
@@ -403,7 +393,7 @@ def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> A
     told = found.found
     names = [f"{plain(name)} ({told[name]:.1%})" for name in found.names]
     width = max(6.4, 1.2 + 0.28 * len(shown) + 0.08 * max(map(len, names)))
-    ax = axes_for("plot_overlap", ax, height=3.2 + 0.26 * models, width=width)
+    ax = _axes("plot_overlap", ax, height=3.2 + 0.26 * models, width=width)
     places = np.arange(len(shown))
     shares = np.array([count for _, count in shown]) * 100 / found.tasks
     colours = [_colour(subset, models) for subset, _ in shown]
@@ -435,7 +425,6 @@ def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> A
     ax.set_title("share of tasks (%)", loc="left", fontsize="medium")
     ax.spines["left"].set_bounds(0, top)
     ax.spines["bottom"].set_position(("data", 0))
-    ax.spines[["top", "right"]].set_visible(False)
     what = f"exactly these models are right ({found.tasks:,} tasks)"
     if left_out:
         rest = sum(count for _, count in left_out) / found.tasks
@@ -450,6 +439,22 @@ def _colour(subset: Sequence[str], models: int) -> str:
     if not subset:
         return COLOURS[6]
     return COLOURS[2] if len(subset) == models > 1 else COLOURS[0]
+
+
+def _axes(function: str, ax: Axes | None, height: float = 3.6, width: float = 6.4) -> Axes:
+    """The axes to draw into, with two of their four lines."""
+    ax = axes_for(function, ax, height, width)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _legend_beside(ax: Axes) -> None:
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def _directions(named: Mapping[str, Any]) -> str:
+    """The directions of several results, in words."""
+    return " and ".join(sorted({spelt(one.direction) for one in named.values() if one.direction}))
 
 
 def spelt(text: str) -> str:
