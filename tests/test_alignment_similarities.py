@@ -218,8 +218,8 @@ def test_levels(levels: Any) -> None:
         ({"candidates": ([0],)}, ValueError, r"candidates: expected \(left_ids, right_ids\), got"),
         ({"candidates": "test"}, TypeError, r"candidates: expected \(left_ids, right_ids\), got"),
         ({"candidates": (None, [3])}, ValueError, "right_ids: expected ids from 0 to 2, got 3"),
-        ({"csls": 0}, ValueError, "csls: expected at least 1, got 0"),
-        ({"csls": "ten"}, TypeError, "csls: expected an int, a CSLS or None, got str"),
+        ({"csls": 0}, ValueError, "csls: expected at least 1 neighbour, got 0"),
+        ({"csls": "ten"}, TypeError, "csls: expected a number of neighbours, or a CSLS, got str"),
         (
             {"csls": 1, "candidates": ([0], None), "queries": [0, 1]},
             ValueError,

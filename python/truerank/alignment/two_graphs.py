@@ -1,4 +1,4 @@
-"""The two graphs of an alignment, and entities of one of them, chosen by their ids."""
+"""The two graphs of an alignment: ids of entities of one, and pairs of both, checked."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.arrays import read_only
 from ..inputs.checks import first_outside
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.selection import as_integers
 
 if TYPE_CHECKING:
@@ -50,3 +51,40 @@ def as_ids(name: str, value: Any, size: int, what: str = "ids") -> IntArray:
     if wrong >= 0:
         raise InputValueError(name, expected=f"{what} from 0 to {size - 1}", got=ids[wrong])
     return np.unique(ids)
+
+
+def as_pairs(name: str, value: Any, expected: str = "shape (n, 2)") -> IntArray:
+    """Check pairs of integers, and give them as read-only int64.
+
+    Examples
+    --------
+    >>> as_pairs("pairs", [(0, 3)])
+    array([[0, 3]])
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # a ragged list
+        raise InputValueError(name, expected=expected, got=error) from None
+    if array.size == 0 and array.ndim == 1:
+        array = np.zeros((0, 2), dtype=np.int64)
+    pairs = as_integers(name, array)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise InputValueError(name, expected=expected, got=f"shape {pairs.shape}")
+    return read_only(pairs)
+
+
+def two_of(name: str, value: Any) -> tuple[Any, Any]:
+    """Check a pair, the first of the left and the second of the right side; None is two of them.
+
+    Examples
+    --------
+    >>> two_of("candidates", ([0, 1], None))
+    ([0, 1], None)
+    """
+    if value is None:
+        return None, None
+    if not isinstance(value, (tuple, list)):
+        raise InputTypeError(name, expected="(left_ids, right_ids)", got=type(value).__name__)
+    if len(value) != 2:
+        raise InputValueError(name, expected="(left_ids, right_ids)", got=f"{len(value)} members")
+    return value[0], value[1]

@@ -15,8 +15,8 @@ from ...inputs.checks import choice, positive
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ..inference.similarity_sources import Scoring
-from ..two_graphs import DIRECTIONS
-from .nearest_entities import Asked, nearest_of, two_of
+from ..two_graphs import DIRECTIONS, two_of
+from .nearest_entities import Asked, nearest_of
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray

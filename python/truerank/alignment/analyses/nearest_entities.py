@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...inputs.checks import choice, positive
-from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.errors import InputValueError
 from ..inference.similarity_sources import Scoring, source_of
-from ..two_graphs import DIRECTIONS, GRAPHS, as_ids
+from ..two_graphs import DIRECTIONS, GRAPHS, as_ids, two_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -121,20 +121,3 @@ def nearest_of(left: Any, right: Any, k: int, asked: Asked, how: Scoring = _PLAI
     if source.csls is not None:
         measure += f", csls {source.csls.k}"
     return Nearest(rows, source.right_ids, ids, similarities, measure)
-
-
-def two_of(name: str, value: Any) -> tuple[Any, Any]:
-    """Check a pair, the first of the left and the second of the right side; None is two of them.
-
-    Examples
-    --------
-    >>> two_of("candidates", ([0, 1], None))
-    ([0, 1], None)
-    """
-    if value is None:
-        return None, None
-    if not isinstance(value, (tuple, list)):
-        raise InputTypeError(name, expected="(left_ids, right_ids)", got=type(value).__name__)
-    if len(value) != 2:
-        raise InputValueError(name, expected="(left_ids, right_ids)", got=f"{len(value)} members")
-    return value[0], value[1]

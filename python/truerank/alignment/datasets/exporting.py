@@ -13,7 +13,8 @@ import numpy as np
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ...tasks.row_keys import look_up, row_keys
-from .graphs import SPLITS, AlignmentData, Graph, as_pairs
+from ..two_graphs import as_pairs
+from .graphs import SPLITS, AlignmentData, Graph
 from .readers import FOLDS
 from .text_tables import write_files
 

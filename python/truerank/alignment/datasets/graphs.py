@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...inputs.arrays import Locked, integers, read_only
-from ...inputs.checks import first_outside
+from ...inputs.checks import first_outside, integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ...inputs.selection import as_integers
 from ...tasks.row_keys import distinct_rows
+from ..two_graphs import as_pairs
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
@@ -144,10 +145,7 @@ def degrees(triples: Any, entities: int) -> IntArray:
 
 def _checked_triples(triples: Any, entities: Any, name: str) -> IntArray:
     """Check that these are triples of so many entities, and give them as int64."""
-    if isinstance(entities, bool) or not isinstance(entities, (int, np.integer)):
-        raise InputTypeError(name, expected="how many there are", got=type(entities).__name__)
-    if entities < 0:
-        raise InputValueError(name, expected="how many there are", got=entities)
+    size = integer(name, entities, least=0, expected="how many there are")
     try:
         array = np.asarray(triples)
     except ValueError as error:  # a ragged list
@@ -160,7 +158,7 @@ def _checked_triples(triples: Any, entities: Any, name: str) -> IntArray:
             "triples", expected="shape (n, 3) or wider", got=f"shape {rows.shape}"
         )
     for column, what in ((0, "head"), (2, "tail")):
-        row = first_outside(np.ascontiguousarray(rows[:, column]), int(entities))
+        row = first_outside(np.ascontiguousarray(rows[:, column]), size)
         if row >= 0:
             raise InputValueError(
                 "triples",
@@ -277,24 +275,3 @@ class AlignmentData(Locked):
                     got=f"{pairs[row, column]} in pair {row}",
                 )
         return pairs
-
-
-def as_pairs(name: str, value: Any) -> IntArray:
-    """Check pairs of integers, and give them as read-only int64.
-
-    Examples
-    --------
-    >>> as_pairs("pairs", [(0, 3)])
-    array([[0, 3]])
-    """
-    try:
-        array = np.asarray(value)
-    except ValueError as error:  # a ragged list
-        raise InputValueError(name, expected="shape (n, 2)", got=error) from None
-    if array.size == 0 and array.ndim == 1:
-        array = np.zeros((0, 2), dtype=np.int64)
-    pairs = as_integers(name, array)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise InputValueError(name, expected="shape (n, 2)", got=f"shape {pairs.shape}")
-    pairs.flags.writeable = False
-    return pairs

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...inputs.checks import integer, number
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ...tasks.row_keys import dense, first_rows, row_keys
-from .graphs import as_pairs
+from ..two_graphs import as_pairs
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
@@ -142,14 +143,12 @@ def five_folds(
     """
     rows, places = _drawn(pairs, seed, together)
     n = len(rows)
-    if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)):
-        raise InputTypeError("folds", expected="an int", got=type(folds).__name__)
-    if not 2 <= folds <= n:
+    parts = integer("folds", folds, expected="an int")
+    if not 2 <= parts <= n:
         raise InputValueError("folds", expected=f"from 2 to the number of pairs, {n}", got=folds)
-    if isinstance(valid, bool) or not isinstance(valid, (int, float, np.number)):
-        raise InputTypeError("valid", expected="a number", got=type(valid).__name__)
-    bounds = [k * (n // folds) + min(k, n % folds) for k in range(int(folds) + 1)]
-    held = floor(_fraction(valid) * n + Fraction(1, 2)) if 0 <= valid < 1 else -1
+    share = number("valid", valid)
+    bounds = [k * (n // parts) + min(k, n % parts) for k in range(parts + 1)]
+    held = floor(_fraction(share) * n + Fraction(1, 2)) if 0 <= share < 1 else -1
     if not 0 <= held < n - bounds[1]:
         raise InputValueError(
             "valid", expected="a share from 0 on that leaves pairs for the test", got=valid
@@ -176,12 +175,9 @@ def _shares(shares: str | Mapping[str, float]) -> Mapping[str, float]:
     for name, share in shares.items():
         if not isinstance(name, str):
             raise InputTypeError("shares", expected="names of splits", got=type(name).__name__)
-        if isinstance(share, bool) or not isinstance(share, (int, float, np.number)):
-            raise InputTypeError(f'shares["{name}"]', expected="a number", got=type(share).__name__)
-        if not (name and 0 <= share <= 1):
-            raise InputValueError(
-                f'shares["{name}"]', expected="a name and a share from 0 to 1", got=share
-            )
+        title = f'shares["{name}"]'
+        if not (0 <= number(title, share) <= 1 and name):
+            raise InputValueError(title, expected="a name and a share from 0 to 1", got=share)
     total = float(sum(shares.values()))
     if abs(total - 1) > 1e-9:
         raise InputValueError("shares", expected="shares that add up to 1", got=f"{total:.12g}")
@@ -223,11 +219,10 @@ def _drawn(pairs: Any, seed: int, together: bool) -> tuple[IntArray, IntArray]:
             expected="each pair once",
             got=f"{tuple(rows[row].tolist())} again in row {row}",
         )
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-        raise InputTypeError("seed", expected="an int", got=type(seed).__name__)
-    if seed < 0:
+    start = integer("seed", seed, expected="an int")
+    if start < 0:
         raise InputValueError("seed", expected="an int from 0 on", got=seed)
-    raw = np.random.PCG64(int(seed)).random_raw(len(rows))
+    raw = np.random.PCG64(start).random_raw(len(rows))
     order = np.argsort(raw, kind="stable")
     return rows, _starts(order, linked(rows) if together else np.arange(len(rows)))
 

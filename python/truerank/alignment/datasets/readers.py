@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...inputs.checks import integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ...tasks.row_keys import look_up, row_keys
@@ -212,8 +213,8 @@ def read_openea(
     (('a', 'b'), array([[1, 0, 0]]), array([[0, 0]]))
     """
     root = os.fsdecode(folder)
-    if fold is not None and (isinstance(fold, bool) or not isinstance(fold, (int, np.integer))):
-        raise InputTypeError("fold", expected="an int", got=type(fold).__name__)
+    if fold is not None:
+        integer("fold", fold, expected="an int")
     sides = [_Side(root, k) for k in (1, 2)]
     read: dict[str, Table] = {}
     find = file_in if fold is None else optional_file

@@ -11,8 +11,7 @@ from ...inputs.arrays import Locked
 from ...inputs.checks import choice, first_outside
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
-from ...inputs.selection import as_integers
-from ..two_graphs import DIRECTIONS
+from ..two_graphs import DIRECTIONS, as_pairs
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -210,13 +209,7 @@ class Alignment(Locked):
 
     def _taking_part(self, reference: Any) -> tuple[IntArray, int]:
         """Reference pairs of entities that took part, each once, and how many others there are."""
-        array = as_integers("reference", reference)
-        if array.ndim == 1 and not array.size:
-            array = array.reshape(0, 2)
-        if array.ndim != 2 or array.shape[1] != 2:
-            raise InputValueError(
-                "reference", expected="pairs of shape (m, 2)", got=f"shape {array.shape}"
-            )
+        array = as_pairs("reference", reference, "pairs of shape (m, 2)")
         for side, (name, size) in enumerate(zip(("left", "right"), self.shape, strict=True)):
             column = np.ascontiguousarray(array[:, side])
             wrong = first_outside(column, size)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...inputs.arrays import read_only
-from ...inputs.checks import choice, positive
+from ...inputs.checks import choice, number, positive
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ..two_graphs import DIRECTIONS
@@ -229,8 +229,7 @@ def _flag(dense: object) -> bool | None:
 def _threshold(threshold: Any) -> float | None:
     if threshold is None:
         return None
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)):
-        raise InputTypeError("threshold", expected="a number", got=type(threshold).__name__)
-    if np.isnan(threshold):
+    found = number("threshold", threshold)
+    if np.isnan(found):
         raise InputValueError("threshold", expected="a number", got="nan")
-    return float(threshold)
+    return found
