@@ -13,7 +13,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truerank import Protocol, Ranks, Report, report
+from truerank import Protocol, Ranks, Report, report, table
 from truerank.comparison import Comparison, Comparisons, compare
 from truerank.comparison.paired import holm, signed_rank
 from truerank.comparison.resampling import draws
@@ -490,3 +490,19 @@ def test_wilcoxon_has_no_weights() -> None:
     with pytest.raises(ValueError, match="wilcoxon has no meaning with unequal weights"):
         compare(ranks, ranks, method="wilcoxon")
     assert compare(ranks, ranks, method="wilcoxon", by="query").p_value == 1
+
+
+def test_names_are_shown_as_they_are_in_markdown() -> None:
+    a, b = models(20)
+    shown = compare({"a_*b*": a, "x<b>|y": b}, resamples=99).to_markdown()
+    assert "| a\\_\\*b\\* | x&lt;b>\\|y |" in shown
+
+
+def test_a_split_is_one_to_test_on_as_in_tables() -> None:
+    ranks = Ranks([0, 3], [1, 1], 9, protocol=Protocol(split=" Test"))
+    notes = compare(ranks, ranks).notes
+    assert notes[-1] == (
+        "of the split ' Test': choosing a model by it uses it up, choose by a validation split"
+    )
+    told = table({"a": report(ranks), "b": report(ranks)})
+    assert any("numbers of the test split" in note for note in told.notes)

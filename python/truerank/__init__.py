@@ -31,9 +31,8 @@ if _typing.TYPE_CHECKING:
     from .inputs.selection import csr_from_padded
     from .metrics import chance
     from .metrics.published import adjust
-    from .ranks.container import Ranks, concatenate
+    from .ranks.container import Ranks, concatenate, load
     from .ranks.protocol import Protocol
-    from .ranks.storage import load
     from .reporting import Report, report
     from .reporting.tables import table
     from .stores import Store, open_scores
@@ -97,7 +96,7 @@ _MODULES = {
     "demo": "cli.demo",
     "evaluate": "tasks.evaluate_scores",
     "link_prediction": "link_prediction",
-    "load": "ranks.storage",
+    "load": "ranks.container",
     "open_scores": "stores",
     "plot": "plot",
     "pvalue": "comparison",

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
+from .table_writer import Grid, counted, markdown_cell, markdown_table
+
 
 class Comparison(NamedTuple):
     """The difference of a metric between two models, a minus b.
@@ -77,8 +79,8 @@ class Comparison(NamedTuple):
         lines = [
             f"{self.metric}: {self.name_a} {self.value_a:.6g}, {self.name_b} {self.value_b:.6g}; "
             f"difference {shown} ({100 * self.level:g} %), {p} ({self.method}, "
-            f"{_counted(self.units, 'unit')}); {_counted(self.wins, 'win')}, "
-            f"{_counted(self.ties, 'tie')}, {_counted(self.losses, 'loss', 'losses')}",
+            f"{counted(self.units, 'unit')}); {counted(self.wins, 'win')}, "
+            f"{counted(self.ties, 'tie')}, {counted(self.losses, 'loss', 'losses')}",
             *self.notes,
         ]
         return "\n".join(lines)
@@ -132,26 +134,24 @@ class Comparisons(Sequence[Comparison]):
         bounds = f"{100 * first.level:g} % interval"
         header = ["a", "b", f"{first.metric} of a", "of b", "difference", bounds]
         header += ["p", "p (Holm)", "wins / ties / losses"]
-        lines = [_row(header), _row([":---", ":---", *["---:"] * 7])]
+        rows = []
         for pair in self._pairs:
             values = (pair.value_a, pair.value_b, pair.difference)
             holm = math.nan if pair.p_holm is None else pair.p_holm
-            lines.append(
-                _row(
-                    [
-                        pair.name_a.replace("|", "\\|"),
-                        pair.name_b.replace("|", "\\|"),
-                        *(f"{value:.{digits}g}" for value in values),
-                        f"{pair.low:.{digits}g} to {pair.high:.{digits}g}",
-                        f"{pair.p_value:.3g}",
-                        f"{holm:.3g}",
-                        f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
-                    ]
-                )
+            rows.append(
+                [
+                    *(pair.name_a, pair.name_b),
+                    *(f"{value:.{digits}g}" for value in values),
+                    f"{pair.low:.{digits}g} to {pair.high:.{digits}g}",
+                    *(f"{pair.p_value:.3g}", f"{holm:.3g}"),
+                    f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
+                ]
             )
-        drawn = _counted(first.resamples, "resample")
-        lines += ["", f"{first.method}, {_counted(first.units, 'unit')}, {drawn}."]
-        return "\n".join([*lines, *(f"- {note}" for note in notes_told(self._pairs))]) + "\n"
+        lines = [markdown_table(Grid(header, rows, names=2))]
+        drawn = counted(first.resamples, "resample")
+        lines += ["", f"{first.method}, {counted(first.units, 'unit')}, {drawn}."]
+        lines += [f"- {markdown_cell(note)}" for note in notes_told(self._pairs)]
+        return "\n".join(lines) + "\n"
 
 
 def notes_told(pairs: Sequence[Comparison]) -> list[str]:
@@ -171,11 +171,3 @@ def notes_told(pairs: Sequence[Comparison]) -> list[str]:
         note if len(names) == len(pairs) else f"{', '.join(names)}: {note}"
         for note, names in of.items()
     ]
-
-
-def _counted(n: int, thing: str, things: str = "") -> str:
-    return f"{n:,} {thing if n == 1 else things or thing + 's'}"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"

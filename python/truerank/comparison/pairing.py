@@ -80,6 +80,17 @@ def _where(name: str, one: Any, two: Any) -> str:
     )
 
 
+def is_test(split: str | None) -> bool:
+    """Whether a split is one to test on, by its name.
+
+    Examples
+    --------
+    >>> is_test("Test-2"), is_test("valid"), is_test(None)
+    (True, False, False)
+    """
+    return split is not None and split.strip().casefold().startswith("test")
+
+
 def of_test_splits(a: Ranks, b: Ranks) -> tuple[str, ...]:
     """Note what choosing between models by the numbers of a test split does to it.
 
@@ -90,8 +101,8 @@ def of_test_splits(a: Ranks, b: Ranks) -> tuple[str, ...]:
     >>> of_test_splits(ranks, ranks)
     ("of the split 'Test': choosing a model by it uses it up, choose by a validation split",)
     """
-    splits = dict.fromkeys(ranks.protocol.split or "" for ranks in (a, b))
-    tests = " and ".join(repr(x) for x in splits if x.casefold().startswith("test"))
+    splits = dict.fromkeys(ranks.protocol.split for ranks in (a, b))
+    tests = " and ".join(repr(split) for split in splits if is_test(split))
     if not tests:
         return ()
     return (

@@ -1,1 +1,15 @@
 """Ranks: the counts of tasks, their labels and protocol, and how they are saved and loaded."""
+
+import sys
+
+from . import counts, labels, protocol
+from .container import Ranks, concatenate, load
+from .counts import Audit
+from .labels import Labels
+from .protocol import Protocol
+
+__all__ = ["Audit", "Labels", "Protocol", "Ranks", "concatenate", "load"]
+
+# Ranks that version 0.1.0 pickled name the modules where their parts were defined then.
+for _module in (counts, labels, protocol):
+    sys.modules.setdefault(f"truerank.{_module.__name__.rpartition('.')[2]}", _module)

@@ -52,13 +52,9 @@ def write_archive(path: str | os.PathLike[str], kind: Kind, members: Members) ->
     ValueError
         If `path` is there and is no regular file.
     """
-    members = {
-        "kind": np.array(kind.name),
-        "format": np.array(kind.format, np.int64),
-        **members,
-    }
+    about = {"kind": np.array(kind.name), "format": np.array(kind.format, np.int64)}
     with replacing(os.path.realpath(os.fsdecode(path))) as file:
-        _write(file, members)
+        _write(file, about | members)
 
 
 def read_archive(file: IO[bytes], kind: Kind) -> Members:
@@ -86,11 +82,11 @@ def from_json_array(array: npt.NDArray[Any]) -> Any:
     import json
 
     if array.dtype != np.uint8 or array.ndim != 1:
-        raise InputValueError("damaged", expected="text in uint8")
+        raise ValueError("damaged: expected text in uint8")
     try:
         return json.loads(array.tobytes().decode())
     except RecursionError:
-        raise InputValueError("damaged", "text nested too deep") from None
+        raise ValueError("damaged: text nested too deep") from None
 
 
 # -- writing ---------------------------------------------------------------------------------------
@@ -210,7 +206,7 @@ def _read(file: IO[bytes], expected_kind: Kind) -> dict[str, npt.NDArray[Any]]:
         raise ValueError(f"expected a file of kind {expected_kind.name!r}, got {str(kind)[:80]!r}")
     version = _scalar(array("format"))
     if not isinstance(version, int) or version < 1:
-        raise InputValueError("damaged", expected="a format >= 1", got=repr(version))
+        raise ValueError(f"damaged: expected a format >= 1, got {version!r}")
     if version > expected_kind.format:
         raise ValueError(
             f"written by a newer truerank, format {version}; this version reads format "
@@ -218,7 +214,7 @@ def _read(file: IO[bytes], expected_kind: Kind) -> dict[str, npt.NDArray[Any]]:
         )
     declared = sum(entry.file_size for entry in entries.values())
     if declared > size:
-        raise InputValueError("damaged", f"members declare {declared} bytes, the file has {size}")
+        raise ValueError(f"damaged: members declare {declared} bytes, the file has {size}")
     members = {name: array(name) for name in sorted(entries)}
     checksum = _Checksum()
     for name in members:
@@ -226,7 +222,7 @@ def _read(file: IO[bytes], expected_kind: Kind) -> dict[str, npt.NDArray[Any]]:
             checksum.add(name, contents[name])
     expected = _scalar(members.pop("checksum", np.array(None, dtype=object)))
     if expected != checksum.hexdigest():
-        raise InputValueError("damaged", "the checksum does not match")
+        raise ValueError("damaged: the checksum does not match")
     return members
 
 
@@ -240,7 +236,7 @@ def damage(what: str, told: Callable[[Exception], str] = str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise  # the disk's fault; a wild offset is EINVAL
-        raise InputValueError(what, f"{told(error)}") from error
+        raise InputValueError(what, told(error)) from error
 
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:

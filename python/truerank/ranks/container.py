@@ -15,6 +15,7 @@ import numpy as np
 
 from ..inputs.arrays import read_only
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 from .counts import COUNTS, Audit, checked_audit, checked_counts, completed, positions, task_weights
 from .labels import LABELS, Labels, as_labels, join_labels, more_labels
 from .protocol import Protocol
@@ -32,6 +33,7 @@ _NO_LABELS: Mapping[str, Labels] = MappingProxyType({})
 _set = object.__setattr__
 
 
+@public("truerank")
 class Ranks:
     """The ranks of n tasks, as integers: how many candidates are above the true one, how many tie.
 
@@ -281,9 +283,8 @@ class Ranks:
         }
         more = {name: labels[where] for name, labels in self.labels.items()}
         audit = None if self.audit is None else Audit(*(array[where] for array in self.audit))
-        return Ranks._of_fields(
-            {**taken, "labels": more, "audit": audit, "protocol": self.protocol}
-        )
+        fields = {**taken, "labels": more, "audit": audit, "protocol": self.protocol}
+        return Ranks._of_fields(fields)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ranks):
@@ -359,14 +360,14 @@ class Ranks:
         >>> Ranks([0], [1], 10).with_protocol(filter=("train",)).protocol.filter
         ('train',)
         """
-        return Ranks._of_fields(
-            {**self._fields(), "protocol": dataclasses.replace(self.protocol, **fields)}
-        )
+        protocol = dataclasses.replace(self.protocol, **fields)
+        return Ranks._of_fields({**self._fields(), "protocol": protocol})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the ranks to a file, exactly at `path`; see `truerank.storage` for the format.
+        """Write the ranks to a file, exactly at `path`, in the format of `truerank.ranks.storage`.
 
-        The file appears whole or not at all.
+        The file appears whole or not at all: it is written beside its place under a temporary name,
+        synced, and moved; a link is followed. Equal ranks give equal bytes.
 
         Raises
         ------
@@ -381,9 +382,9 @@ class Ranks:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Ranks([0], [1], 10).save(f"{folder}/ranks.npz")
         """
-        from .storage import save
+        from .storage import write
 
-        save(self, path)
+        write(path, self._fields())
 
     def _fields(self) -> dict[str, Any]:
         fields = {name: getattr(self, name) for name in (*_PER_TASK, "audit", "protocol")}
@@ -394,6 +395,7 @@ class Ranks:
 _PER_TASK = (*COUNTS, "weights", *LABELS)
 
 
+@public("truerank")
 def concatenate(parts: Iterable[Ranks]) -> Ranks:
     """Join ranks over tasks, in the order given.
 
@@ -446,13 +448,48 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     return Ranks._of_fields(joined)
 
 
+@public("truerank")
+def load(path: str | os.PathLike[str]) -> Ranks:
+    """Read ranks that `Ranks.save` wrote.
+
+    Nothing in the file is executed, and no size that it declares is trusted. The checksum guards
+    against damage, not against somebody who means to deceive.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    Ranks
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is truncated, damaged, something else, or of a newer format; it names the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Ranks([0], [1], 10).save(f"{folder}/ranks.npz")
+    ...     load(f"{folder}/ranks.npz")
+    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
+    """
+    from .storage import read
+
+    return Ranks._of_fields(read(path))
+
+
 def _in_all(name: str, values: list[Any]) -> list[Any] | None:
     """What every part has, or None where none has it."""
     missing = [str(i) for i, value in enumerate(values) if value is None]
     if missing and len(missing) < len(values):
-        raise InputValueError(
-            "parts", f"{name} missing in part {', '.join(missing)}, but not in all"
-        )
+        problem = f"{name} missing in part {', '.join(missing)}, but not in all"
+        raise InputValueError("parts", problem)
     return None if missing else values
 
 
@@ -461,9 +498,8 @@ def _joined_protocol(parts: list[Ranks]) -> Protocol:
     for i, part in enumerate(parts):
         differences = protocol.differences(part.protocol)
         if differences:
-            raise InputValueError(
-                "parts", f"0 and {i} were counted under unlike protocols: {'; '.join(differences)}"
-            )
+            problem = f"0 and {i} were counted under unlike protocols: {'; '.join(differences)}"
+            raise InputValueError("parts", problem)
         protocol = protocol.joined(part.protocol)
     return protocol
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..inputs.arrays import integers, weights
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 COUNTS = ("above", "tied", "candidates")
 
 
+@public("truerank.ranks")
 class Audit(NamedTuple):
     """What a count with `audit=True` saw in each task; int64 arrays of shape (n,), read-only.
 
@@ -64,14 +66,9 @@ def checked_counts(
     wrong = tied > candidates - above  # a sum could overflow
     if wrong.any():
         i = int(wrong.argmax())
-        raise InputValueError(
-            "candidates",
-            expected=">= above + tied",
-            got=(
-                f"{candidates[i]} candidates for above {above[i]} and tied {tied[i]} at "
-                f"position {i}"
-            ),
-        )
+        found = f"{candidates[i]} candidates for above {above[i]} and tied {tied[i]}"
+        expected, got = ">= above + tied", f"{found} at position {i}"
+        raise InputValueError("candidates", expected=expected, got=got)
     return above, tied, candidates
 
 

@@ -130,10 +130,8 @@ def _label(
     if labels is None:
         raise InputValueError(
             argument,
-            (
-                f"these ranks have no labels {meant!r}, which {name!r} means (but {had}); "
-                f"give them with {spelled(f'ranks.with_labels({meant}=...)')}"
-            ),
+            f"these ranks have no labels {meant!r}, which {name!r} means (but {had}); give them "
+            f"with {spelled(f'ranks.with_labels({meant}=...)')}",
         )
     return labels
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..inputs.arrays import integers, read_only
+from ..inputs.checks import first_outside
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 from .counts import positions
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ NAMED = {
 }
 
 
+@public("truerank.ranks")
 class Labels:
     """One label for each task: names, kept as codes and a vocabulary, or plain integer ids.
 
@@ -79,11 +82,7 @@ class Labels:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(
-        self,
-        codes: Codes,
-        vocabulary: Names | None = None,
-    ) -> None:
+    def __init__(self, codes: Codes, vocabulary: Names | None = None) -> None:
         self._set(*_checked("labels", codes, vocabulary))
 
     def _set(self, codes: IntArray, vocabulary: tuple[str, ...] | None) -> Labels:
@@ -225,9 +224,8 @@ def more_labels(value: object, length: int) -> dict[str, Labels | None]:
         if not name.isidentifier():
             raise InputValueError("labels", expected="names as 'head_degree'", got=repr(name))
         if name in NAMED:
-            raise InputValueError(
-                "labels", f"{name!r} has a meaning already: give {NAMED[name]}=..., or another name"
-            )
+            problem = f"{name!r} has a meaning already: give {NAMED[name]}=..., or another name"
+            raise InputValueError("labels", problem)
     return {
         str(name): None if given is None else as_labels(f"labels[{name!r}]", given, length)
         for name, given in value.items()
@@ -246,13 +244,12 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     if any(named):  # no labels at all may be read as names
         named = [is_named or not len(part) for is_named, part in zip(named, parts, strict=True)]
     if len(set(named)) > 1:
-        raise InputValueError(
-            name,
-            (
-                f"cannot join names and ids: parts {_positions(named, True)} have names, "
-                f"parts {_positions(named, False)} integer ids"
-            ),
+        words, ids = (
+            ", ".join(str(i) for i, is_named in enumerate(named) if is_named == wanted)
+            for wanted in (True, False)
         )
+        problem = f"cannot join names and ids: parts {words} have names, parts {ids} integer ids"
+        raise InputValueError(name, problem)
     positions: dict[str, int] = {}
     codes = []
     for part in parts:
@@ -262,10 +259,6 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
             new = np.array(place, dtype=np.int64)[new]
         codes.append(new)
     return Labels._trusted(np.concatenate(codes), tuple(positions) if named[0] else None)
-
-
-def _positions(flags: Iterable[bool], wanted: bool) -> str:
-    return ", ".join(str(i) for i, flag in enumerate(flags) if flag == wanted)
 
 
 def _is_pair(value: object) -> bool:
@@ -284,47 +277,39 @@ def _checked(
     array = integers(f"{name} codes", codes, copy=copy)
     if vocabulary is None:
         return array, None
+    argument = f"{name} vocabulary"
     if isinstance(vocabulary, str) or not isinstance(vocabulary, Iterable):
-        raise TypeError(
-            f"{name} vocabulary: expected a sequence of str, got {type(vocabulary).__name__}"
-        )
+        got = type(vocabulary).__name__
+        raise InputTypeError(argument, expected="a sequence of str", got=got)
     words = tuple(vocabulary.tolist() if isinstance(vocabulary, np.ndarray) else vocabulary)
     for i, word in enumerate(words):
         if not isinstance(word, str):
-            raise TypeError(
-                f"{name} vocabulary: expected str, got {type(word).__name__} at position {i}"
-            )
+            found = f"{type(word).__name__} at position {i}"
+            raise InputTypeError(argument, expected="str", got=found)
     words = tuple(map(str, words))
     if len(set(words)) < len(words):
         twice = next(word for i, word in enumerate(words) if word in words[:i])
-        raise ValueError(f"{name} vocabulary: {twice!r} occurs twice")
-    wrong = (array < 0) | (array >= len(words))
-    if wrong.any():
-        i = int(wrong.argmax())
-        raise ValueError(
-            f"{name} codes: expected integers from 0 to {len(words) - 1} (the vocabulary has "
-            f"{len(words)} names), got {array[i]} at position {i}"
-        )
+        raise InputValueError(argument, f"{twice!r} occurs twice")
+    i = first_outside(array, len(words))
+    if i >= 0:
+        held = f"integers from 0 to {len(words) - 1} (the vocabulary has {len(words)} names)"
+        raise InputValueError(f"{name} codes", expected=held, got=f"{array[i]} at position {i}")
     return array, words
 
 
 def _read(name: str, value: object) -> Labels:
     if isinstance(value, np.ndarray):
         if value.ndim != 1:
-            raise InputValueError(
-                name, expected="a 1-D array of labels", got=f"shape {value.shape}"
-            )
+            shape = f"shape {value.shape}"
+            raise InputValueError(name, expected="a 1-D array of labels", got=shape)
         if value.dtype.kind in "iu":
             return Labels._trusted(integers(name, value), None)
         if value.dtype.kind not in "UOT":  # T: numpy's strings of variable width
             raise InputTypeError(name, expected="str or integers", got=f"dtype {value.dtype}")
         value = value.tolist()
     if isinstance(value, (bytes, dict, set, frozenset)) or not isinstance(value, Iterable):
-        raise InputTypeError(
-            name,
-            expected="a str for all tasks, a sequence of str or int, or a (codes, vocabulary) pair",
-            got=type(value).__name__,
-        )
+        forms = "a str for all tasks, a sequence of str or int, or a (codes, vocabulary) pair"
+        raise InputTypeError(name, expected=forms, got=type(value).__name__)
     items = list(value)
     if not any(isinstance(item, str) for item in items):
         return Labels._trusted(integers(name, items), None)

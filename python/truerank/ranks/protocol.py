@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ..inputs.checks import NAN_RULES, ORDERS, choice
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 
 COMPARABLE = ("filter", "candidates", "sampled", "nan", "split")
 PROVENANCE = ("order", "dtype", "similarity", "version", "files")
 MIXED = "mixed"
 
-_CHOICES = {
-    "nan": ("raise", "worst", "omit"),
-    "order": ("descending", "ascending", MIXED),
-}
+_CHOICES = {"nan": NAN_RULES, "order": (*ORDERS, MIXED)}
 
 
+@public("truerank")
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
     """How ranks were counted.
@@ -83,10 +83,7 @@ class Protocol:
         if not isinstance(self.sampled, bool):
             raise InputTypeError("sampled", expected="a bool", got=type(self.sampled).__name__)
         for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise InputValueError(
-                    name, expected=f"one of {', '.join(choices)}", got=repr(getattr(self, name))
-                )
+            choice(name, getattr(self, name), choices)
 
     @property
     def fingerprint(self) -> str:
@@ -139,9 +136,8 @@ class Protocol:
         """
         differences = self.differences(other)
         if differences:
-            raise InputValueError(
-                "other", f"counted under another protocol: {'; '.join(differences)}"
-            )
+            problem = f"counted under another protocol: {'; '.join(differences)}"
+            raise InputValueError("other", problem)
         if self == other:
             return self
         values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}

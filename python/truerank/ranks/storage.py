@@ -28,6 +28,7 @@ not keep unlike ranks apart. Anything else makes a new format.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,6 @@ import numpy as np
 from ..inputs.arrays import weights
 from ..inputs.errors import InputValueError
 from .archives import Kind, from_json_array, json_array, read_archive, write_archive
-from .container import Ranks
 from .counts import COUNTS, Audit, checked_audit, checked_counts
 from .labels import LABELS, Labels, as_labels, more_labels
 from .protocol import COMPARABLE, PROVENANCE, Protocol
@@ -45,94 +45,46 @@ if TYPE_CHECKING:
 
 KIND = Kind("truerank.ranks", 1)
 
+_PARTS = {"comparable": COMPARABLE, "provenance": PROVENANCE}  # of the member "protocol"
 _MORE, _CODES, _VOCABULARY = "labels.", ".codes", ".vocabulary"  # parts of the names of members
 
 
-def save(ranks: Ranks, path: str | os.PathLike[str]) -> None:
-    """Write ranks to a file, exactly at `path`: whole or not at all.
+def write(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
+    """Write the fields of Ranks to a file, exactly at `path`: whole or not at all.
 
     The file is written beside its place under a temporary name, synced, and moved; a link is
     followed. Equal ranks give equal bytes.
-
-    Parameters
-    ----------
-    ranks : Ranks
-    path : str or path-like
-        The file; no suffix is added. What is there is replaced.
-
-    Raises
-    ------
-    OSError
-        If the folder is absent or cannot be written, or the disk is full.
-    ValueError
-        If `path` is there and is no regular file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(Ranks([0], [1], 10), f"{folder}/ranks.npz")
-    ...     load(f"{folder}/ranks.npz")
-    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
-    write_archive(path, KIND, _members(ranks))
+    write_archive(path, KIND, _members(fields))
 
 
-def load(path: str | os.PathLike[str]) -> Ranks:
-    """Read ranks that `Ranks.save` wrote.
-
-    Nothing in the file is executed, and no size that it declares is trusted. The checksum guards
-    against damage, not against somebody who means to deceive.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    Ranks
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the file is truncated, damaged, something else, or of a newer format; it names the file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(Ranks([0], [1], 10), f"{folder}/ranks.npz")
-    ...     load(f"{folder}/ranks.npz")
-    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
-    """
+def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the fields of Ranks from a file, checked; an error names the file."""
     name = os.fsdecode(path)
     with open(name, "rb") as file:
         try:
-            return _ranks(read_archive(file, KIND))
+            return _fields(read_archive(file, KIND))
         except (ValueError, TypeError) as error:
-            raise InputValueError(name, f"{error}") from error
+            raise InputValueError(name, str(error)) from error
 
 
-def _members(ranks: Ranks) -> Members:
+def _members(fields: Mapping[str, Any]) -> Members:
     protocol = {
-        part: {name: getattr(ranks.protocol, name) for name in names}
-        for part, names in (("comparable", COMPARABLE), ("provenance", PROVENANCE))
+        part: {name: getattr(fields["protocol"], name) for name in names}
+        for part, names in _PARTS.items()
     }
-    members: Members = {name: getattr(ranks, name) for name in COUNTS}
-    if ranks.weights is not None:
-        members["weights"] = ranks.weights
-    named: dict[str, Labels | None] = {name: getattr(ranks, name) for name in LABELS}
-    named |= {f"{_MORE}{name}": labels for name, labels in ranks.labels.items()}
+    members: Members = {name: fields[name] for name in COUNTS}
+    if fields["weights"] is not None:
+        members["weights"] = fields["weights"]
+    named: dict[str, Labels | None] = {name: fields[name] for name in LABELS}
+    named |= {f"{_MORE}{name}": labels for name, labels in fields["labels"].items()}
     for name, labels in named.items():
         if labels is not None:
             members[f"{name}{_CODES}"] = labels.codes
             if labels.vocabulary is not None:
                 members[f"{name}{_VOCABULARY}"] = json_array(labels.vocabulary)
-    if ranks.audit is not None:
-        for name, counts in ranks.audit._asdict().items():
+    if fields["audit"] is not None:
+        for name, counts in fields["audit"]._asdict().items():
             # zeros as good as always, which older versions did not write
             if name not in Audit._field_defaults or np.any(counts):
                 members[f"audit.{name}"] = counts
@@ -140,27 +92,23 @@ def _members(ranks: Ranks) -> Members:
     return members
 
 
-def _ranks(members: Members) -> Ranks:
+def _fields(members: Members) -> dict[str, Any]:
     missing = [name for name in (*COUNTS, "protocol") if name not in members]
     if missing:
-        raise InputValueError("damaged", f"no member {', '.join(missing)}")
+        raise ValueError(f"damaged: no member {', '.join(missing)}")
     counts = checked_counts(*(members[name] for name in COUNTS), copy=False)
     n = len(counts[0])
     audit = [members.get(f"audit.{name}") for name in Audit._fields]
     has_audit = any(array is not None for array in audit)
-    return Ranks._of_fields(
-        dict(zip(COUNTS, counts, strict=True))
-        | {name: _labels(name, members, n) for name in LABELS}
-        | {
-            # a slice of weighted ranks may have no weight above 0, and is saved as it is
-            "weights": weights(members["weights"], length=n, copy=False)
-            if "weights" in members
-            else None,
-            "labels": _more_labels(members, n),
-            "audit": checked_audit(audit, n, copy=False) if has_audit else None,
-            "protocol": _protocol(from_json_array(members["protocol"])),
-        }
-    )
+    # a slice of weighted ranks may have no weight above 0, and is saved as it is
+    mass = members.get("weights")
+    return dict(zip(COUNTS, counts, strict=True)) | {
+        **{name: _labels(name, members, n) for name in LABELS},
+        "weights": None if mass is None else weights(mass, length=n, copy=False),
+        "labels": _more_labels(members, n),
+        "audit": checked_audit(audit, n, copy=False) if has_audit else None,
+        "protocol": _protocol(from_json_array(members["protocol"])),
+    }
 
 
 def _labels(name: str, members: Members, length: int) -> Labels | None:
@@ -169,7 +117,7 @@ def _labels(name: str, members: Members, length: int) -> Labels | None:
         return None
     vocabulary = None if words is None else from_json_array(words)
     if not isinstance(vocabulary, list | None):
-        raise InputValueError("damaged", f"{name}{_VOCABULARY}: expected a list of str")
+        raise ValueError(f"damaged: {name}{_VOCABULARY}: expected a list of str")
     return as_labels(name, (codes, vocabulary), length)
 
 
@@ -185,10 +133,10 @@ def _more_labels(members: Members, length: int) -> dict[str, Labels]:
 
 
 def _protocol(value: Any) -> Protocol:
-    parts = [value.get(part) for part in ("comparable", "provenance")] if _is_dict(value) else []
-    if not parts or not all(map(_is_dict, parts)):
-        raise InputValueError("damaged", "protocol: expected comparable and provenance fields")
-    comparable, provenance = parts
+    held = value if isinstance(value, dict) else {}
+    comparable, provenance = (held.get(part) for part in _PARTS)
+    if not (isinstance(comparable, dict) and isinstance(provenance, dict)):
+        raise ValueError("damaged: protocol: expected comparable and provenance fields")
     unknown = sorted(set(comparable) - set(COMPARABLE))
     if unknown:
         raise ValueError(
@@ -196,7 +144,3 @@ def _protocol(value: Any) -> Protocol:
             "could not tell such ranks from unlike ones"
         )
     return Protocol(**comparable, **{k: v for k, v in provenance.items() if k in PROVENANCE})
-
-
-def _is_dict(value: object) -> bool:
-    return isinstance(value, dict)

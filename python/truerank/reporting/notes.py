@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ..comparison.pairing import is_test
 from ..comparison.table_writer import counted, number
 from ..metrics import parse
 from ..metrics.averages import scaled
@@ -14,7 +15,6 @@ from .candidates import note_of_test
 from .repeats import Repeats, weights_word
 from .reports import Report
 
-TEST = "test"
 RUNS_APART = 0.05  # how far the mean numbers of candidates of folds may part without a note
 
 Rows = Mapping[str, Repeats]
@@ -38,22 +38,11 @@ def unlike_protocols(rows: Rows) -> Iterator[str]:
             yield f"{first} and {who} were ranked under unlike protocols: {', '.join(differences)}."
 
 
-def is_test(split: str | None) -> bool:
-    """Whether a split is one to test on, by its name.
-
-    Examples
-    --------
-    >>> is_test("Test-2"), is_test("valid"), is_test(None)
-    (True, False, False)
-    """
-    return split is not None and split.strip().casefold().startswith(TEST)
-
-
 def _test_split(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
     splits = {report.protocol.split for row in rows.values() for report in row.reports}
     if len(rows) > 1 and any(map(is_test, splits)):
         yield (
-            f"These are numbers of the {TEST} split: to choose between models by them uses that "
+            "These are numbers of the test split: to choose between models by them uses that "
             "split up. Choose by another one, and report this one once."
         )
 
