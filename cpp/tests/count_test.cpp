@@ -1,0 +1,220 @@
+// The counting kernels, for all types of scores.
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "kernels/count.hpp"
+#include "tests/tests.hpp"
+
+namespace truerank::tests {
+namespace {
+
+constexpr std::size_t kSizes[] = {0,  1,  2,  3,  5,  7,   8,   9,   15,  16,  17,  31,   32,   33,   47,
+                                  63, 64, 65, 96, 97, 127, 128, 129, 255, 256, 257, 1000, 4033, 16385};
+// Longer than the counters of 8 and 16 bits go.
+constexpr std::size_t kLong = 140'001;
+
+template <class T>
+struct Found {
+    std::int64_t above = 0, tied = 0, nan = 0;
+};
+
+template <class T, class N>
+Found<T> plain(const T* scores, std::size_t n, N truth) {
+    Found<T> found;
+    for (std::size_t i = 0; i < n; ++i) {
+        const auto score = number(scores[i]);
+        found.above += score > truth;
+        found.tied += score == truth;
+        found.nan += is_nan(score);
+    }
+    return found;
+}
+
+// A score that is a number.
+template <class T>
+T chosen_truth(Choice choice, Chance& chance) {
+    for (;;) {
+        const T truth = chosen<T>(choice, chance);
+        if (!is_nan(number(truth))) return truth;
+    }
+}
+
+template <class T>
+void check_keys(Checks& checks, const char* name, Chance& chance) {
+    for (const Choice choice : kChoices) {
+        for (int i = 0; i < 2000; ++i) {
+            const T a = chosen<T>(choice, chance), b = chosen<T>(choice, chance);
+            const auto x = number(a), y = number(b);
+            checks.expect(Order<T>::is_nan(Order<T>::key(a)) == is_nan(x), "%s: the key of a NaN", name);
+            if (is_nan(x) || is_nan(y)) continue;
+            checks.expect((Order<T>::key(a) < Order<T>::key(b)) == (x < y), "%s: order of keys", name);
+            checks.expect((Order<T>::key(a) == Order<T>::key(b)) == (x == y), "%s: equal keys", name);
+            checks.expect(Order<T>::key(a) <= Order<T>::top() && Order<T>::key(a) >= Order<T>::bottom(),
+                          "%s: keys between the outermost", name);
+        }
+    }
+}
+
+// Calls f(scores, n, choice) with blocks of all sizes that begin anywhere in a line and end where their memory does.
+template <class T, class F>
+void for_each_block(Chance& chance, const F& f) {
+    for (const Choice choice : kChoices) {
+        for (const std::size_t n : kSizes) {
+            const std::size_t before = n % 4;
+            const std::vector<T> scores = chosen<T>(before + n, choice, chance);
+            f(scores.data() + before, n, choice);
+        }
+    }
+    const std::vector<T> scores = chosen<T>(kLong, Choice::ties, chance);
+    f(scores.data(), kLong, Choice::ties);
+    const std::vector<T> equal(kLong, score_of<T>(3));
+    f(equal.data(), kLong, Choice::ties);
+}
+
+template <class T>
+void check_one(Checks& checks, const char* name, Chance& chance) {
+    for_each_block<T>(chance, [&](const T* scores, std::size_t n, Choice choice) {
+        for (int repeat = 0; repeat < 3; ++repeat) {
+            const T truth = repeat == 2 ? score_of<T>(2) : chosen_truth<T>(choice, chance);
+            const Found<T> expected = plain(scores, n, number(truth));
+            Tally tally{1000, 2000};
+            const std::int64_t nan = kernels<T>().count_one(scores, n, truth, &tally);
+            checks.expect(
+                tally.above == 1000 + expected.above && tally.tied == 2000 + expected.tied && nan == expected.nan,
+                "count_one, %s, %zu scores, choice %d", name, n, static_cast<int>(choice));
+        }
+    });
+}
+
+template <class T>
+void check_several(Checks& checks, const char* name, Chance& chance) {
+    constexpr std::size_t few[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 40};
+    std::vector<std::size_t> sizes(std::begin(few), std::end(few));
+    for (const std::size_t more : {0u, 1u, 37u}) sizes.push_back(search_from<T> - 1 + more);
+    for_each_block<T>(chance, [&](const T* scores, std::size_t n, Choice choice) {
+        for (const std::size_t wanted : sizes) {
+            if (n * wanted > 2'000'000) continue;
+            // Keys, and a score that has each.
+            std::map<Key<T>, T> of_key;
+            for (std::size_t i = 0; i < wanted; ++i) {
+                const T truth = i % 2 == 0 && n > 0
+                                    ? scores[static_cast<std::size_t>(chance.below(static_cast<std::int64_t>(n)))]
+                                    : chosen<T>(choice, chance);
+                if (!is_nan(number(truth))) of_key.emplace(Order<T>::key(truth), truth);
+            }
+            if (of_key.empty()) continue;
+            std::vector<Key<T>> truths;
+            for (const auto& [key, truth] : of_key) truths.push_back(key);
+            const std::size_t k = truths.size();
+            std::vector<Tally> tallies(k, Tally{5, 7});
+            std::vector<std::int64_t> scratch(scratch_size<T>(k), -1);
+            const std::int64_t nan =
+                kernels<T>().count_several(scores, n, truths.data(), k, tallies.data(), scratch.data());
+            bool right = nan == plain(scores, n, number(score_of<T>(0))).nan;
+            auto tally = tallies.begin();
+            for (const auto& [key, truth] : of_key) {
+                const Found<T> expected = plain(scores, n, number(truth));
+                right = right && tally->above == 5 + expected.above && tally->tied == 7 + expected.tied;
+                ++tally;
+            }
+            checks.expect(right, "count_several, %s, %zu scores, %zu truths, choice %d", name, n, k,
+                          static_cast<int>(choice));
+        }
+    });
+}
+
+template <class T>
+void check_best(Checks& checks, const char* name, Chance& chance) {
+    for_each_block<T>(chance, [&](const T* scores, std::size_t n, Choice choice) {
+        for (const bool ascending : {false, true}) {
+            const Key<T> start = ascending ? Order<T>::top() : Order<T>::bottom();
+            Key<T> expected = start;
+            std::int64_t count = 0;
+            for (std::size_t i = 0; i < n; ++i) {
+                if (is_nan(number(scores[i]))) continue;
+                const Key<T> key = Order<T>::key(scores[i]);
+                if (ascending ? key < expected : key > expected) {
+                    expected = key;
+                    count = 0;
+                }
+                count += key == expected;
+            }
+            // At once, and in two parts.
+            for (const std::size_t cut : {std::size_t{0}, n / 3}) {
+                Key<T> best = start;
+                std::int64_t found = 0;
+                kernels<T>().best(scores, cut, ascending, &best, &found);
+                kernels<T>().best(scores + cut, n - cut, ascending, &best, &found);
+                checks.expect(best == expected && found == count, "best, %s, %zu scores, ascending %d, choice %d", name,
+                              n, ascending, static_cast<int>(choice));
+            }
+        }
+    });
+}
+
+template <class T>
+void check_columns_of(Checks& checks, const char* name, Choice choice, std::size_t lanes, std::size_t columns,
+                      std::ptrdiff_t step, Chance& chance) {
+    // Columns `step` scores apart, from the last to the first where that is negative, all in one place where it is 0.
+    const auto apart = static_cast<std::size_t>(std::abs(step));
+    const std::vector<T> memory = chosen<T>(lanes + (columns == 0 ? 0 : (columns - 1) * apart), choice, chance);
+    const T* const first = memory.data() + (step < 0 && columns > 0 ? (columns - 1) * apart : 0);
+    std::vector<T> truths(lanes);
+    for (T& truth : truths) truth = chosen_truth<T>(choice, chance);
+    for (const bool with_nan : {false, true}) {
+        std::vector<std::int64_t> above(lanes, 10), tied(lanes, 20), nan(lanes, 30);
+        kernels<T>().count_columns(reinterpret_cast<const char*>(first), step * static_cast<std::ptrdiff_t>(sizeof(T)),
+                                   columns, lanes, truths.data(), above.data(), tied.data(),
+                                   with_nan ? nan.data() : nullptr);
+        bool right = true;
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+            std::vector<T> row(columns);
+            for (std::size_t c = 0; c < columns; ++c) {
+                row[c] = first[static_cast<std::ptrdiff_t>(c) * step + static_cast<std::ptrdiff_t>(lane)];
+            }
+            const Found<T> expected = plain(row.data(), columns, number(truths[lane]));
+            right = right && above[lane] == 10 + expected.above && tied[lane] == 20 + expected.tied &&
+                    nan[lane] == 30 + (with_nan ? expected.nan : 0);
+        }
+        checks.expect(right, "count_columns, %s, %zu lanes, %zu columns, step %td, nan %d, choice %d", name, lanes,
+                      columns, step, with_nan, static_cast<int>(choice));
+    }
+}
+
+template <class T>
+void check_columns(Checks& checks, const char* name, Chance& chance) {
+    const std::size_t multiple = kernels<T>().lane_multiple, most = kernels<T>().max_lanes;
+    checks.expect(most % multiple == 0 && multiple > 0, "%s: lanes", name);
+    for (const std::size_t lanes : {multiple, 2 * multiple, 3 * multiple, most}) {
+        const auto wide = static_cast<std::ptrdiff_t>(lanes);
+        for (const std::size_t columns : {0u, 1u, 2u, 3u, 5u, 8u, 17u, 100u, 259u}) {
+            if (lanes == most && columns > 17) continue;
+            for (const Choice choice : kChoices) {
+                for (const std::ptrdiff_t step : {wide, wide + 3, -wide - 1, std::ptrdiff_t{0}}) {
+                    check_columns_of<T>(checks, name, choice, lanes, columns, step, chance);
+                }
+            }
+        }
+    }
+    if constexpr (sizeof(T) <= 2) {
+        const auto wide = static_cast<std::ptrdiff_t>(multiple);
+        check_columns_of<T>(checks, name, Choice::ties, multiple, kLong, wide, chance);
+        check_columns_of<T>(checks, name, Choice::ties, multiple, kLong, 0, chance);
+    }
+}
+
+}  // namespace
+
+void check_count(Checks& checks) {
+    Chance chance;
+    for_each_type([&]<class T>(const char* name) {
+        check_keys<T>(checks, name, chance);
+        check_one<T>(checks, name, chance);
+        check_several<T>(checks, name, chance);
+        check_best<T>(checks, name, chance);
+        check_columns<T>(checks, name, chance);
+    });
+}
+
+}  // namespace truerank::tests

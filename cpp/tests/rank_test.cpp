@@ -1,0 +1,204 @@
+// Ranks of score matrices, and the least pass over memory.
+#include "engine/rank.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "engine/bandwidth.hpp"
+#include "tests/tests.hpp"
+
+namespace truerank::tests {
+namespace {
+
+template <class T>
+constexpr DType dtype_of() {
+    if constexpr (std::is_same_v<T, Half>) return DType::float16;
+    if constexpr (std::is_same_v<T, BFloat16>) return DType::bfloat16;
+    if constexpr (std::is_same_v<T, float>) return DType::float32;
+    if constexpr (std::is_same_v<T, double>) return DType::float64;
+    if constexpr (std::is_same_v<T, std::int8_t>) return DType::int8;
+    if constexpr (std::is_same_v<T, std::int16_t>) return DType::int16;
+    if constexpr (std::is_same_v<T, std::int32_t>) return DType::int32;
+    if constexpr (std::is_same_v<T, std::int64_t>) return DType::int64;
+    if constexpr (std::is_same_v<T, std::uint8_t>) return DType::uint8;
+    if constexpr (std::is_same_v<T, std::uint16_t>) return DType::uint16;
+    if constexpr (std::is_same_v<T, std::uint32_t>) return DType::uint32;
+    return DType::uint64;
+}
+
+struct Lists {
+    std::vector<std::int64_t> indptr{0}, indices;
+    Selection selection;
+    void close() { indptr.push_back(static_cast<std::int64_t>(indices.size())); }
+    const Selection& over(std::int64_t columns) {
+        selection.indptr = indptr.data();
+        selection.indices = indices.data();
+        selection.size = static_cast<std::int64_t>(indptr.size()) - 1;
+        selection.entries = static_cast<std::int64_t>(indices.size());
+        selection.longest = columns;
+        return selection;
+    }
+    bool has(std::int64_t list, std::int64_t column) const {
+        const auto at = static_cast<std::size_t>(list);
+        return std::binary_search(indices.begin() + indptr[at], indices.begin() + indptr[at + 1], column);
+    }
+};
+
+struct Layout {
+    const char* name;
+    bool by_column, backwards, swapped, loose;
+};
+constexpr Layout kLayouts[] = {
+    {"rows", false, false, false, false},   {"columns", true, false, false, false},
+    {"backwards", false, true, true, true}, {"columns backwards", true, true, false, true},
+    {"swapped", false, false, true, false},
+};
+
+struct Case {
+    std::int64_t rows, columns, tasks;
+    Layout layout;
+    bool ascending, filtered, among, audit;
+    NanRule rule;
+};
+
+// A matrix in memory as the layout has it; `loose`: one byte off, with gaps.
+template <class T>
+struct Matrix {
+    std::vector<T> scores;
+    std::vector<char> memory;
+    Scores view;
+
+    Matrix(const Case& c, Chance& chance)
+        : scores(chosen<T>(static_cast<std::size_t>(c.rows * c.columns), Choice::ties, chance)) {
+        constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
+        const Layout& layout = c.layout;
+        const std::ptrdiff_t inner = layout.loose ? size + 1 : size;
+        std::ptrdiff_t row_stride = layout.by_column ? inner : inner * c.columns + layout.loose;
+        std::ptrdiff_t column_stride = layout.by_column ? inner * c.rows + layout.loose : inner;
+        memory.resize(static_cast<std::size_t>(c.rows * row_stride + c.columns * column_stride + 1));
+        char* first = memory.data() + layout.loose;
+        if (layout.backwards) {
+            first += (c.rows - 1) * row_stride + (c.columns - 1) * column_stride;
+            row_stride = -row_stride;
+            column_stride = -column_stride;
+        }
+        view = {first, c.rows, c.columns, row_stride, column_stride, dtype_of<T>(), layout.swapped};
+    }
+    T& at(std::int64_t row, std::int64_t column) {
+        return scores[static_cast<std::size_t>(row * view.columns + column)];
+    }
+    void lay_out() {
+        for (std::int64_t row = 0; row < view.rows; ++row) {
+            for (std::int64_t column = 0; column < view.columns; ++column) {
+                char bytes[sizeof(T)];
+                std::memcpy(bytes, &at(row, column), sizeof(T));
+                char* const to = const_cast<char*>(view.data) + row * view.row_stride + column * view.column_stride;
+                for (std::size_t i = 0; i < sizeof(T); ++i) to[i] = bytes[view.swapped ? sizeof(T) - 1 - i : i];
+            }
+        }
+    }
+};
+
+template <class T>
+void check_case(Checks& checks, const char* name, const Case& c, Chance& chance) {
+    Matrix<T> matrix(c, chance);
+    std::vector<std::int64_t> rows, targets;
+    Lists filter, among;
+    for (std::int64_t task = 0; task < c.tasks; ++task) {
+        rows.push_back(chance.below(c.rows));
+        targets.push_back(chance.below(c.columns));
+        if (T& truth = matrix.at(rows.back(), targets.back()); is_nan(number(truth))) truth = score_of<T>(2);
+        for (std::int64_t column = 0; column < c.columns; ++column) {
+            if (chance.one_in(9)) filter.indices.push_back(column);
+            if (chance.one_in(2) || column == targets.back()) among.indices.push_back(column);
+        }
+        filter.close();
+        among.close();
+    }
+    matrix.lay_out();
+    const std::size_t n = static_cast<std::size_t>(c.tasks);
+    std::vector<std::int64_t> counts[6];
+    for (auto& of_tasks : counts) of_tasks.assign(n, 0);
+    const Fault fault =
+        rank(matrix.view, {c.tasks, rows.data(), targets.data()}, c.filtered ? filter.over(c.columns) : Selection{},
+             c.among ? among.over(c.columns) : Selection{}, {c.ascending, c.rule}, 3, [] { return false; },
+             {counts[0].data(), counts[1].data(), counts[2].data(), c.audit ? counts[3].data() : nullptr,
+              c.audit ? counts[4].data() : nullptr, c.audit ? counts[5].data() : nullptr});
+
+    bool right = fault.kind == Fault::Kind::none;
+    for (std::size_t task = 0; task < n; ++task) {
+        const auto truth = number(matrix.at(rows[task], targets[task]));
+        std::int64_t above = 0, tied = 0, candidates = 0;
+        for (std::int64_t column = 0; column < c.columns; ++column) {
+            const auto list = static_cast<std::int64_t>(task);
+            const bool is_target = column == targets[task];
+            if (c.among && !among.has(list, column)) continue;
+            if (c.filtered && !is_target && filter.has(list, column)) continue;
+            const auto score = number(matrix.at(rows[task], column));
+            if (is_nan(score) && c.rule == NanRule::omit) continue;
+            above += c.ascending ? score < truth : score > truth;
+            tied += score == truth;
+            candidates += 1;
+        }
+        right = right && counts[0][task] == above && counts[1][task] == tied && counts[2][task] == candidates;
+    }
+    checks.expect(
+        right, "rank, %s, %lld x %lld, %lld tasks, %s, ascending %d, filter %d, candidates %d, audit %d, rule %d", name,
+        static_cast<long long>(c.rows), static_cast<long long>(c.columns), static_cast<long long>(c.tasks),
+        c.layout.name, c.ascending, c.filtered, c.among, c.audit, static_cast<int>(c.rule));
+}
+
+// A NaN that the rule does not allow is named by its row and column.
+void check_fault(Checks& checks) {
+    std::vector<float> scores(7 * 300, 1.0f);
+    for (const std::size_t at : {850u, 607u, 1501u}) {
+        scores[at] = std::numeric_limits<float>::quiet_NaN();
+    }
+    const std::vector<std::int64_t> targets(7, 0);
+    std::vector<std::int64_t> above(7), tied(7), candidates(7);
+    const Fault fault = rank({reinterpret_cast<const char*>(scores.data()), 7, 300, 1200, 4, DType::float32, false},
+                             {7, nullptr, targets.data()}, {}, {}, {false, NanRule::raise}, 2, [] { return false; },
+                             {above.data(), tied.data(), candidates.data()});
+    checks.expect(fault.kind == Fault::Kind::nan_score && fault.row == 2 && fault.column == 7, "the first NaN");
+}
+
+void check_read_pass(Checks& checks, Chance& chance) {
+    for (const std::int64_t bytes : {0, 7, 8, 63, 64, 65, 255, 256, 257, 1023, 9'000'001}) {
+        const std::vector<std::uint8_t> memory(static_cast<std::size_t>(bytes) + 1, 0);
+        std::vector<std::uint8_t> data = memory;
+        std::uint64_t expected = 0;
+        for (std::int64_t word = 0; word < bytes / 8; ++word) {
+            if (!chance.one_in(1 + bytes / 64)) continue;
+            const std::uint64_t bit = std::uint64_t{1} << chance.below(64);
+            std::memcpy(data.data() + 8 * word, &bit, sizeof bit);
+            expected |= bit;
+        }
+        const auto* const start = reinterpret_cast<const char*>(data.data());
+        checks.expect(read_pass(start, bytes, 2, [] { return false; }) == expected, "read_pass, %lld bytes",
+                      static_cast<long long>(bytes));
+    }
+}
+
+}  // namespace
+
+void check_rank(Checks& checks) {
+    Chance chance;
+    for_each_type([&]<class T>(const char* name) {
+        for (const Layout& layout : kLayouts) {
+            for (const auto& [rows, columns, tasks] :
+                 {std::array<std::int64_t, 3>{50, 3, 50}, {9, 777, 9}, {7, 131, 60}, {2, 500, 300}, {1, 1, 1}}) {
+                for (int choice = 0; choice < 4; ++choice) {
+                    const NanRule rule = chance.one_in(2) ? NanRule::omit : NanRule::worst;
+                    const Case c{rows,        columns,          tasks, layout, chance.one_in(2), choice % 2 == 1,
+                                 choice >= 2, chance.one_in(3), rule};
+                    check_case<T>(checks, name, c, chance);
+                }
+            }
+        }
+    });
+    check_fault(checks);
+    check_read_pass(checks, chance);
+}
+
+}  // namespace truerank::tests

@@ -1,0 +1,156 @@
+// Selections: lists checked and sorted, and what is looked for in them.
+#include "engine/selection.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "tests/tests.hpp"
+
+namespace truerank::tests {
+namespace {
+
+bool never() { return false; }
+
+template <class Index>
+struct Lists {
+    std::vector<std::int64_t> indptr{0};
+    std::vector<Index> indices;
+    Selection selection() const {
+        Selection lists;
+        lists.indptr = indptr.data();
+        lists.indices = indices.data();
+        lists.wide = sizeof(Index) == 8;
+        lists.size = static_cast<std::int64_t>(indptr.size()) - 1;
+        lists.entries = static_cast<std::int64_t>(indices.size());
+        for (std::int64_t list = 0; list < lists.size; ++list) {
+            lists.longest = std::max(lists.longest, lists.length(list));
+        }
+        return lists;
+    }
+    std::vector<Index> of(std::size_t list) const {
+        return {indices.begin() + indptr[list], indices.begin() + indptr[list + 1]};
+    }
+};
+
+// Lists of many lengths, 0 among them; sorted and distinct, or neither.
+template <class Index>
+Lists<Index> chosen_lists(std::int64_t n, std::int64_t longest, std::int64_t bound, bool sorted, Chance& chance) {
+    Lists<Index> lists;
+    for (std::int64_t list = 0; list < n; ++list) {
+        std::vector<Index> own(
+            static_cast<std::size_t>(chance.one_in(4) || bound == 0 ? 0 : chance.below(longest + 1)));
+        for (Index& index : own) index = static_cast<Index>(chance.below(bound));
+        if (sorted) {
+            std::sort(own.begin(), own.end());
+            own.erase(std::unique(own.begin(), own.end()), own.end());
+        }
+        lists.indices.insert(lists.indices.end(), own.begin(), own.end());
+        lists.indptr.push_back(static_cast<std::int64_t>(lists.indices.size()));
+    }
+    return lists;
+}
+
+template <class Index>
+void check_checked(Checks& checks, const Lists<Index>& lists, std::int64_t bound) {
+    ListCheck expected;
+    for (std::size_t i = lists.indices.size(); i > 0; --i) {
+        const auto index = static_cast<std::int64_t>(lists.indices[i - 1]);
+        if (index < 0 || index >= bound) expected.first_outside = static_cast<std::int64_t>(i) - 1;
+    }
+    for (std::size_t list = 0; list + 1 < lists.indptr.size(); ++list) {
+        const std::vector<Index> own = lists.of(list);
+        expected.sorted =
+            expected.sorted && std::adjacent_find(own.begin(), own.end(), std::greater_equal<>()) == own.end();
+    }
+    const ListCheck found = check_lists(lists.selection(), bound, 2, never);
+    checks.expect(found.first_outside == expected.first_outside &&
+                      (expected.first_outside >= 0 || found.sorted == expected.sorted),
+                  "check_lists, %zu entries, bound %lld", lists.indices.size(), static_cast<long long>(bound));
+}
+
+template <class Index>
+void check_sorted(Checks& checks, const Lists<Index>& lists, std::int64_t bound) {
+    const Selection selection = lists.selection();
+    std::vector<Index> indices = lists.indices;
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>(selection.size), -1);
+    sort_lists(selection, indices.data(), lengths.data(), bound, 2, never);
+    for (std::size_t list = 0; list < lengths.size(); ++list) {
+        std::vector<Index> expected = lists.of(list);
+        std::sort(expected.begin(), expected.end());
+        expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+        checks.expect(lengths[list] == static_cast<std::int64_t>(expected.size()) &&
+                          std::equal(expected.begin(), expected.end(), indices.begin() + lists.indptr[list]),
+                      "sort_lists, list %zu of %lld", list, static_cast<long long>(selection.longest));
+    }
+}
+
+template <class Index>
+void check_searches(Checks& checks, const Lists<Index>& lists, std::int64_t bound, Chance& chance) {
+    const Selection selection = lists.selection();
+    for (int repeat = 0; repeat < 200; ++repeat) {
+        const std::int64_t list = chance.below(selection.size), column = chance.below(bound + 1);
+        const std::int64_t start = selection.indptr[list], end = selection.indptr[list + 1];
+        const std::vector<Index> own = lists.of(static_cast<std::size_t>(list));
+        const std::int64_t expected =
+            start + (std::lower_bound(own.begin(), own.end(), static_cast<Index>(column)) - own.begin());
+        const bool has = std::binary_search(own.begin(), own.end(), static_cast<Index>(column));
+        checks.expect(selection.find(list, column) == expected, "find %lld", static_cast<long long>(column));
+        const std::int64_t from = start + chance.below(expected - start + 1);
+        checks.expect(selection.seek(from, end, column) == expected, "seek %lld", static_cast<long long>(column));
+        checks.expect(selection.has(list, column) == has, "has %lld", static_cast<long long>(column));
+        const std::int64_t until = column + chance.below(bound + 1);
+        const Span span = selection.within(column, until).span(list);
+        const auto inside = std::count_if(own.begin(), own.end(), [&](Index index) {
+            return static_cast<std::int64_t>(index) >= column && static_cast<std::int64_t>(index) < until;
+        });
+        checks.expect(span.length == inside && (inside == 0 || span.start == expected), "span from %lld",
+                      static_cast<long long>(column));
+    }
+    // Of tasks: the first whose column is not in its list.
+    std::vector<std::int64_t> columns;
+    std::int64_t absent = -1;
+    for (std::int64_t list = 0; list < selection.size; ++list) {
+        const std::vector<Index> own = lists.of(static_cast<std::size_t>(list));
+        if (own.empty() && absent < 0) absent = list;
+        columns.push_back(own.empty() ? 0 : static_cast<std::int64_t>(own[own.size() / 2]));
+    }
+    checks.expect(first_absent(selection, columns.data(), selection.size) == absent, "first_absent");
+}
+
+template <class Index>
+void check_as(Checks& checks, Chance& chance) {
+    for (const std::int64_t bound : {1, 2, 70, 5000, 2'000'000}) {
+        for (const std::int64_t longest : {1, 3, 50, 2000}) {
+            for (const bool sorted : {true, false}) {
+                Lists<Index> lists = chosen_lists<Index>(600, longest, bound, sorted, chance);
+                check_checked(checks, lists, bound);
+                check_checked(checks, lists, bound - 1);
+                check_sorted(checks, lists, bound);
+                if (sorted) check_searches(checks, lists, bound, chance);
+                if (lists.indices.empty()) continue;
+                lists.indices[static_cast<std::size_t>(chance.below(static_cast<std::int64_t>(lists.indices.size())))] =
+                    -1;
+                check_checked(checks, lists, bound);
+            }
+        }
+    }
+    // One long list takes another way, and several threads check it.
+    for (const bool sorted : {true, false}) {
+        const Lists<Index> lists = chosen_lists<Index>(5, 1'500'000, 3'000'000, sorted, chance);
+        check_checked(checks, lists, 3'000'000);
+        check_sorted(checks, lists, 3'000'000);
+    }
+    const Lists<Index> none = chosen_lists<Index>(3, 0, 0, true, chance);
+    check_checked(checks, none, 0);
+    check_sorted(checks, none, 0);
+}
+
+}  // namespace
+
+void check_selections(Checks& checks) {
+    Chance chance;
+    check_as<std::int32_t>(checks, chance);
+    check_as<std::int64_t>(checks, chance);
+}
+
+}  // namespace truerank::tests

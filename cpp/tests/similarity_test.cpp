@@ -1,0 +1,383 @@
+// The scoring kernels: sums of pairs to the bit, what becomes of them, and what is counted of them.
+#include "kernels/similarity.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/arithmetic.hpp"
+#include "tests/tests.hpp"
+
+namespace truerank::tests {
+namespace {
+
+struct Named {
+    Similarity similarity;
+    const char* name;
+};
+constexpr Named kSimilarities[] = {
+    {Similarity::dot, "dot"},
+    {Similarity::cosine, "cosine"},
+    {Similarity::l1, "l1"},
+    {Similarity::l2, "l2"},
+    {Similarity::sql2, "sql2"},
+    {Similarity::complex_l1, "complex_l1"},
+    {Similarity::poincare, "poincare"},
+    {Similarity::inverse_l1, "inverse_l1"},
+    {Similarity::inverse_l2, "inverse_l2"},
+};
+
+template <class T>
+bool same(T a, T b) {
+    return std::memcmp(&a, &b, sizeof a) == 0 || (is_nan(a) && is_nan(b));
+}
+
+template <class T>
+const char* type_name() {
+    return sizeof(T) == 4 ? "float" : "double";
+}
+
+// What vectors hold: usual numbers; small integers, whose sums tie; numbers between which exponents differ much, and
+// whose products are subnormal or overflow; anything, NaN and infinities among it.
+enum class Kind : int { usual, small, wide, any };
+constexpr Kind kKinds[] = {Kind::usual, Kind::small, Kind::wide, Kind::any};
+
+template <class T>
+T component(Kind kind, Chance& chance) {
+    switch (kind) {
+        case Kind::usual:
+            return static_cast<T>(chance.normal());
+        case Kind::small:
+            return static_cast<T>(chance.below(5) - 2);
+        case Kind::wide: {
+            const int most = std::numeric_limits<T>::max_exponent;
+            return static_cast<T>(std::ldexp(chance.normal(), static_cast<int>(chance.below(2 * most)) - most));
+        }
+        case Kind::any:
+            return chosen<T>(chance.one_in(3) ? Choice::bits : Choice::extremes, chance);
+    }
+    return 0;
+}
+template <class T>
+std::vector<T> components_of(std::size_t n, Kind kind, Chance& chance) {
+    std::vector<T> values(n);
+    for (T& value : values) value = component<T>(kind, chance);
+    return values;
+}
+
+// The sum of a pair, whose components are `of_query` and `of_candidate` apart.
+template <class T>
+T plain_sum(Similarity similarity, const T* query, std::size_t of_query, const T* candidate, std::size_t of_candidate,
+            std::size_t depth, T sum) {
+    for (std::size_t k = 0; k < depth; ++k) {
+        const T q = query[k * of_query], e = candidate[k * of_candidate], difference = q - e;
+        switch (similarity) {
+            case Similarity::dot:
+            case Similarity::cosine:
+                sum = std::fma(q, e, sum);
+                break;
+            case Similarity::l1:
+            case Similarity::inverse_l1:
+                sum = sum + std::abs(difference);
+                break;
+            case Similarity::complex_l1: {
+                ++k;
+                const T imaginary = query[k * of_query] - candidate[k * of_candidate], square = imaginary * imaginary;
+                sum = sum + std::sqrt(std::fma(difference, difference, square));
+                break;
+            }
+            default:
+                sum = std::fma(difference, difference, sum);
+        }
+    }
+    return sum;
+}
+
+template <class T>
+void check_sums(Checks& checks, Chance& chance) {
+    const SimilarityKernels<T>& kernels = similarity_kernels<T>();
+    const std::size_t lanes = kernels.lanes;
+    for (const auto& [similarity, name] : kSimilarities) {
+        const auto step = static_cast<std::size_t>(components(similarity));
+        for (const Kind kind : kKinds) {
+            for (const std::size_t half : {0u, 1u, 2u, 3u, 8u, 17u, 150u}) {
+                const std::size_t depth = half * step;
+                const std::vector<T> queries = components_of<T>(depth * kQueries, kind, chance);
+                const std::vector<T> panel = components_of<T>(depth * lanes, kind, chance);
+                for (const bool fresh : {true, false}) {
+                    std::vector<T> sums = components_of<T>(kQueries * lanes, kind, chance);
+                    const std::vector<T> before = sums;
+                    kernels.accumulate(similarity, queries.data(), panel.data(), depth, fresh, sums.data());
+                    bool right = true;
+                    for (std::size_t i = 0; i < kQueries; ++i) {
+                        for (std::size_t j = 0; j < lanes; ++j) {
+                            const std::size_t at = i * lanes + j;
+                            right = right &&
+                                    same(sums[at], plain_sum(similarity, queries.data() + i, kQueries, panel.data() + j,
+                                                             lanes, depth, fresh ? T{0} : before[at]));
+                        }
+                    }
+                    checks.expect(right, "accumulate, %s, %s, depth %zu, fresh %d, kind %d", type_name<T>(), name,
+                                  depth, fresh, static_cast<int>(kind));
+                }
+                const std::vector<T> paired = components_of<T>(depth * lanes, kind, chance);
+                std::vector<T> sums(lanes, T{0});
+                kernels.accumulate_pairs(similarity, paired.data(), panel.data(), depth, sums.data());
+                bool right = true;
+                for (std::size_t j = 0; j < lanes; ++j) {
+                    right = right && same(sums[j], plain_sum(similarity, paired.data() + j, lanes, panel.data() + j,
+                                                             lanes, depth, T{0}));
+                }
+                checks.expect(right, "accumulate_pairs, %s, %s, depth %zu, kind %d", type_name<T>(), name, depth,
+                              static_cast<int>(kind));
+            }
+        }
+    }
+}
+
+// Minus the square of arcosh(1 + y), as the formula stands, in the widest type there is.
+double plain_poincare(double squared_difference, double query_squares, double candidate_squares) {
+    if (!(query_squares < 1 && candidate_squares < 1)) return std::numeric_limits<double>::quiet_NaN();
+    const long double y = 2 * (static_cast<long double>(squared_difference) /
+                               ((1 - static_cast<long double>(query_squares)) * (1 - candidate_squares)));
+    const long double distance = std::log1p(y + std::sqrt(y * (y + 2)));
+    return static_cast<double>(-distance * distance);
+}
+
+// Whether scores of hyperbolic distances are the same but for a few of their last bits.
+template <class T>
+bool near(T score, double expected) {
+    if (is_nan(expected)) return is_nan(score);
+    if (std::isinf(expected)) return score == static_cast<T>(expected);
+    constexpr double tolerance = sizeof(T) == 4 ? 1.2e-7 : 4e-15;
+    return std::abs(static_cast<double>(score) - expected) <=
+           tolerance * std::abs(expected) + static_cast<double>(std::numeric_limits<T>::denorm_min());
+}
+
+// The score of a sum of 0 or more, before bias and means, but of hyperbolic distances.
+template <class T>
+T plain_score(Similarity similarity, T sum) {
+    switch (similarity) {
+        case Similarity::l1:
+        case Similarity::sql2:
+        case Similarity::complex_l1:
+            return -sum;
+        case Similarity::l2:
+            return -std::sqrt(sum);
+        case Similarity::inverse_l1:
+            return T{1} / (T{1} + sum);
+        case Similarity::inverse_l2:
+            return T{1} / (T{1} + std::sqrt(sum));
+        default:
+            return sum;
+    }
+}
+
+template <class T>
+void check_finish(Checks& checks, Chance& chance) {
+    const SimilarityKernels<T>& kernels = similarity_kernels<T>();
+    const std::size_t lanes = kernels.lanes;
+    const auto squares = [&](std::size_t n) {
+        std::vector<double> values(n);
+        for (double& value : values) value = static_cast<double>(chance.below(1050)) / 1000;
+        values[0] = 0;
+        return values;
+    };
+    for (const auto& [similarity, name] : kSimilarities) {
+        for (const Kind kind : kKinds) {
+            for (std::size_t rows = 0; rows <= kQueries; ++rows) {
+                for (const bool pairwise : {false, true}) {
+                    if (pairwise && rows != 1) continue;
+                    const bool biased = chance.one_in(2), means = chance.one_in(2);
+                    std::vector<T> sums = components_of<T>(kQueries * lanes, kind, chance);
+                    if (similarity != Similarity::dot && similarity != Similarity::cosine) {
+                        for (T& sum : sums) sum = std::abs(sum);
+                    }
+                    // In a ball no two points are farther apart than 2; of subnormal squares digits are lost.
+                    if (similarity == Similarity::poincare) {
+                        for (T& sum : sums) sum = sum > 4 ? T{4} : sum < std::numeric_limits<T>::min() ? T{0} : sum;
+                    }
+                    const std::vector<T> before = sums, bias = components_of<T>(lanes, kind, chance);
+                    const std::vector<T> of_candidates = components_of<T>(lanes, kind, chance);
+                    const std::vector<T> of_queries = components_of<T>(std::max(lanes, kQueries), kind, chance);
+                    const std::vector<double> q = squares(std::max(lanes, kQueries)), e = squares(lanes);
+                    kernels.finish(similarity, {sums.data(), rows, biased ? bias.data() : nullptr, q.data(), e.data(),
+                                                means ? of_queries.data() : nullptr,
+                                                means ? of_candidates.data() : nullptr, pairwise});
+                    bool right = true;
+                    for (std::size_t i = 0; i < kQueries; ++i) {
+                        for (std::size_t j = 0; j < lanes; ++j) {
+                            const std::size_t at = i * lanes + j, query = pairwise ? j : i;
+                            T expected = before[at];
+                            if (i < rows && similarity == Similarity::poincare) {
+                                if (biased || means) continue;  // whose last bits this does not know
+                                right = right &&
+                                        near(sums[at], plain_poincare(static_cast<double>(expected), q[query], e[j]));
+                                continue;
+                            }
+                            if (i < rows) {
+                                expected = plain_score(similarity, expected);
+                                if (biased) expected = expected + bias[j];
+                                if (means) expected = (expected + expected) - (of_queries[query] + of_candidates[j]);
+                            }
+                            right = right && same(sums[at], expected);
+                        }
+                    }
+                    checks.expect(right, "finish, %s, %s, %zu rows, bias %d, means %d, pairwise %d, kind %d",
+                                  type_name<T>(), name, rows, biased, means, pairwise, static_cast<int>(kind));
+                }
+            }
+        }
+    }
+}
+
+template <class T>
+void check_counts(Checks& checks, Chance& chance) {
+    const SimilarityKernels<T>& kernels = similarity_kernels<T>();
+    const std::size_t lanes = kernels.lanes, counters = kernels.counters;
+    using Counter = typename Tallies<T>::Counter;
+    for (const Choice choice : kChoices) {
+        for (int repeat = 0; repeat < 40; ++repeat) {
+            const auto rows = static_cast<std::size_t>(chance.below(kQueries + 1));
+            std::vector<T> scores = chosen<T>(rows * lanes, choice, chance);
+            if (repeat % 2 == 0) {
+                for (T& score : scores) score = is_nan(score) ? T{1} : score;
+            }
+            const bool nan = std::any_of(scores.begin(), scores.end(), is_nan<T>);
+
+            std::vector<std::int64_t> first{chance.below(2)};  // the tasks before it are another's
+            for (std::size_t i = 0; i < rows; ++i) first.push_back(first.back() + chance.below(4));
+            const auto tasks = static_cast<std::size_t>(first.back());
+            const std::vector<T> truths = chosen<T>(tasks, choice, chance);
+            std::vector<Counter> above(tasks * counters, 3), tied(tasks * counters, 4);
+            bool right =
+                kernels.count(scores.data(), rows, first.data(), {truths.data(), above.data(), tied.data()}) == nan;
+            for (std::size_t task = 0; task < tasks; ++task) {
+                std::uint64_t found[2] = {0, 0}, expected[2] = {3 * counters, 4 * counters};
+                for (std::size_t v = 0; v < counters; ++v) {
+                    found[0] += above[task * counters + v];
+                    found[1] += tied[task * counters + v];
+                }
+                for (std::size_t i = 0; i < rows; ++i) {
+                    if (first[i] > static_cast<std::int64_t>(task) || static_cast<std::int64_t>(task) >= first[i + 1]) {
+                        continue;
+                    }
+                    for (std::size_t j = 0; j < lanes; ++j) {
+                        expected[0] += scores[i * lanes + j] > truths[task];
+                        expected[1] += scores[i * lanes + j] == truths[task];
+                    }
+                }
+                right = right && found[0] == expected[0] && found[1] == expected[1];
+            }
+            checks.expect(right, "count, %s, %zu rows, %zu tasks, choice %d", type_name<T>(), rows, tasks,
+                          static_cast<int>(choice));
+
+            const auto layers = static_cast<std::size_t>(chance.below(4));
+            const std::vector<T> of_lanes = chosen<T>(layers * lanes, choice, chance);
+            above.assign(layers * lanes, 5);
+            tied.assign(layers * lanes, 6);
+            kernels.count_lanes(scores.data(), rows, layers, {of_lanes.data(), above.data(), tied.data()});
+            right = true;
+            for (std::size_t at = 0; at < layers * lanes; ++at) {
+                Counter expected[2] = {5, 6};
+                for (std::size_t i = 0; i < rows; ++i) {
+                    expected[0] += scores[i * lanes + at % lanes] > of_lanes[at];
+                    expected[1] += scores[i * lanes + at % lanes] == of_lanes[at];
+                }
+                right = right && above[at] == expected[0] && tied[at] == expected[1];
+            }
+            checks.expect(right, "count_lanes, %s, %zu rows, %zu layers, choice %d", type_name<T>(), rows, layers,
+                          static_cast<int>(choice));
+        }
+    }
+}
+
+// Thresholds so high that few scores reach them, and others.
+template <class T>
+void check_thresholds(Checks& checks, Chance& chance) {
+    const SimilarityKernels<T>& kernels = similarity_kernels<T>();
+    const std::size_t lanes = kernels.lanes;
+    const auto from = [](T score, T threshold) { return !(score < threshold); };
+    for (const Choice choice : kChoices) {
+        for (int repeat = 0; repeat < 100; ++repeat) {
+            const auto rows = static_cast<std::size_t>(chance.below(kQueries + 1));
+            std::vector<T> scores = chosen<T>(kQueries * lanes, choice, chance);
+            const bool numbers = repeat % 2 == 0, high = repeat % 4 < 2;
+            for (T& score : scores) score = numbers && is_nan(score) ? T{0} : score;
+            // Not a NaN: nothing would be below it.
+            const auto threshold = [&] {
+                const T one = high && !chance.one_in(30) ? T{4} : chosen<T>(choice, chance);
+                return is_nan(one) ? T{2} : one;
+            };
+            std::vector<T> of_rows(kQueries), of_lanes(lanes);
+            for (T& one : of_rows) one = threshold();
+            for (T& one : of_lanes) one = threshold();
+
+            const T least = threshold();
+            const bool any = std::any_of(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(lanes),
+                                         [&](T score) { return from(score, least); });
+            checks.expect(kernels.any_from(scores.data(), least) == any, "any_from, %s, choice %d", type_name<T>(),
+                          static_cast<int>(choice));
+
+            unsigned expected = 0;
+            for (std::size_t i = 0; i < rows; ++i) {
+                for (std::size_t j = 0; j < lanes; ++j) {
+                    const T score = scores[i * lanes + j];
+                    if (from(score, of_rows[i]) || from(score, of_lanes[j])) expected |= 1u << i;
+                }
+            }
+            checks.expect(kernels.rows_from(scores.data(), rows, of_rows.data(), of_lanes.data()) == expected,
+                          "rows_from, %s, %zu rows, choice %d", type_name<T>(), rows, static_cast<int>(choice));
+
+            std::vector<typename Tallies<T>::Counter> found(lanes, 9);
+            kernels.lanes_from(scores.data(), of_rows[0], of_lanes.data(), found.data());
+            bool right = true;
+            for (std::size_t j = 0; j < lanes; ++j) {
+                right = right && (found[j] != 0) == (from(scores[j], of_rows[0]) || from(scores[j], of_lanes[j]));
+            }
+            checks.expect(right, "lanes_from, %s, choice %d", type_name<T>(), static_cast<int>(choice));
+        }
+    }
+}
+
+// The multiply-add of floats that takes the place of the hardware's: whatever this machine has.
+void check_emulated_fma(Checks& checks, Chance& chance) {
+    using A = Arithmetic<float, 16, false>;
+    for (int repeat = 0; repeat < 60'000; ++repeat) {
+        const Kind kind = kKinds[repeat % 4];
+        float a[A::size], b[A::size], c[A::size], found[A::size];
+        for (int i = 0; i < A::size; ++i) {
+            a[i] = component<float>(kind, chance);
+            b[i] = component<float>(kind, chance);
+            c[i] = component<float>(kind, chance);
+            // Near half way between two floats: an odd number of 25 bits, and a little more or less.
+            if (repeat % 3 == 0) {
+                a[i] = static_cast<float>((chance.below(1 << 12) | 1) << 12 | (1 << 24));
+                b[i] = static_cast<float>(1 + 2 * chance.below(2));
+                c[i] = std::ldexp(component<float>(Kind::small, chance), static_cast<int>(chance.below(60)) - 50);
+            }
+        }
+        A::store(found, A::fma(A::load(a), A::load(b), A::load(c)));
+        for (int i = 0; i < A::size; ++i) {
+            checks.expect(same(found[i], std::fma(a[i], b[i], c[i])), "fma, %a * %a + %a = %a",
+                          static_cast<double>(a[i]), static_cast<double>(b[i]), static_cast<double>(c[i]),
+                          static_cast<double>(found[i]));
+        }
+    }
+}
+
+}  // namespace
+
+void check_similarity(Checks& checks) {
+    Chance chance;
+    check_emulated_fma(checks, chance);
+    check_sums<float>(checks, chance);
+    check_sums<double>(checks, chance);
+    check_finish<float>(checks, chance);
+    check_finish<double>(checks, chance);
+    check_counts<float>(checks, chance);
+    check_counts<double>(checks, chance);
+    check_thresholds<float>(checks, chance);
+    check_thresholds<double>(checks, chance);
+}
+
+}  // namespace truerank::tests

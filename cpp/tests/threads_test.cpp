@@ -1,0 +1,139 @@
+// Threads: every piece once, errors and interruptions on the calling thread, arithmetic as IEEE 754 has it.
+#include "engine/threads.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cfenv>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/tests.hpp"
+
+namespace truerank::tests {
+namespace {
+
+bool never() { return false; }
+bool at_once() { return true; }
+
+void check_pieces(Checks& checks, int wanted, std::int64_t pieces) {
+    const Team team(wanted, pieces);
+    checks.expect(
+        team.size() >= 1 && team.size() <= std::max<std::int64_t>(1, pieces) && (wanted == 0 || team.size() <= wanted),
+        "%d threads for %lld pieces, %d wanted", team.size(), static_cast<long long>(pieces), wanted);
+    std::vector<std::atomic<int>> times(static_cast<std::size_t>(pieces));
+    std::atomic<bool> strange{false};
+    const auto caller = std::this_thread::get_id();
+    parallel_for(team, pieces, never, [&](std::int64_t piece, int worker, Stop&) {
+        ++times[static_cast<std::size_t>(piece)];
+        const bool of_caller = std::this_thread::get_id() == caller;
+        if (worker < 0 || worker >= team.size() || (worker == 0) != of_caller) strange = true;
+    });
+    bool once = true;
+    for (const std::atomic<int>& n : times) once = once && n == 1;
+    checks.expect(once, "every piece once, %lld pieces, %d threads", static_cast<long long>(pieces), team.size());
+    checks.expect(!strange, "workers, %d threads", team.size());
+}
+
+// Those that are asked for are there at the same time.
+void check_together(Checks& checks, int size) {
+    const Team team(size, size);
+    std::atomic<int> here{0};
+    parallel_for(team, size, never, [&](std::int64_t, int, Stop& stop) {
+        ++here;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (here < size && !stop.asked(false, 0) && std::chrono::steady_clock::now() < end) {
+            std::this_thread::yield();
+        }
+    });
+    checks.expect(team.size() == size && here == size, "%d threads at once", size);
+}
+
+void check_errors(Checks& checks, int threads) {
+    const Team team(threads, 1000);
+    std::atomic<int> begun{0};
+    bool caught = false;
+    try {
+        parallel_for(team, 1000, never, [&](std::int64_t piece, int, Stop&) {
+            ++begun;
+            if (piece == 3) throw std::runtime_error("three");
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+        });
+    } catch (const std::runtime_error& error) {
+        caught = std::string(error.what()) == "three";
+    }
+    checks.expect(caught, "an error is thrown on the calling thread, %d threads", threads);
+    checks.expect(begun < 1000, "an error stops the rest, %d threads", threads);
+
+    // All of them throw, and one error comes.
+    caught = false;
+    try {
+        parallel_for(team, 1000, never, [](std::int64_t, int, Stop&) { throw std::runtime_error("each"); });
+    } catch (const std::runtime_error&) {
+        caught = true;
+    }
+    checks.expect(caught, "one error of many, %d threads", threads);
+
+    caught = false;
+    begun = 0;
+    try {
+        parallel_for(team, 1000, at_once, [&](std::int64_t, int worker, Stop& stop) {
+            ++begun;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            stop.asked(worker == 0, kWorkBetweenLooks);
+        });
+    } catch (const Interrupted&) {
+        caught = true;
+    }
+    checks.expect(caught && begun < 1000, "an interruption, %d threads", threads);
+}
+
+// A caller that has nothing left to do still asks.
+void check_idle_caller(Checks& checks) {
+    const Team team(2, 2);
+    const auto caller = std::this_thread::get_id();
+    bool caught = false;
+    const auto start = std::chrono::steady_clock::now();
+    try {
+        parallel_for(team, 2, at_once, [&](std::int64_t, int, Stop& stop) {
+            if (std::this_thread::get_id() == caller) return;
+            while (!stop.asked(false, 0) && std::chrono::steady_clock::now() - start < std::chrono::seconds(20)) {
+                std::this_thread::yield();
+            }
+        });
+    } catch (const Interrupted&) {
+        caught = true;
+    }
+    // The caller may have been quick enough to take both pieces.
+    checks.expect(caught || std::chrono::steady_clock::now() - start < std::chrono::seconds(10), "an idle caller asks");
+}
+
+void check_arithmetic(Checks& checks) {
+    const int before = std::fegetround();
+    std::fesetround(FE_UPWARD);
+    std::atomic<int> strange{0};
+    const Team team(3, 100);
+    parallel_for(team, 100, never, [&](std::int64_t, int, Stop&) {
+        volatile double one = 1, tiny = 0x1p-60, least = std::numeric_limits<double>::min();
+        strange += one + tiny != 1;
+        strange += least / 2 == 0;
+    });
+    checks.expect(strange == 0, "pieces round to the nearest, and keep subnormal numbers");
+    checks.expect(std::fegetround() == FE_UPWARD, "the caller's rounding is as it was");
+    std::fesetround(before);
+}
+
+}  // namespace
+
+void check_threads(Checks& checks) {
+    checks.expect(default_threads() >= 1, "default_threads");
+    for (const int wanted : {0, 1, 2, 3, 8}) {
+        for (const std::int64_t pieces : {0, 1, 2, 3, 7, 10'000}) check_pieces(checks, wanted, pieces);
+    }
+    for (const int size : {2, 5}) check_together(checks, size);
+    for (const int threads : {1, 2, 4}) check_errors(checks, threads);
+    check_idle_caller(checks);
+    check_arithmetic(checks);
+}
+
+}  // namespace truerank::tests

@@ -1,0 +1,258 @@
+// Vectors scored and counted at once: scores to the bit, ranks in one direction and in both, the best, their means.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+#include "engine/grid.hpp"
+#include "tests/tests.hpp"
+
+namespace truerank::tests {
+namespace {
+
+struct Sizes {
+    std::int64_t queries, entities, depth;
+};
+constexpr Sizes kSizes[] = {{13, 200, 18}, {1, 1, 2}, {7, 33, 2100}, {40, 65, 6}, {3, 300, 0}};
+
+constexpr Similarity kSimilarities[] = {Similarity::dot, Similarity::l1, Similarity::l2, Similarity::sql2};
+
+template <class T>
+struct Problem {
+    Sizes sizes;
+    Similarity similarity;
+    std::vector<T> queries, entities, scores;
+    Embeddings embeddings;
+
+    // Small integers tie; a NaN component makes its vector's scores NaN.
+    Problem(const Sizes& wanted, Similarity of, bool ties, std::int64_t nan_every, Chance& chance)
+        : sizes(wanted), similarity(of) {
+        const auto fill = [&](std::vector<T>& vectors, std::int64_t n) {
+            vectors.resize(static_cast<std::size_t>(n * sizes.depth));
+            for (T& x : vectors) x = static_cast<T>(ties ? static_cast<double>(chance.below(3) - 1) : chance.normal());
+            for (std::int64_t i = 0; nan_every > 0 && sizes.depth > 0 && i < n; ++i) {
+                if (chance.one_in(nan_every)) {
+                    vectors[static_cast<std::size_t>(i * sizes.depth)] = std::numeric_limits<T>::quiet_NaN();
+                }
+            }
+        };
+        fill(queries, sizes.queries);
+        fill(entities, sizes.entities);
+        embeddings = {matrix(queries, sizes.queries), matrix(entities, sizes.entities), similarity};
+        for (std::int64_t i = 0; i < sizes.queries; ++i) {
+            for (std::int64_t j = 0; j < sizes.entities; ++j) scores.push_back(plain(i, j));
+        }
+    }
+    T at(std::int64_t query, std::int64_t entity) const {
+        return scores[static_cast<std::size_t>(query * sizes.entities + entity)];
+    }
+
+  private:
+    Scores matrix(const std::vector<T>& vectors, std::int64_t rows) const {
+        constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
+        const DType dtype = size == 4 ? DType::float32 : DType::float64;
+        return {
+            reinterpret_cast<const char*>(vectors.data()), rows, sizes.depth, sizes.depth * size, size, dtype, false};
+    }
+    T plain(std::int64_t i, std::int64_t j) const {
+        T sum = 0;
+        for (std::int64_t k = 0; k < sizes.depth; ++k) {
+            const T a = queries[static_cast<std::size_t>(i * sizes.depth + k)];
+            const T b = entities[static_cast<std::size_t>(j * sizes.depth + k)], difference = a - b;
+            sum = similarity == Similarity::dot  ? std::fma(a, b, sum)
+                  : similarity == Similarity::l1 ? sum + std::abs(difference)
+                                                 : std::fma(difference, difference, sum);
+        }
+        return similarity == Similarity::dot ? sum : similarity == Similarity::l2 ? -std::sqrt(sum) : -sum;
+    }
+};
+
+Way way_of(Chance& chance) {
+    return {chance.one_in(2) ? 0 : 1 + chance.below(70), 3, [] { return false; }};
+}
+
+template <class T>
+bool same(T a, T b) {
+    return std::memcmp(&a, &b, sizeof a) == 0 || (is_nan(a) && is_nan(b));
+}
+
+template <class T>
+void check_scores(Checks& checks, const Problem<T>& problem, Chance& chance) {
+    const auto [queries, entities, depth] = problem.sizes;
+    std::vector<T> all(static_cast<std::size_t>(queries * entities));
+    const Way way = way_of(chance);
+    score_embeddings(problem.embeddings, nullptr, nullptr, queries, way, all.data());
+    const bool right = std::equal(all.begin(), all.end(), problem.scores.begin(), same<T>);
+    checks.expect(right, "score_embeddings, similarity %d, depth %lld", static_cast<int>(problem.similarity),
+                  static_cast<long long>(depth));
+
+    std::vector<std::int64_t> rows, columns;
+    for (int i = 0; i < 100; ++i) {
+        rows.push_back(chance.below(queries));
+        columns.push_back(chance.below(entities));
+    }
+    std::vector<T> some(rows.size());
+    score_embeddings(problem.embeddings, rows.data(), columns.data(), static_cast<std::int64_t>(rows.size()), way,
+                     some.data());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        checks.expect(same(some[i], problem.at(rows[i], columns[i])), "score_embeddings, pair %zu", i);
+    }
+}
+
+// What the truth finds among n scores.
+template <class T, class ScoreAt>
+std::array<std::int64_t, 3> plain_counts(std::int64_t n, std::int64_t target, NanRule rule, const ScoreAt& score_at) {
+    std::array<std::int64_t, 3> counts{};
+    const T truth = score_at(target);
+    for (std::int64_t i = 0; i < n; ++i) {
+        const T score = score_at(i);
+        if (is_nan(score) && rule == NanRule::omit) continue;
+        counts[0] += score > truth;
+        counts[1] += score == truth;
+        counts[2] += 1;
+    }
+    return counts;
+}
+
+// Tasks, several to a query, whose truths are numbers.
+template <class T>
+void choose_tasks(const Problem<T>& problem, std::vector<std::int64_t>& rows, std::vector<std::int64_t>& targets,
+                  Chance& chance) {
+    for (int i = 0; i < 60; ++i) {
+        const std::int64_t row = chance.below(problem.sizes.queries), target = chance.below(problem.sizes.entities);
+        if (is_nan(problem.at(row, target))) continue;
+        rows.push_back(row);
+        targets.push_back(target);
+    }
+}
+
+template <class T>
+void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Chance& chance) {
+    const auto [queries, entities, depth] = problem.sizes;
+    std::vector<std::int64_t> rows, targets;
+    choose_tasks(problem, rows, targets, chance);
+    const std::size_t n = rows.size();
+    const Tasks tasks{static_cast<std::int64_t>(n), rows.data(), targets.data()};
+    std::vector<std::int64_t> counts[6];
+    for (auto& of_tasks : counts) of_tasks.assign(n, 0);
+    const Counts forwards{counts[0].data(), counts[1].data(), counts[2].data()};
+    const Counts backwards{counts[3].data(), counts[4].data(), counts[5].data()};
+
+    const auto expect = [&](const char* what, bool both) {
+        bool right = true;
+        for (std::size_t i = 0; i < n; ++i) {
+            const auto along = [&, row = rows[i]](std::int64_t j) { return problem.at(row, j); };
+            const auto across = [&, target = targets[i]](std::int64_t j) { return problem.at(j, target); };
+            const auto to_right = plain_counts<T>(problem.sizes.entities, targets[i], rule, along);
+            const auto to_left = plain_counts<T>(problem.sizes.queries, rows[i], rule, across);
+            for (std::size_t c = 0; c < 3; ++c) {
+                right = right && counts[c][i] == to_right[c] && (!both || counts[3 + c][i] == to_left[c]);
+            }
+        }
+        checks.expect(right, "%s, %s, similarity %d, %lld x %lld x %lld, rule %d", what,
+                      sizeof(T) == 4 ? "float" : "double", static_cast<int>(problem.similarity),
+                      static_cast<long long>(problem.sizes.queries), static_cast<long long>(problem.sizes.entities),
+                      static_cast<long long>(problem.sizes.depth), static_cast<int>(rule));
+    };
+    const Fault fault = rank_embeddings(problem.embeddings, tasks, {}, {}, rule, way_of(chance), forwards);
+    checks.expect(fault.kind == Fault::Kind::none, "rank_embeddings: a fault");
+    expect("rank_embeddings", false);
+
+    Grid grid{problem.embeddings, std::vector<std::int64_t>(static_cast<std::size_t>(queries)),
+              std::vector<std::int64_t>(static_cast<std::size_t>(entities))};
+    std::iota(grid.left.begin(), grid.left.end(), std::int64_t{0});
+    std::iota(grid.right.begin(), grid.right.end(), std::int64_t{0});
+    for (auto& of_tasks : counts) of_tasks.assign(n, 0);
+    const auto faults = rank_grid(grid, tasks, {}, {}, rule, way_of(chance), forwards, backwards);
+    checks.expect(faults[0].kind == Fault::Kind::none && faults[1].kind == Fault::Kind::none, "rank_grid: a fault");
+    expect("rank_grid", true);
+
+    // The means of the best: NaN is left out whatever the rule says.
+    for (const std::int64_t k : {1, 3, 1000}) {
+        std::vector<T> left(grid.left.size()), right(grid.right.size());
+        const Fault of_means = mean_best(grid, k, rule, way_of(chance), left.data(), right.data());
+        const auto mean = [&](std::int64_t size, const auto& score_at) {
+            std::vector<T> scores;
+            for (std::int64_t i = 0; i < size; ++i) {
+                if (!is_nan(score_at(i))) scores.push_back(score_at(i));
+            }
+            std::sort(scores.begin(), scores.end(), std::greater<>());
+            scores.resize(std::min(scores.size(), static_cast<std::size_t>(k)));
+            double sum = 0;
+            for (const T score : scores) sum += static_cast<double>(score);
+            return scores.empty() ? T{0} : static_cast<T>(sum / static_cast<double>(scores.size()));
+        };
+        bool equal = of_means.kind == Fault::Kind::none;
+        for (std::int64_t i = 0; i < problem.sizes.queries; ++i) {
+            const T expected = mean(problem.sizes.entities, [&](std::int64_t j) { return problem.at(i, j); });
+            equal = equal && same(left[static_cast<std::size_t>(i)], expected);
+        }
+        for (std::int64_t j = 0; j < problem.sizes.entities; ++j) {
+            const T expected = mean(problem.sizes.queries, [&](std::int64_t i) { return problem.at(i, j); });
+            equal = equal && same(right[static_cast<std::size_t>(j)], expected);
+        }
+        checks.expect(equal, "mean_best of %lld, similarity %d", static_cast<long long>(k),
+                      static_cast<int>(problem.similarity));
+    }
+}
+
+template <class T>
+void check_best(Checks& checks, const Problem<T>& problem, NanRule rule, Chance& chance) {
+    const auto [queries, entities, depth] = problem.sizes;
+    for (const std::int64_t k : {std::int64_t{0}, std::int64_t{1}, std::int64_t{5}, std::int64_t{40}, entities + 3}) {
+        const auto size = static_cast<std::size_t>(queries * k);
+        std::vector<std::int64_t> ids(size, -1);
+        std::vector<T> scores(size, T{-1});
+        const Fault fault = topk_embeddings(problem.embeddings, {queries, nullptr, nullptr}, k, {}, {}, rule, {},
+                                            way_of(chance), ids.data(), scores.data());
+        bool right = fault.kind == Fault::Kind::none;
+        for (std::int64_t i = 0; i < queries; ++i) {
+            const auto score = [&, i](std::int64_t j) { return problem.at(i, j); };
+            std::vector<std::int64_t> best;
+            for (std::int64_t j = 0; j < problem.sizes.entities; ++j) {
+                if (rule == NanRule::worst || !is_nan(score(j))) best.push_back(j);
+            }
+            // Better scores first, NaN last, equals in their order.
+            std::stable_sort(best.begin(), best.end(), [&](std::int64_t a, std::int64_t b) {
+                return score(a) > score(b) || (is_nan(score(b)) && !is_nan(score(a)));
+            });
+            for (std::int64_t place = 0; place < k; ++place) {
+                const auto at = static_cast<std::size_t>(i * k + place);
+                const bool listed = place < static_cast<std::int64_t>(best.size());
+                const std::int64_t expected = listed ? best[static_cast<std::size_t>(place)] : -1;
+                right = right && ids[at] == expected && same(scores[at], listed ? score(expected) : T{-1});
+            }
+        }
+        checks.expect(right, "topk_embeddings, %lld of %lld, similarity %d, rule %d", static_cast<long long>(k),
+                      static_cast<long long>(problem.sizes.entities), static_cast<int>(problem.similarity),
+                      static_cast<int>(rule));
+    }
+}
+
+template <class T>
+void check_as(Checks& checks, Chance& chance) {
+    for (const Similarity similarity : kSimilarities) {
+        for (const Sizes& sizes : kSizes) {
+            for (const bool ties : {false, true}) {
+                for (const std::int64_t nan_every : {0, 6}) {
+                    const Problem<T> problem(sizes, similarity, ties, nan_every, chance);
+                    const NanRule rule = chance.one_in(2) ? NanRule::omit : NanRule::worst;
+                    check_scores(checks, problem, chance);
+                    check_ranks(checks, problem, rule, chance);
+                    check_best(checks, problem, rule, chance);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+void check_vectors(Checks& checks) {
+    Chance chance;
+    check_as<float>(checks, chance);
+    check_as<double>(checks, chance);
+}
+
+}  // namespace truerank::tests
