@@ -22,7 +22,7 @@ from truerank.alignment.both_directions import rank_both
 from truerank.alignment.local_scaling import csls_means
 from truerank.embeddings.scoring import topk_accepting
 from truerank.embeddings.vectors import CSLS
-from truerank.tasks.task import SideTasks
+from truerank.tasks.side_tasks import SideTasks
 
 Array = np.ndarray[Any, Any]
 SIDES = ("left_to_right", "right_to_left")
@@ -421,7 +421,7 @@ import resource
 import numpy as np
 from truerank.alignment.local_scaling import csls_means
 from truerank.alignment.both_directions import rank_both
-from truerank.tasks.task import SideTasks
+from truerank.tasks.side_tasks import SideTasks
 
 rng = np.random.default_rng(0)
 left, right = rng.standard_normal((2, 6000, 8), dtype=np.float32)

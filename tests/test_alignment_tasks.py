@@ -19,7 +19,7 @@ import truerank as tr
 from drawn_alignments import Alignment, alignments
 from refusals import is_of_kind
 from truerank.alignment import Task
-from truerank.tasks.task import SideTasks
+from truerank.tasks.side_tasks import SideTasks
 
 SIDES = ("left_to_right", "right_to_left")
 TEST = [("a", "x"), ("b", "y"), ("b", "z")]

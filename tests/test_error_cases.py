@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from truerank.link_prediction import Task, error_cases
-from truerank.link_prediction.best import best_columns, stored_row
-from truerank.link_prediction.lookups import Counted
+from truerank.link_prediction.lookups import Counted, best_columns, stored_row
 
 Array = npt.NDArray[Any]
 
@@ -339,3 +339,19 @@ def test_ranks_of_other_tasks_are_refused() -> None:
         TypeError, match=r"^report: expected a Report with ranks, or Ranks, got str"
     ):
         error_cases(task, "report", **scores)  # type: ignore[arg-type]
+
+
+def test_what_has_no_ranks_is_refused_in_words() -> None:
+    task, scores = make(), {"tail": SCORES, "head": SCORES}
+    recalled = tr.Report.from_json(task.evaluate_scores(SCORES, SCORES).to_json())
+    for report, got in ((None, "NoneType"), (recalled, "a Report without")):
+        with pytest.raises(
+            TypeError, match=rf"^report: expected a Report with ranks, or Ranks, got {got}$"
+        ):
+            error_cases(task, report, **scores)  # type: ignore[arg-type]
+
+
+def test_cases_are_pickled_under_the_public_name() -> None:
+    cases = error_cases(make(), make().evaluate_scores(SCORES, SCORES), tail=SCORES, head=SCORES)
+    assert {type(cases).__module__, type(cases[0]).__module__} == {"truerank.link_prediction"}
+    assert pickle.loads(pickle.dumps(cases)) == cases

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import link_prediction_oracle as oracle
 from refusals import is_of_kind
 from truerank.link_prediction import Sampled, Task, sampling
-from truerank.tasks.task import SideTasks
+from truerank.tasks.side_tasks import SideTasks
 
 SIDES = ("head", "tail")
 ENTITIES = 8

@@ -18,7 +18,7 @@ import link_prediction_oracle as oracle
 from refusals import is_of_kind
 from truerank.link_prediction import Sampled, Task
 from truerank.ranks.labels import Labels
-from truerank.tasks.task import SideTasks
+from truerank.tasks.side_tasks import SideTasks
 
 SIDES = ("head", "tail", "relation")
 TEST = [("a", "likes", "c"), ("a", "likes", "d"), ("b", "knows", "a")]
@@ -529,5 +529,5 @@ def test_loading_is_lazy(run_python: Callable[..., str]) -> None:
         "import sys, truerank\n"
         "assert not any('link_prediction' in name for name in sys.modules)\n"
         "import truerank.link_prediction\n"
-        "assert 'truerank.link_prediction.errors' not in sys.modules\n"
+        "assert 'truerank.link_prediction.worst_ranked' not in sys.modules\n"
     )

@@ -17,8 +17,8 @@ import truerank as tr
 from truerank import stores
 from truerank.link_prediction import Sampled, Task
 from truerank.tasks import query_rows
-from truerank.tasks.task import SideTasks
-from truerank.tasks.task import Task as BaseTask
+from truerank.tasks.side_tasks import SideTasks
+from truerank.tasks.task import ProtocolTask as BaseTask
 
 Array = npt.NDArray[Any]
 Triple = tuple[int, ...]
@@ -354,7 +354,7 @@ def test_other_protocols_have_sides_of_other_names() -> None:
     sides = {name: SideTasks(name, *pairs, 3, labels=labels) for name in ("l_to_r", "r_to_l")}
     task = BaseTask(sides, tr.Protocol(candidates="exclusive", split="ref"))
     scores = np.array([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]])
-    from truerank.tasks.task import Argument
+    from truerank.tasks.arguments import Argument
 
     given = {name: Argument(f"{name}_scores", scores) for name in sides}
     report = task._evaluate_scores(given)
@@ -368,7 +368,7 @@ def test_no_tasks_make_an_empty_report() -> None:
     nothing = np.zeros(0, np.int64)
     side = SideTasks("tail", np.zeros((0, 2), np.int64), nothing, nothing, 3)
     task = BaseTask({"tail": side}, tr.Protocol())
-    from truerank.tasks.task import Argument
+    from truerank.tasks.arguments import Argument
 
     scorer = Argument("tails", lambda queries: np.zeros((len(queries), 3)))
     assert len(task._evaluate({"tail": scorer}).ranks) == 0

@@ -10,12 +10,11 @@ import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
-from ..tasks.chosen import chosen_ids, digest
-from ..tasks.forms import Form
 from ..tasks.row_keys import distinct
-from ..tasks.split_audit import SplitAudit, doubts_of, sift, usual_cases
+from ..tasks.split_audit import Examined, SplitAudit, examine
 from ..tasks.split_columns import read_columns, stacked
-from ..tasks.vocabularies import Vocabulary, settle
+from ..tasks.text import Form
+from ..tasks.vocabularies import Vocabulary, chosen_ids, digest, settle
 from .two_graphs import GRAPHS
 
 if TYPE_CHECKING:
@@ -99,9 +98,9 @@ class PairAudit(SplitAudit):
         How many of its pairs were given, and are ranked.
     known : dict of str to int
         How many pairs each known split has.
-    duplicates : Finding
+    duplicates : SplitFinding
         Pairs of the evaluated split that repeat an earlier one.
-    leaks : dict of str to Finding
+    leaks : dict of str to SplitFinding
         Pairs of the evaluated split that a known split has too, by split.
     leaked : int
         How many pairs leak at all; one may be in several splits.
@@ -112,44 +111,10 @@ class PairAudit(SplitAudit):
     rows: ClassVar[str] = "pairs"
 
 
-class Examined(NamedTuple):
-    """What an examination found: which pairs stay, what must be said of them, and the audit."""
-
-    kept: IntArray
-    notes: tuple[str, ...]
-    audit: PairAudit
-
-
-def examine(splits: PairSplits, rules: Mapping[str, str]) -> Examined:
-    """Look for repeats and leaks, and keep, drop or refuse them.
-
-    Parameters
-    ----------
-    splits : PairSplits
-        The evaluated split, which comes first, and the known ones.
-    rules : mapping of str to {"keep", "drop", "raise"}
-        For "duplicates" and "leaks".
-
-    Raises
-    ------
-    ValueError
-        Where a rule says so, and where nothing is left.
-    """
-    (split, given), *known = splits.sizes.items()
-    doubts = doubts_of([splits.pairs[:, 0], splits.pairs[:, 1]], splits.sizes)
-    sifted = sift(
-        *(split, PairAudit.rows, usual_cases(doubts), rules),
-        lambda mask: doubts.find(mask, splits.show),
-    )
-    audit = PairAudit(
-        split=split,
-        given=given,
-        kept=len(sifted.kept),
-        known=dict(known),
-        rules=dict(rules),
-        **doubts.findings(splits.show),
-    )
-    return Examined(sifted.kept, sifted.notes, audit)
+def examine_pairs(splits: PairSplits, rules: Mapping[str, str]) -> Examined[PairAudit]:
+    """Look for repeats and leaks, and keep, drop or refuse them, as `examine` does."""
+    columns = [splits.pairs[:, 0], splits.pairs[:, 1]]
+    return examine(PairAudit, columns, splits.sizes, rules, splits.show)
 
 
 class Candidates(NamedTuple):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..counting.tiles import TileCount
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
-    from ..tasks.task import SideTasks
+    from ..tasks.side_tasks import SideTasks
     from .local_scaling import Block
 
     Show = Callable[[Progress], object]

@@ -14,13 +14,12 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
-from ..tasks.answers import ask
 from ..tasks.arguments import Argument, opened, vectors_of
-from ..tasks.split_audit import RULES
-from ..tasks.split_columns import check_split, named_splits
-from ..tasks.task import SideTasks
-from ..tasks.task import Task as BaseTask
-from .aligned_pairs import as_candidates, examine, read_pair_splits
+from ..tasks.side_tasks import SideTasks, ask
+from ..tasks.split_audit import check_rules
+from ..tasks.split_columns import splits_of
+from ..tasks.task import ProtocolTask
+from .aligned_pairs import as_candidates, examine_pairs, read_pair_splits
 from .both_directions import Rules, rank_both, rank_matrix
 from .local_scaling import checked_csls, csls_means
 
@@ -40,7 +39,7 @@ SIDES = {"left_to_right": (0, 1), "right_to_left": (1, 0)}
 
 
 @public("truerank.alignment")
-class Task(BaseTask):
+class Task(ProtocolTask):
     """Entity alignment: the counterpart of every test entity, in both directions.
 
     Parameters
@@ -154,15 +153,12 @@ class Task(BaseTask):
         leaks: str,
     ) -> tuple[str, ...]:
         """Make the tasks; give what must be said of their pairs."""
-        rules = {"duplicates": duplicates, "leaks": leaks}
-        for name, rule in rules.items():
-            choice(name, rule, RULES)
-        known_splits = named_splits(known)
-        check_split(split, known_splits)
-        splits = read_pair_splits({split: (split, pairs), **known_splits}, (left, right))
+        rules = check_rules(duplicates=duplicates, leaks=leaks)
+        named = splits_of(split, pairs, known)
+        splits = read_pair_splits(named, (left, right))
         if not splits.sizes[split]:
             raise ValueError(f"{split}: expected at least one pair, got none")
-        examined = examine(splits, rules)
+        examined = examine_pairs(splits, rules)
         self.audit = examined.audit
         self.left, self.right = (graph.names for graph in splits.graphs)
         self.pairs = np.ascontiguousarray(splits.pairs[examined.kept])
@@ -171,7 +167,7 @@ class Task(BaseTask):
         self._lock()
         super().__init__(
             {side: _make_side(side, splits, examined.kept, chosen) for side in SIDES},
-            Protocol(filter=(*known_splits, split), candidates=chosen.name, split=split),
+            Protocol(filter=(*list(named)[1:], split), candidates=chosen.name, split=split),
         )
         return examined.notes
 

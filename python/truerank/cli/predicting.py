@@ -15,7 +15,7 @@ from .. import Ranks, concatenate
 from ..comparison.table_writer import counted
 from ..embeddings.vectors import SIMILARITIES
 from ..link_prediction import Sampled, Task
-from ..tasks.task import Task as AnyTask
+from ..tasks.task import ProtocolTask as AnyTask
 from .files import is_file, read_array
 from .frame import reading_data, warn
 from .models import AMONG, evaluated, model_of, open_model

@@ -1,7 +1,8 @@
 """Link prediction: triples in, one ranking for each head, tail or relation asked for.
 
 `Task` reads the triples of all splits, audits them, and makes the queries, the filter, the
-candidates and the labels of the tasks; its methods evaluate scores of any kind.
+candidates and the labels of the tasks; its methods evaluate scores of any kind. `error_cases` shows
+what was ranked above the worst of them.
 """
 
 from __future__ import annotations
@@ -9,16 +10,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..inputs.naming import front_door
-from ..tasks.split_audit import Finding
-from .candidate_sets import Sampled
-from .triple_audit import TaskAudit
-from .triple_task import Task
-from .triples import Triples, read_triples
+from ..tasks.split_audit import SplitFinding
 
 if TYPE_CHECKING:
-    from .errors import error_cases
+    from .candidate_sets import Sampled
+    from .triple_audit import TaskAudit
+    from .triple_task import Task
+    from .triples import Triples, read_triples
+    from .worst_ranked import ErrorCase, ErrorCases, error_cases
 
-__all__ = ["Finding", "Sampled", "Task", "TaskAudit", "Triples", "error_cases", "read_triples"]
+Finding = SplitFinding  # its name in version 0.1
 
-# It is needed after an evaluation, if at all.
-__getattr__, __dir__ = front_door(__name__, {"error_cases": "errors"}, __all__)
+__all__ = [
+    "ErrorCase",
+    "ErrorCases",
+    "Finding",
+    "Sampled",
+    "SplitFinding",
+    "Task",
+    "TaskAudit",
+    "Triples",
+    "error_cases",
+    "read_triples",
+]
+
+_MODULES = {
+    "ErrorCase": "worst_ranked",
+    "ErrorCases": "worst_ranked",
+    "Sampled": "candidate_sets",
+    "Task": "triple_task",
+    "TaskAudit": "triple_audit",
+    "Triples": "triples",
+    "error_cases": "worst_ranked",
+    "read_triples": "triples",
+}
+__getattr__, __dir__ = front_door(__name__, _MODULES, __all__)

@@ -7,21 +7,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.checks import is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from ..tasks.chosen import chosen_ids, digest
+from ..inputs.naming import public
 from ..tasks.row_keys import distinct_rows
+from ..tasks.vocabularies import chosen_ids, digest
 from .sampling import Pool, sample
 from .triple_audit import TRAIN, known_part
 from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..tasks.answers import Asked
-    from .triples import Splits
+    from ..tasks.side_tasks import Asked
+    from .triples import TripleSplits
 
 NAMED = ("all", "train", "typed")
+_FORMS = f"one of {', '.join(NAMED)}, an array of entities or Sampled"
 
 
+@public("truerank.link_prediction")
 class Sampled(NamedTuple):
     """Sampled candidates: the answer among some entities that are no known answer of the query.
 
@@ -57,7 +61,7 @@ class Sampled(NamedTuple):
         return f"{'typed' if self.typed else 'uniform'}-{self.negatives} seed {self.seed}"
 
 
-class Candidates(NamedTuple):
+class CandidateSet(NamedTuple):
     """A candidate set as a protocol names it, checked."""
 
     name: str
@@ -65,7 +69,7 @@ class Candidates(NamedTuple):
     chosen: IntArray | None = None
 
 
-def as_candidates(value: Any, sides: Sequence[str], splits: Splits) -> Candidates:
+def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
     """Check what was passed as candidates.
 
     Raises
@@ -76,26 +80,22 @@ def as_candidates(value: Any, sides: Sequence[str], splits: Splits) -> Candidate
         asked for.
     """
     if value is None:
-        return Candidates("all")
+        return CandidateSet("all")
     if isinstance(value, str):
         if value not in NAMED:
-            raise InputValueError(
-                "candidates",
-                expected=f"one of {', '.join(NAMED)}, an array of entities or Sampled",
-                got=repr(value),
-            )
+            raise InputValueError("candidates", expected=_FORMS, got=repr(value))
         _check_typed(value == "typed", sides)
-        if value == "train" and TRAIN not in list(splits.sizes)[1:]:
+        if value == "train" and TRAIN not in splits.known:
             raise InputValueError(
                 "candidates",
                 '"train" needs a known split of that name, as in known={"train": ...}, got '
-                f"{', '.join(list(splits.sizes)[1:]) or 'none'}",
+                f"{', '.join(splits.known) or 'none'}",
             )
-        return Candidates(value)
+        return CandidateSet(value)
     if isinstance(value, Sampled):
         for field, least in (("negatives", 1), ("seed", 0)):
             number = getattr(value, field)
-            if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+            if not is_integer(number):
                 raise InputTypeError(
                     "candidates", expected=f"an integer as {field}", got=type(number).__name__
                 )
@@ -107,13 +107,13 @@ def as_candidates(value: Any, sides: Sequence[str], splits: Splits) -> Candidate
             )
         checked = Sampled(int(value.negatives), bool(value.typed), int(value.seed))
         _check_typed(checked.typed, sides)
-        return Candidates(checked.name, checked)
+        return CandidateSet(checked.name, checked)
     if value is Sampled or isinstance(value, (int, np.integer)):
         number = 100 if value is Sampled or isinstance(value, bool) else value
         got = "the class Sampled" if value is Sampled else str(value)
         raise InputTypeError(
             "candidates",
-            expected=f"one of {', '.join(NAMED)}, an array of entities or Sampled",
+            expected=_FORMS,
             got=f"{got}; for sampled ones give Sampled({number})",
         )
     if "relation" in sides and len(sides) > 1:
@@ -123,7 +123,7 @@ def as_candidates(value: Any, sides: Sequence[str], splits: Splits) -> Candidate
         )
     vocabulary = splits.relations if "relation" in sides else splits.entities
     chosen = chosen_ids("candidates", value, vocabulary, "the triples hold no labels")
-    return Candidates(f"selection of {len(chosen)} ({digest(chosen)})", chosen=chosen)
+    return CandidateSet(f"selection of {len(chosen)} ({digest(chosen)})", chosen=chosen)
 
 
 def _check_typed(typed: bool, sides: Sequence[str]) -> None:
@@ -133,10 +133,10 @@ def _check_typed(typed: bool, sides: Sequence[str]) -> None:
 
 def candidates_of(
     side: str,
-    candidates: Candidates,
+    candidates: CandidateSet,
     asked: Asked,
     relations: IntArray,
-    splits: Splits,
+    splits: TripleSplits,
 ) -> Any:
     """Make the candidates of one side, as `SideTasks` has them.
 
@@ -144,13 +144,13 @@ def candidates_of(
     ----------
     side : str
         What is asked for.
-    candidates : Candidates
+    candidates : CandidateSet
         Which set.
     asked : Asked
         The side's queries.
     relations : ndarray of int64, shape (n,)
         The relation of each task.
-    splits : Splits
+    splits : TripleSplits
         The evaluated split and the known ones.
 
     Returns
@@ -193,10 +193,8 @@ def candidates_of(
         hint = f"; {drop} leaves such triples out" if candidates.name == "train" else ""
         raise InputValueError(
             "candidates",
-            (
-                f"{np.count_nonzero(missing)} answers of the side {side} are not among the "
-                f"candidates, first {first!r}{hint}"
-            ),
+            f"{np.count_nonzero(missing)} answers of the side {side} are not among the "
+            f"candidates, first {first!r}{hint}",
         )
     return chosen
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from ..tasks.answers import Asked
+    from ..tasks.side_tasks import Asked
 
 _AT_ONCE = 1 << 21  # drawn numbers; some ten times as many bytes are in use
 

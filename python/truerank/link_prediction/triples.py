@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..tasks.forms import Form
+from ..inputs.naming import public
 from ..tasks.split_columns import read_columns, stacked
+from ..tasks.text import Form
 from ..tasks.vocabularies import Column, Vocabulary, numbers, settle, settle_qualifier
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ TRIPLES = Form("triple", ("head", "relation", "tail"), (0, 1, 0), further=True)
 SIDES = {"head": ((1, 2), 0), "tail": ((0, 1), 2), "relation": ((0, 2), 1)}
 
 
+@public("truerank.link_prediction")
 class Triples(NamedTuple):
     """Triples as ids, and what the ids stand for.
 
@@ -39,7 +41,7 @@ class Triples(NamedTuple):
     qualifiers: tuple[tuple[str, ...] | None, ...] = ()
 
 
-class Splits(NamedTuple):
+class TripleSplits(NamedTuple):
     """Some splits as ids over one vocabulary.
 
     Attributes
@@ -47,7 +49,7 @@ class Splits(NamedTuple):
     triples : ndarray of int64, shape (n, 3 + qualifiers)
         Of all splits, one after the other; column by column in memory, as they are read.
     sizes : dict of str to int
-        How many triples each split has.
+        How many triples each split has; the evaluated one comes first.
     entities, relations : Vocabulary
     qualifiers : tuple
     """
@@ -57,6 +59,11 @@ class Splits(NamedTuple):
     entities: Vocabulary
     relations: Vocabulary
     qualifiers: tuple[tuple[str, ...] | None, ...]
+
+    @property
+    def known(self) -> list[str]:
+        """The names of all splits but the evaluated one."""
+        return list(self.sizes)[1:]
 
     def show(self, triple: Sequence[int]) -> tuple[str | int, ...]:
         """Give a triple by its labels, where there are any."""
@@ -69,6 +76,7 @@ class Splits(NamedTuple):
         return (*first, *(Vocabulary(0, names).show(int(code)) for code, names in further))
 
 
+@public("truerank.link_prediction")
 def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -> Triples:
     """Read triples of any form into ids.
 
@@ -114,7 +122,9 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
     return Triples(np.ascontiguousarray(splits.triples), *names, splits.qualifiers)
 
 
-def read_splits(splits: Mapping[str, tuple[str, Any]], entities: Any, relations: Any) -> Splits:
+def read_splits(
+    splits: Mapping[str, tuple[str, Any]], entities: Any, relations: Any
+) -> TripleSplits:
     """Read splits over one vocabulary.
 
     Parameters
@@ -145,7 +155,7 @@ def read_splits(splits: Mapping[str, tuple[str, Any]], entities: Any, relations:
         columns_of.append(codes)
         names.append(found)
     sizes = {name: len(columns[0].values) for name, columns in read.items()}
-    return Splits(stacked(columns_of), sizes, entity, relation, tuple(names))
+    return TripleSplits(stacked(columns_of), sizes, entity, relation, tuple(names))
 
 
 def _as_many_as_found(columns: Sequence[Column]) -> int:

@@ -1,4 +1,4 @@
-"""What was passed for the sides of a task: vectors and score matrices, opened and checked."""
+"""What was passed for the sides of a task: vectors and scores, opened and checked; and ranks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..embeddings.vectors import read as read_vectors
-from ..inputs.errors import InputValueError, renamed
+from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.scores import as_scores
+from ..ranks.container import Ranks
+from ..reporting.reports import Report
 from ..stores import Store, may_be_stored
 
 if TYPE_CHECKING:
@@ -187,3 +189,23 @@ def progress_of_each(progress: Show | None, scores: Sequence[Any]) -> list[Show 
         return show
 
     return [part(sum(sizes[:i])) for i in range(len(sizes))]
+
+
+def ranks_of(name: str, value: object) -> Ranks:
+    """Give the ranks of a Report, or Ranks themselves.
+
+    Raises
+    ------
+    TypeError
+        For anything else, and for a report that was read from JSON and has none.
+
+    Examples
+    --------
+    >>> ranks_of("ranks", Ranks([0], [1], 10)).above
+    array([0])
+    """
+    ranks = getattr(value, "ranks", None) if isinstance(value, Report) else value
+    if not isinstance(ranks, Ranks):
+        got = "a Report without" if isinstance(value, Report) else type(value).__name__
+        raise InputTypeError(name, expected="a Report with ranks, or Ranks", got=got)
+    return ranks

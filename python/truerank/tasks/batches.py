@@ -15,7 +15,7 @@ from ..stores import scores_or_store, shape_of
 
 if TYPE_CHECKING:
     from ..ranks.container import Ranks
-    from .task import SideTasks
+    from .side_tasks import SideTasks
 
 BATCH_BYTES = 64 << 20  # of float32 scores, of which two batches are in memory
 
@@ -57,7 +57,7 @@ def rank_batches(
 
     Examples
     --------
-    >>> from truerank.tasks.task import SideTasks
+    >>> from truerank.tasks.side_tasks import SideTasks
     >>> queries, rows = np.array([[0], [1]]), np.array([1, 0, 1])
     >>> side = SideTasks("tail", queries, rows, np.array([2, 2, 0]), 3)
     >>> rank_batches(lambda q: q * [0.3, 0.2, 0.1], side, batch_size=1).optimistic

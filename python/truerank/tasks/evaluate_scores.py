@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..counting.ranking import rank
+from ..inputs.naming import public
 from ..reporting.reports import Report, report
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ..counting.tiles import Progress
 
 
+@public("truerank")
 def evaluate(
     scores: Any,
     targets: Any,

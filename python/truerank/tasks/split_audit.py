@@ -1,14 +1,16 @@
-"""The audit of a split: what it repeats, and what other splits have already."""
+"""The audit of a split: what it repeats, what other splits have already, and what is done then."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from ..inputs.checks import choice
 from ..inputs.errors import InputValueError, spelled
+from ..inputs.naming import public
 from .row_keys import look_up, row_keys
 
 if TYPE_CHECKING:
@@ -18,12 +20,15 @@ if TYPE_CHECKING:
 
     Mask = npt.NDArray[np.bool_]
 
+A = TypeVar("A", bound="SplitAudit")
+
 RULES = ("keep", "drop", "raise")
 SHOWN = 3  # examples
 
 
+@public("truerank.link_prediction")
 @dataclass(frozen=True)
-class Finding:
+class SplitFinding:
     """How many there are of something, and the first few: labels, or ids where there are none.
 
     Attributes
@@ -56,9 +61,9 @@ class SplitAudit:
         How many of its rows were given, and are ranked.
     known : dict of str to int
         How many rows each known split has.
-    duplicates : Finding
+    duplicates : SplitFinding
         Rows of the evaluated split that repeat an earlier one.
-    leaks : dict of str to Finding
+    leaks : dict of str to SplitFinding
         Rows of the evaluated split that a known split has too, by split.
     leaked : int
         How many rows leak at all; one may be in several splits.
@@ -70,8 +75,8 @@ class SplitAudit:
     given: int
     kept: int
     known: dict[str, int]
-    duplicates: Finding
-    leaks: dict[str, Finding]
+    duplicates: SplitFinding
+    leaks: dict[str, SplitFinding]
     leaked: int
     rules: dict[str, str]
 
@@ -121,19 +126,13 @@ class Doubts(NamedTuple):
     leaks: Mask
     in_split: dict[str, Mask]
 
-    def find(self, mask: Mask, show: Callable[[int], Any]) -> Finding:
+    def find(self, mask: Mask, show: Callable[[int], Any]) -> SplitFinding:
         """Count some rows, and show the first few, each once."""
         where = np.flatnonzero(mask)
         first = np.sort(np.unique(self.which[where], return_index=True)[1])[:SHOWN]
-        return Finding(int(np.count_nonzero(mask)), tuple(show(i) for i in where[first].tolist()))
-
-    def findings(self, show: Callable[[int], Any]) -> dict[str, Any]:
-        """Give what an audit says of repeats and leaks, by field."""
-        return {
-            "duplicates": self.find(self.duplicates, show),
-            "leaks": {name: self.find(mask, show) for name, mask in self.in_split.items()},
-            "leaked": int(np.count_nonzero(self.leaks)),
-        }
+        return SplitFinding(
+            int(np.count_nonzero(mask)), tuple(show(i) for i in where[first].tolist())
+        )
 
 
 def doubts_of(columns: Sequence[IntArray], sizes: Mapping[str, int]) -> Doubts:
@@ -191,58 +190,66 @@ class Case(NamedTuple):
     noted: bool = True
 
 
-def usual_cases(doubts: Doubts) -> dict[str, Case]:
-    """Give the cases that every protocol has."""
-    return {
-        "duplicates": Case(doubts.duplicates, "repeat an earlier one"),
-        "leaks": Case(doubts.leaks, "are in a known split, too"),
-    }
-
-
-class Sifted(NamedTuple):
-    """Which rows of an evaluated split stay, and what must be said of them."""
+class Examined(NamedTuple, Generic[A]):
+    """What an examination found: which rows stay, what must be said of them, and the audit."""
 
     kept: IntArray
     notes: tuple[str, ...]
+    audit: A
 
 
-def sift(
-    split: str,
-    what: str,
-    cases: Mapping[str, Case],
+def check_rules(**rules: str) -> dict[str, str]:
+    """Check what is to be done with the rows of each case."""
+    return {name: choice(name, rule, RULES) for name, rule in rules.items()}
+
+
+def examine(
+    kind: type[A],
+    columns: Sequence[IntArray],
+    sizes: Mapping[str, int],
     rules: Mapping[str, str],
-    find: Callable[[Mask], Finding],
-) -> Sifted:
-    """Keep, drop or refuse the rows of each case.
+    show: Callable[[int], Any],
+    further: Mapping[str, Case] | None = None,
+    **more: Any,
+) -> Examined[A]:
+    """Look for repeats, leaks and whatever else a protocol has, and keep, drop or refuse them.
 
     Parameters
     ----------
-    split : str
-        The name of the evaluated split.
-    what : str
-        Its rows, in a word: "triples".
-    cases : mapping of str to Case
-        By the name of the rule.
+    kind : type
+        The audit that is made.
+    columns : sequence of ndarray of int64, shape (rows of all splits,)
+        What must be equal for two rows to be the same.
+    sizes : mapping of str to int
+        How many rows each split has; the evaluated one comes first.
     rules : mapping of str to {"keep", "drop", "raise"}
-    find : callable
-        Counts the rows of a mask, with examples.
-
-    Returns
-    -------
-    Sifted
+        For "duplicates", "leaks" and the further cases.
+    show : callable
+        Gives a row of the evaluated split by its labels.
+    further : mapping of str to Case, optional
+        By the name of the rule, which is that of a field of the audit, too.
+    **more
+        Further fields of the audit.
 
     Raises
     ------
     ValueError
         Where a rule says so, and where nothing is left.
     """
-    dropped: Mask | None = None
+    (split, given), *known = sizes.items()
+    doubts = doubts_of(columns, sizes)
+    further = further or {}
+    cases = {
+        "duplicates": Case(doubts.duplicates, "repeat an earlier one"),
+        "leaks": Case(doubts.leaks, "are in a known split, too"),
+        **further,
+    }
+    dropped = np.zeros(given, dtype=bool)
     notes = []
     for name, case in cases.items():
-        dropped = np.zeros(len(case.mask), dtype=bool) if dropped is None else dropped
         if not case.mask.any():
             continue
-        said = f"{find(case.mask)} {what} {case.said}"
+        said = f"{doubts.find(case.mask, show)} {kind.rows} {case.said}"
         if rules[name] == "raise":
             raise InputValueError(split, said)
         if rules[name] == "drop":
@@ -252,14 +259,25 @@ def sift(
             notes.append(
                 f"{split}: {said}; they are ranked like the others ({drop} leaves them out)"
             )
-    given = 0 if dropped is None else len(dropped)
-    kept = np.flatnonzero(~dropped) if dropped is not None else np.zeros(0, dtype=np.int64)
+    kept = np.flatnonzero(~dropped)
     if not len(kept):
-        raise InputValueError(split, f"nothing is left, all {given} {what} were dropped")
-    return Sifted(kept, tuple(notes))
+        raise InputValueError(split, f"nothing is left, all {given} {kind.rows} were dropped")
+    audit = kind(
+        split=split,
+        given=given,
+        kept=len(kept),
+        known=dict(known),
+        duplicates=doubts.find(doubts.duplicates, show),
+        leaks={name: doubts.find(mask, show) for name, mask in doubts.in_split.items()},
+        leaked=int(np.count_nonzero(doubts.leaks)),
+        rules=dict(rules),
+        **{name: doubts.find(case.mask, show) for name, case in further.items()},
+        **more,
+    )
+    return Examined(kept, tuple(notes), audit)
 
 
-def found_as_dict(found: Finding | None) -> dict[str, Any] | None:
+def found_as_dict(found: SplitFinding | None) -> dict[str, Any] | None:
     """Give a finding as plain dicts, lists, numbers and str."""
     if found is None:
         return None

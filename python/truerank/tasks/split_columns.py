@@ -10,12 +10,11 @@ import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.selection import as_integers
-from .text import is_path, read_text
+from .text import Form, is_path, read_text
 from .vocabularies import Column, Words
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from .forms import Form
 
 Splits = Mapping[str, tuple[str, Any]]
 
@@ -201,20 +200,35 @@ def named_splits(known: Any) -> dict[str, tuple[str, Any]]:
     return {"known_0": ("known", known)}
 
 
-def check_split(split: object, known: Mapping[str, object]) -> str:
-    """Check the name of the evaluated split, which must be none of the known ones.
+def splits_of(split: object, rows: Any, known: Any) -> dict[str, tuple[str, Any]]:
+    """Name the evaluated split and the known ones, in this order, for messages and audits.
+
+    Parameters
+    ----------
+    split : str
+        The name of the evaluated split.
+    rows : object
+        The evaluated split.
+    known : mapping, list of splits, one split, or None
+        The others.
 
     Raises
     ------
     TypeError, ValueError
-        For anything else.
+        For a name that is none, or that a known split has, too.
+
+    Examples
+    --------
+    >>> splits_of("test", "test.txt", {"train": "train.txt"})
+    {'test': ('test', 'test.txt'), 'train': ('known["train"]', 'train.txt')}
     """
+    others = named_splits(known)
     if not isinstance(split, str):
         raise InputTypeError("split", expected="a str", got=type(split).__name__)
-    if not split or split in known:
+    if not split or split in others:
         what = "the name of a known split" if split else "an empty str"
         raise InputValueError("split", expected="a name of its own for the test", got=what)
-    return split
+    return {split: (split, rows), **others}
 
 
 def _is_several(known: Any) -> bool:

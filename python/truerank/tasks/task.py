@@ -1,24 +1,20 @@
 """The shape of a task: what a protocol asks on each side, and how scores of any kind answer it.
 
 A protocol (link prediction, alignment) makes `SideTasks`: for each side the distinct queries, which
-of them each task asks, the right answers, and what is left out. `Task` evaluates them: by callables
-that score batches of queries, by vectors that are scored and counted at once, or by score matrices
-in memory and in files. Protocols name the arguments of these three ways and pass them on.
+of them each task asks, the right answers, and what is left out. `ProtocolTask` evaluates them: by
+callables that score batches of queries, by vectors that are scored and counted at once, or by score
+matrices in memory and in files. Protocols name the arguments of these three ways and pass them on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ..counting.ranking import rank
 from ..inputs.errors import InputTypeError, renamed
 from ..ranks.container import Ranks, concatenate
-from ..ranks.labels import LABELS
 from ..reporting.reports import Report, report
 from .arguments import Argument, biases_of, opened, progress_of_each, vectors_of
 from .batches import rank_batches
@@ -26,130 +22,13 @@ from .query_rows import merged_rows, unlike_rows_of
 
 if TYPE_CHECKING:
     from ..counting.tiles import Progress
-    from ..inputs.arrays import IntArray
-    from ..ranks.labels import Labels
     from ..ranks.protocol import Protocol
-    from .query_rows import Flags
-
-__all__ = ["Argument", "Arguments", "SideTasks", "Task"]
+    from .side_tasks import SideTasks
 
 Arguments = Mapping[str, Argument]  # by side
 
 
-@dataclass(frozen=True, eq=False)
-class SideTasks:
-    """One side of a protocol: a ranking for each of its test triples (or pairs).
-
-    Task i asks query ``rows[i]``, whose right answer is column ``targets[i]`` of the scores. All
-    arrays are read-only.
-
-    Attributes
-    ----------
-    side : str
-        What the side is called: "head", "tail", "relation", or a name of another protocol.
-    queries : ndarray of int64, shape (m, c)
-        The distinct queries, each a row of ids (the key columns).
-    rows : ndarray of int64, shape (n,)
-        The query of each task.
-    targets : ndarray of int64, shape (n,)
-        The column of each task's right answer.
-    columns : int
-        How many columns scores have: one for each entity (or relation).
-    filter : (indptr, indices), or None
-        The known answers of each of the m queries, sorted and distinct; None: unfiltered.
-    candidates : None, array of int, (indptr, indices), or (indptr, indices, lists)
-        The only columns let in: all, one list for all tasks, or a list per task, as in `rank`.
-    labels : dict of str to Labels
-        "group", "queries", "targets" and any further ones, n labels each.
-    given : ndarray of int64, shape (n,)
-        Where each task's triple stands in the test split as it was given.
-    height : int
-        How many test triples were given. Without it, all of them are asked, in order.
-    names : tuple of str, or None
-        The labels of the columns.
-    """
-
-    side: str
-    queries: IntArray
-    rows: IntArray
-    targets: IntArray
-    columns: int
-    filter: tuple[IntArray, IntArray] | None = None
-    candidates: Any | None = None
-    labels: dict[str, Labels] = field(default_factory=dict)
-    given: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    height: int = -1
-    names: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if self.height < 0:
-            object.__setattr__(self, "height", len(self.targets))
-            object.__setattr__(self, "given", np.arange(len(self.targets)))
-        for name in ("queries", "rows", "targets", "filter", "candidates", "given"):
-            object.__setattr__(self, name, _read_only(getattr(self, name)))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()  # a pickle does not keep what is read-only
-
-    def __len__(self) -> int:
-        """The number of tasks."""
-        return len(self.targets)
-
-    def selections(self, tasks: IntArray | None = None) -> tuple[Any, Any]:
-        """Give the filter and the candidates of some tasks, or of all, as `rank` takes them.
-
-        Examples
-        --------
-        >>> known = np.array([0, 1, 3]), np.array([4, 0, 2])
-        >>> rows, targets = np.array([0, 1, 1]), np.array([4, 0, 2])
-        >>> side = SideTasks("tail", np.array([[7], [8]]), rows, targets, 5, known)
-        >>> side.selections(np.array([2]))
-        ((array([0, 2]), array([0, 2]), array([0])), None)
-        """
-        without = None if self.filter is None else (*self.filter, self.rows)
-        if tasks is None:
-            return without, self.candidates
-        return _of_tasks(without, tasks), _of_tasks(self.candidates, tasks)
-
-    def labelled(self, ranks: Ranks, mismatched: Flags | None = None) -> Ranks:
-        """Give ranks of all tasks with their labels, and their audit with the unlike rows."""
-        if ranks.audit is not None and mismatched is not None:
-            audit = ranks.audit._replace(mismatched=mismatched.astype(np.int64))
-            ranks = Ranks._of_fields({**ranks._fields(), "audit": audit})
-        named: dict[str, Any] = {k: v for k, v in self.labels.items() if k in LABELS}
-        more = {k: v for k, v in self.labels.items() if k not in LABELS}
-        return ranks.with_labels(**{"side": self.side, **named}, labels=more)
-
-
-def _read_only(value: Any) -> Any:
-    """View an array, or those of a tuple, so that nobody writes to it."""
-    if isinstance(value, tuple):
-        return tuple(map(_read_only, value))
-    if not isinstance(value, np.ndarray):
-        return value
-    view = value.view()
-    view.flags.writeable = False
-    return view
-
-
-def _of_tasks(selection: Any, tasks: IntArray) -> Any:
-    """The lists of some tasks alone, as (indptr, indices, lists); one list for all stays as it is.
-
-    Else every batch of tasks would have the lists of all the others looked through.
-    """
-    if not isinstance(selection, tuple):
-        return selection
-    indptr, indices, *lists = selection
-    wanted = lists[0][tasks] if lists else tasks
-    distinct, places = np.unique(wanted, return_inverse=True)
-    lengths = np.diff(indptr)[distinct]
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    shifts = np.repeat(indptr[distinct] - ends[:-1], lengths)
-    return ends, indices[np.arange(ends[-1]) + shifts], places
-
-
-class Task:
+class ProtocolTask:
     """What a protocol asks: its sides, and the protocol that its ranks carry.
 
     A subclass makes the sides and gives `evaluate`, `evaluate_embeddings` and `evaluate_scores`

@@ -1,4 +1,4 @@
-"""Tab-separated text, plain or gzipped, read in pieces."""
+"""Tab-separated text, plain or gzipped, read in pieces; and the form that its rows have."""
 
 from __future__ import annotations
 
@@ -15,6 +15,64 @@ if TYPE_CHECKING:
 
 TRIPLE = ("head", "relation", "tail")
 _PIECE = 1 << 17  # bytes; the fields of a piece are Python strings, which stay in the cache
+
+
+class Form(NamedTuple):
+    """What a row holds, and what messages call it.
+
+    Attributes
+    ----------
+    what : str
+        One row: "triple", "pair".
+    columns : tuple of str
+        The columns that every row has.
+    vocabularies : tuple of int
+        The column whose labels each of them shares: (0, 1, 0) for heads, relations and tails.
+    further : bool
+        Whether more columns may follow; each has labels of its own.
+    """
+
+    what: str
+    columns: tuple[str, ...]
+    vocabularies: tuple[int, ...]
+    further: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many columns every row has."""
+        return len(self.columns)
+
+    @property
+    def listed(self) -> str:
+        """The columns between parentheses, as tuples are written."""
+        return f"({', '.join(self.columns)})"
+
+    @property
+    def needed(self) -> str:
+        """How many columns there must be, in words.
+
+        Examples
+        --------
+        >>> Form("pair", ("left", "right"), (0, 1)).needed
+        '2'
+        >>> Form("triple", ("head", "relation", "tail"), (0, 1, 0), further=True).needed
+        'at least 3'
+        """
+        return f"at least {self.width}" if self.further else str(self.width)
+
+    def fits(self, width: int) -> bool:
+        """Whether rows may have so many columns."""
+        return width >= self.width if self.further else width == self.width
+
+    def vocabulary(self, column: int) -> int:
+        """The column whose labels this one shares."""
+        return self.vocabularies[column] if column < self.width else column
+
+    def __str__(self) -> str:
+        """How many columns there are, and which, as a file has them."""
+        *first, last = self.columns
+        tabs = "tabs" if self.width > 2 else "a tab"
+        return f"{self.needed}: {', '.join(first)} and {last} with {tabs} between them"
 
 
 def read_text(
@@ -58,7 +116,7 @@ def read_text(
     """
     where = f"{name}: {path}"
     width, parts, line = 0, [], 1
-    expected = _Expected(columns, further)
+    expected = Form("row", tuple(columns), (), further)
     with _opened(path) as file:
         for piece in _pieces(name, path, file):
             try:
@@ -116,23 +174,6 @@ def line_of(path: str, row: int) -> int:
     raise ValueError(f"{path}: it has changed while it was read")
 
 
-class _Expected(NamedTuple):
-    """The columns that a file has."""
-
-    columns: Sequence[str]
-    further: bool
-
-    def fits(self, width: int) -> bool:
-        return width >= len(self.columns) if self.further else width == len(self.columns)
-
-    def __str__(self) -> str:
-        n, (*first, last) = len(self.columns), self.columns
-        return (
-            f"{'at least ' * self.further}{n}: {', '.join(first)} and {last} with "
-            f"{'tabs' if n > 2 else 'a tab'} between them"
-        )
-
-
 def _tabs(rows: Sequence[str]) -> set[int]:
     return {row.count("\t") for row in rows}
 
@@ -168,7 +209,7 @@ def _pieces(name: str, path: str, file: IO[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _wrong_width(lines: Sequence[str], first: int, width: int, expected: _Expected) -> str:
+def _wrong_width(lines: Sequence[str], first: int, width: int, expected: Form) -> str:
     for number, row in enumerate(lines, first):
         found = row.count("\t") + 1
         if row.strip(" ") and (found != width or not expected.fits(width)):

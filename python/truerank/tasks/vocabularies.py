@@ -1,4 +1,4 @@
-"""Vocabularies: what the labels and ids of triples and pairs stand for."""
+"""Vocabularies: what the labels and ids of triples and pairs stand for, and lists of such."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import first_outside
+from ..inputs.checks import first_outside, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.selection import as_integers
+from .row_keys import distinct
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -118,7 +120,7 @@ def settle(
     if given is None:
         top = max((int(column.values.max()) for column in filled), default=-1)
         return _in_range(Vocabulary(top + 1, None), what, columns)
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+    if is_integer(given):
         if not 1 <= given <= MOST:
             raise InputValueError(name, expected="from 1 to 2**36", got=given)
         read = [column._replace(values=numbers(name, what, column)) for column in columns]
@@ -219,7 +221,7 @@ def _names(name: str, given: object) -> tuple[str, ...]:
 def _by_id(name: str, given: Mapping[Any, Any]) -> list[Any]:
     """Order the labels of a mapping to ids, which must be 0, 1, 2, ..."""
     for label, code in given.items():
-        if isinstance(code, bool) or not isinstance(code, (int, np.integer)):
+        if not is_integer(code):
             raise InputTypeError(
                 name, expected="a mapping to integers", got=f"{type(code).__name__} for {label!r}"
             )
@@ -278,3 +280,62 @@ def numbers(name: str, what: str, column: Column) -> IntArray:
             )
         table[code] = int(labels[code])
     return table[column.values]
+
+
+def chosen_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> IntArray:
+    """Read entities by id or by label, ordered and distinct.
+
+    Parameters
+    ----------
+    name : str
+        The argument.
+    value : array_like of int or str, shape (n,)
+    vocabulary : Vocabulary
+        How many ids there are, and their labels.
+    unnamed : str
+        Why there are no labels, where there are none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything else, ids out of range, and unknown labels.
+
+    Examples
+    --------
+    >>> chosen_ids("candidates", ["b", "a", "b"], Vocabulary(3, ("a", "b", "c")), "")
+    array([0, 1])
+    """
+    array = np.asarray(value)
+    if array.ndim != 1:
+        raise InputValueError(name, expected="a 1-D array", got=f"shape {array.shape}")
+    if array.dtype.kind in "UOT" and len(array):
+        if vocabulary.names is None:
+            raise InputTypeError(name, expected=f"ids, as {unnamed}", got="str")
+        place = {label: code for code, label in enumerate(vocabulary.names)}
+        unknown = [label for label in array.tolist() if label not in place]
+        if unknown:
+            raise InputValueError(name, f"unknown label {unknown[0]!r}")
+        array = np.array([place[label] for label in array.tolist()], dtype=np.int64)
+    ids = as_integers(name, value if not len(array) else array)
+    wrong = first_outside(ids, vocabulary.size)
+    if wrong >= 0:
+        raise InputValueError(
+            name,
+            expected=f"ids from 0 to {vocabulary.size - 1}",
+            got=f"{ids[wrong]} at position {wrong}",
+        )
+    return distinct(ids)
+
+
+def digest(*lists: IntArray) -> str:
+    """Tell sets of ids apart in a name: 8 hex digits.
+
+    Examples
+    --------
+    >>> digest(np.array([0, 1])) == digest(np.array([0, 2]))
+    False
+    """
+    from hashlib import blake2b
+
+    joined = b"".join(ids.astype("<i8").tobytes() for ids in lists)
+    return blake2b(joined, digest_size=4).hexdigest()

@@ -17,7 +17,7 @@ from .forms import FORMS, Side, unwrapped
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
-    from ...tasks.task import SideTasks
+    from ...tasks.side_tasks import SideTasks
 
 # Of vectors while queries are made: a relation may have a matrix, and a query a product with it.
 _BYTES = 64 << 20

@@ -14,7 +14,7 @@ from ...tasks.batches import rank_batches
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
     from ...ranks.container import Ranks
-    from ...tasks.task import SideTasks
+    from ...tasks.side_tasks import SideTasks
 
 
 def rank_scores(

@@ -15,6 +15,7 @@ from ...inputs.selection import as_integers
 from ...ranks.container import Ranks
 from ...ranks.labels import Labels, join_labels
 from ...reporting.reports import Report
+from ...tasks.arguments import ranks_of
 from ..two_graphs import DIRECTIONS, GRAPHS
 
 if TYPE_CHECKING:
@@ -212,26 +213,6 @@ def _degrees_checked(name: str, value: Any) -> IntArray:
     if len(table) and table.min() < 0:
         raise InputValueError(name, expected="degrees from 0 on", got=table.min())
     return table
-
-
-def ranks_of(name: str, value: object) -> Ranks:
-    """Give the ranks of a Report, or Ranks themselves.
-
-    Raises
-    ------
-    TypeError
-        For anything else, and for a report that was read from JSON and has none.
-
-    Examples
-    --------
-    >>> ranks_of("ranks", Ranks([0], [1], 10)).above
-    array([0])
-    """
-    ranks = getattr(value, "ranks", None) if isinstance(value, Report) else value
-    if not isinstance(ranks, Ranks):
-        got = "a Report without" if isinstance(value, Report) else type(value).__name__
-        raise InputTypeError(name, expected="a Report with ranks, or Ranks", got=got)
-    return ranks
 
 
 def forward_tasks(ranks: Ranks) -> npt.NDArray[np.bool_]:

@@ -17,8 +17,9 @@ from ...inputs.naming import public
 from ...inputs.selection import as_integers
 from ...ranks.container import Ranks
 from ...reporting.reports import Report
+from ...tasks.arguments import ranks_of
 from ..two_graphs import DIRECTIONS
-from .buckets import asked_pairs, ranks_of
+from .buckets import asked_pairs
 
 if TYPE_CHECKING:
     import numpy.typing as npt

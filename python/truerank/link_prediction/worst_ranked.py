@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from ..embeddings.vectors import SIMILARITIES
-from ..inputs.checks import choice
-from ..inputs.errors import InputTypeError, InputValueError
-from ..ranks.container import Ranks
-from ..reporting.reports import Report
-from ..tasks.arguments import Argument, biases_of
+from ..inputs.checks import choice, integer
+from ..inputs.errors import InputValueError
+from ..inputs.naming import public
+from ..tasks.arguments import Argument, biases_of, ranks_of
 from .lookups import Best, Counted, Label, Lookup
 from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from ..ranks.container import Ranks
     from ..ranks.protocol import Protocol
+    from ..reporting.reports import Report
     from .triple_task import Task
 
 
+@public("truerank.link_prediction")
 class ErrorCase(NamedTuple):
     """A triple whose answer stands far down.
 
@@ -50,6 +52,7 @@ class ErrorCase(NamedTuple):
     score: float
 
 
+@public("truerank.link_prediction")
 class ErrorCases(Sequence[ErrorCase]):
     """Error cases, worst first; printed as a table.
 
@@ -165,6 +168,7 @@ class ErrorCases(Sequence[ErrorCase]):
         return ["head", "relation", "tail", *(f"column_{i}" for i in range(3, longest))]
 
 
+@public("truerank.link_prediction")
 def error_cases(
     task: Task,
     report: Report | Ranks,
@@ -225,12 +229,9 @@ def error_cases(
     tail  3 of 3  0     0         1       0.1  2       0.9
                                                0       0.5
     """
-    for name, number in (("worst", worst), ("top", top)):
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-            raise InputTypeError(name, expected="an integer", got=type(number).__name__)
-        if number < 1:
-            raise InputValueError(name, expected="at least 1", got=number)
-    ranks = _checked(task, report.ranks if isinstance(report, Report) else report)
+    worst, top = integer("worst", worst, least=1), integer("top", top, least=1)
+    ranks = ranks_of("report", report)
+    _check_tasks(task, ranks)
     given = {"tail": tail, "head": head, "relation": relation}
     asked = task._needed({k: Argument(k, v) for k, v in given.items()}, "what was evaluated")
     biases = biases_of(bias, task.sides)
@@ -241,7 +242,7 @@ def error_cases(
     start = 0
     for key, side in task.sides.items():
         here = chosen[(chosen >= start) & (chosen < start + len(side))]
-        lookup = Lookup(side, here - start, unique, ranks.protocol, int(top))
+        lookup = Lookup(side, here - start, unique, ranks.protocol, top)
         start += len(side)
         vectors = ("relations", relations) if key == "relation" else ("entities", entities)
         if not len(here):
@@ -262,22 +263,19 @@ def error_cases(
             rank, candidates = float(realistic[i]), int(ranks.candidates[i])
             above, tied = int(ranks.above[i]), int(ranks.tied[i])
             ascending = ranks.protocol.order == "ascending"
-            if not Counted(above, tied, int(top), ascending).fits(
-                triple[SIDES[key][1]], best, score
-            ):
+            if not Counted(above, tied, top, ascending).fits(triple[SIDES[key][1]], best, score):
                 what = "scores" if vectors[1] is None else "vectors"
-                raise ValueError(
-                    f"{asked[key].name}: expected the {what} that were ranked; by these the best "
-                    f"candidates of {triple} contradict its counts, {above} above and {tied} tied"
+                raise InputValueError(
+                    asked[key].name,
+                    f"expected the {what} that were ranked; by these the best candidates of "
+                    f"{triple} contradict its counts, {above} above and {tied} tied",
                 )
             cases[i] = ErrorCase(key, triple, rank, candidates, best, score)
     return ErrorCases([cases[i] for i in chosen.tolist()])
 
 
-def _checked(task: Task, ranks: object) -> Ranks:
-    """The ranks of a task, if they are; a report that was read from JSON has none."""
-    if not isinstance(ranks, Ranks):
-        raise InputTypeError("report", expected="a Report with ranks, or Ranks", got=_kind(ranks))
+def _check_tasks(task: Task, ranks: Ranks) -> None:
+    """Check that ranks are those of a task, as far as they say it."""
     sizes = {key: len(side) for key, side in task.sides.items()}
     if len(ranks) != sum(sizes.values()):
         raise InputValueError(
@@ -292,7 +290,6 @@ def _checked(task: Task, ranks: object) -> Ranks:
             raise InputValueError(
                 "report", f"the targets of the side {key!r} are not those of the task"
             )
-    return ranks
 
 
 def _similarity(given: Any, protocol: Protocol) -> str | None:
@@ -303,10 +300,6 @@ def _similarity(given: Any, protocol: Protocol) -> str | None:
             "similarity", expected=f"{known!r}, as the ranks say", got=repr(given)
         )
     return given or known
-
-
-def _kind(value: object) -> str:
-    return "a Report without" if value is None else type(value).__name__
 
 
 def _triples(task: Task, tasks: IntArray) -> list[tuple[Label, ...]]:

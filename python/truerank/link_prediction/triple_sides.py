@@ -1,16 +1,21 @@
-"""What is asked how often: degrees of entities, categories of relations."""
+"""The tasks of one side, made of triples, and their labels: degrees, categories of relations."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..ranks.labels import Labels
 from ..tasks.row_keys import distinct_rows
+from ..tasks.side_tasks import SideTasks, ask
+from .candidate_sets import CandidateSet, candidates_of
+from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from .triples import TripleSplits
 
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 
@@ -99,3 +104,65 @@ def buckets(numbers: IntArray, largest: int) -> Labels:
     names = ["0", "1"][: largest + 1]
     names += [f"{1 << i}-{(2 << i) - 1}" for i in range(1, largest.bit_length())]
     return Labels(exponent.astype(np.int64), tuple(names))
+
+
+def make_side(
+    side: str,
+    splits: TripleSplits,
+    kept: IntArray,
+    keys: Sequence[int],
+    filtered: bool,
+    candidates: CandidateSet,
+    traits: Traits,
+) -> SideTasks:
+    """Make the tasks of one side.
+
+    Parameters
+    ----------
+    side : {"head", "tail", "relation"}
+        What is asked for.
+    splits : TripleSplits
+        The evaluated split, which comes first, and the known ones.
+    kept : ndarray of int64, shape (n,)
+        Which triples of the evaluated split are ranked.
+    keys : sequence of int
+        The further columns that are part of a query.
+    filtered : bool
+        Whether known answers are left out.
+    candidates : CandidateSet
+        The candidate set.
+    traits : Traits
+        What the labels are made of.
+
+    Returns
+    -------
+    SideTasks
+    """
+    given = next(iter(splits.sizes.values()))
+    vocabulary = splits.relations if side == "relation" else splits.entities
+    columns, asked_for = SIDES[side]
+    asked = ask(splits.triples, kept, (*columns, *keys), asked_for)
+    heads, relations, tails = (splits.triples[kept, column] for column in range(3))
+    number = traits.frequency if side == "relation" else traits.degree
+    largest = int(max(traits.frequency.max(initial=0), traits.degree.max(initial=0)))
+    return SideTasks(
+        side=side,
+        queries=asked.queries,
+        rows=asked.rows,
+        targets=asked.targets,
+        columns=vocabulary.size,
+        filter=asked.answers if filtered else None,
+        candidates=candidates_of(side, candidates, asked, relations, splits),
+        labels={
+            "group": Labels(relations, splits.relations.names),
+            "queries": Labels(asked.rows),
+            "targets": Labels(asked.targets),
+            "category": Labels(traits.category[relations], CATEGORIES),
+            "head_degree": Labels(traits.degree[heads]),
+            "tail_degree": Labels(traits.degree[tails]),
+            "degree": buckets(number[asked.targets], largest),
+        },
+        given=kept,
+        height=given,
+        names=vocabulary.names,
+    )

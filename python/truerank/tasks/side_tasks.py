@@ -1,0 +1,195 @@
+"""The tasks of one side: its queries and their known answers, and which query each task asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.naming import public
+from ..ranks.container import Ranks
+from ..ranks.labels import LABELS
+from .row_keys import first_rows, look_up, row_keys
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from ..ranks.labels import Labels
+    from .query_rows import Flags
+
+
+class Asked(NamedTuple):
+    """The distinct queries of some rows, which of them each asks, and all known answers.
+
+    Attributes
+    ----------
+    queries : ndarray of int64, shape (m, c)
+        In lexicographic order.
+    rows : ndarray of int64, shape (n,)
+        The query of each row.
+    targets : ndarray of int64, shape (n,)
+        Its answer.
+    answers : (indptr, indices)
+        The known answers of each query, ascending and distinct; the targets are among them.
+    """
+
+    queries: IntArray
+    rows: IntArray
+    targets: IntArray
+    answers: tuple[IntArray, IntArray]
+
+
+def ask(facts: IntArray, chosen: IntArray, given: Sequence[int], asked_for: int) -> Asked:
+    """Make the queries of one side.
+
+    Parameters
+    ----------
+    facts : ndarray of int64, shape (n, c)
+        All that is known: triples, or pairs.
+    chosen : ndarray of int64
+        Which of them are asked.
+    given : sequence of int
+        The columns that make a query.
+    asked_for : int
+        The column of the answers.
+
+    Returns
+    -------
+    Asked
+
+    Examples
+    --------
+    >>> triples = np.array([[0, 0, 1], [0, 0, 2], [3, 0, 1]])
+    >>> asked = ask(triples, np.array([1]), (0, 1), 2)
+    >>> asked.queries, asked.answers
+    (array([[0, 0]]), (array([0, 2]), array([1, 2])))
+    """
+    every = row_keys([facts[:, column] for column in given])
+    ordered, first, rows = np.unique(every[chosen], return_index=True, return_inverse=True)
+    where, which = look_up(ordered, every)
+    known = facts[where, asked_for]
+    once = first_rows(row_keys([which, known]))
+    counts = np.bincount(which[once], minlength=len(ordered))
+    indptr = np.zeros(len(ordered) + 1, dtype=np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    return Asked(
+        np.stack([facts[chosen[first], column] for column in given], axis=1),
+        rows.reshape(-1).astype(np.int64),
+        facts[chosen, asked_for],
+        (indptr, known[once]),
+    )
+
+
+@public("truerank.tasks")
+@dataclass(frozen=True, eq=False)
+class SideTasks:
+    """One side of a protocol: a ranking for each of its test triples (or pairs).
+
+    Task i asks query ``rows[i]``, whose right answer is column ``targets[i]`` of the scores. All
+    arrays are read-only.
+
+    Attributes
+    ----------
+    side : str
+        What the side is called: "head", "tail", "relation", or a name of another protocol.
+    queries : ndarray of int64, shape (m, c)
+        The distinct queries, each a row of ids (the key columns).
+    rows : ndarray of int64, shape (n,)
+        The query of each task.
+    targets : ndarray of int64, shape (n,)
+        The column of each task's right answer.
+    columns : int
+        How many columns scores have: one for each entity (or relation).
+    filter : (indptr, indices), or None
+        The known answers of each of the m queries, sorted and distinct; None: unfiltered.
+    candidates : None, array of int, (indptr, indices), or (indptr, indices, lists)
+        The only columns let in: all, one list for all tasks, or a list per task, as in `rank`.
+    labels : dict of str to Labels
+        "group", "queries", "targets" and any further ones, n labels each.
+    given : ndarray of int64, shape (n,)
+        Where each task's triple stands in the test split as it was given.
+    height : int
+        How many test triples were given. Without it, all of them are asked, in order.
+    names : tuple of str, or None
+        The labels of the columns.
+    """
+
+    side: str
+    queries: IntArray
+    rows: IntArray
+    targets: IntArray
+    columns: int
+    filter: tuple[IntArray, IntArray] | None = None
+    candidates: Any | None = None
+    labels: dict[str, Labels] = field(default_factory=dict)
+    given: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    height: int = -1
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.height < 0:
+            object.__setattr__(self, "height", len(self.targets))
+            object.__setattr__(self, "given", np.arange(len(self.targets)))
+        for name in ("queries", "rows", "targets", "filter", "candidates", "given"):
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # a pickle does not keep what is read-only
+
+    def __len__(self) -> int:
+        """The number of tasks."""
+        return len(self.targets)
+
+    def selections(self, tasks: IntArray | None = None) -> tuple[Any, Any]:
+        """Give the filter and the candidates of some tasks, or of all, as `rank` takes them.
+
+        Examples
+        --------
+        >>> known = np.array([0, 1, 3]), np.array([4, 0, 2])
+        >>> rows, targets = np.array([0, 1, 1]), np.array([4, 0, 2])
+        >>> side = SideTasks("tail", np.array([[7], [8]]), rows, targets, 5, known)
+        >>> side.selections(np.array([2]))
+        ((array([0, 2]), array([0, 2]), array([0])), None)
+        """
+        without = None if self.filter is None else (*self.filter, self.rows)
+        if tasks is None:
+            return without, self.candidates
+        return _of_tasks(without, tasks), _of_tasks(self.candidates, tasks)
+
+    def labelled(self, ranks: Ranks, mismatched: Flags | None = None) -> Ranks:
+        """Give ranks of all tasks with their labels, and their audit with the unlike rows."""
+        if ranks.audit is not None and mismatched is not None:
+            audit = ranks.audit._replace(mismatched=mismatched.astype(np.int64))
+            ranks = Ranks._of_fields({**ranks._fields(), "audit": audit})
+        named: dict[str, Any] = {k: v for k, v in self.labels.items() if k in LABELS}
+        more = {k: v for k, v in self.labels.items() if k not in LABELS}
+        return ranks.with_labels(**{"side": self.side, **named}, labels=more)
+
+
+def _read_only(value: Any) -> Any:
+    """View an array, or those of a tuple, so that nobody writes to it."""
+    if isinstance(value, tuple):
+        return tuple(map(_read_only, value))
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+def _of_tasks(selection: Any, tasks: IntArray) -> Any:
+    """The lists of some tasks alone, as (indptr, indices, lists); one list for all stays as it is.
+
+    Else every batch of tasks would have the lists of all the others looked through.
+    """
+    if not isinstance(selection, tuple):
+        return selection
+    indptr, indices, *lists = selection
+    wanted = lists[0][tasks] if lists else tasks
+    distinct, places = np.unique(wanted, return_inverse=True)
+    lengths = np.diff(indptr)[distinct]
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    shifts = np.repeat(indptr[distinct] - ends[:-1], lengths)
+    return ends, indices[np.arange(ends[-1]) + shifts], places
