@@ -311,8 +311,19 @@ void check_thresholds(Checks& checks, Chance& chance) {
             std::vector<T> of_rows(kQueries), of_lanes(lanes);
             for (T& one : of_rows) one = threshold();
             for (T& one : of_lanes) one = threshold();
+            // Below all of them, but for one that may equal one.
+            const bool planted = repeat % 3 == 0, equal = chance.one_in(2);
+            const auto row = static_cast<std::size_t>(chance.below(static_cast<std::int64_t>(kQueries)));
+            const auto lane = static_cast<std::size_t>(chance.below(static_cast<std::int64_t>(lanes)));
+            if (planted) {
+                std::fill(of_rows.begin(), of_rows.end(), T{7});
+                std::fill(of_lanes.begin(), of_lanes.end(), T{6});
+                (chance.one_in(2) ? of_rows[row] : of_lanes[lane]) = T{5};
+                for (T& score : scores) score = score < T{5} ? score : T{0};
+                if (equal) scores[row * lanes + lane] = T{5};
+            }
 
-            const T least = threshold();
+            const T least = planted ? T{5} : threshold();
             const bool any = std::any_of(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(lanes),
                                          [&](T score) { return from(score, least); });
             checks.expect(kernels.any_from(scores.data(), least) == any, "any_from, %s, choice %d", type_name<T>(),
