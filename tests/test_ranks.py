@@ -6,12 +6,15 @@ import copy
 import pickle
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import truerank as tr
 from example_ranks import any_ranks, everything
 from truerank import Protocol, Ranks, concatenate
 from truerank.ranks.counts import Audit
@@ -559,3 +562,21 @@ def test_join_of_wrong_things() -> None:
         concatenate(everything())
     with pytest.raises(TypeError, match="parts: expected Ranks, got int at position 1"):
         concatenate([everything(), 3])
+
+
+@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 names its modules otherwise")
+def test_ranks_pickled_by_version_0_1_0() -> None:
+    kept = (Path(__file__).parent / "golden" / "ranks_0_1_0.pickle").read_bytes()
+    assert b"truerank.protocol" in kept
+    audit, protocol = [[0], [0], [1]], Protocol(split="x")
+    assert pickle.loads(kept) == Ranks(
+        [0], [1], 9, side="tail", labels={"a": [3]}, audit=audit, protocol=protocol
+    )
+
+
+@pytest.mark.parametrize(
+    "public", [Ranks, Protocol, tr.concatenate, tr.load, tr.compare, tr.chance]
+)
+def test_public_names_show_their_package(public: Any) -> None:
+    assert public.__module__ == "truerank"
+    assert getattr(tr, public.__name__) is public

@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
+from ..inputs.naming import public
 from .table_writer import Grid, counted, markdown_cell, markdown_table
 
 
+@public("truerank.comparison")
 class Comparison(NamedTuple):
     """The difference of a metric between two models, a minus b.
 
@@ -86,6 +88,7 @@ class Comparison(NamedTuple):
         return "\n".join(lines)
 
 
+@public("truerank.comparison")
 class Comparisons(Sequence[Comparison]):
     """All pairs of several models; p-values are adjusted by Holm's rule too.
 

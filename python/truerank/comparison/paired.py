@@ -11,6 +11,7 @@ import numpy as np
 
 from ..inputs.checks import choice, confidence, count
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 from ..metrics.averages import arithmetic, transformed
 from ..metrics.keys import Key, parse
 from ..metrics.metric_table import METRICS, Metric
@@ -70,6 +71,7 @@ def compare(
 ) -> Comparisons: ...
 
 
+@public("truerank")
 def compare(
     a: Ranks | Ranked | Mapping[str, Ranks | Ranked] | Mapping[str, Ranks] | Mapping[str, Ranked],
     b: Ranks | Ranked | None = None,
@@ -156,7 +158,8 @@ def compare(
     >>> found = compare(a, b, metric="mr")
     >>> round(found.difference, 4), found.p_value, found.wins, found.ties, found.losses
     (-1.6667, 0.0625, 5, 1, 0)
-    >>> compare(Report(a), Report(b), metric="mr") == found
+    >>> from truerank import report
+    >>> compare(report(a), report(b), metric="mr") == found
     True
     """
     choice("method", method, METHODS)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..inputs.checks import choice, confidence, count
 from ..inputs.errors import InputValueError
+from ..inputs.naming import public
 from .functionals import normal_quantile
 from .units import units_of
 
@@ -33,6 +34,7 @@ NIL = 1e-15  # what is left of a value of 0
 METHODS = ("bootstrap", "bca", "percentile", "normal")
 
 
+@public("truerank.comparison")
 class Interval(NamedTuple):
     """A value and the bounds of its confidence interval.
 
@@ -78,6 +80,7 @@ class Interval(NamedTuple):
         return f"{self.key} {shown} ({how})".lstrip()
 
 
+@public("truerank.comparison")
 def interval(
     ranks: Ranks,
     key: str | Key = "mrr",

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..inputs.checks import count
 from ..inputs.errors import InputTypeError
+from ..inputs.naming import public
 from ..metrics.adjustments import kept_moments
 from ..metrics.averages import transformed, weighted_mean
 from ..metrics.chance_model.median_tails import hits_at_least, median_at_most
@@ -34,6 +35,7 @@ _ROUGH = 1e-2  # and from which on, where that fails, bounds are
 _DIVISIBLE = 16  # candidates at most, for 1 / r to be a multiple of a number that is not tiny
 
 
+@public("truerank.comparison")
 class PValue(NamedTuple):
     """The probability under chance of a value at least as good.
 
@@ -70,6 +72,7 @@ class PValue(NamedTuple):
         return self.p
 
 
+@public("truerank")
 def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     """Compute the probability that chance does at least as well.
 

@@ -6,11 +6,13 @@ from .adjustments import ADJUSTMENTS, adjusted, chance, compute, kept_moments, m
 from .keys import Key, parse
 from .kinds import KINDS, Sample, UnknownKeyError, sample_of
 from .metric_table import METRICS, Metric
+from .published import Adjusted
 
 __all__ = [
     "ADJUSTMENTS",
     "KINDS",
     "METRICS",
+    "Adjusted",
     "Key",
     "Metric",
     "Sample",

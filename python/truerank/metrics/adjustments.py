@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
+from ..inputs.naming import public
 from .chance_model import Tasks, compress
 from .keys import NO_ADJUSTMENT, Key, parse
 from .kinds import UnknownKeyError
@@ -90,6 +91,7 @@ def _quotient(above: float, below: float) -> float:
 ADJUSTMENTS: dict[str, Adjustment] = {"none": none, "ratio": ratio, "index": index, "z": z}
 
 
+@public("truerank")
 def chance(
     metric: str,
     candidates: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike],
@@ -159,6 +161,7 @@ def chance(
     return _of_tasks(key, tasks)
 
 
+@public("truerank.metrics")
 def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, float]:
     """Give mean and variance under chance of the metric of a key; nan where no weight is."""
     return _of_tasks(key, compress(candidates, weights))
@@ -171,6 +174,7 @@ def _of_tasks(key: Key, tasks: Tasks) -> tuple[float, float]:
     return model(tasks, key.parameter)
 
 
+@public("truerank.metrics")
 def compute(
     key: Key, sample: Sample, chance_moments: Callable[[], tuple[float, float]] | None = None
 ) -> float:
@@ -205,6 +209,7 @@ def compute(
     return adjusted(key, measured, *chance_moments())
 
 
+@public("truerank.metrics")
 def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:
     """Adjust a value as a key asks, from mean and variance under chance.
 
@@ -218,6 +223,7 @@ def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:
     return ADJUSTMENTS[key.adjustment](measured, mean, variance, METRICS[key.metric].optimum)
 
 
+@public("truerank.metrics")
 def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float, float]:
     """Give the moments of a key's metric once for each side, whoever asks.
 
@@ -233,6 +239,7 @@ def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float,
     Examples
     --------
     >>> import numpy as np
+    >>> from truerank.metrics import Sample
     >>> memo = {}
     >>> kept_moments(memo, parse("amr"), Sample(np.array([1.0]), np.array([3])))
     (2.0, 0.6666666666666666)

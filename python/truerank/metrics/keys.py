@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
 
+from ..inputs.naming import public
 from .kinds import DEFAULT_KIND, KINDS, UnknownKeyError
 from .metric_table import METRICS
 from .ties import Parameter
@@ -34,6 +35,7 @@ MACRO = "macro"
 _SHAPE = "[macro.][side.][kind.][adjustment.]metric[@k][:p]"
 
 
+@public("truerank.metrics")
 class Key(NamedTuple):
     """A parsed key; `str(key)` is its canonical form, without defaults and aliases.
 
@@ -80,6 +82,7 @@ class Key(NamedTuple):
         return ".".join([*words, f"{self.metric}{mark}{written}" if mark else self.metric])
 
 
+@public("truerank.metrics")
 def parse(key: str) -> Key:
     """Read a key.
 

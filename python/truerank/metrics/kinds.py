@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.naming import public
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -24,6 +26,7 @@ DEFAULT_KIND = "realistic"
 MIXTURE = "expected"
 
 
+@public("truerank.metrics")
 class UnknownKeyError(KeyError):
     """A key that a report cannot answer; the message says why, and what comes near it."""
 
@@ -31,6 +34,7 @@ class UnknownKeyError(KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+@public("truerank.metrics")
 class Sample(NamedTuple):
     """What a metric is computed from: the ranks of one kind, with candidates and weights.
 
@@ -51,6 +55,7 @@ class Sample(NamedTuple):
     tied: IntArray | None = None
 
 
+@public("truerank.metrics")
 def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None = None) -> Sample:
     """Give the ranks of a kind as metrics take them.
 

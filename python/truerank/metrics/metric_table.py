@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from ..inputs.naming import public
 from . import averages, chance_model, ties
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
 
 
+@public("truerank.metrics")
 class Metric(NamedTuple):
     """One row: g(mean(f(r))).
 

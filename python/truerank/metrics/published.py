@@ -12,6 +12,7 @@ import numpy as np
 from ..inputs.arrays import integers
 from ..inputs.checks import number as checked_number
 from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.naming import public
 from .adjustments import adjusted, chance
 from .keys import ALL_SIDES, Key, nearest, parse
 from .kinds import Sample, UnknownKeyError
@@ -28,6 +29,7 @@ ENTITY_SIDES = ("head", "tail")
 SIDES = (ALL_SIDES, *ENTITY_SIDES, "relation")
 
 
+@public("truerank.metrics")
 class Adjusted(NamedTuple):
     """A published number beside what chance gives; `str` puts it in one line.
 
@@ -83,6 +85,7 @@ class Adjusted(NamedTuple):
         )
 
 
+@public("truerank")
 def adjust(
     metric: str,
     value: float,

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .order import FREQUENCIES, Order, invert, saddle
+from .order import Order, frequencies, invert, saddle
 from .sums import nodes, pieces, stand_ins, widening
-from .task_groups import Tail, Tasks
+from .task_groups import Tail, Tasks, log_of_rest
 
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray
     from .order import ComplexArray
 
 _ROUNDING = 4e-16
+_PERIOD = 14.0  # in standard deviations
 _FEW = 256  # tasks that are taken one by one
 
 
@@ -52,8 +53,7 @@ def at_least(hit: FloatArray, miss: FloatArray, counts: FloatArray, number: int)
     error = _ROUNDING * (50 + abs(log) + math.sqrt(total) * 5)
     if law.upper[0]:
         return Tail(min(log, 0.0), "exact", error)
-    part = min(math.exp(log), 1.0)
-    return Tail(math.log1p(-part) if part < 1 else -math.inf, "exact", error)
+    return Tail(log_of_rest(log), "exact", error)
 
 
 def hits_at_least(tasks: Tasks, k: float, number: int) -> Tail:
@@ -159,12 +159,7 @@ def _differences(order: Order, x: FloatArray, c: float, y: FloatArray, raised: f
     scale = np.exp(s)[:, None]
     whole = hit * scale + miss
     level = (np.log(whole) * counts).sum(1) - s * centre
-    everything = 2 * math.ceil((total + 1 - 1e-9) / 2)
-    if everything <= 2 * FREQUENCIES:
-        period, frequencies = np.full(len(x), float(everything)), everything // 2
-    else:
-        period, frequencies = np.maximum(14 * sigma, 2.0 * FREQUENCIES), FREQUENCIES
-    theta = (np.arange(frequencies) + 0.5) * (2 * math.pi / period)[:, None]
+    theta, period = frequencies(total, sigma, _PERIOD)
     z = scale * np.exp(1j * theta)
     parts = _Parts(hit, miss, before, beyond, drop, less, whole)
     terms = _one_by_one(parts, counts, z) if few else _by_logs(parts, counts, z)

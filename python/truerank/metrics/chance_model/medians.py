@@ -14,7 +14,7 @@ import numpy as np
 
 from ..kinds import UnknownKeyError
 from .closed_forms import mean_rank, reciprocal_rank
-from .order import Order, saddle, smooth_edges
+from .order import Order, frequencies, saddle, smooth_edges
 from .sums import BRIEF, FULL, Density, Pieces, integer_nodes, nodes, pieces, stand_ins, widening
 from .task_groups import Moments, Tasks, model
 
@@ -136,9 +136,8 @@ class _Effort(NamedTuple):
 
 
 _EXACT = _Effort(20, 13.0, 38.0, FULL, 1)
-_BRIEF = _Effort(
-    14, 11.0, 28.0, BRIEF, 2
-)  # of many tasks, where the gap is a small part of the variance
+# of many tasks, where the gap is a small part of the variance
+_BRIEF = _Effort(14, 11.0, 28.0, BRIEF, 2)
 _ROUGH = _Effort(14, 11.0, 24.0, BRIEF, 3)  # of so many sizes that some are merged
 _WIDE = 150  # sizes that x passes, from which on they are
 _MASS = 0.05  # how far that may change log J at one x or y
@@ -254,7 +253,7 @@ def _joint(order: Order, x: FloatArray, effort: _Effort) -> Iterator[tuple[Float
         own = slice(ends[i], ends[i + 1])
         # half of y = x
         ys, weights = np.append(y[own], at), np.append(weight[own], -0.5)
-        theta, period = _frequencies(total, float(sigma[i]), effort)
+        (theta,), period = frequencies(total, sigma[i : i + 1], effort.period, effort.frequencies)
         above = near > at
         log = _log_far(far, far_counts, at, ys - at, s[i] + 1j * theta)
         log += _log_near(near[above], near_counts[above], at, ys, s[i], theta)
@@ -286,16 +285,6 @@ def _reach(
         enough = (logs * counts).sum(1) >= folds
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return high
-
-
-def _frequencies(total: float, sigma: float, effort: _Effort) -> tuple[FloatArray, float]:
-    everything = 2 * math.ceil((total + 1) / 2)
-    if everything <= 2 * effort.frequencies:
-        period, count = float(everything), everything // 2
-    else:
-        period, count = max(effort.period * sigma, 2.0 * effort.frequencies), effort.frequencies
-    theta = np.asarray((np.arange(count) + 0.5) * (2 * math.pi / period), dtype=np.float64)
-    return theta, period
 
 
 def _log_near(

@@ -104,12 +104,7 @@ def invert(
     logs = np.where(np.abs(grown) < 0.5, np.log1p(np.maximum(grown, -0.5)), np.log(hits + miss))
     exponent = (logs * multiplicities).sum(1) - s * centre
 
-    all_of_them = 2 * math.ceil((total + 1 - 1e-9) / 2)  # even: then no frequency is its own mirror
-    if all_of_them <= 2 * FREQUENCIES:
-        period, count = np.full(len(s), float(all_of_them)), all_of_them // 2
-    else:
-        period, count = np.maximum(_PERIOD * sigma, 2.0 * FREQUENCIES), FREQUENCIES
-    theta = (np.arange(count) + 0.5) * (2 * math.pi / period)[:, None]
+    theta, period = frequencies(total, sigma, _PERIOD)
     w = s[:, None] + 1j * theta
     log_ratio = _log_ratio(share, rest, multiplicities, theta) - 1j * theta * centre[:, None]
     factor = _real_sum(np.exp(log_ratio) * _kernel(kind, w)) * 2 / period
@@ -121,6 +116,31 @@ def invert(
         wrapped = np.exp(-np.maximum(exponent, _NEAR)) * back / (1 + back)
         factor += np.where(exponent > _NEAR, wrapped, 0.0)
     return Inverted(exponent, np.maximum(factor, 0.0), upper)
+
+
+def frequencies(
+    total: float, sigma: FloatArray, width: float, most: int = FREQUENCIES
+) -> tuple[FloatArray, FloatArray]:
+    """Give the frequencies of an inversion, shape (x, m), and their periods, shape (x,).
+
+    Parameters
+    ----------
+    total : float
+        The number of events: where they are few, the period holds them all, and m is half of it.
+    sigma : ndarray of float64, shape (x,)
+        Standard deviations.
+    width : float
+        The period in standard deviations, where there are many events.
+    most : int
+        The greatest m.
+    """
+    everything = 2 * math.ceil((total + 1 - 1e-9) / 2)  # even: then none is its own mirror
+    if everything <= 2 * most:
+        period, count = np.full(len(sigma), float(everything)), everything // 2
+    else:
+        period, count = np.maximum(width * sigma, 2.0 * most), most
+    theta: FloatArray = (np.arange(count) + 0.5) * (2 * math.pi / period)[:, None]
+    return theta, period
 
 
 def _real_sum(terms: ComplexArray) -> FloatArray:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .saddlepoints import lugannani_rice
-from .task_groups import Tail, Tasks
+from .task_groups import Tail, Tasks, log_of_rest
 
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray, IntArray
@@ -287,8 +287,7 @@ def lattice_tail(
     log = _upper_tail(laws, tasks.multiplicities.tolist(), goal, length)
     if upper:
         return min(log, 0.0), _ERROR
-    part = min(math.exp(log), 1.0)
-    return (math.log1p(-part) if part < 1 else -math.inf), _ERROR
+    return log_of_rest(log), _ERROR
 
 
 def _units(weights: FloatArray) -> tuple[IntArray, float] | None:

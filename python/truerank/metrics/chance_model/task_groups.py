@@ -66,6 +66,18 @@ class Tail(NamedTuple):
     error: float
 
 
+def log_of_rest(log: float) -> float:
+    """Log of the probability of everything else, from that of a tail.
+
+    Examples
+    --------
+    >>> round(math.exp(log_of_rest(math.log(0.25))), 12), log_of_rest(0.0)
+    (0.75, -inf)
+    """
+    part = min(math.exp(log), 1.0)
+    return math.log1p(-part) if part < 1 else -math.inf
+
+
 class Tasks(NamedTuple):
     """Tasks by their distinct pairs of candidates and weight; tasks of weight 0 are gone.
 
@@ -151,28 +163,25 @@ def _checked(candidates: Any) -> tuple[IntArray, IntArray | None]:
     pair = isinstance(candidates, tuple) and len(candidates) == 2 and np.ndim(candidates[0]) > 0
     values, counts = candidates if pair else (candidates, None)
     sizes = integers("candidates", values)
-    if (sizes < 1).any():
-        i = int((sizes < 1).argmax())
-        raise InputValueError(
-            "candidates", expected="integers >= 1", got=f"{sizes[i]} at position {i}"
-        )
+    _check_least("candidates", sizes, 1)
     if counts is None:
         return sizes, None
     multiplicities = integers("multiplicities", counts)
     if len(multiplicities) != len(sizes):
-        raise InputValueError(
-            "multiplicities",
-            expected=f"{len(sizes)} integers, one for each value of candidates",
-            got=f"shape {multiplicities.shape}",
-        )
-    if (multiplicities < 0).any():
-        i = int((multiplicities < 0).argmax())
-        raise InputValueError(
-            "multiplicities", expected="integers >= 0", got=f"{multiplicities[i]} at position {i}"
-        )
+        expected = f"{len(sizes)} integers, one for each value of candidates"
+        shape = f"shape {multiplicities.shape}"
+        raise InputValueError("multiplicities", expected=expected, got=shape)
+    _check_least("multiplicities", multiplicities, 0)
     if multiplicities.sum(dtype=np.float64) >= 2.0**63:
         raise InputValueError("multiplicities", expected="fewer than 2**63 tasks in all")
     return sizes, multiplicities
+
+
+def _check_least(name: str, values: IntArray, least: int) -> None:
+    if (values < least).any():
+        i = int((values < least).argmax())
+        got = f"{values[i]} at position {i}"
+        raise InputValueError(name, expected=f"integers >= {least}", got=got)
 
 
 def _counted(sizes: IntArray) -> tuple[IntArray, IntArray]:
