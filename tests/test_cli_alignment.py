@@ -20,7 +20,7 @@ import truerank as tr
 from alignment_folders import DBP15K, OPENEA, filled
 from cli_files import Outcome, Run
 from truerank.alignment.pair_task import Task
-from truerank.cli import pairs as cli_pairs
+from truerank.cli import protocol_runs
 
 run = cli_files.run
 
@@ -329,7 +329,7 @@ def test_saved_ranks_are_evaluated_again(align: Align, run: Run, folder: Path) -
 
 def test_bar_of_scores(align: Align, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
-    monkeypatch.setattr(cli_pairs, "Follower", lambda bar: told.append)
+    monkeypatch.setattr(protocol_runs, "Follower", lambda bar: told.append)
     assert align(f"--scores S.npy test.tsv {KNOWN}").code == 0
     assert told[-1].done == told[-1].total > 0
 

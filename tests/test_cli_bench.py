@@ -14,8 +14,13 @@ import cli_files
 from cli_files import Run
 from truerank import _core
 from truerank.cli import bandwidth
-from truerank.cli.bandwidth import Bandwidth, fastest, measure
-from truerank.cli.memory import _left_by_control_group, free_memory
+from truerank.cli.bandwidth import (
+    Bandwidth,
+    _left_by_control_group,
+    fastest,
+    free_memory,
+    measure,
+)
 
 run = cli_files.run
 KINDS = ["float32", "float32, filtered", "float32, warm file", "float16"]

@@ -19,7 +19,7 @@ from truerank import Ranks
 pytest.importorskip("click", reason="the command line needs click")
 
 from truerank.cli.commands import commands
-from truerank.cli.completing import OF_FISH, OF_ZSH, SHELLS, VARIABLE, Bash, Fish, Zsh
+from truerank.cli.completion import OF_FISH, OF_ZSH, SHELLS, VARIABLE, Bash, Fish, Zsh
 from truerank.metrics import parse
 
 run = cli_files.run

@@ -13,7 +13,7 @@ import pytest
 import cli_files
 import truerank as tr
 from cli_files import INDICES, INDPTR, SCORES, TARGETS, Files, Run
-from truerank.cli import runs
+from truerank.cli import wanted
 from truerank.cli.files import read_array
 
 run, folder, files = cli_files.run, cli_files.folder, cli_files.files
@@ -210,7 +210,7 @@ def test_ranks_are_saved_before_anything_else(
             raise ValueError("too late")
         return tr.report(ranks, **keywords)
 
-    monkeypatch.setattr(runs, "report", failing)
+    monkeypatch.setattr(wanted, "report", failing)
     code, _, err = run("evaluate", *files("scores.npy targets.npy --save ranks.npz"))
     assert (code, err) == (1, "Error: too late\n")
     assert len(tr.load(folder / "ranks.npz")) == 4

@@ -12,7 +12,7 @@ import pytest
 import cli_files
 import truerank as tr
 from cli_files import SCORES, TARGETS, Files, Run, start
-from truerank.cli.frame import MENTIONED
+from truerank.cli.app import MENTIONED
 from truerank.inputs.errors import spelling
 
 run, folder, files = cli_files.run, cli_files.folder, cli_files.files

@@ -172,7 +172,7 @@ def test_ctrl_c_erases_the_bar_before_it_says_anything(tmp_path: Path) -> None:
 import os, signal, sys
 from truerank.counting import tiles as streaming
 from truerank.__main__ import main
-from truerank.cli import progress, runs
+from truerank.cli import evaluating, progress
 
 streaming.TILE_BYTES = 4096
 progress.LATE = 0.0
@@ -183,7 +183,7 @@ class Follower(progress.Follower):
         if told.done > told.total / 2:
             os.kill(os.getpid(), signal.SIGINT)
 
-runs.Follower = Follower
+evaluating.Follower = Follower
 os.chdir({str(tmp_path)!r})
 sys.argv = ["truerank", *{arguments}]
 main()

@@ -16,7 +16,7 @@ import pytest
 import cli_files
 import truerank as tr
 from cli_files import Outcome, Run
-from truerank.cli import runs
+from truerank.cli import evaluating, wanted
 from truerank.counting import tiles as streaming
 
 run = cli_files.run
@@ -28,13 +28,13 @@ DRIVER = """
 import os, signal, sys
 from truerank.counting import tiles as streaming
 from truerank.__main__ import main
-from truerank.cli import runs
+from truerank.cli import evaluating
 
 name, after, *arguments = sys.argv[1:]
 streaming.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 streaming.TILE_BYTES = 4096
 
-class Follower(runs.Follower):
+class Follower(evaluating.Follower):
     reports = 0
 
     def __call__(self, progress):
@@ -43,7 +43,7 @@ class Follower(runs.Follower):
         if Follower.reports == int(after):
             os.kill(os.getpid(), getattr(signal, name))
 
-runs.Follower = Follower
+evaluating.Follower = Follower
 sys.argv = ["truerank", *arguments]
 main()
 """
@@ -95,7 +95,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def stop(run: Run, small: None, monkeypatch: pytest.MonkeyPatch) -> Stop:
     """Run the command line in this process until it has told of progress so often."""
 
-    class Stopping(runs.Follower):
+    class Stopping(evaluating.Follower):
         reports = 0
 
         def __call__(self, progress: tr.Progress) -> None:
@@ -109,7 +109,7 @@ def stop(run: Run, small: None, monkeypatch: pytest.MonkeyPatch) -> Stop:
     def stop(after: int, *arguments: object) -> Outcome:
         with monkeypatch.context() as patch:
             patch.setattr(Stopping, "after", after)
-            patch.setattr(runs, "Follower", Stopping)
+            patch.setattr(evaluating, "Follower", Stopping)
             return run(*arguments)
 
     return stop
@@ -237,7 +237,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_a_count(
     run: Run, line: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)
-    monkeypatch.setattr(runs, "rank", lambda *_, **__: pytest.fail("counted"))
+    monkeypatch.setattr(evaluating, "rank", lambda *_, **__: pytest.fail("counted"))
     code, out, err = run(*line, "--save", tmp_path / "ranks.npz")
     assert (code, out) == (1, "")
     assert err == f"Error: --save: no permission to write into {tmp_path}\n"
@@ -250,9 +250,9 @@ def test_saved_ranks_leave_no_checkpoint(
         raise ValueError("too late")
 
     saved = tmp_path / "ranks.npz"
-    report = runs.report
+    report = wanted.report
     monkeypatch.setattr(
-        runs, "report", lambda ranks, **k: (failing if saved.exists() else report)(ranks, **k)
+        wanted, "report", lambda ranks, **k: (failing if saved.exists() else report)(ranks, **k)
     )
     assert run(*line, "--save", saved) == (1, "", "Error: too late\n")
     assert len(tr.load(saved)) == 150

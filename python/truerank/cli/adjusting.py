@@ -9,11 +9,11 @@ import numpy as np
 
 from ..metrics import chance
 from ..metrics.published import SIDES, SPLITS, adjust, candidate_counts, data_set
+from .app import emit, reading_data, told
+from .completion import completing, data_sets, metrics, some_of
 from .files import read_targets
-from .frame import emit, in_style, reading_data, told
 from .options import style_option
-from .sheets import adjusted_sheet
-from .words import completing, data_sets, metrics, some_of
+from .output import adjusted_sheet, in_style
 
 
 @click.command("adjust")

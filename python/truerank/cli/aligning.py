@@ -2,60 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+import numpy as np
 
+from ..alignment.analyses.buckets import bucket_labels
+from ..alignment.datasets.graphs import degrees
+from ..alignment.datasets.readers import read_dbp15k, read_openea
+from ..alignment.datasets.text_tables import optional_file
+from ..alignment.pair_task import Task
 from ..embeddings.vectors import SIMILARITIES
-from .files import is_file, read_array
-from .frame import reading_data
+from ..inputs.errors import InputValueError, renamed
+from ..ranks.labels import Labels
+from .app import reading_data
+from .completion import completing, some_of
+from .files import read_array
 from .options import (
+    QUOTED,
     File,
-    Keys,
-    audit_option,
-    by_option,
     dtype_option,
     given_of,
-    html_option,
-    interval_option,
     io_option,
-    macro_option,
-    metrics_option,
     nan_option,
-    not_blank,
     order_option,
-    read_named,
+    report_options,
     rule_option,
-    seed_option,
-    style_option,
+    split_option,
     threads_option,
-    weights_option,
+    written,
 )
-from .pairs import LAYOUTS, evaluated, labelled, make_task, of_data, of_files, open_model, words_of
-from .predicting import stand_in, told
-from .results import Evaluated, check_averages, tell_task
-from .runs import Wanted, check_page, check_place
-from .triples import known_splits
-from .words import SPLITS, completing, some_of
+from .protocol_runs import (
+    Model,
+    evaluated,
+    known_options,
+    making,
+    measured,
+    named_splits,
+    picked,
+    read_names,
+    refuse_others,
+    scores_of,
+)
+from .wanted import About, Wanted, tell
 
 if TYPE_CHECKING:
-    from ..alignment.pair_task import Task
+    from .. import Ranks, Report
+    from ..alignment.datasets.graphs import AlignmentData, Graph
 
-RULES = ("duplicates", "leaks")
 CANDIDATES = ("all", "test", "unaligned")
+READERS: dict[str, Callable[[Path, int | None], AlignmentData]] = {
+    "dbp15k": lambda folder, fold: read_dbp15k(folder),
+    "openea": read_openea,
+}
+# Options that name the pairs or their entities, which a data set does itself.
+OF_FILES = ("train", "valid", "known", "left_labels", "right_labels")
+OF_DATA = ("layout", "fold")
+# What errors call an argument, and what the command line does; of a task, and of its evaluation.
+LABELS = {"left": "--left-labels", "right": "--right-labels"}
+ARGUMENTS = {
+    **{"left": "LEFT", "right": "RIGHT", "scores": "--scores", "csls": "--csls"},
+    **{"candidates[0]": "--candidates, the first", "candidates[1]": "--candidates, the second"},
+}
 
 
 def candidates_of(
     _context: click.Context, _option: click.Parameter, text: str | None
-) -> tuple[Path, Path] | str | None:
+) -> tuple[Path, ...] | str | None:
     """The candidates by name, or a file of ids for each graph."""
     if text is None or text in CANDIDATES:
         return text
-    paths = [Path(word) for word in text.split(",")]
+    paths = tuple(Path(word) for word in text.split(","))
     if len(paths) == 2 and all(path.suffix == ".npy" for path in paths):
-        return paths[0], paths[1]
+        return paths
     raise click.BadParameter(
         f"expected {', '.join(CANDIDATES)}, or two .npy files as left.npy,right.npy, got {text!r}"
     )
@@ -64,15 +86,7 @@ def candidates_of(
 @click.command("alignment")
 @click.argument("files", type=File, nargs=-1, metavar="[LEFT RIGHT] [PAIRS]")
 @click.option("--scores", type=File, help="In place of vectors: similarities, left by right.")
-@click.option("--train", type=File, help="Known pairs, left out as candidates.")
-@click.option("--valid", type=File, help="The same.")
-@click.option(
-    "--known",
-    metavar="NAME=FILE",
-    multiple=True,
-    callback=known_splits,
-    help="The same, of any name; as often as wanted.",
-)
+@known_options("pairs")
 @click.option(
     "--left-labels",
     type=File,
@@ -84,7 +98,9 @@ def candidates_of(
     "--data", type=File, metavar="FOLDER", help="A data set, whose pairs are taken for PAIRS."
 )
 @click.option(
-    "--layout", type=click.Choice(LAYOUTS), help="Of --data: what it looks like, if not given."
+    "--layout",
+    type=click.Choice(list(READERS)),
+    help="Of --data: what it looks like, if not given.",
 )
 @click.option(
     "--fold",
@@ -113,44 +129,13 @@ def candidates_of(
 @order_option
 @io_option
 @dtype_option()
-@click.option(
-    "--split",
-    metavar="NAME",
-    callback=not_blank,
-    shell_complete=completing(SPLITS),
-    default="test",
-    help="Ranked, if not test.",
-)
+@split_option("Ranked, if not test.", default="test")
 @rule_option("duplicates", "pairs", "that repeat an earlier one")
 @rule_option("leaks", "pairs", "that are known")
 @nan_option
 @threads_option
-@metrics_option
-@by_option
-@weights_option
-@macro_option
-@interval_option
-@seed_option
-@audit_option
-@click.option("--save", type=File, help="Keep the ranks in an .npz file, for any later metric.")
-@html_option
-@style_option
-def align(
-    files: tuple[Path, ...],
-    candidates: tuple[Path, Path] | str | None,
-    split: str,
-    metrics: Keys,
-    by: str | None,
-    weights: str | None,
-    macro_weights: str | None,
-    interval: bool,
-    seed: int,
-    audit: bool,
-    save: Path | None,
-    html: Path | None,
-    style: str,
-    **options: Any,
-) -> None:
+@report_options()
+def align(files: tuple[Path, ...], candidates: Any, split: str, **options: Any) -> None:
     """Evaluate entity alignment: pairs, and vectors or similarities, ranked in both directions.
 
     LEFT and RIGHT are .npy files with a vector for each entity of the two graphs, those without a
@@ -167,71 +152,183 @@ def align(
     truerank alignment left.npy right.npy --data D_W_15K_V2 --fold 1 --by degree
     truerank alignment --scores similarities.npy test.npy --candidates test --save ranks.npz
     """
-    check_averages(metrics, by, macro_weights, interval)
-    given = {name: value for name, value in given_of(options).items() if value != {}}
+    wanted = Wanted.taken(options)
+    given = given_of(options)
     words = words_of(files, given)
     with ExitStack() as stack:
         with reading_data():
-            model = open_model(words, given, stack)
-            if words.pairs is None:
-                asked = of_data(split, given)
-            else:
-                asked = of_files(words.pairs, split, given, model)
+            model, sizes = open_model(words, given, stack)
+            asked = (
+                of_files(words["PAIRS"], split, given, sizes)
+                if "PAIRS" in words
+                else (of_data(split, given))
+            )
             read = [*model.files, *asked.files]
             if isinstance(candidates, tuple):
                 read += map(str, candidates)
-                candidates = tuple(read_array("--candidates", path) for path in candidates)  # type: ignore[assignment]
-            named = [path for path in (by, weights) if path is not None and is_file(path)]
-            if save is not None:
-                check_place(save, [*read, *named])
-            check_page(html, save, [*read, *named])
-            labels, masses = read_named("--by", by), read_named("--weights", weights)
-            wanted = Wanted(metrics, seed, labels, masses, macro_weights)
-            keywords = {name: given[name] for name in RULES if name in given}
-            with told(quietly=audit):
-                task = make_task(
-                    asked, model, split=split, candidates=candidates or "all", **keywords
-                )
-        wanted.of(labelled(stand_in(task), task, asked.data))  # refused before the work
-        with reading_data():
-            ranks = evaluated(task, model, given, audit).ranks.with_protocol(files=read)
-            ranks = labelled(ranks, task, asked.data)
-            if save is not None:  # before anything else can fail
-                ranks.save(save)
-    measured = wanted.of(ranks)
-    about = Evaluated(f"Entity alignment of {split}", heading(task), facts(task), str(task.audit))
-    tell_task(about, measured, wanted, style, interval=interval, audit=audit, html=html)
+                candidates = tuple(read_array("--candidates", path) for path in candidates)
+            wanted = wanted.opened(read)
+            rules = picked(given, "duplicates", "leaks")
+            with making(asked.titles, wanted.audit, **{**ARGUMENTS, **LABELS}):
+                task = make_task(asked, sizes, split=split, candidates=candidates or "all", **rules)
+
+        def count() -> Report:
+            # beside vectors, scores are those that they make
+            vectors = {} if model.scored else {"scores": "scores"}
+            with renamed(**{**ARGUMENTS, **vectors}):
+                return evaluated(task, model, given, wanted.audit)
+
+        report = measured(
+            task, count, wanted, read, lambda ranks: labelled(ranks, task, asked.data)
+        )
+    tell(report, wanted, about(task, split))
 
 
-def heading(task: Task) -> list[str]:
-    """What is ranked, in two lines."""
+# -- what is ranked --------------------------------------------------------------------------------
+
+
+def words_of(paths: Sequence[Path], given: Mapping[str, Any]) -> dict[str, Path]:
+    """Name the words that are no options; what is missing or too much is a wrong command line."""
+    scored, packed = "scores" in given, "data" in given
+    names = [*(() if scored else ("LEFT", "RIGHT")), *(() if packed else ("PAIRS",))]
+    if len(paths) != len(names):
+        beside = [f" with {option}" for option in ("--scores", "--data") if option[2:] in given]
+        wanted = f"{' '.join(names) or 'no file'}{' and'.join(beside)}"
+        got = " ".join(map(str, paths[:4])) + " ..." * (len(paths) > 4)
+        hint = f"; {QUOTED}" * (scored and len(paths) > len(names))
+        raise click.UsageError(f"expected {wanted}, got {got or 'none'}{hint}")
+    if lost := picked(given, *(OF_FILES if packed else OF_DATA)):
+        what = "--data" if packed else "pairs without --data"
+        raise click.UsageError(f"{written(*lost)} cannot apply to {what}")
+    refuse_others(scored, given)
+    return dict(zip(names, paths, strict=True))
+
+
+def open_model(
+    words: Mapping[str, Path], given: Mapping[str, Any], stack: ExitStack
+) -> tuple[Model, tuple[int, int]]:
+    """Open the files of a model, and say of how many entities they are; arrays are mapped."""
+    if "scores" in given:
+        store = scores_of("--scores", given["scores"], given, stack)
+        rows, columns = store.shape
+        return Model(True, {"scores": store}, list(store.files)), (rows, columns)
+    arrays = {name: read_array(name, words[name]) for name in ("LEFT", "RIGHT")}
+    for name, array in arrays.items():
+        if array.ndim != 2:
+            got = f"shape {array.shape}"
+            raise InputValueError(name, expected="a vector for each entity", got=got)
+    left, right = arrays.values()
+    files = [str(words[name]) for name in arrays]
+    return Model(False, {"left": left, "right": right}, files), (len(left), len(right))
+
+
+class Asked(NamedTuple):
+    """What is ranked, as a task takes it.
+
+    Attributes
+    ----------
+    pairs : str or array
+    known : dict of str to (str or array), or None
+    entities : (left, right)
+        How many there are, or their names.
+    files : list of str
+        All that is read.
+    titles : dict of str to str
+        What the command line calls a split, by what errors do.
+    data : AlignmentData, or None
+    """
+
+    pairs: Any
+    known: Mapping[str, Any] | None
+    entities: tuple[Any, Any]
+    files: list[str]
+    titles: dict[str, str]
+    data: AlignmentData | None = None
+
+
+def of_files(pairs: Path, split: str, given: Mapping[str, Any], sizes: tuple[int, int]) -> Asked:
+    """Pairs in files: ids, unless labels name the entities."""
+    splits = named_splits(split, pairs, "PAIRS", given, "pairs")
+    files = [*map(str, splits.files().values())]
+    entities: list[Any] = list(sizes)
+    for place, name in enumerate(OF_FILES[-2:]):
+        if name in given:
+            entities[place] = read_names(written(name), given[name])
+            files.append(str(given[name]))
+    known = {name: str(path) for name, path in splits.known.items()}
+    return Asked(str(pairs), known or None, (entities[0], entities[1]), files, splits.titles())
+
+
+def of_data(split: str, given: Mapping[str, Any]) -> Asked:
+    """The pairs of a data set: a split and those beside it, or all where there are none."""
+    folder = given["data"]
+    if not folder.is_dir():
+        raise NotADirectoryError(f"--data: no folder {folder}")
+    guess = "openea" if optional_file(str(folder), "rel_triples_1") else "dbp15k"
+    layout = given.get("layout", guess)
+    if layout == "dbp15k" and "fold" in given:
+        raise click.UsageError("--fold cannot apply to --layout dbp15k, which has no folds")
+    with renamed(folder="--data"):
+        data = READERS[layout](folder, given.get("fold"))
+    if data.splits and split not in data.splits:
+        names = ", ".join(data.splits)
+        raise InputValueError("--split", expected=f"one of {names}", got=repr(split))
+    pairs = data.splits[split] if data.splits else data.pairs
+    known = data.known(split) if data.splits else None
+    entities = _entities(data.left), _entities(data.right)
+    return Asked(pairs, known, entities, [str(folder)], {}, data)
+
+
+def _entities(graph: Graph) -> Any:
+    """The names of a graph's entities, if each has its own."""
+    names = graph.names
+    return graph.size if names is None or len(set(names)) < graph.size else names
+
+
+def make_task(asked: Asked, sizes: tuple[int, int], **keywords: Any) -> Task:
+    """Make the task; the entities must be as many as a model has."""
+    left, right = asked.entities
+    task = Task(asked.pairs, left=left, right=right, known=asked.known, **keywords)
+    found = task.right_to_left.columns, task.left_to_right.columns
+    if found != sizes:
+        what = "--data has" if asked.data is not None else "the labels name"
+        raise ValueError(
+            f"{what} {found[0]:,} left and {found[1]:,} right entities, the files of the model "
+            f"have {sizes[0]:,} and {sizes[1]:,}"
+        )
+    return task
+
+
+def labelled(ranks: Ranks, task: Task, data: AlignmentData | None) -> Ranks:
+    """Ranks with the degrees of their pairs, where a data set tells: the sums of both entities."""
+    if data is None:
+        return ranks
+    sums = np.zeros(len(task.pairs), dtype=np.int64)
+    for graph, ids in zip((data.left, data.right), task.pairs.T, strict=True):
+        sums += degrees(graph.triples, graph.size)[ids]
+    found = bucket_labels(sums)
+    both = Labels(np.tile(found.codes, len(task.sides)), found.vocabulary)
+    return ranks.with_labels(labels={"degree": both})
+
+
+def about(task: Task, split: str) -> About:
+    """What is ranked, in two lines, and for JSON, with the audit of the pairs."""
     first, *_ = str(task.audit).split("\n")
-    among = candidate_counts(task)
-    sides = []
+    if task.candidates is None:
+        among = {name: side.columns for name, side in task.sides.items()}
+    else:
+        left, right = task.candidates
+        among = {"left_to_right": len(right), "right_to_left": len(left)}
+    facts, told = {}, []
     for name, side in task.sides.items():
         few = f"{among[name]:,} of " * (among[name] < side.columns)
-        sides.append(f"{name} {len(side.queries):,} (among {few}{side.columns:,} entities)")
-    return [first, f"distinct queries: {', '.join(sides)}"]
-
-
-def facts(task: Task) -> dict[str, Any]:
-    """The same for JSON, with the audit of the pairs."""
-    among = candidate_counts(task)
-    sides = {
-        name: {
+        told.append(f"{name} {len(side.queries):,} (among {few}{side.columns:,} entities)")
+        facts[name] = {
             "tasks": len(side),
             "queries": len(side.queries),
             "candidates": among[name],
             "columns": side.columns,
         }
-        for name, side in task.sides.items()
-    }
-    return {"sides": sides, "audit": task.audit.to_dict()}
-
-
-def candidate_counts(task: Task) -> dict[str, int]:
-    """How many entities each direction looks among."""
-    if task.candidates is None:
-        return {name: side.columns for name, side in task.sides.items()}
-    left, right = task.candidates
-    return {"left_to_right": len(right), "right_to_left": len(left)}
+    heading = [first, f"distinct queries: {', '.join(told)}"]
+    stored = {"sides": facts, "audit": task.audit.to_dict()}
+    return About(f"Entity alignment of {split}", heading, stored, str(task.audit))

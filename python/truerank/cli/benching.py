@@ -12,11 +12,11 @@ import numpy as np
 
 from .. import __version__
 from ..comparison.table_writer import Grid, counted
+from .app import emit, reading_data
 from .bandwidth import MOST, SECONDS, SMALLEST, Bandwidth, Rate, measure
-from .frame import emit, in_style, reading_data
 from .options import style_option
+from .output import Sheet, Write, in_style
 from .progress import Bar, size_text
-from .sheets import Sheet, Write
 
 SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 SIZES |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}

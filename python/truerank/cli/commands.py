@@ -14,14 +14,14 @@ import numpy as np
 from .. import __version__, _core
 from .adjusting import adjust_value
 from .aligning import align
+from .app import Commands, emit
 from .benching import bench
 from .comparing import compare_files
-from .completing import completion
-from .conventions import compare_conventions
-from .display import draw_demo
+from .completion import completion
+from .demonstrating import show_demo
 from .evaluating import evaluate
-from .frame import BAD_DATA, Commands, drawn, emit
 from .predicting import predict_links
+from .toolkits import compare_conventions
 
 
 @click.group(
@@ -38,28 +38,11 @@ def commands(context: click.Context) -> None:
         context.exit(2)
 
 
-commands.add_command(evaluate)
-commands.add_command(compare_files)
-commands.add_command(compare_conventions)
-commands.add_command(adjust_value)
-commands.add_command(bench)
-commands.add_command(predict_links)
-commands.add_command(align)
-commands.add_command(completion)
-
-
-@commands.command()
-def demo() -> None:
-    """Evaluate a published model again, which the package holds.
-
-    Exits with 1 if a measured figure is not the published one.
-    """
-    from .demo import run
-
-    measured = run()
-    emit(drawn(draw_demo, measured))
-    if measured.disagreements:
-        raise click.exceptions.Exit(BAD_DATA)
+for command in (
+    *(evaluate, compare_files, compare_conventions, adjust_value, bench),
+    *(predict_links, align, completion, show_demo),
+):
+    commands.add_command(command)
 
 
 @commands.command()

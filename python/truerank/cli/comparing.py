@@ -12,8 +12,9 @@ from ..comparison.table_writer import number
 from ..html.comparison_page import DIGITS, Compared, comparison_page
 from ..metrics import parse
 from ..ranks.labels import NAMED
+from .app import emit, reading_data, told, typed
+from .completion import completing, keys
 from .files import is_file
-from .frame import emit, in_style, reading_data, told, typed
 from .options import (
     File,
     by_option,
@@ -23,10 +24,8 @@ from .options import (
     seed_option,
     style_option,
 )
-from .results import with_page
-from .runs import check_page
-from .sheets import as_json, comparison_sheet
-from .words import completing, keys
+from .output import as_json, comparison_sheet, in_style
+from .wanted import check_page, with_page
 
 
 @click.command("compare")
@@ -89,7 +88,7 @@ def compare_files(
     with reading_data():
         models = {name: load(path) for name, path in zip(names, ranks, strict=True)}
         groups = read_named("--by", by)
-        check_page(html, None, [*ranks, *([Path(by)] if by is not None and is_file(by) else [])])
+        check_page(html, [*ranks, *([Path(by)] if by is not None and is_file(by) else [])])
     check_named("--by", groups, NAMED, next(iter(models.values())))
     with reading_data():
         try:

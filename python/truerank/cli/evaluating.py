@@ -3,40 +3,60 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+import numpy as np
 
-from ..html.report_page import Options, page, title_of
-from .files import AXES, LABELS, holds_ranks, is_file
-from .frame import emit, reading_data, typed
+from .. import Ranks, load, rank
+from ..inputs.errors import InputValueError
+from .app import reading_data
+from .completion import SIDE_WORDS, SPLITS, completing
+from .files import (
+    AXES,
+    READERS,
+    STORED,
+    holds_ranks,
+    is_file,
+    open_store,
+    read_array,
+    read_targets,
+)
 from .options import (
     QUOTED,
+    SAVED,
     File,
-    Keys,
-    audit_option,
-    by_option,
     dtype_option,
     given_of,
-    html_option,
-    interval_option,
     io_option,
-    macro_option,
-    metrics_option,
     nan_option,
     not_blank,
     order_option,
-    read_named,
-    seed_option,
+    report_options,
     split_keys,
-    style_option,
+    split_option,
+    targets_argument,
     threads_option,
-    weights_option,
 )
-from .results import audit_lines, bounds_of, check_averages, report_text, with_findings, with_page
-from .runs import Kept, Wanted, check_page, count, reopen
-from .words import SIDE_WORDS, SPLITS, completing, some_of
+from .progress import Bar, Follower
+from .protocol_runs import uncounted
+from .wanted import Wanted, check_place, tell
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .. import Progress
+    from ..stores import Store
+
+# Options that a count takes.
+COUNTED = ("filter", "rows", "candidates", "order", "nan", "threads", "audit")
+# Options, and the labels of the ranks or fields of the protocol that they set.
+LABELS = {"side": "side", "relation": "group", "queries": "queries"}
+PROTOCOL = {"split": "split", "filtered_by": "filter"}
+PARTIAL = ".partial"  # what the name of a checkpoint ends in
 
 
 def shape_of(
@@ -55,12 +75,7 @@ def shape_of(
 # Words too many are mostly the files of a pattern: the command itself sees to them.
 @click.command(context_settings={"allow_extra_args": True})
 @click.argument("scores", type=File)
-@click.argument(
-    "targets",
-    required=False,
-    callback=not_blank,
-    shell_complete=completing(some_of(), files=True),
-)
+@targets_argument
 @click.option(
     "--filter",
     type=File,
@@ -110,13 +125,7 @@ def shape_of(
 )
 @click.option("--relation", type=File, help="The relation of each task, kept likewise: .npy.")
 @click.option("--queries", type=File, help="The query of each task, kept likewise: .npy.")
-@click.option(
-    "--split",
-    metavar="NAME",
-    callback=not_blank,
-    shell_complete=completing(SPLITS),
-    help="The split evaluated, kept likewise.",
-)
+@split_option("The split evaluated, kept likewise.")
 @click.option(
     "--filtered-by",
     metavar="NAME,...",
@@ -125,40 +134,20 @@ def shape_of(
     help="The splits whose answers --filter leaves out, kept likewise: train,valid,test.",
 )
 @threads_option
-@metrics_option
-@by_option
-@weights_option
-@macro_option
-@interval_option
-@seed_option
-@audit_option
-@click.option(
-    "--save",
-    type=File,
-    help="Keep the ranks in an .npz file, for any later metric; and beside it, in FILE.partial, "
-    "what is done while they are counted.",
+@report_options(
+    f"{SAVED}; and beside it, in FILE.partial, what is done while they are counted.",
+    click.option(
+        "--resume",
+        is_flag=True,
+        help="Go on from what a stopped run left beside --save, if it did.",
+    ),
 )
-@click.option(
-    "--resume", is_flag=True, help="Go on from what a stopped run left beside --save, if it did."
-)
-@html_option
-@style_option
 @click.pass_context
 def evaluate(
     context: click.Context,
     /,
     scores: Path,
     targets: str | None,
-    metrics: Keys,
-    by: str | None,
-    weights: str | None,
-    macro_weights: str | None,
-    interval: bool,
-    seed: int,
-    audit: bool,
-    save: Path | None,
-    html: Path | None,
-    style: str,
     **options: Any,
 ) -> None:
     """Rank the true candidate of each task and report the metrics.
@@ -178,20 +167,18 @@ def evaluate(
     if context.args:
         many = " ".join(context.args[:3]) + " ..." * (len(context.args) > 3)
         raise click.UsageError(f"Got unexpected extra arguments ({many}); {QUOTED}")
+    wanted = Wanted.taken(options)
     given = given_of(options)
-    check_averages(metrics, by, macro_weights, interval)
-    if "resume" in given and save is None:
+    if "resume" in given and wanted.save is None:
         raise click.UsageError("--resume needs --save, beside which a stopped run left its work")
     with reading_data():
         saved = holds_ranks(scores)
-        kept = None if save is None else Kept(save, "resume" in given)
-        labels = [by, weights, *(given.get(name) for name in LABELS)]
+        kept = None if wanted.save is None else Kept(wanted.save, "resume" in given)
+        labels = [wanted.by, wanted.weights, *(given.get(name) for name in LABELS)]
         files = [path for path in labels if path is not None and is_file(path)]
         if kept is not None:
             kept.check(files)
-        check_page(html, save, [*files, *([scores] if saved else [])])
-        groups, masses = read_named("--by", by), read_named("--weights", weights)
-    wanted = Wanted(metrics, seed, groups, masses, macro_weights)
+        wanted = wanted.opened([*files, *([scores] if saved else [])], saved=False)
     if saved:
         measured = wanted.of(reopen(scores, targets, given))
         if kept is not None:
@@ -202,10 +189,160 @@ def evaluate(
     elif "filtered_by" in given and "filter" not in given:
         raise click.UsageError("--filtered-by names the splits of --filter, which is not given")
     else:
-        measured = wanted.of(count(scores, targets, {**given, "audit": audit}, kept, wanted, html))
-    bounds = bounds_of(measured, wanted, interval)
-    lines = audit_lines(measured) if audit or html is not None else []
-    text = report_text(measured, wanted, style, bounds)
-    about = Options(title_of(measured), metrics, bounds, (), typed(), lines)
-    with with_page(html, lambda: page(measured, about)):
-        emit(with_findings(text, lines, style) if audit else text)
+        audit = {"audit": wanted.audit}
+        measured = wanted.of(count(scores, targets, {**given, **audit}, kept, wanted))
+    tell(measured, wanted)
+
+
+# -- runs ------------------------------------------------------------------------------------------
+
+
+class Facts(NamedTuple):
+    """What the command line says of ranks: labels, and how they were counted."""
+
+    labels: dict[str, Any]
+    protocol: dict[str, Any]
+
+    def told_of(self, ranks: Ranks) -> Ranks:
+        """The ranks with these facts; what is not named stays."""
+        if "filter" in self.protocol and not ranks.protocol.filter:
+            raise InputValueError("--filtered-by", "these ranks are unfiltered")
+        return ranks.with_labels(**self.labels).with_protocol(**self.protocol)
+
+
+def read_facts(options: Mapping[str, Any]) -> Facts:
+    """Labels from files, or one word for all tasks; fields of the protocol as they are."""
+    labels = {
+        label: read_array(f"--{name}", Path(given)) if is_file(given) else given
+        for name, label in LABELS.items()
+        if (given := options.get(name)) is not None
+    }
+    return Facts(labels, {field: options[k] for k, field in PROTOCOL.items() if k in options})
+
+
+def tasks_of(store: Store, targets: int | NDArray[Any], rows: Any) -> int | None:
+    """How many tasks a count will have; None where it will be refused."""
+    if rows is not None:
+        return len(rows) if rows.ndim == 1 else None
+    if np.ndim(targets):
+        return len(targets) if np.ndim(targets) == 1 else None  # type: ignore[arg-type]
+    return store.shape[0]
+
+
+def followed(
+    store: Store, targets: Any, begun: Callable[[], object] = lambda: None, **keywords: Any
+) -> Ranks:
+    """Count, draw how far it is, and say whenever a part of it is done, none at first."""
+    with Bar() as bar:
+        follower = Follower(bar)
+
+        def report_progress(progress: Progress) -> None:
+            begun()
+            follower(progress)
+
+        return rank(store, targets, progress=report_progress, **keywords)
+
+
+class Kept(NamedTuple):
+    """Where ranks are kept, and beside it what is done of them while they are counted."""
+
+    path: Path
+    resume: bool
+
+    @property
+    def partial(self) -> Path:
+        """The checkpoint."""
+        return Path(f"{self.path}{PARTIAL}")
+
+    def check(self, files: Sequence[str | Path]) -> None:
+        """Refuse a name that cannot be written, and to write over or into what is read."""
+        for path in (self.path, self.partial):
+            check_place(path, files)
+
+    def ranked(self, store: Store, targets: Any, **keywords: Any) -> Ranks:
+        """Count beside a checkpoint: an old one goes unless it is wanted, a new one is told of."""
+        old = Path(f"{self.partial}.old")  # until counting begins: what is refused costs nothing
+        if not self.resume and self.partial.exists():
+            self.partial.replace(old)
+        ours = not self.partial.exists()
+
+        def begun() -> None:
+            old.unlink(missing_ok=True)
+
+        try:
+            return followed(store, targets, begun, checkpoint=self.partial, **keywords)
+        except (TypeError, ValueError):  # the same would come again
+            if ours:
+                self.partial.unlink(missing_ok=True)
+            raise
+        except KeyboardInterrupt:
+            if sys.stderr is not None:
+                found = self.partial.exists()
+                told = f"; --resume goes on from {self.partial}" if found else " before the count"
+                sys.stderr.write(f"Stopped{told}\n")
+            raise click.Abort from None
+        finally:
+            if old.exists():
+                old.replace(self.partial)
+
+    def keep(self, ranks: Ranks) -> None:
+        """Save the ranks; the checkpoint has done its work."""
+        ranks.save(self.path)
+        self.partial.unlink(missing_ok=True)
+
+
+def count(
+    scores: Path,
+    targets: str,
+    options: dict[str, Any],
+    kept: Kept | None,
+    wanted: Wanted,
+) -> Ranks:
+    """Count the ranks of scores in files, once everything else is known to fit them."""
+    with reading_data():
+        store = open_store(scores, options)
+    with store:
+        files = [*store.files, *([] if targets.isdecimal() else [targets])]
+        files += [str(options[name]) for name in READERS if name in options]
+        files += [str(options[name]) for name in LABELS if is_file(options.get(name))]
+        with reading_data():
+            if kept is not None:
+                kept.check(files)
+            wanted.check_page(files)
+            truth = read_targets("TARGETS", targets)
+            if np.ndim(truth) == 2:
+                got = f"a matrix; {QUOTED}"
+                raise InputValueError(f"TARGETS: {targets}", expected="columns", got=got)
+            counted = {name: options[name] for name in COUNTED if name in options}
+            for name, reader in READERS.items():
+                if name in options:
+                    counted[name] = reader(f"--{name}", options[name])
+            facts, n = read_facts(options), tasks_of(store, truth, counted.get("rows"))
+            if "targets" in wanted.labels() and n is not None:
+                facts.labels["targets"] = truth if np.ndim(truth) else np.full(n, truth)
+            if n is not None:  # a count may take long: what cannot fit it is refused before
+                filtered = {"filter": ("unnamed",)} if "filter" in counted else {}
+                stand_in = facts.told_of(uncounted(n).with_protocol(**filtered))
+        if n is not None:
+            wanted.of(stand_in)
+        counting = followed if kept is None else kept.ranked
+        with reading_data():
+            ranks = counting(store, truth, **counted)
+            ranks = facts.told_of(ranks).with_protocol(files=files)
+            if kept is not None:  # before anything else can fail
+                kept.keep(ranks)
+    return ranks
+
+
+def reopen(scores: Path, targets: str | None, options: dict[str, Any]) -> Ranks:
+    """Ranks that an earlier run saved: there is nothing left to count."""
+    given = ["TARGETS"] * (targets is not None)
+    names = dict.fromkeys((*COUNTED, *STORED, "resume"))
+    given += [f"--{name}" for name in names if name in options and name != "audit"]
+    if given:
+        raise click.UsageError(
+            f"{scores} is an archive of ranks that were counted before: "
+            f"{', '.join(given)} cannot apply to them"
+        )
+    with reading_data():
+        return read_facts(options).told_of(load(scores))

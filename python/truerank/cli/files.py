@@ -1,4 +1,4 @@
-"""Files that the command line reads: arrays, selections, labels; bad ones are errors in words."""
+"""Files that the command line reads: arrays, selections, scores; bad ones are errors in words."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs.errors import InputValueError, renamed
-from ..ranks.container import Ranks
 from ..stores import Store, open_scores
 
-# Options that a count takes.
-COUNTED = ("filter", "rows", "candidates", "order", "nan", "threads", "audit")
 # Options that say how scores are stored, and the keywords of `open_scores` that they are.
 STORED = {
     "shards": "axis",
@@ -31,13 +28,10 @@ STORED = {
     "io": "io",
 }
 AXES = {"rows": 0, "columns": 1}
-# Options, and the labels of the ranks or fields of the protocol that they set.
-LABELS = {"side": "side", "relation": "group", "queries": "queries"}
-PROTOCOL = {"split": "split", "filtered_by": "filter"}
 
 
 def is_file(given: str | Path | None) -> bool:
-    """Whether a value of LABELS names a file: all paths do, of words those in .npy."""
+    """Whether an option of labels names a file: all paths do, of words those in .npy."""
     return isinstance(given, Path) or Path(given or "").suffix == ".npy"
 
 
@@ -155,35 +149,3 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "rows": read_array,
     "candidates": read_candidates,
 }
-
-
-class Facts(NamedTuple):
-    """What the command line says of ranks: labels, and how they were counted."""
-
-    labels: dict[str, Any]
-    protocol: dict[str, Any]
-
-    def told_of(self, ranks: Ranks) -> Ranks:
-        """The ranks with these facts; what is not named stays."""
-        if "filter" in self.protocol and not ranks.protocol.filter:
-            raise InputValueError("--filtered-by", "these ranks are unfiltered")
-        return ranks.with_labels(**self.labels).with_protocol(**self.protocol)
-
-
-def read_facts(options: Mapping[str, Any]) -> Facts:
-    """Labels from files, or one word for all tasks; fields of the protocol as they are."""
-    labels = {
-        label: read_array(f"--{name}", Path(given)) if is_file(given) else given
-        for name, label in LABELS.items()
-        if (given := options.get(name)) is not None
-    }
-    return Facts(labels, {field: options[k] for k, field in PROTOCOL.items() if k in options})
-
-
-def tasks_of(store: Store, targets: int | NDArray[Any], rows: Any) -> int | None:
-    """How many tasks a count will have; None where it will be refused."""
-    if rows is not None:
-        return len(rows) if rows.ndim == 1 else None
-    if np.ndim(targets):
-        return len(targets) if np.ndim(targets) == 1 else None  # type: ignore[arg-type]
-    return store.shape[0]

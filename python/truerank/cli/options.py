@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -14,11 +15,12 @@ from ..ranks.container import Ranks
 from ..ranks.grouping import WEIGHTS
 from ..ranks.labels import NAMED
 from ..reporting.macro import COUNT
+from .completion import completing, keys, labels, some_of
 from .files import is_file, read_array
-from .sheets import FORMATS
-from .words import completing, keys, labels, some_of
+from .output import FORMATS
 
-Keys = list[str]
+Command = TypeVar("Command", bound=Callable[..., Any])
+Option = Callable[[Any], Any]
 
 
 class _Named(click.Path):
@@ -34,12 +36,12 @@ File = _Named(path_type=Path)
 QUOTED = 'the shell splits a pattern of shards unless it is in quotes: "part-*.npy"'
 
 
-def split_keys(_context: click.Context, _option: click.Parameter, text: str | None) -> Keys:
+def split_keys(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str]:
     """Words between commas."""
     return [key for part in (text or "").split(",") if (key := part.strip())]
 
 
-def known_keys(context: click.Context, option: click.Parameter, text: str | None) -> Keys:
+def known_keys(context: click.Context, option: click.Parameter, text: str | None) -> list[str]:
     """Metric keys between commas; whether there are such sides and groups is known later."""
     keys = split_keys(context, option, text)
     try:
@@ -59,14 +61,27 @@ def dtype_of(_context: click.Context, _option: click.Parameter, text: str | None
     return text
 
 
-complete_dtype = completing(some_of(*DTYPES))
-
-
 def not_blank(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
     """A check that a text is more than blanks."""
     if text is not None and not text.strip():
         raise click.BadParameter("expected a name, got an empty one")
     return text
+
+
+def given_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given."""
+    return {k: v for k, v in options.items() if not (v is None or v is False or v in ([], (), {}))}
+
+
+def written(*names: str) -> str:
+    """Options by the names of their parameters.
+
+    Examples
+    --------
+    >>> written("queries_tail", "entities")
+    '--queries-tail, --entities'
+    """
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
 # -- labels ----------------------------------------------------------------------------------------
@@ -102,6 +117,12 @@ def _expected(names: Collection[str], text: str | None) -> str:
 
 # -- options ---------------------------------------------------------------------------------------
 
+
+def together(*options: Option) -> Option:
+    """Several options as one decorator, in the order in which the help has them."""
+    return lambda command: functools.reduce(lambda made, add: add(made), options[::-1], command)
+
+
 STYLES = ("table", *FORMATS)
 style_option = click.option(
     "--format", "style", type=click.Choice(STYLES), default="table", show_default=True
@@ -116,34 +137,6 @@ by_option = click.option(
     shell_complete=completing(labels, files=True),
     help="Groups of tasks: a label that the ranks carry (side, relation, query, target, category, "
     "...), or .npy of a label for each task.",
-)
-weights_option = click.option(
-    "--weights",
-    metavar="LABEL|FILE",
-    callback=named_or_file(WEIGHTS),
-    shell_complete=completing(labels, files=True),
-    help="What each task counts: query, relation, target or another label of the ranks (each "
-    "counts once), or .npy.",
-)
-macro_option = click.option(
-    "--macro-weights",
-    type=click.Choice([COUNT]),
-    help="What a group of --by counts in macro averages: its number of tasks; once, if not given.",
-)
-metrics_option = click.option(
-    "--metrics",
-    metavar="KEY,...",
-    callback=known_keys,
-    shell_complete=completing(keys, several=True),
-    help="Report only these, such as mrr,optimistic.hits@10,tail.amri,macro.mrr.",
-)
-interval_option = click.option(
-    "--interval",
-    is_flag=True,
-    help="95 % bootstrap intervals of --metrics, over tasks, or over the groups of --by.",
-)
-audit_option = click.option(
-    "--audit", is_flag=True, help="Count NaN and saturated scores; say what is suspect."
 )
 html_option = click.option(
     "--html",
@@ -169,21 +162,76 @@ io_option = click.option(
 threads_option = click.option(
     "--threads", type=click.IntRange(min=1), help="By default all that are allowed."
 )
+targets_argument = click.argument(
+    "targets",
+    required=False,
+    callback=not_blank,
+    shell_complete=completing(some_of(), files=True),
+)
+SAVED = "Keep the ranks in an .npz file, for any later metric"
+_weights_option = click.option(
+    "--weights",
+    metavar="LABEL|FILE",
+    callback=named_or_file(WEIGHTS),
+    shell_complete=completing(labels, files=True),
+    help="What each task counts: query, relation, target or another label of the ranks (each "
+    "counts once), or .npy.",
+)
+_macro_option = click.option(
+    "--macro-weights",
+    type=click.Choice([COUNT]),
+    help="What a group of --by counts in macro averages: its number of tasks; once, if not given.",
+)
+_metrics_option = click.option(
+    "--metrics",
+    metavar="KEY,...",
+    callback=known_keys,
+    shell_complete=completing(keys, several=True),
+    help="Report only these, such as mrr,optimistic.hits@10,tail.amri,macro.mrr.",
+)
+_interval_option = click.option(
+    "--interval",
+    is_flag=True,
+    help="95 % bootstrap intervals of --metrics, over tasks, or over the groups of --by.",
+)
+_audit_option = click.option(
+    "--audit", is_flag=True, help="Count NaN and saturated scores; say what is suspect."
+)
 
 
-def rule_option(name: str, rows: str, which: str) -> Callable[[Any], Any]:
+def report_options(saved: str = f"{SAVED}.", *beside: Option) -> Option:
+    """What a command is told of the report that it makes, with help and options of --save."""
+    return together(
+        *(_metrics_option, by_option, _weights_option, _macro_option, _interval_option),
+        *(seed_option, _audit_option, click.option("--save", type=File, help=saved), *beside),
+        *(html_option, style_option),
+    )
+
+
+def rule_option(name: str, rows: str, which: str) -> Option:
     """An option for what to do with some of the rows of a test: to keep, drop or refuse them."""
     choices = click.Choice(["keep", "drop", "raise"])
     return click.option(f"--{name}", type=choices, help=f"Test {rows} {which} (keep by default).")
 
 
-def dtype_option(told: str = "Of raw 2-byte numbers in .npy: bfloat16.") -> Callable[[Any], Any]:
+def dtype_option(told: str = "Of raw 2-byte numbers in .npy: bfloat16.") -> Option:
     """An option for what raw bytes are."""
     return click.option(
-        "--dtype", callback=dtype_of, shell_complete=complete_dtype, metavar="NAME", help=told
+        "--dtype",
+        callback=dtype_of,
+        shell_complete=completing(some_of(*DTYPES)),
+        metavar="NAME",
+        help=told,
     )
 
 
-def given_of(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given."""
-    return {k: v for k, v in options.items() if not (v is None or v is False or v in ([], ()))}
+def split_option(told: str, **more: Any) -> Option:
+    """An option for the name of the split that is evaluated."""
+    return click.option(
+        "--split",
+        metavar="NAME",
+        callback=not_blank,
+        shell_complete=completing(some_of("train", "valid", "test")),
+        help=told,
+        **more,
+    )

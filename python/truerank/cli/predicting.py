@@ -2,51 +2,50 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from .. import Ranks, concatenate
 from ..comparison.table_writer import counted
 from ..embeddings.vectors import SIMILARITIES
 from ..link_prediction import Sampled, Task
-from ..tasks.task import ProtocolTask as AnyTask
-from .files import is_file, read_array
-from .frame import reading_data, warn
-from .models import AMONG, evaluated, model_of, open_model
+from .app import reading_data
+from .completion import SIDE_WORDS, completing, some_of
+from .files import read_array
 from .options import (
     File,
-    Keys,
-    audit_option,
-    by_option,
     dtype_option,
     given_of,
-    html_option,
-    interval_option,
     io_option,
-    macro_option,
-    metrics_option,
     nan_option,
-    not_blank,
     order_option,
-    read_named,
+    report_options,
     rule_option,
-    seed_option,
-    style_option,
+    split_option,
     threads_option,
-    weights_option,
+    written,
 )
-from .results import Evaluated, check_averages, tell_task
-from .runs import Wanted, check_page, check_place
-from .triples import CANDIDATES, candidates_of, keys_of, known_splits, make_task, named_splits
-from .words import SIDE_WORDS, SPLITS, completing, some_of
+from .protocol_runs import (
+    Model,
+    evaluated,
+    known_options,
+    making,
+    measured,
+    named_splits,
+    picked,
+    refuse_others,
+    scores_of,
+)
+from .triple_files import candidates_of, keys_of, make_task
+from .wanted import About, Wanted, tell
 
-TRIPLES = ("duplicates", "leaks", "unseen")
+AMONG = {"head": "entities", "tail": "entities", "relation": "relations"}
+# How candidates may be named, as a shell completes them.
+CANDIDATES = ("all", "train", "typed", "sampled:100", "sampled-typed:100")
 
 
 def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tuple[str, ...]:
@@ -59,15 +58,7 @@ def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tu
 
 @click.command("link-prediction")
 @click.option("--test", type=File, required=True, help="The triples to be ranked.")
-@click.option("--train", type=File, help="Known triples, left out as candidates.")
-@click.option("--valid", type=File, help="The same.")
-@click.option(
-    "--known",
-    metavar="NAME=FILE",
-    multiple=True,
-    callback=known_splits,
-    help="The same, of any name; as often as wanted.",
-)
+@known_options("triples")
 @click.option("--entities", type=File, help="A vector for each entity: .npy.")
 @click.option("--queries-tail", type=File, help="Vectors that are compared with the tails: .npy.")
 @click.option("--queries-head", type=File, help="Vectors that are compared with the heads: .npy.")
@@ -120,49 +111,20 @@ def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tu
     help="all (the default), train (entities of --train), typed (seen there with the relation), "
     "sampled:100 or sampled-typed:100 (so many negatives), or .npy of ids.",
 )
-@click.option(
-    "--split",
-    metavar="NAME",
-    callback=not_blank,
-    shell_complete=completing(SPLITS),
-    default="test",
-    help="Of --test, if not test.",
-)
+@split_option("Of --test, if not test.", default="test")
 @rule_option("duplicates", "triples", "that repeat an earlier one")
 @rule_option("leaks", "triples", "that are known")
 @rule_option("unseen", "triples", "with an entity or relation that is not in --train")
 @nan_option
 @threads_option
-@metrics_option
-@by_option
-@weights_option
-@macro_option
-@interval_option
-@seed_option
-@audit_option
-@click.option("--save", type=File, help="Keep the ranks in an .npz file, for any later metric.")
-@html_option
-@style_option
+@report_options()
 def predict_links(
     test: Path,
-    train: Path | None,
-    valid: Path | None,
-    known: dict[str, Path],
     sides: tuple[str, ...],
     ids: bool,
     keys: tuple[int, ...] | None,
-    candidates: Sampled | Path | str | None,
+    candidates: Any,
     split: str,
-    metrics: Keys,
-    by: str | None,
-    weights: str | None,
-    macro_weights: str | None,
-    interval: bool,
-    seed: int,
-    audit: bool,
-    save: Path | None,
-    html: Path | None,
-    style: str,
     **options: Any,
 ) -> None:
     """Evaluate link prediction: triples, and vectors or scores, to filtered ranks and metrics.
@@ -179,77 +141,91 @@ def predict_links(
     truerank link-prediction --train train.txt --test test.txt
         --scores-tail tails.npy --scores-head "heads-*.npy" --save ranks.npz
     """
-    check_averages(metrics, by, macro_weights, interval)
+    wanted = Wanted.taken(options)
     given = given_of(options)
-    splits = named_splits(split, test, train, valid, known)
-    model = model_of(sides, given)
+    splits = named_splits(split, test, "--test", given, "triples")
+    paths = model_files(sides, given)
     if isinstance(candidates, Sampled):
-        candidates = candidates._replace(seed=seed)
+        candidates = candidates._replace(seed=wanted.seed)
     with ExitStack() as stack:
         with reading_data():
-            found = open_model(model, given, stack)
-            others = ("bias", "entity_labels", "relation_labels")
-            files = [*found.files, *map(str, splits.files().values())]
-            files += [str(given[name]) for name in others if name in given]
+            model = open_model(paths, given, stack)
+            triples = splits.files()
+            others = picked(given, "bias", "entity_labels", "relation_labels").values()
+            files = [*model.files, *map(str, (*triples.values(), *others))]
             if isinstance(candidates, Path):
                 files.append(str(candidates))
-                candidates = read_array("--candidates", candidates)  # type: ignore[assignment]
-            named = [path for path in (by, weights) if path is not None and is_file(path)]
-            if save is not None:
-                check_place(save, [*files, *named])
-            check_page(html, save, [*files, *named])
-            labels, masses = read_named("--by", by), read_named("--weights", weights)
-            wanted = Wanted(metrics, seed, labels, masses, macro_weights)
-            rules = {name: given[name] for name in TRIPLES if name in given}
+                candidates = read_array("--candidates", candidates)
+            wanted = wanted.opened(files)
+            rules = picked(given, "duplicates", "leaks", "unseen")
             keywords = {"sides": sides, "candidates": candidates, "keys": keys, **rules}
-            with told(quietly=audit):
-                task = make_task(splits, ids, found, given, **keywords)
-        wanted.of(stand_in(task))  # what cannot fit is refused before the work
-        with reading_data():
-            ranks = evaluated(task, model, found, given, audit).ranks.with_protocol(files=files)
-            if save is not None:  # before anything else can fail
-                ranks.save(save)
-    measured = wanted.of(ranks)
-    about = Evaluated(f"Link prediction of {split}", heading(task), facts(task), str(task.audit))
-    tell_task(about, measured, wanted, style, interval=interval, audit=audit, html=html)
+            with making(splits.titles(), wanted.audit, keys="--keys"):
+                task = make_task(splits, triples, ids, counts_of(model), given, **keywords)
+        report = measured(task, lambda: evaluated(task, model, given, wanted.audit), wanted, files)
+    tell(report, wanted, about(task, split))
 
 
-@contextmanager
-def told(quietly: bool) -> Iterator[None]:
-    """Say warnings in a line each, or not at all where they will be told below."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    for warning in caught:
-        if not (quietly and issubclass(warning.category, UserWarning)):
-            warn(str(warning.message))
+def model_files(sides: Sequence[str], given: Mapping[str, Any]) -> dict[str, Path]:
+    """The files of a model by option; what is missing or too much is a wrong command line."""
+    scores = [name for side in AMONG if (name := f"scores_{side}") in given]
+    of_vectors = [*dict.fromkeys(AMONG.values()), *(f"queries_{side}" for side in AMONG)]
+    vectors = list(picked(given, *of_vectors))
+    if scores and vectors:
+        raise click.UsageError(
+            f"{written(scores[0])} and {written(vectors[0])}: expected either scores or vectors"
+        )
+    by_scores = [f"scores_{side}" for side in sides]
+    by_vectors = [*dict.fromkeys(AMONG[k] for k in sides), *(f"queries_{k}" for k in sides)]
+    needed = by_scores if scores else by_vectors
+    missing = [name for name in needed if name not in given]
+    if missing and not scores and not vectors:
+        raise click.UsageError(
+            f"expected the vectors of a model ({written(*by_vectors)}) or its scores "
+            f"({written(*by_scores)})"
+        )
+    if missing:
+        raise click.UsageError(f"Missing option {written(*missing)}, for --sides {','.join(sides)}")
+    if spare := [name for name in (*scores, *vectors) if name not in needed]:
+        raise click.UsageError(f"{written(*spare)} cannot apply: --sides {','.join(sides)}")
+    refuse_others(bool(scores), given)
+    return picked(given, *needed)
 
 
-def stand_in(task: AnyTask) -> Ranks:
-    """Ranks with the sides and labels of a task, before anything is counted."""
-    parts = []
-    for side in task.sides.values():
-        n = len(side)
-        bare = Ranks(np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64), 2)
-        parts.append(side.labelled(bare))
-    return concatenate(parts)
+def open_model(paths: Mapping[str, Path], given: Mapping[str, Any], stack: ExitStack) -> Model:
+    """Open the files of a model; arrays are mapped, not read."""
+    if all(name.startswith("scores_") for name in paths):
+        stores = {
+            f"{name.removeprefix('scores_')}_scores": scores_of(written(name), path, given, stack)
+            for name, path in paths.items()
+        }
+        files = [file for store in stores.values() for file in store.files]
+        return Model(True, stores, files)
+    arrays = {name: read_array(written(name), path) for name, path in paths.items()}
+    return Model(False, arrays, list(map(str, paths.values())))
 
 
-def heading(task: Task) -> list[str]:
-    """What is ranked, in two lines."""
+def counts_of(model: Model) -> dict[str, int]:
+    """How many entities and relations there are, where a model tells."""
+    if not model.scored:
+        return {what: len(model.arrays[what]) for what in picked(model.arrays, *AMONG.values())}
+    widths: dict[str, set[int]] = {}
+    for name, store in model.arrays.items():
+        widths.setdefault(AMONG[name.removesuffix("_scores")], set()).add(store.shape[1])
+    return {what: found.pop() for what, found in widths.items() if len(found) == 1}
+
+
+def about(task: Task, split: str) -> About:
+    """What is ranked, in two lines, and for JSON, with the audit of the triples."""
     first, *_ = str(task.audit).split("\n")
     sides = ", ".join(
         f"{name} {len(side.queries):,} (among {side.columns:,} {AMONG[name]})"
         for name, side in task.sides.items()
     )
     relations = counted(len(np.unique(task.test[:, 1])), "relation")
-    return [first, f"{relations}; distinct queries: {sides}"]
-
-
-def facts(task: Task) -> dict[str, Any]:
-    """The same for JSON, with the audit of the triples."""
-    sides = {
+    heading = [first, f"{relations}; distinct queries: {sides}"]
+    facts = {
         name: {"tasks": len(side), "queries": len(side.queries), "columns": side.columns}
         for name, side in task.sides.items()
     }
-    return {"sides": sides, "audit": task.audit.to_dict()}
+    stored = {"sides": facts, "audit": task.audit.to_dict()}
+    return About(f"Link prediction of {split}", heading, stored, str(task.audit))

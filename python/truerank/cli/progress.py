@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import rich.progress
 
     from .. import Progress
@@ -59,7 +58,7 @@ def progress_text(progress: Progress) -> str:
     return ", ".join(parts)
 
 
-class Bar:
+class Bar(AbstractContextManager["Bar"]):
     """A bar that shows itself once a run has taken half a second, and is gone when it ends.
 
     It is drawn where standard error is a terminal that can move its cursor, and only from within
@@ -89,19 +88,6 @@ class Bar:
         ):
             self._console = None
 
-    def __enter__(self) -> Bar:
-        """Nothing is drawn yet."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Erase what was drawn."""
-        self.close()
-
     def show(self, fraction: float, text: str) -> None:
         """Draw how far it is, from 0 to 1, and what can be said of it."""
         now = self._clock()
@@ -116,7 +102,7 @@ class Bar:
             return
         self._last = now
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Erase what was drawn; a later `show` draws again."""
         if self._drawn is not None:
             self._drawn.stop()

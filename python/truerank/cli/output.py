@@ -1,4 +1,4 @@
-"""What the command line prints, in every format: lines, tables, CSV and JSON from one sheet."""
+"""What the command line prints: a sheet in every format, and what is drawn on a terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
 from ..comparison.compared import notes_told
 from ..comparison.pairing import BY_POSITION_ONLY
@@ -27,7 +31,6 @@ if TYPE_CHECKING:
     from ..comparison.resampling import Interval
     from ..metrics.published import Adjusted
     from ..reporting.reports import Report
-    from ..reporting.validity import Finding
 
 Write = Callable[[float], str]
 
@@ -227,8 +230,124 @@ TOLD: dict[str, Callable[[Iterable[str]], str]] = {
 }
 
 
-def found_lines(findings: Sequence[Finding]) -> list[str]:
-    """The findings, one to a line, or that there are none."""
-    return [f"{found.name}: {found.message}" for found in findings] or [
-        "Nothing was found that makes these numbers suspect."
-    ]
+# -- on a terminal ---------------------------------------------------------------------------------
+
+WIDE = 1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
+
+
+def grid(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table whose first column holds names and whose others hold numbers.
+
+    Parameters
+    ----------
+    console
+        Where it will be printed: without lines if that is not a terminal.
+    columns, rows
+        The heading, and the cells of each row.
+
+    Returns
+    -------
+    rich.table.Table
+
+    Examples
+    --------
+    >>> console = Console(width=40)
+    >>> console.print(grid(console, ["metric", "value"], [["mr", "4.5"]]))
+    metric  value
+    mr        4.5
+    """
+    # the edges of this box are blank lines
+    lines = box.SIMPLE_HEAD if console.is_terminal else None
+    table = Table(box=lines, show_edge=False, pad_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="right" if index else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def draw_report(report: Report, console: Console) -> None:
+    """Print the default metrics by kind of rank, one table for each side, then the groups.
+
+    Parameters
+    ----------
+    report
+        What was measured; its ranks may carry labels of sides.
+    console
+        Where it goes.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> draw_report(tr.report(tr.Ranks([0, 3], [1, 1], [9, 9])), Console())  # doctest: +SKIP
+    """
+    shown = report._text(None, None, None, 6)
+    draw_grids(shown.before, shown.grids, console)
+
+
+def draw_sheet(sheet: Sheet, console: Console) -> None:
+    """Print what a command found: lines, then tables with six significant digits.
+
+    Parameters
+    ----------
+    sheet
+        What was found.
+    console
+        Where it goes.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> from truerank.cli.output import chosen_sheet
+    >>> found = chosen_sheet(tr.report(tr.Ranks([0, 7], [1, 1], 10)), ["mr"], {})
+    >>> draw_sheet(found._replace(told=["two tasks"]), Console(width=40))
+    two tasks
+    <BLANKLINE>
+    key  value
+    mr     4.5
+    """
+    draw_grids(sheet.told, sheet.grids(lambda value: number(value, 6)), console)
+
+
+def draw_grids(lines: Sequence[str], tables: Iterable[Grid], console: Console) -> None:
+    """Print lines, and tables with an empty line before each but the first thing.
+
+    Parameters
+    ----------
+    lines
+        What comes first.
+    tables
+        What follows.
+    console
+        Where it goes.
+
+    Examples
+    --------
+    >>> from truerank.comparison.table_writer import Grid
+    >>> draw_grids(["two tasks"], [Grid(["metric", "value"], [["mr", "4.5"]])], Console(width=40))
+    two tasks
+    <BLANKLINE>
+    metric  value
+    mr        4.5
+    """
+    for line in lines:
+        console.print(line)
+    begun = bool(lines)
+    for table in tables:
+        if begun:
+            console.print()
+        console.print(grid(console, table.columns, table.rows))
+        begun = True
+
+
+def drawn(draw: Callable[..., None], *values: Any) -> str:
+    """What a function draws on a rich console: with style on a terminal, plain elsewhere."""
+    console = Console(width=WIDE, highlight=False, emoji=False, markup=False)
+    with console.capture() as captured:
+        draw(*values, console)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def in_style(sheet: Sheet, style: str) -> str:
+    """A sheet in a format."""
+    return drawn(draw_sheet, sheet) if style == "table" else FORMATS[style](sheet)

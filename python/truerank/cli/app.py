@@ -1,23 +1,19 @@
-"""The frame of the command line: exit codes, errors of one line, output."""
+"""The frame of the command line: exit codes, errors of one line in its own words, output."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import click
-from rich.console import Console
 
 from ..inputs.errors import InputError, spelling
-from .display import draw_sheet
-from .sheets import FORMATS, Sheet
 
 BAD_DATA, MISSING, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141  # as shells name SIGINT and SIGPIPE
-WIDE = 1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
 
 # The options that are arguments of Python, where an error is about one of these.
 ARGUMENTS = {
@@ -142,16 +138,3 @@ def emit(text: str) -> None:
         if isinstance(error, BrokenPipeError):
             raise click.exceptions.Exit(CLOSED_PIPE) from None
         raise click.ClickException(f"standard output: {error.strerror}") from error
-
-
-def drawn(draw: Callable[..., None], *values: Any) -> str:
-    """What a function draws on a rich console: with style on a terminal, plain elsewhere."""
-    console = Console(width=WIDE, highlight=False, emoji=False, markup=False)
-    with console.capture() as captured:
-        draw(*values, console)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-def in_style(sheet: Sheet, style: str) -> str:
-    """A sheet in a format."""
-    return drawn(draw_sheet, sheet) if style == "table" else FORMATS[style](sheet)

@@ -11,20 +11,14 @@ import click
 
 from ..compat import PRESETS, read_ogb, report, table
 from ..reporting.stored import plain
+from .app import emit, reading_data
 from .files import READERS, read_array, read_targets
-from .frame import emit, reading_data
-from .options import File, dtype_option, given_of, not_blank, order_option
-from .words import completing, some_of
+from .options import File, dtype_option, given_of, order_option, targets_argument
 
 
 @click.command("compat")
 @click.argument("scores", type=File)
-@click.argument(
-    "targets",
-    required=False,
-    callback=not_blank,
-    shell_complete=completing(some_of(), files=True),
-)
+@targets_argument
 @click.option("--preset", type=click.Choice(list(PRESETS)), help="One toolkit, and step by step.")
 @click.option(
     "--filter",

@@ -1,0 +1,147 @@
+"""What `truerank link-prediction` ranks: triples in files, and what their ids stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from ..inputs.errors import renamed
+from ..link_prediction import Sampled, Task, read_triples
+from ..tasks.text import read_text
+from ..tasks.vocabularies import MOST
+from .options import written
+from .protocol_runs import Splits, read_names
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+
+OF_NAMES = {"entities": "entity_labels", "relations": "relation_labels"}
+PLACES = {"entities": [0, 2], "relations": [1]}
+# What to do with names that are numbers.
+NUMBERS = {
+    "entities": "the entities are numbers: --ids takes them for rows of --entities or columns of "
+    "scores, --entity-labels for names in the order of its lines",
+    "relations": "the relations are numbers: --relation-labels takes them for names in the order "
+    "of its lines, --ids with --entity-labels for ids",
+}
+
+
+def make_task(
+    splits: Splits,
+    files: Mapping[str, Path],
+    numbered: bool,
+    counts: Mapping[str, int],
+    given: Mapping[str, Any],
+    **keywords: Any,
+) -> Task:
+    """Make the task; ids count the vectors or columns, and numbers are no names unless told so."""
+    names: dict[str, Any] = {
+        argument: read_names(written(option), given[option])
+        for argument, option in OF_NAMES.items()
+        if option in given
+    }
+    texts = {option: path for option, path in files.items() if path.suffix != ".npy"}
+    if numbered or not texts:
+        _count_ids(names, files, texts, counts)
+    elif texts:
+        _refuse_numbers(names, texts)
+    known = {name: str(path) for name, path in splits.known.items()}
+    with renamed(**{argument: written(option) for argument, option in OF_NAMES.items()}):
+        task = Task(str(splits.test), known, split=splits.name, **names, **keywords)
+    labels = task.entities or ()
+    if "entities" not in names and labels and counts.get("entities", len(labels)) != len(labels):
+        raise ValueError(
+            f"the triples name {len(labels):,} entities, but there are {counts['entities']:,} in "
+            "the files of the model; give all names in their order by --entity-labels"
+        )
+    return task
+
+
+def _count_ids(
+    names: dict[str, Any],
+    files: Mapping[str, Path],
+    texts: Mapping[str, Path],
+    counts: Mapping[str, int],
+) -> None:
+    """Say how many ids there are of what has no labels."""
+    for what, columns in PLACES.items():
+        if what in names:
+            continue
+        if what in counts:
+            names[what] = counts[what]
+        elif what == "entities" or (texts and isinstance(names["entities"], list)):
+            names[what] = 1 + max(
+                _largest_id(option, path, columns, names) for option, path in files.items()
+            )
+
+
+def _largest_id(option: str, path: Path, columns: list[int], names: Mapping[str, Any]) -> int:
+    """The largest id in some columns, where no vectors or scores tell how many there are."""
+    with renamed(triples=option, entities="--entity-labels"):
+        vocabularies = {"entities": MOST, "relations": MOST, **names}
+        return int(read_triples(str(path), **vocabularies).ids[:, columns].max(initial=0))
+
+
+def _refuse_numbers(names: Mapping[str, Any], texts: Mapping[str, Path]) -> None:
+    """Refuse text that names things by numbers: sorted as words, 10 would come before 2."""
+    for what, columns in PLACES.items():
+        if what in names:
+            continue
+        try:
+            ids = sum(_ids_of(option, path, columns) for option, path in texts.items())
+        except _NamedError:
+            continue
+        if ids:
+            raise click.UsageError(NUMBERS[what])
+
+
+class _NamedError(Exception):
+    """A label is no number."""
+
+
+def _ids_of(option: str, path: Path, columns: Sequence[int]) -> int:
+    """How many ids some columns hold; an error at the first label that is none, read no further."""
+
+    def look(place: int, fields: Sequence[str]) -> IntArray:
+        if place in columns and not all(map(_is_id, fields)):
+            raise _NamedError
+        return np.zeros(len(fields), dtype=np.int64)
+
+    read = read_text(option, str(path), look)
+    return len(read[0]) if read else 0
+
+
+def _is_id(label: str) -> bool:
+    return label.isdecimal() and label.isascii() and (label == "0" or label[0] != "0")
+
+
+def keys_of(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> tuple[int, ...] | None:
+    """Columns between commas, or none of them."""
+    if text is None or text.strip() == "none":
+        return None if text is None else ()
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and int(word) >= 3 for word in words):
+        raise click.BadParameter(f"expected columns from 3 on, as 3,4, or none, got {text!r}")
+    return tuple(map(int, words))
+
+
+def candidates_of(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> Sampled | Path | str | None:
+    """The candidates by name, as a file, or how many are sampled."""
+    if text is None or text in ("all", "train", "typed"):
+        return text
+    kind, _, number = text.partition(":")
+    if kind in ("sampled", "sampled-typed") and number.isdecimal() and int(number):
+        return Sampled(int(number), typed=kind == "sampled-typed")
+    if Path(text).suffix == ".npy":
+        return Path(text)
+    raise click.BadParameter(
+        f"expected all, train, typed, sampled:100, sampled-typed:100 or a .npy file, got {text!r}"
+    )
