@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.counting.column_sets import Columns, columns_of, stretch
+from truerank.counting.block_columns import Columns, columns_of, stretch
 
 SETS = st.sets(st.integers(0, 40))
 

@@ -265,7 +265,9 @@ def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None
             "update": lambda one=one: one.update(SCORES[:, 1:], start=1),
             "merge": lambda one=one, other=other: one.merge(other),
         }
-        if not interrupted(calls[how], stop, ("counter.py", "partial_counts.py", "column_sets.py")):
+        if not interrupted(
+            calls[how], stop, ("counter.py", "partial_counts.py", "block_columns.py")
+        ):
             break
         try:
             calls[how]()
@@ -506,7 +508,7 @@ def test_a_file_whose_content_is_impossible(
     def write(path: Any, kind: Any, members: Any) -> None:
         write_archive(path, kind, {**members, member: value})
 
-    monkeypatch.setattr("truerank.counting.counter_files.write_archive", write)
+    monkeypatch.setattr("truerank.counting.saved_counters.write_archive", write)
     one.save(tmp_path / "one.npz")
     refusal(ValueError, words, tr.RankCounter.load, tmp_path / "one.npz")
 

@@ -55,7 +55,7 @@ import numpy as np
 import jax
 import truerank as tr
 from jax.sharding import NamedSharding, PartitionSpec
-from truerank.stores import device
+from truerank.stores import on_device as device
 
 rng = np.random.default_rng(2)
 mesh = jax.make_mesh((2, 2), ("rows", "columns"))

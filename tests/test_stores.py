@@ -23,8 +23,8 @@ from store_files import (
     write_npy,
 )
 from truerank.stores import open_scores, store_of
-from truerank.stores.base import cut
-from truerank.stores.names import natural
+from truerank.stores.file_names import natural
+from truerank.stores.store import cut
 
 sizes = st.sampled_from([1, 7, 64, 300, 1 << 20])
 ios = st.sampled_from(["map", "read"])

@@ -12,7 +12,7 @@ import truerank as tr
 from device_stand_in import Elsewhere, Stream, module, on_device
 from problems import csr
 from torch_device_cases import RNG, small_blocks, soon  # noqa: F401  # a fixture
-from truerank.counting import stretches
+from truerank.counting import tiles as stretches
 from truerank.link_prediction import Task
 
 

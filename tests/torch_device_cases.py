@@ -22,10 +22,10 @@ from drawn_problems import Problem, problems
 from problems import DTYPES, Array, matrix
 from test_stores_rank import outcome
 from truerank import alignment, stores
-from truerank.counting import stretches
 from truerank.counting import tiles as streaming
+from truerank.counting import tiles as stretches
 from truerank.link_prediction import Task
-from truerank.stores import device
+from truerank.stores import on_device as device
 
 RNG = np.random.default_rng(3)
 
@@ -375,4 +375,4 @@ def test_refusals() -> None:
 
 def test_it_is_a_device() -> None:
     assert soon(np.zeros((2, 3))).device.type == NAME
-    assert not isinstance(stores.store_of(on_device(np.zeros((2, 3)))), stores.arrays.ArrayStore)
+    assert not isinstance(stores.store_of(on_device(np.zeros((2, 3)))), stores.in_memory.ArrayStore)

@@ -108,4 +108,5 @@ _MODULES = {
     "table": "reporting.tables",
     "topk_embeddings": "embeddings.scoring",
 }
-__getattr__, __dir__ = _front_door(__name__, _MODULES, __all__)
+if not _typing.TYPE_CHECKING:  # a checker would take any name for one that is there
+    __getattr__, __dir__ = _front_door(__name__, _MODULES, __all__)

@@ -114,4 +114,5 @@ _LATER = {
     "split_pairs": "datasets.random_splits",
     "write_openea": "datasets.exporting",
 }
-__getattr__, __dir__ = front_door(__name__, _LATER, __all__)
+if not TYPE_CHECKING:  # a checker would take any name for one that is there
+    __getattr__, __dir__ = front_door(__name__, _LATER, __all__)

@@ -18,9 +18,9 @@ from .. import _core
 from ..counting.job import prepare
 from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, Progress, blocks_of, counted_by
 from ..embeddings.scoring import explain_pair, rank_embeddings, scored_by
-from ..embeddings.vectors import CSLS, opened
+from ..embeddings.vectors import CSLS, pairs_of
 from ..inputs.checks import IO, choice, positive
-from ..stores.base import FileBlock, Store, Tile
+from ..stores.store import FileBlock, Store, Tile
 from .local_scaling import Scaled, View, means_of
 from .two_graphs import DIRECTIONS, GRAPHS, as_ids
 from .wording import in_words_of_sides
@@ -95,10 +95,8 @@ def rank_both(
         with in_words_of_sides(*_BACKWARD):
             return there, _rank_one(right, left, backward, csls=mirrored, **rules)
     size = positive("block", block) if block is not None else 0
-    with (
-        in_words_of_sides(*_FORWARD),
-        opened(left, right, similarity, None, dtype, csls) as pairs,
-    ):
+    with in_words_of_sides(*_FORWARD):
+        pairs = pairs_of(left, right, similarity, None, dtype, csls)
         shapes = pairs.shape, pairs.shape[::-1]
         both = ((forward, shapes[0]), (backward, shapes[1]))
         jobs = [job_of(side, shape, nan=nan, threads=threads) for side, shape in both]

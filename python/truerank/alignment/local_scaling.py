@@ -10,12 +10,12 @@ import numpy as np
 
 from .. import _core
 from ..embeddings.scoring import explain_pair
-from ..embeddings.vectors import CSLS, as_means, opened
+from ..embeddings.vectors import CSLS, as_means, pairs_of
 from ..inputs.checks import NAN_RULES, choice, is_integer, positive, thread_count
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.scores import widened
-from ..stores.base import FileBlock, Store, Tile
+from ..stores.store import FileBlock, Store, Tile
 from ..tasks.query_rows import block_array
 from .two_graphs import as_ids
 from .wording import in_words_of_sides
@@ -111,10 +111,8 @@ def csls_means(
     given = (None, None) if candidates is None else candidates
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise InputTypeError("candidates", expected="a pair (left ids, right ids)")
-    with (
-        in_words_of_sides("left", "right"),
-        opened(left, right, similarity, None, dtype) as pairs,
-    ):
+    with in_words_of_sides("left", "right"):
+        pairs = pairs_of(left, right, similarity, None, dtype)
         lefts, rights = (
             as_ids("candidates", ids, size, f"{side} ids")
             for side, ids, size in zip(("left", "right"), given, pairs.shape, strict=True)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from ..counting.tiles import store_for
-from ..embeddings.vectors import read as read_vectors
+from ..embeddings.vectors import read_vectors
 from ..inputs.errors import InputValueError, renamed
 from ..inputs.naming import public
+from ..stores import opened_scores
 from .pair_task import Task
 
 if TYPE_CHECKING:
     from ..counting.tiles import Progress
     from ..embeddings.vectors import CSLS
     from ..reporting.reports import Report
-    from ..stores import Store
 
 _DEFAULTS = {"similarity": "cosine", "order": "descending"}  # others are None
 
@@ -98,20 +97,19 @@ def evaluate(
             raise InputValueError(name, expected=f"none beside {kind}", got=repr(value))
     how: dict[str, Any] = {"candidates": candidates, "known": known, "split": split}
     how |= {"duplicates": duplicates, "leaks": leaks}
+    same = right is left
     with ExitStack() as stack:
         if right is not None:
-            sizes = _height(stack, "left", left, dtype), _height(stack, "right", right, dtype)
+            left = read_vectors("left", left, dtype, "queries")
+            right = read_vectors("right", right, dtype)
+            sizes = len(left.array), len(right.array)
         else:
-            with renamed(scores="left"):
-                store, ours = cast("tuple[Store, bool]", store_for(left, dtype, io, always=True))
-            if ours:
-                stack.enter_context(store)
-            if store.single_row:
-                raise InputValueError(
-                    "left", expected="a matrix of scores", got=f"shape {store.shape[1:]}"
-                )
-            sizes = store.shape
-        if right is left:
+            left = stack.enter_context(opened_scores(left, dtype, "left", io=io, tiled=True))
+            if left.single_row:
+                got = f"shape {left.shape[1:]}"
+                raise InputValueError("left", expected="a matrix of scores", got=got)
+            sizes = left.shape
+        if same:
             warnings.warn(
                 "left and right are the same vectors: pairs are rows of each, and every entity is "
                 "nearest to itself; of one matrix for both graphs, give the rows of either",
@@ -123,11 +121,4 @@ def evaluate(
         if right is not None:
             return task.evaluate_embeddings(left, right, **common, **of_vectors)
         with renamed(scores="left"):
-            return task.evaluate_scores(store, **common, **of_matrix)
-
-
-def _height(stack: ExitStack, name: str, vectors: Any, dtype: Any) -> int:
-    """How many vectors there are."""
-    role = "queries" if name == "left" else "entities"
-    with renamed(**{role: name}):
-        return len(read_vectors(stack, role, vectors, dtype).array)
+            return task.evaluate_scores(left, **common, **of_matrix)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 # side -> (the column of a pair that asks, the one that is asked for); its order is that of tasks
+_ROLES = ("queries", "entities")
 SIDES = {"left_to_right": (0, 1), "right_to_left": (1, 0)}
 
 
@@ -252,10 +253,11 @@ class Task(ProtocolTask):
         scaling = checked_csls(csls)
         choice("nan", nan, NAN_RULES)
         given = (Argument("left", left), Argument("right", right))
-        for role, argument, height in zip(("queries", "entities"), given, heights, strict=True):
-            what = f"entity of the {argument.name} graph"
-            with vectors_of(argument, role, dtype, height, what):
-                pass  # both are checked before anything is counted
+        # both are opened once, and checked before anything is counted
+        left, right = (
+            vectors_of(argument, role, dtype, height, f"entity of the {argument.name} graph")
+            for role, argument, height in zip(_ROLES, given, heights, strict=True)
+        )
         if isinstance(scaling, int):
             scaling = csls_means(
                 *(left, right, scaling),

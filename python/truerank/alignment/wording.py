@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..embeddings.vectors import Sides, sides_called
 from ..inputs.errors import renamed
-
-_PAIR = re.compile(r"query (\d+) and entity (\d+)")
 
 
 @contextmanager
@@ -17,27 +15,16 @@ def in_words_of_sides(queries: str, entities: str) -> Iterator[None]:
 
     Examples
     --------
+    >>> from truerank import rank_embeddings
     >>> with in_words_of_sides("right", "left"):
-    ...     raise ValueError("scores: the score of query 4 and entity 2 is NaN")
+    ...     rank_embeddings([[1.0]], [[float("nan")]], [0])
     Traceback (most recent call last):
-    ValueError: scores: the score of left 2 and right 4 is NaN
-    """
-    pair = r"left \1 and right \2" if queries == "left" else r"left \2 and right \1"
-    words = {
-        "as the queries have": f"as {queries} has",
-        "(queries, d) or a single vector (d,)": "(entities, d)",
-        "for queries, one": f"for {queries}, one",
-        "for entities, one": f"for {entities}, one",
-        "floats for queries": f"floats for {queries}",
-        "floats for entities": f"floats for {entities}",
-    }
-    try:
-        with renamed(queries=queries, entities=entities):
-            yield
-    except (TypeError, ValueError) as error:
-        said = _PAIR.sub(pair, str(error))
-        for theirs, ours in words.items():
-            said = said.replace(theirs, ours)
-        if said == str(error):
-            raise
-        raise (TypeError if isinstance(error, TypeError) else ValueError)(said) from None
+    ...
+    truerank.InputValueError: scores: the score of left 0 and right 0 is NaN, which nan="raise" does not allow
+    """  # noqa: E501
+    pair = "left {query} and right {entity}"
+    if queries != "left":
+        pair = "left {entity} and right {query}"
+    sides = Sides(queries, entities, pair, f"as {queries} has", "a matrix (entities, d)")
+    with sides_called(sides), renamed(queries=queries, entities=entities):
+        yield

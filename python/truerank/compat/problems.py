@@ -15,7 +15,7 @@ from ..inputs.errors import InputTypeError
 from ..inputs.scores import as_scores
 from ..inputs.selection import as_integers, as_selection
 from ..ranks.container import concatenate
-from ..stores import may_be_stored
+from ..stores.kinds import is_stored
 from .conventions import EXACT, Convention
 from .counting import Block, Counts, as_floats, count, flags, needs_scores, slices
 
@@ -75,7 +75,7 @@ class Full(Problem):
         order: str = "descending",
         dtype: Any = None,
     ) -> None:
-        if may_be_stored(scores) and not isinstance(scores, np.ndarray) and not is_tensor(scores):
+        if is_stored(scores) and not isinstance(scores, np.ndarray) and not is_tensor(scores):
             raise InputTypeError(
                 "scores",
                 expected="an array in memory or a memory map",

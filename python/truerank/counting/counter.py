@@ -15,13 +15,12 @@ from ..inputs.naming import public
 from ..inputs.selection import arrays_of, as_integers, as_selection, owned
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
-from ..stores import Store, scores_or_store, shape_of
-from .block_columns import NOWHERE, Placed, place
-from .column_sets import Columns, stretch
+from ..stores import Store, read_scores, shape_of
+from .block_columns import NOWHERE, Columns, Placed, place, stretch
 from .job import Job, rules_of
-from .partial_counts import Tallies
-from .stretches import stretches
-from .true_scores import Truths, refuse_nan_truth, true_values
+from .partial_counts import Tallies, Truths, refuse_nan_truth, true_values
+from .saved_counters import Kept, read, write
+from .tiles import stretches
 
 if TYPE_CHECKING:
     import os
@@ -156,7 +155,7 @@ class RankCounter:
             block), and a NaN that the rule forbids. The counter is then as it was before.
         """
         dtype = self._dtype if self._raw else None
-        self._add(scores_or_store(block, dtype, "block"), "block", start, columns)
+        self._add(read_scores(block, dtype, "block"), "block", start, columns)
 
     def _add(
         self, scores: Scores | Store, name: str, start: int | None = None, columns: Any = None
@@ -364,9 +363,7 @@ class RankCounter:
         ValueError
             If `path` is there and is no regular file.
         """
-        from .counter_files import save
-
-        save(self, path)
+        write(path, self._kept())
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> RankCounter:
@@ -391,28 +388,31 @@ class RankCounter:
         ...     tr.RankCounter.load(f"{folder}/part.npz")
         RankCounter(1 tasks, float64, 2 of 3 columns)
         """
-        from .counter_files import load
 
-        return load(path)
+        def empty(*args: Any, **keywords: Any) -> Kept:
+            return RankCounter(*args, **keywords)._kept()
+
+        counter = RankCounter.__new__(RankCounter)
+        counter._restore(read(path, empty))
+        return counter
+
+    def _kept(self) -> Kept:
+        tallies, seen = self._counted
+        truths, dtype, job = self._truths.scores, self._dtype, self._job
+        return Kept(truths, dtype, job, self._columns, self._raw, seen, tallies.arrays)
+
+    def _restore(self, kept: Kept) -> None:
+        scores = Scores(kept.scores, kept.dtype, False)
+        self._start(scores, kept.job, kept.columns, kept.raw)
+        tallies = self._none()
+        tallies.arrays = kept.counts
+        self._counted = _Counted(tallies, kept.seen)
 
     def __getstate__(self) -> dict[str, Any]:
-        tallies, seen = self._counted
-        return {
-            "scores": self._truths.scores,
-            "dtype": self._dtype,
-            "job": self._job,
-            "columns": self._columns,
-            "raw": self._raw,
-            "seen": seen,
-            "tallies": tallies.arrays,
-        }
+        return self._kept()._asdict()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        scores = Scores(state["scores"], state["dtype"], False)
-        self._start(scores, state["job"], state["columns"], state["raw"])
-        tallies = self._none()
-        tallies.arrays = state["tallies"]
-        self._counted = _Counted(tallies, state["seen"])
+        self._restore(Kept(**state))
 
 
 class _Counted(NamedTuple):

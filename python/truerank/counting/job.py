@@ -22,6 +22,17 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 
+class Nouns(NamedTuple):
+    """What messages call the rows and columns of scores."""
+
+    row: str = "row of scores"
+    rows: str = "rows of scores"
+    columns: str = "columns of scores"
+
+
+SCORES = Nouns()
+
+
 class Job(NamedTuple):
     """What is to be counted, checked: the tasks, their selections and the rules."""
 
@@ -63,11 +74,12 @@ def prepare(
     nan: str,
     threads: int | None,
     audit: bool,
+    nouns: Nouns = SCORES,
 ) -> Job:
     """Check the arguments of `rank` beside scores of a shape; its errors are those of `rank`."""
     rules = rules_of(order, nan, audit)
     team = thread_count(threads)
-    task_rows, task_targets = _tasks(shape, single_row, targets, rows)
+    task_rows, task_targets = _tasks(shape, single_row, targets, rows, nouns)
     tasks, columns = len(task_targets), shape[1]
     without = as_selection("filter", filter, tasks, columns, team)
     among = as_selection("candidates", candidates, tasks, columns, team)
@@ -75,7 +87,7 @@ def prepare(
 
 
 def _tasks(
-    shape: tuple[int, ...], single_row: bool, targets: Any, rows: Any
+    shape: tuple[int, ...], single_row: bool, targets: Any, rows: Any, nouns: Nouns
 ) -> tuple[IntArray | None, IntArray]:
     """The row (None: task i reads row i) and the target of every task."""
     height = shape[0]
@@ -98,14 +110,14 @@ def _tasks(
             raise InputValueError(
                 "rows", expected=f"{tasks} rows, one for each target", got=len(task_rows)
             )
-        check_range("rows", task_rows, height, "rows of scores")
+        check_range("rows", task_rows, height, nouns.rows)
     elif single_row:
         task_rows = np.zeros(tasks, dtype=np.int64)
     elif tasks != height:
         raise InputValueError(
-            "targets", expected=f"{height} integers, one for each row of scores", got=tasks
+            "targets", expected=f"{height} integers, one for each {nouns.row}", got=tasks
         )
-    check_range("targets", task_targets, shape[1], "columns of scores")
+    check_range("targets", task_targets, shape[1], nouns.columns)
     return task_rows, task_targets
 
 

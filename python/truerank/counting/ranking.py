@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from .. import _core
 from ..inputs.checks import IO, choice
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
-from ..stores import may_be_stored
+from ..stores import Store, opened_scores
 from .job import explain, prepare
 
 if TYPE_CHECKING:
@@ -129,24 +128,23 @@ def rank(
     >>> tr.rank([[0.1, 0.9, 0.5]], [2], filter=[[1]]).optimistic
     array([1])
     """
-    stored = progress is not None or checkpoint is not None
-    in_memory = type(scores) is np.ndarray and scores.base is None  # told at no cost
-    if stored or (not in_memory and may_be_stored(scores)):
-        from .tiles import rank_store, store_for
+    tiled = progress is not None or checkpoint is not None
+    plain = type(scores) is np.ndarray and scores.base is None  # the usual case, told at no cost
+    if tiled or not plain:
+        with opened_scores(scores, dtype, io=io, tiled=tiled) as given:
+            if isinstance(given, Store):
+                from .tiles import rank_store
 
-        opened = store_for(scores, dtype, io, always=stored)
-        if opened is not None:
-            store, ours = opened
-            with store if ours else nullcontext():
+                whole, single = given.shape, given.single_row
                 job = prepare(
-                    *(store.shape, store.single_row, targets, rows, filter, candidates),
-                    *(order, nan, threads, audit),
+                    whole, single, targets, rows, filter, candidates, order, nan, threads, audit
                 )
-                return rank_store(store, job, io=io, progress=progress, checkpoint=checkpoint)
+                return rank_store(given, job, io=io, progress=progress, checkpoint=checkpoint)
+            scores = given
     if io is not None:
         choice("io", io, IO)
     matrix = as_scores(scores, dtype)
-    shape = matrix.array.shape
+    shape: tuple[int, ...] = matrix.array.shape
     single = len(shape) == 1
     if single:
         matrix = matrix.with_array(matrix.array[None, :])

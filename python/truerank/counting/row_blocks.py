@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core import Scores
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.devices import as_array, is_elsewhere
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.scores import as_scores
 from ..ranks.container import Ranks, concatenate
-from ..stores import Store, may_be_stored, open_scores
+from ..stores import Store, read_scores
+from ..stores.kinds import is_stored
 from .ranking import rank
 
 if TYPE_CHECKING:
@@ -117,10 +118,8 @@ def rank_named_blocks(blocks: Iterable[Any], name: Name, **rules: Any) -> Ranks:
         running: Future[Ranks] | None = None
         for number, block in enumerate(blocks):
             given = _arguments(number, block)
-            scores = given.pop("scores")
-            if is_elsewhere(scores):  # it waits for the stream of this thread
-                with _named(name, number):
-                    scores = open_scores(scores, dtype=rules.get("dtype"))
+            with _named(name, number):
+                scores, memory = _viewed(given.pop("scores"), rules.get("dtype"))
             selections = {key for key in SELECTIONS if given.get(key) is not None}
             selected = selections if selected is None else selected
             for key in sorted(selected ^ selections):
@@ -128,21 +127,19 @@ def rank_named_blocks(blocks: Iterable[Any], name: Name, **rules: Any) -> Ranks:
                 raise InputValueError(
                     "blocks", expected=f"{article} in all or none, unlike block {number}"
                 )
-            if _overlap(scores, before):
+            if _overlap(memory, before):
                 raise InputValueError(
                     "blocks",
-                    (
-                        f"block {number} lies in the memory of the one before, which was to be "
-                        "counted meanwhile; give copies"
-                    ),
+                    f"block {number} lies in the memory of the one before, which was to be "
+                    "counted meanwhile; give copies",
                 )
             if running is not None:
                 counted.append(running.result())
             with _named(name, number):
                 kept = {key: _copied(key, value) for key, value in given.items()}
             running = executor.submit(_ranked, name, number, scores, **kept, **rules)
-            before = scores
-            del scores, block
+            before = memory
+            del scores, memory, block
         if running is None:
             raise InputValueError("blocks", expected="at least one block", got="none")
         counted.append(running.result())
@@ -178,30 +175,31 @@ def _copied(name: str, value: Any) -> Any:
     return as_array(value, name).copy() if hasattr(value, "__array__") else value
 
 
-def _overlap(scores: Any, before: Any) -> bool:
-    """Whether two arrays have memory in common, as far as that can be told in no time."""
-    if isinstance(scores, Store) and isinstance(before, Store):
-        return 0 != scores.address == before.address
-    one, other = _array(scores), _array(before)
-    if one is None or other is None:
+def _viewed(value: Any, dtype: Any) -> tuple[Any, npt.NDArray[Any] | Store | None]:
+    """View scores, and give the memory of theirs that a producer could fill again.
+
+    Those on a device wait for the stream of this thread. What is in files is opened by `rank`.
+    """
+    if is_stored(value) and not is_elsewhere(value):
+        return value, None
+    found = read_scores(value, dtype)
+    if isinstance(found, Store):
+        return found, found
+    # A producer cannot refill what it cannot write: one row broadcast to all, say.
+    frozen = isinstance(value, (np.ndarray, Scores)) and not found.array.flags.writeable
+    return found, None if frozen or isinstance(value, (list, tuple)) else found.array
+
+
+def _overlap(memory: Any, before: Any) -> bool:
+    """Whether two blocks have memory in common, as far as that can be told in no time."""
+    if isinstance(memory, Store) and isinstance(before, Store):
+        return 0 != memory.address == before.address
+    if not (isinstance(memory, np.ndarray) and isinstance(before, np.ndarray)):
         return False
     try:
-        return np.shares_memory(one, other, max_work=100_000)  # type: ignore[arg-type]
+        return np.shares_memory(memory, before, max_work=100_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
-
-
-def _array(scores: Any) -> npt.NDArray[Any] | None:
-    """The array over the memory of scores; None where there is none, or it is a new one."""
-    if scores is None or may_be_stored(scores) or isinstance(scores, (list, tuple)):
-        return None
-    # A producer cannot refill what it cannot write: a map of a file, or one row broadcast to all.
-    if isinstance(scores, np.ndarray) and not scores.flags.writeable:
-        return None
-    try:
-        return as_scores(scores).array
-    except (TypeError, ValueError):  # `rank` tells what is wrong
-        return None
 
 
 def _ranked(name: Name, number: int, *args: Any, **keywords: Any) -> Ranks:

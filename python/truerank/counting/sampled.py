@@ -13,12 +13,11 @@ from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..inputs.selection import as_integers
-from ..stores import scores_or_store, shape_of
+from ..stores import read_scores, shape_of
 from .block_columns import NOWHERE
 from .counter import RankCounter, sampled_or_full
 from .job import Job, rules_of
-from .partial_counts import Tallies
-from .true_scores import Truths, refuse_nan_truth, true_values
+from .partial_counts import Tallies, Truths, refuse_nan_truth, true_values
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -77,7 +76,7 @@ def rank_against(
         counter = RankCounter(
             true_scores, order=order, nan=nan, dtype=dtype, threads=threads, audit=audit
         )
-        scores = scores_or_store(others, dtype, "others")
+        scores = read_scores(others, dtype, "others")
         if len(shape_of(scores)) != 2:
             raise InputValueError(
                 "others",

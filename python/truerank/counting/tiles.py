@@ -25,27 +25,31 @@ from .. import _core
 from ..inputs.checks import IO, choice
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.scores import as_scores
 from ..inputs.selection import of_tasks
-from ..stores import Store, Tile, open_scores, store_of
-from ..stores.base import scores_of
+from ..stores import Store, Tile
+from ..stores.store import cut, scores_of
 from .checkpoints import Checkpoint
 from .job import Job, explain
-from .partial_counts import Tallies
-from .true_scores import Truths
+from .partial_counts import Tallies, Truths
 
 if TYPE_CHECKING:
     import os
 
+    import numpy.typing as npt
+
     from .._core import Selection
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
+
+    Stretch = tuple[int, npt.NDArray[Any]]  # its first column, and the matrix
 
 # Large beside what a tile costs in Python and where the threads wait for the last of them; small
 # beside memory, and beside what a reader would wait for a sign of life.
 TILE_BYTES = 256 << 20
 # Of stores that are decoded, of which two tiles are in memory.
 DECODED_TILE_BYTES = 64 << 20
+# Of a block of candidates on a device, in which all tasks are counted.
+STRETCH_BYTES = 32 << 20
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
 
 
@@ -89,26 +93,6 @@ class Progress(NamedTuple):
         6.0
         """
         return (self.total - self.done) / self.rate if self.rate > 0 else None
-
-
-def store_for(
-    scores: Any, dtype: Any, io: str | None, *, always: bool
-) -> tuple[Store, bool] | None:
-    """Open what `rank` takes as scores, unless it is in memory and a store is not wanted.
-
-    Returns
-    -------
-    (Store, bool) or None
-        The store, and whether it is ours to close.
-    """
-    if isinstance(scores, Store):
-        as_scores(np.empty((0, 0), scores.carrier), dtype or scores.dtype)
-        return scores, False
-    store = store_of(scores, dtype, io or "map")
-    if store is None and always:
-        matrix = as_scores(scores, dtype)
-        store = open_scores(matrix.array, dtype=matrix.dtype)
-    return None if store is None else (store, True)
 
 
 def rank_store(
@@ -213,6 +197,40 @@ def blocks_of(
                 del block
 
         yield ahead()
+
+
+@contextmanager
+def stretches(scores: _core.Scores | Store) -> Iterator[Iterator[Stretch]]:
+    """Give the columns of a block: where each stretch of them begins, and the matrix.
+
+    Of a store the next stretch is made while the one before is counted; a matrix is gone when the
+    next is asked for.
+
+    Parameters
+    ----------
+    scores : Scores or Store, shape (rows, columns) or (columns,)
+
+    Examples
+    --------
+    >>> from truerank.inputs.scores import as_scores
+    >>> with stretches(as_scores([0.1, 0.9])) as found:
+    ...     [(left, matrix.shape) for left, matrix in found]
+    [(0, (1, 2))]
+    """
+    if not isinstance(scores, Store):
+        matrix = scores.array
+        yield iter([(0, matrix if matrix.ndim == 2 else matrix[None, :])])
+        return
+    whole_columns = scores.shape[0], 1
+    tiles = cut(scores.shape, scores.itemsize, STRETCH_BYTES, by_columns=True, unit=whole_columns)
+    with blocks_of(scores, tiles, "map", lambda tile: True) as blocks:
+
+        def made() -> Iterator[Stretch]:
+            for tile, context in zip(tiles, blocks, strict=True):
+                with context as matrix:
+                    yield tile.left, matrix
+
+        yield made()
 
 
 class TileCount:

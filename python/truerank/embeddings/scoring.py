@@ -15,7 +15,7 @@ from ..inputs.errors import InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
-from .vectors import CSLS, in_words_of_vectors, opened
+from .vectors import CSLS, NOUNS, pairs_of, sides_now
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -182,12 +182,10 @@ def rank_embeddings(
     array([1, 1])
     """
     size = positive("block", block) if block is not None else 0
-    with opened(queries, entities, similarity, bias, dtype, csls) as pairs:
-        with in_words_of_vectors():
-            shape, single = pairs.shape, pairs.single
-            given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
-            job = prepare(shape, single, *given)
-        counted = _core.rank_embeddings(pairs.given, job.tasks(), job.rules, size, job.threads)
+    pairs = pairs_of(queries, entities, similarity, bias, dtype, csls)
+    given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
+    job = prepare(pairs.shape, pairs.single, *given, NOUNS)
+    counted = _core.rank_embeddings(pairs.given, job.tasks(), job.rules, size, job.threads)
     if fault := counted.fault:
         raise explain_pair(fault, nan, job.targets)
     ranks = job.ranks(counted.arrays, pairs.dtype, pairs.files)
@@ -239,15 +237,12 @@ def score_embeddings(
     array([3., 4., 3.])
     """
     team = thread_count(threads)
-    with opened(queries, entities, similarity, bias, dtype, csls) as pairs:
-        if targets is None:
-            chosen, columns = pairs.rows(rows), None
-        else:
-            with in_words_of_vectors():
-                given = (targets, rows, None, None, "descending", "worst", None, False)
-                job = prepare(pairs.shape, pairs.single, *given)
-            chosen, columns = job.rows, job.targets
-        return _core.score_embeddings(pairs.given, chosen, columns, team)
+    pairs = pairs_of(queries, entities, similarity, bias, dtype, csls)
+    if targets is None:
+        return _core.score_embeddings(pairs.given, pairs.rows(rows), None, team)
+    given = (targets, rows, None, None, "descending", "worst", None, False)
+    job = prepare(pairs.shape, pairs.single, *given, NOUNS)
+    return _core.score_embeddings(pairs.given, job.rows, job.targets, team)
 
 
 @public("truerank")
@@ -310,15 +305,15 @@ def topk_embeddings(
     size = positive("block", block) if block is not None else 0
     team = thread_count(threads)
     choice("nan", nan, NAN_RULES)
-    with opened(queries, entities, similarity, bias, dtype, csls) as pairs:
-        height, columns = pairs.shape
-        chosen = pairs.rows(rows)
-        tasks = height if chosen is None else len(chosen)
-        without = as_selection("filter", filter, tasks, columns, team)
-        among = as_selection("candidates", candidates, tasks, columns, team)
-        held = min(most, max(1, columns))
-        asked = _core.Tasks(chosen, None, without, among)
-        found = _core.topk_embeddings(pairs.given, asked, held, nan, None, size, team)
+    pairs = pairs_of(queries, entities, similarity, bias, dtype, csls)
+    height, columns = pairs.shape
+    chosen = pairs.rows(rows)
+    tasks = height if chosen is None else len(chosen)
+    without = as_selection("filter", filter, tasks, columns, team)
+    among = as_selection("candidates", candidates, tasks, columns, team)
+    held = min(most, max(1, columns))
+    asked = _core.Tasks(chosen, None, without, among)
+    found = _core.topk_embeddings(pairs.given, asked, held, nan, None, size, team)
     ids, scores, fault = found
     if fault:
         raise explain_pair(fault, nan, ids)
@@ -373,14 +368,14 @@ def topk_accepting(
            [ 1,  2]])
     """
     team = thread_count(threads)
-    with opened(queries, entities, similarity, None, dtype, csls) as pairs:
-        chosen, columns = pairs.rows(rows), pairs.shape[1]
-        tasks = pairs.shape[0] if chosen is None else len(chosen)
-        among = as_selection("candidates", candidates, tasks, columns, team)
-        holding = held.astype(pairs.dtype, order="C"), holders.astype(np.int64, order="C")
-        most = min(positive("k", k), max(1, columns))
-        asked = _core.Tasks(chosen, None, None, among)
-        found = _core.topk_embeddings(pairs.given, asked, most, nan, holding, 0, team)
+    pairs = pairs_of(queries, entities, similarity, None, dtype, csls)
+    chosen, columns = pairs.rows(rows), pairs.shape[1]
+    tasks = pairs.shape[0] if chosen is None else len(chosen)
+    among = as_selection("candidates", candidates, tasks, columns, team)
+    holding = held.astype(pairs.dtype, order="C"), holders.astype(np.int64, order="C")
+    most = min(positive("k", k), max(1, columns))
+    asked = _core.Tasks(chosen, None, None, among)
+    found = _core.topk_embeddings(pairs.given, asked, most, nan, holding, 0, team)
     ids, scores, fault = found
     if fault:
         raise explain_pair(fault, nan, ids)
@@ -408,5 +403,6 @@ def explain_pair(fault: _core.Fault, nan: str, targets: IntArray) -> InputValueE
         return explain(fault, nan, targets)
     what = "the true score," if fault.kind == "nan_truth" else "the score"
     comma = "," if fault.kind == "nan_truth" else ""
-    place = f"{what} of query {fault.row} and entity {fault.column}{comma}"
+    pair = sides_now().pair.format(query=fault.row, entity=fault.column)
+    place = f"{what} of {pair}{comma}"
     return InputValueError("scores", f"{place} is NaN, which {spelled('nan', nan)} does not allow")

@@ -2,51 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
 from .._core import Scores
+from ..counting.job import Nouns
 from ..inputs.checks import check_range, choice
 from ..inputs.devices import on_host
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.naming import public
-from ..inputs.scores import DTYPES, as_scores, widened
+from ..inputs.scores import FLOATS, Form, Wanted, as_scores, check_dimensions, widened
 from ..inputs.selection import as_integers
-from ..stores import may_be_stored, store_of
+from ..stores import array_of, store_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
 
-T = TypeVar("T")
-
 SIMILARITIES = (
     *("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare"),
     *("inverse_l1", "inverse_l2"),
 )
-FLOATS = ("float16", "bfloat16", "float32", "float64")
-# What is read is never cut into tiles.
-_WHOLE = 1 << 80
 
-_SHAPES = {
-    "queries": "a matrix (queries, d) or a single vector (d,)",
-    "entities": "a matrix (entities, d)",
-    "bias": "one number for each entity",
-}
-# What checks that are made for scores say, and what it is called here.
-_WORDS = {
-    f"one of {', '.join(DTYPES)}": f"one of {', '.join(FLOATS)}",
-    "plain scores, got a masked array; give a filter instead": "plain numbers, got a masked array",
-    "dense scores": "a dense array",
-    "rows of scores": "queries",
-    "row of scores": "query",
-    "columns of scores": "entities",
-}
+
+def _form(shape: str, *dimensions: int) -> Form:
+    return Form(
+        shape,
+        dimensions,
+        FLOATS,
+        plain="plain numbers",
+        instead_of_mask="",
+        dense="a dense array",
+        instead_of_complex="; array.view of its real dtype has real and imaginary parts in turn",
+        narrow_is_raw=True,
+    )
+
+
+class Sides(NamedTuple):
+    """What messages call queries and entities."""
+
+    queries: str = "queries"  # the name of the argument, as the next one
+    entities: str = "entities"
+    pair: str = "query {query} and entity {entity}"
+    as_queries: str = "as the queries have"  # vectors of the same length
+    shape: str = "a matrix (queries, d) or a single vector (d,)"  # of the queries
+
+
+_SIDES: ContextVar[Sides] = ContextVar("truerank_sides")
+_USUAL = Sides()
+
+
+@contextmanager
+def sides_called(sides: Sides) -> Iterator[None]:
+    """Let messages of whatever is called meanwhile have a caller's words for queries and entities.
+
+    Examples
+    --------
+    >>> with sides_called(Sides("left", "right", as_queries="as left has")):
+    ...     pairs_of([[1.0]], [[1.0, 2.0]], "dot", None, None)
+    Traceback (most recent call last):
+    ...
+    truerank.InputValueError: right: expected vectors of length 1, as left has, got shape (1, 2)
+    """
+    token = _SIDES.set(sides)
+    try:
+        yield
+    finally:
+        _SIDES.reset(token)
+
+
+def sides_now() -> Sides:
+    """Give the words that messages have now."""
+    return _SIDES.get(_USUAL)
+
+
+NOUNS = Nouns("query", "queries", "entities")
+_ENTITIES = _form("a matrix (entities, d)", 2)
+_BIAS = _form("one number for each entity", 1)
 
 
 @public("truerank.alignment")
@@ -104,24 +142,71 @@ class Pairs(NamedTuple):
         return found
 
 
-class _Array(NamedTuple):
-    """What `as_scores` gives, or a file that is mapped."""
+class Vectors(NamedTuple):
+    """Vectors that were opened and checked; whatever takes vectors takes them as they are."""
 
-    array: npt.NDArray[Any]
-    dtype: str
-    swapped: bool
+    scores: Scores
     files: tuple[str, ...] = ()
 
     @property
-    def scores(self) -> Scores:
-        return Scores(self.array, self.dtype, self.swapped)
+    def array(self) -> npt.NDArray[Any]:
+        """All of them; a map of a file goes with the last array that looks at it."""
+        return self.scores.array
 
 
-@contextmanager
-def opened(
-    queries: Any, entities: Any, similarity: str, bias: Any, dtype: Any, csls: CSLS | None = None
-) -> Iterator[Pairs]:
-    """Check queries, entities and bias; what is in files is mapped as long as the block lasts.
+def read_vectors(name: str, value: Any, dtype: Any, role: str = "entities") -> Vectors:
+    """View vectors, or a bias; what is in a file is mapped, and held against its size.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the messages.
+    value : array_like, path, or Vectors
+        As in `rank_embeddings`.
+    dtype : str or dtype, optional
+        As there.
+    role : {"queries", "entities", "bias"}
+        What they are.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `rank_embeddings` does.
+
+    Examples
+    --------
+    >>> vectors = read_vectors("tails", [[0.5, 1.0]], None)
+    >>> vectors.array
+    array([[0.5, 1. ]])
+    >>> read_vectors("tails", vectors, None) is vectors
+    True
+    """
+    if isinstance(value, Vectors):
+        return value
+    form = _BIAS if role == "bias" else _ENTITIES
+    if role == "queries":
+        form = _form(sides_now().shape, 1, 2)
+    value = on_host(value, name)
+    with renamed(scores=name):
+        store = store_of(value, dtype, form=form)
+        if store is None:
+            return Vectors(as_scores(value, dtype, name, form))
+        with nullcontext() if store is value else store:
+            found = Scores(array_of(store), store.dtype, store.swapped)
+            Wanted(None, form).name_of(store.carrier, known=store.dtype)
+            check_dimensions(found.array.shape, "scores", form)
+            return Vectors(found, store.files)
+
+
+def pairs_of(
+    queries: Any,
+    entities: Any,
+    similarity: str,
+    bias: Any,
+    dtype: Any,
+    csls: CSLS | None = None,
+) -> Pairs:
+    """Check queries, entities and bias; of what is in files, maps last as long as the pairs.
 
     Nothing of the queries and entities is copied. A map is an error where its file is too short by
     now for all of it to be there.
@@ -129,11 +214,7 @@ def opened(
     Parameters
     ----------
     queries, entities, similarity, bias, dtype, csls
-        As in `rank_embeddings`.
-
-    Yields
-    ------
-    Pairs
+        As in `rank_embeddings`; or vectors that `read_vectors` gave.
 
     Raises
     ------
@@ -141,100 +222,38 @@ def opened(
         As `rank_embeddings` does.
     """
     choice("similarity", similarity, SIMILARITIES)
-    with ExitStack() as stack:
-        left = read(stack, "queries", queries, dtype)
-        right = read(stack, "entities", entities, dtype)
-        single = left.array.ndim == 1
-        if single:
-            left = left._replace(array=left.array[None, :])
-        _check_lengths(left.array.shape, right.array.shape, similarity)
-        wide = "float64" if "float64" in (left.dtype, right.dtype) else "float32"
-        added, files = None, left.files + right.files
-        if bias is not None:
-            given = read(stack, "bias", bias, dtype)
-            added, files = _as_bias(given, len(right.array), wide), files + given.files
-        means = None if csls is None else as_means(csls, (len(left.array), len(right.array)), wide)
-        yield Pairs(left.scores, right.scores, similarity, added, wide, single, files, means)
+    sides = sides_now()
+    left = read_vectors(sides.queries, queries, dtype, "queries")
+    right = read_vectors(sides.entities, entities, dtype)
+    given, single = left.scores, left.array.ndim == 1
+    if single:
+        given = given.with_array(left.array[None, :])
+    sizes = len(given.array), len(right.array)
+    _check_lengths(given.array.shape, right.array.shape, similarity, sides)
+    wide = "float64" if "float64" in (given.dtype, right.scores.dtype) else "float32"
+    added, files = None, left.files + right.files
+    if bias is not None:
+        numbers = read_vectors("bias", bias, dtype, "bias")
+        added, files = _as_bias(numbers.scores, sizes[1], wide), files + numbers.files
+    means = None if csls is None else as_means(csls, sizes, wide)
+    return Pairs(given, right.scores, similarity, added, wide, single, files, means)
 
 
-def read(stack: ExitStack, name: str, value: Any, dtype: Any) -> _Array:
-    """View one of the arguments; one in a file is mapped until the stack is left."""
-    value = on_host(value, name)
-    with in_words_of_vectors(name):
-        found = _raw_as(dtype, lambda raw: _mapped(stack, value, raw))
-        if found is None:
-            found = _raw_as(dtype, lambda raw: _in_memory(value, raw, name))
-    if found.dtype not in FLOATS:
-        raise InputTypeError(
-            name, expected=f"one of {', '.join(FLOATS)}", got=f"dtype {found.dtype}"
-        )
-    dimensions = {"queries": (1, 2), "entities": (2,), "bias": (1,)}[name]
-    if found.array.ndim not in dimensions:
-        raise InputValueError(name, expected=f"{_SHAPES[name]}", got=f"shape {found.array.shape}")
-    return found
-
-
-def _in_memory(value: Any, dtype: Any, name: str) -> _Array:
-    scores = as_scores(value, dtype, name)
-    return _Array(scores.array, scores.dtype, scores.swapped)
-
-
-def _mapped(stack: ExitStack, value: Any, dtype: Any) -> _Array | None:
-    """Map what lies in a file, or check that a map is all there; None for plain memory."""
-    store = store_of(value, dtype) if may_be_stored(value) else None
-    if store is None:
-        return None
-    if store is not value:
-        stack.enter_context(store)
-    tiles = store.tiles(_WHOLE) if store.in_place else []
-    if len(tiles) > 1 or not store.in_place:
-        raise TypeError(f"expected an array, or the path of one .npy file, got {store!r}")
-    # Nothing is to be mapped of a matrix without rows or without columns.
-    whole = (
-        store.block(tiles[0], "map") if tiles else nullcontext(np.empty(store.shape, store.carrier))
-    )
-    array: Any = stack.enter_context(whole)
-    return _Array(array[0] if store.single_row else array, store.dtype, store.swapped, store.files)
-
-
-def _raw_as(dtype: Any, read: Callable[[Any], T]) -> T:
-    """Read with `dtype` where it says what raw 16-bit numbers are; others say that themselves."""
-    try:
-        return read(dtype)
-    except TypeError:
-        if not _is_16_bit(dtype):
-            raise
-    return read(None)
-
-
-def _is_16_bit(dtype: Any) -> bool:
-    try:
-        return as_scores(np.empty((0, 0), "V2"), dtype).dtype in FLOATS
-    except TypeError:
-        return False
-
-
-def _check_lengths(queries: tuple[int, ...], entities: tuple[int, ...], similarity: str) -> None:
-    length = queries[1]
+def _check_lengths(
+    queries: tuple[int, ...], entities: tuple[int, ...], similarity: str, sides: Sides
+) -> None:
+    length, got = queries[1], f"shape {queries}"
     if entities[1] != length:
-        raise InputValueError(
-            "entities",
-            expected=f"vectors of length {length}, as the queries have",
-            got=f"shape {entities}",
-        )
+        expected = f"vectors of length {length}, {sides.as_queries}"
+        raise InputValueError(sides.entities, expected=expected, got=f"shape {entities}")
     if length == 0:
-        raise InputValueError(
-            "queries", expected="vectors of length 1 or more", got=f"shape {queries}"
-        )
+        raise InputValueError(sides.queries, expected="vectors of length 1 or more", got=got)
     if similarity == "complex_l1" and length % 2:
-        raise InputValueError(
-            "queries",
-            expected="vectors of even length for complex_l1, real and imaginary parts in turn",
-            got=f"shape {queries}",
-        )
+        expected = "vectors of even length for complex_l1, real and imaginary parts in turn"
+        raise InputValueError(sides.queries, expected=expected, got=got)
 
 
-def _as_bias(bias: _Array, entities: int, dtype: str) -> npt.NDArray[Any]:
+def _as_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
     """Round the bias to the dtype of the scores, in an array of its own."""
     if bias.array.shape != (entities,):
         raise InputValueError(
@@ -248,7 +267,7 @@ def _as_bias(bias: _Array, entities: int, dtype: str) -> npt.NDArray[Any]:
 
 
 def as_means(
-    csls: CSLS, sizes: tuple[int, ...], dtype: Any, names: tuple[str, str] = ("queries", "entities")
+    csls: CSLS, sizes: tuple[int, ...], dtype: Any, names: tuple[str, str] | None = None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Check the means of both sides, and round them to the dtype of the scores.
 
@@ -259,7 +278,7 @@ def as_means(
         How many vectors the sides have.
     dtype : dtype
         Of the scores.
-    names : (str, str)
+    names : (str, str), optional
         What the sides are called in messages.
 
     Raises
@@ -277,7 +296,7 @@ def as_means(
             "csls", expected="a CSLS, as csls_means gives it", got=type(csls).__name__
         )
     found = []
-    for name, given, count in zip(names, csls[:2], sizes, strict=True):
+    for name, given, count in zip(names or sides_now()[:2], csls[:2], sizes, strict=True):
         array = np.asarray(given)
         if array.dtype.kind != "f":
             raise InputTypeError("csls", expected=f"floats for {name}", got=f"dtype {array.dtype}")
@@ -290,30 +309,3 @@ def as_means(
         with np.errstate(over="ignore", invalid="ignore"):
             found.append(array.astype(dtype, order="C"))
     return found[0], found[1]
-
-
-@contextmanager
-def in_words_of_vectors(name: str = "scores") -> Iterator[None]:
-    """Name an argument in what checks for scores have against it, and call scores what they are.
-
-    Examples
-    --------
-    >>> with in_words_of_vectors("entities"):
-    ...     raise ValueError("scores: x.npy: expected a .npy file, this one is empty")
-    Traceback (most recent call last):
-    ValueError: entities: x.npy: expected a .npy file, this one is empty
-    """
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        message = str(error)
-        if name in _SHAPES:
-            if message.startswith(("scores: ", "expected ")):
-                message = f"{name}: {message.removeprefix('scores: ')}"
-            shape = "a matrix (rows, columns) or a single row (columns,)"
-            message = message.replace(shape, _SHAPES[name])
-        for words, ours in _WORDS.items():
-            message = message.replace(words, ours)
-        if "got dtype complex" in message:
-            message += "; array.view of its real dtype has real and imaginary parts in turn"
-        raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from None

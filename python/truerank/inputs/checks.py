@@ -37,6 +37,7 @@ def integer(
     least: int | None = None,
     most: int | None = None,
     expected: str = "",
+    range: str = "",
 ) -> int:
     """Check an integer and give it as Python's own, whose sums do not wrap.
 
@@ -50,6 +51,8 @@ def integer(
     expected : str, optional
         What the message says was expected. Default: "an integer" for another type, the range for
         an integer out of it.
+    range : str, optional
+        What it says of an integer out of the range, where that is something else.
 
     Raises
     ------
@@ -79,7 +82,7 @@ def integer(
             bounds = f"at least {least}" if most is None else f"at most {most}"
         else:
             bounds = f"from {least} to {most}"
-        raise InputValueError(name, expected=expected or bounds, got=value)
+        raise InputValueError(name, expected=range or expected or bounds, got=value)
     return found
 
 

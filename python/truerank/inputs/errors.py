@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Self
+from typing import Self, TypeVar
+
+E = TypeVar("E", bound="InputError")
 
 _SPELLING: ContextVar[Mapping[str, str]] = ContextVar("truerank_spelling")
 
@@ -19,7 +21,8 @@ _SPELLING: ContextVar[Mapping[str, str]] = ContextVar("truerank_spelling")
 class InputError(Exception):
     """Bad input. What is raised is an `InputValueError` or an `InputTypeError`.
 
-    Its text is ``argument: expected ..., got ...``, or ``argument: `` and a problem in words.
+    Its text is ``argument: expected ..., got ...``, or ``argument: `` and a problem in words; where
+    the fault is in a file, a block or another part, that comes first, after the argument.
 
     Parameters
     ----------
@@ -31,11 +34,13 @@ class InputError(Exception):
         What would have been right.
     got : object, optional
         What came; its `str` is shown.
+    place : str, optional
+        The file, or whatever else of the argument it is that is wrong.
 
     Attributes
     ----------
-    argument, problem, expected, got : str
-        As given; `got` is empty where nothing is said of it.
+    argument, problem, expected, got, place : str
+        As given; empty where nothing is said.
 
     Examples
     --------
@@ -48,26 +53,33 @@ class InputError(Exception):
     __module__ = "truerank"
 
     def __init__(
-        self, argument: str, problem: str = "", *, expected: str = "", got: object = ""
+        self,
+        argument: str,
+        problem: str = "",
+        *,
+        expected: str = "",
+        got: object = "",
+        place: str = "",
     ) -> None:
-        super().__init__(argument, problem, expected, str(got))
+        super().__init__(argument, problem, expected, str(got), place)
         self.argument = argument
+        self.problem = problem
         self.expected = expected
         self.got = str(got)
-        self.problem = problem
+        self.place = place
 
     def __str__(self) -> str:
-        if self.problem:
-            return f"{self.argument}: {self.problem}"
         got = f", got {self.got}" if self.got else ""
-        return f"{self.argument}: expected {self.expected}{got}"
+        place = f"{self.place}: " if self.place else ""
+        return f"{self.argument}: {place}{self.problem or f'expected {self.expected}{got}'}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _again, (type(self), self.argument, self.problem, self.expected, self.got)
+        fields = self.argument, self.problem, self.expected, self.got, self.place
+        return _again, (type(self), *fields)
 
     def of(self, argument: str) -> Self:
         """Give the same error about an argument of another name."""
-        return type(self)(argument, self.problem, expected=self.expected, got=self.got)
+        return _again(type(self), argument, self.problem, self.expected, self.got, self.place)
 
     def among(self, names: Mapping[str, str]) -> Self:
         """Give the same error about the argument by another name, where names has one for it.
@@ -101,8 +113,8 @@ def _among(names: Mapping[str, str], argument: str) -> str:
     return f"{names.get(whole, whole)}{colon}{part}"
 
 
-def _again(kind: type[InputError], argument: str, problem: str, expected: str, got: str) -> object:
-    return kind(argument, problem, expected=expected, got=got)
+def _again(kind: type[E], argument: str, problem: str, expected: str, got: str, place: str) -> E:
+    return kind(argument, problem, expected=expected, got=got, place=place)
 
 
 @contextmanager

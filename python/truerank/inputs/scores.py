@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,36 +13,103 @@ from .errors import InputTypeError, InputValueError, spelled
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 DTYPES = (
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
+    *FLOATS,
+    *("int8", "int16", "int32", "int64"),
+    *("uint8", "uint16", "uint32", "uint64"),
 )
-# 16-bit floats also travel as the integers that have their bits.
-_CARRIERS = {"bfloat16": ("int16", "uint16"), "float16": ("int16", "uint16")}
+# 16-bit floats also travel as raw bytes, and as the integers that have their bits.
+_NARROW = ("bfloat16", "float16")
+_CARRIERS = ("int16", "uint16")
+# Of the machine's own byte order: the usual ones, told at no cost.
+_USUAL = {np.dtype(name): name for name in DTYPES if name != "bfloat16"}
 
 
-def as_scores(value: object, dtype: object = None, name: str = "scores") -> Scores:
+class Form(NamedTuple):
+    """What an array must be, and how messages call that."""
+
+    shape: str = "a matrix (rows, columns) or a single row (columns,)"
+    dimensions: tuple[int, ...] = (1, 2)
+    dtypes: tuple[str, ...] = DTYPES
+    plain: str = "plain scores"  # what a masked array is not
+    instead_of_mask: str = "; give a filter instead"
+    dense: str = "dense scores"
+    instead_of_complex: str = ""
+    # whether a dtype of 16 bits says nothing of arrays that say themselves what they are
+    narrow_is_raw: bool = False
+
+
+SCORES = Form()
+
+
+class Wanted(NamedTuple):
+    """The dtype that a caller says scores have, and the form that they must have."""
+
+    dtype: object = None
+    form: Form = SCORES
+
+    def name_of(
+        self, dtype: np.dtype[Any], name: str = "scores", place: str = "", known: str | None = None
+    ) -> str:
+        """Give the name of the dtype that scores have, or say why they cannot have it.
+
+        Parameters
+        ----------
+        dtype : dtype
+            What numpy calls it.
+        name, place : str
+            The argument, and the file, for the messages.
+        known : str, optional
+            What it is, where numpy has no name for it.
+
+        Raises
+        ------
+        TypeError
+            For a dtype that scores cannot have, and where another one is wanted.
+        """
+        # A structured dtype is called "void" with its size, too.
+        plain = dtype.names is None and dtype.subdtype is None
+        found = known or (dtype.name if plain else "struct")
+        form = self.form
+        if self.dtype is not None and found != (wanted := _wanted(self.dtype, form)):
+            raw = found.startswith("void") and dtype.itemsize == _itemsize(wanted)
+            narrow = wanted in _NARROW
+            if raw or (narrow and found in _CARRIERS):
+                found = wanted
+            elif not (narrow and form.narrow_is_raw):
+                problem = f"{name} of dtype {dtype} cannot be taken as {wanted}"
+                raise InputTypeError("dtype", problem, place=place)
+        if found not in form.dtypes:
+            said = f"; {spelled('dtype', 'bfloat16')} says that they are bfloat16"
+            hint = said if found == "void16" else ""
+            hint += form.instead_of_complex if dtype.kind == "c" else ""
+            raise InputTypeError(
+                name, expected=_one_of(form), got=f"dtype {dtype}{hint}", place=place
+            )
+        return found
+
+
+UNSAID = Wanted()
+
+
+def as_scores(
+    value: object, dtype: object = None, name: str = "scores", form: Form = SCORES
+) -> Scores:
     """View scores as a matrix that the core can read.
 
     Parameters
     ----------
     value : array_like, shape (rows, columns) or (columns,)
         An array, or anything with `__array__`, the buffer protocol or DLPack; torch tensors and JAX
-        arrays, of which a whole copy is made where they are not in the host's memory.
+        arrays, of which a whole copy is made where they are not in the host's memory. `Scores`,
+        which have been checked, stay as they are.
     dtype : str or dtype, optional
         What raw 16-bit scores are, "bfloat16" or "float16"; else the dtype that is expected.
     name : str
         The argument's name, for the messages.
+    form : Form
+        What it must be, where it is not scores.
 
     Raises
     ------
@@ -51,35 +118,23 @@ def as_scores(value: object, dtype: object = None, name: str = "scores") -> Scor
     ValueError
         For scores that are neither a matrix nor a single row.
     """
-    array, known = _as_array(value, name)
-    found = known or _name_of(array.dtype)
-    if dtype is not None:
-        wanted = _wanted(dtype)
-        raw = found.startswith("void") and array.dtype.itemsize == _itemsize(wanted)
-        if raw or found in _CARRIERS.get(wanted, ()):
-            found = wanted
-        elif found != wanted:
-            raise InputTypeError(
-                "dtype", f"{name} of dtype {array.dtype} cannot be taken as {wanted}"
-            )
-    if found not in DTYPES:
-        said = f"; {spelled('dtype', 'bfloat16')} says that they are bfloat16"
-        hint = said if found == "void16" else ""
-        raise InputTypeError(
-            name, expected=f"one of {', '.join(DTYPES)}", got=f"dtype {array.dtype}{hint}"
-        )
-    if array.ndim not in (1, 2):
-        refuse_shape(array.shape, name)
+    if type(value) is Scores:
+        return value
+    array, known = _as_array(value, name, form)
+    found = _USUAL.get(array.dtype) if dtype is None and form is SCORES else None
+    if found is None or known is not None:
+        found = Wanted(dtype, form).name_of(array.dtype, name, known=known)
+    check_dimensions(array.shape, name, form)
     return Scores(array, found, not array.dtype.isnative)
 
 
-def refuse_shape(shape: tuple[int, ...], name: str) -> NoReturn:
-    """Say that scores of a shape are neither a matrix nor a single row."""
-    raise InputValueError(
-        name,
-        expected="a matrix (rows, columns) or a single row (columns,)",
-        got=f"shape {tuple(shape)}",
-    )
+def check_dimensions(
+    shape: tuple[int, ...], name: str, form: Form = SCORES, place: str = ""
+) -> None:
+    """Check that scores are a matrix or a single row."""
+    if len(shape) not in form.dimensions:
+        got = f"shape {tuple(shape)}"
+        raise InputValueError(name, expected=form.shape, got=got, place=place)
 
 
 def widened(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -94,18 +149,17 @@ def widened(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     return (numbers.astype(np.uint32) << 16).view(np.float32)
 
 
-def _as_array(value: object, name: str) -> tuple[npt.NDArray[Any], str | None]:
+def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], str | None]:
     """An array over the same memory, and the name of its dtype where numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
     if isinstance(value, np.ma.MaskedArray):
-        raise InputTypeError(
-            name, expected="plain scores", got="a masked array; give a filter instead"
-        )
+        got = f"a masked array{form.instead_of_mask}"
+        raise InputTypeError(name, expected=form.plain, got=got)
     if is_tensor(value):
         return tensor_array(value, name)
     if hasattr(value, "tocsr"):
-        raise InputTypeError(name, expected="dense scores", got=type(value).__name__)
+        raise InputTypeError(name, expected=form.dense, got=type(value).__name__)
     foreign = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
     if hasattr(value, "__dlpack__") and not any(hasattr(value, way) for way in foreign):
         return _from_dlpack(value, name), None
@@ -126,12 +180,11 @@ def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
         ) from None
 
 
-def _name_of(dtype: np.dtype[Any]) -> str:
-    # A structured dtype is called "void" with its size, too.
-    return dtype.name if dtype.names is None and dtype.subdtype is None else "struct"
+def _one_of(form: Form) -> str:
+    return f"one of {', '.join(form.dtypes)}"
 
 
-def _wanted(dtype: object) -> str:
+def _wanted(dtype: object, form: Form) -> str:
     if isinstance(dtype, str):
         name = dtype
     else:
@@ -140,7 +193,7 @@ def _wanted(dtype: object) -> str:
         except TypeError:
             name = str(dtype).removeprefix("torch.")
     if name not in DTYPES:
-        raise InputTypeError("dtype", expected=f"one of {', '.join(DTYPES)}", got=repr(dtype))
+        raise InputTypeError("dtype", expected=_one_of(form), got=repr(dtype))
     return name
 
 

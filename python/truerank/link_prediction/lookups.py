@@ -82,20 +82,18 @@ class Lookup(NamedTuple):
         """
         from ..embeddings.scoring import score_embeddings, topk_embeddings
 
-        with vectors_of(queries, "queries", dtype, self.height, "query"):
-            pass
-        with vectors_of(entities, "entities", dtype, self.side.columns, "candidate"):
-            pass
+        asked = vectors_of(queries, "queries", dtype, self.height, "query")
+        among_all = vectors_of(entities, "entities", dtype, self.side.columns, "candidate")
         pairing |= {"rows": self.rows, "dtype": dtype}
         without, among = self.lists()
         names = {"queries": queries.name, "entities": entities.name, "scores": queries.name}
         pairing["bias"] = bias.value
         with renamed(**names, bias=bias.name):
             targets = self.side.targets[self.tasks]
-            true = score_embeddings(queries.value, entities.value, targets, **pairing)
+            true = score_embeddings(asked, among_all, targets, **pairing)
             ids, scores = topk_embeddings(
-                queries.value,
-                entities.value,
+                asked,
+                among_all,
                 min(self.top, self.side.columns),
                 filter=without,
                 candidates=among,

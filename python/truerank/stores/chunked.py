@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from .base import Store, Tile, cut
-from .headers import of_array
+from ..inputs.scores import UNSAID, Wanted
+from .places import of_array
+from .store import Store, Tile, cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +31,8 @@ class ChunkStore(Store):
     ----------
     array : object
         With `shape`, `dtype`, `chunks` and slices.
-    dtype : str or dtype, optional
-        As in `rank`: what raw 16-bit scores are, else the dtype that is expected.
+    wanted : Wanted
+        What the caller says of the dtype.
     name : str
         The file or folder it is in, if known.
     closing : callable, optional
@@ -50,14 +51,14 @@ class ChunkStore(Store):
     def __init__(
         self,
         array: Any,
-        dtype: object = None,
+        wanted: Wanted = UNSAID,
         name: str = "",
         closing: Callable[[], object] | None = None,
     ) -> None:
         self._array = array
         self._name = name or type(array).__name__
         self._closing = closing
-        carrier, dtype_name, shape = of_array(self._name, array, dtype)
+        carrier, dtype_name, shape = of_array(self._name, array, wanted)
         super().__init__(shape, dtype_name, carrier, (name,) if name else ())
         self.single_row = len(array.shape) == 1
         self._chunk = self._lengths(array.chunks or (1, _STRETCH)[-len(array.shape) :])
@@ -91,13 +92,11 @@ class ChunkStore(Store):
 
     def check(self) -> None:
         if self._array is None:
-            raise InputValueError("scores", f"{self._name}: the store is closed")
+            raise InputValueError("scores", "the store is closed", place=self._name)
         expected = self.shape[1:] if self.single_row else self.shape
         if tuple(self._array.shape) != expected:
-            raise InputValueError(
-                "scores",
-                f"{self._name}: expected shape {expected}, by now it is {self._array.shape}",
-            )
+            problem = f"expected shape {expected}, by now it is {self._array.shape}"
+            raise InputValueError("scores", problem, place=self._name)
 
     def state(self) -> list[Any]:
         return [list(self.shape), self.dtype, self.swapped, *map(_state_of, self.files)]
@@ -126,13 +125,10 @@ class ChunkStore(Store):
         except MemoryError:
             raise
         except Exception as error:  # each codec has faults of its own
-            raise InputValueError(
-                "scores",
-                (
-                    f"{self._name}: cannot read rows {down.start} to {down.stop - 1}, columns "
-                    f"{across.start} to {across.stop - 1}: {error}"
-                ),
-            ) from error
+            rows = f"rows {down.start} to {down.stop - 1}"
+            columns = f"columns {across.start} to {across.stop - 1}"
+            problem = f"cannot read {rows}, {columns}: {error}"
+            raise InputValueError("scores", problem, place=self._name) from error
         # Some libraries give the bytes as they are stored, others in the machine's order.
         return found.reshape(tile.height, tile.width).astype(self.carrier, copy=False)
 

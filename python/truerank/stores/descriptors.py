@@ -45,7 +45,7 @@ class Descriptors:
         """
         with self._lock:
             if self._closed:
-                raise InputValueError("scores", f"{name}: the store is closed")
+                raise InputValueError("scores", "the store is closed", place=name)
             entry = self._open.pop(name, None) or [self._opened(name), 0]
             self._open[name] = entry
             entry[1] += 1
@@ -77,7 +77,7 @@ class Descriptors:
         identity = (found.st_dev, found.st_ino)
         if self._identities.setdefault(name, identity) != identity:
             os.close(descriptor)
-            raise InputValueError("scores", f"{name}: another file has taken its place")
+            raise InputValueError("scores", "another file has taken its place", place=name)
         return descriptor
 
 
@@ -89,7 +89,7 @@ def open_regular(name: str, folder: str) -> int:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
         if not stat.S_ISREG(mode):
-            raise InputValueError("scores", f"{name}: expected a regular file")
+            raise InputValueError("scores", expected="a regular file", place=name)
         return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except OSError as error:
         raise OSError(error.errno, error.strerror, name) from None
@@ -110,9 +110,8 @@ def read_at(descriptor: int, size: int, offset: int, name: str) -> bytes:
     while size:
         part = _pread(descriptor, size, offset)
         if not part:
-            raise InputValueError(
-                "scores", f"{name}: expected {size:,} more bytes at {offset:,}, the file ends"
-            )
+            problem = f"expected {size:,} more bytes at {offset:,}, the file ends"
+            raise InputValueError("scores", problem, place=name)
         parts.append(part)
         size -= len(part)
         offset += len(part)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base import FileBlock, Store, Tile, cut
 from .descriptors import Descriptors, read_at, will_need
+from .store import FileBlock, Store, Tile, cut
 
 if TYPE_CHECKING:
     import mmap
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from .headers import Place
+    from .places import Place
 
 # The first: what a cold file leaves in the page cache are huge pages, and the next map of it is as
 # fast as memory. Without it they are small ones, of which each is a fault: three times as slow.

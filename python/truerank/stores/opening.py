@@ -4,42 +4,141 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ..inputs.checks import IO, choice, integer, is_integer
 from ..inputs.devices import is_elsewhere
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from .arrays import ArrayStore
-from .base import Store
+from ..inputs.naming import public
+from ..inputs.scores import UNSAID, Wanted, as_scores
 from .descriptors import Descriptors, read_at
-from .headers import NPY, Place, of_npy
-from .libraries import HDF5, is_zarr, of_group, open_hdf5, open_zarr
+from .file_names import is_glob, matches
+from .in_memory import ArrayStore
+from .kinds import PATHS, is_chunked, is_group
 from .mapped import FileStore
-from .members import ZIP, of_npz
-from .names import is_glob, matches
-from .raw import of_raw
+from .places import NPY, ZIP, Place, of_npy, of_npz, of_raw
 from .shards import ShardStore
+from .store import Store
+from .zarr_hdf5 import HDF5, is_zarr, of_group, open_hdf5, open_zarr
 
-PATHS = (str, bytes, os.PathLike)
+
+@public("truerank")
+def open_scores(
+    source: Any,
+    *,
+    axis: int = 0,
+    dtype: Any = None,
+    shape: Any = None,
+    offset: int = 0,
+    order: str = "C",
+    member: str | None = None,
+    io: str = "map",
+) -> Store:
+    """Open a score matrix that need not fit in memory, for `rank` to read tile by tile.
+
+    Nothing is read but what says where the scores are. Every fault of the files that can be seen
+    without reading the scores is an error here, which names the file.
+
+    Parameters
+    ----------
+    source : path, glob pattern, list of paths, or array
+        - A `.npy`; an `.npz`, whose members must be stored without compression (`numpy.savez`);
+          a folder of zarr or a file of HDF5 (extras ``truerank[zarr]``, ``truerank[h5py]``); any
+          other file is raw binary, and needs `dtype` and `shape`.
+        - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, in natural order
+          (part-2 before part-10). Where their numbers count by one, a missing one is an error.
+        - A list or tuple: its members, of any kind, are shards in the order given.
+        - A zarr.Array, h5py.Dataset or whatever has `shape`, `dtype`, `chunks` and slices, read by
+          whole chunks; a numpy.memmap, guarded against a file that shrinks; a torch tensor or JAX
+          array on an accelerator, of which what has been computed by now is read; any array.
+        - A `Store`, which is returned as it is.
+    axis : {0, 1}
+        Shards follow each other by rows (0) or by columns, the candidates (1).
+    dtype : str or dtype, optional
+        Of raw binary files: the dtype of the scores ("bfloat16" too; ">float32" is big-endian).
+        Else as in `rank`: what raw 16-bit scores are, or the dtype that is expected.
+    shape : tuple of int, optional
+        Of raw binary files, of each shard: (rows, columns) or (columns,). One length may be -1: as
+        many as the file has. Else the shape that is expected.
+    offset : int
+        Of raw binary files: bytes before the scores.
+    order : {"C", "F"}
+        Of raw binary files: whether rows ("C") or columns ("F") lie together.
+    member : str, optional
+        The array in an `.npz`, a zarr group or a file of HDF5. Default: the only one, or "scores".
+    io : {"map", "read"}
+        How `rank` reads blocks of files: "map" maps them into memory, "read" reads them into small
+        buffers, which a file that shrinks meanwhile cannot harm.
+
+    Returns
+    -------
+    Store
+        A context manager; it closes what it has opened, and nothing that was open before.
+
+    Raises
+    ------
+    TypeError
+        For scores of another dtype, and shards of unlike ones.
+    ValueError
+        For a broken header, a file that is shorter than its header says, a raw file of any other
+        size than its shape and dtype make, a compressed or missing member, and shards that do not
+        add up.
+    OSError
+        As the system gives it: a missing file or shard, a folder, no permission.
+    ImportError
+        If the library that reads a format is not installed.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> for part in range(2):
+    ...     np.save(f"{folder.name}/part-{part}.npy", np.zeros((3, 5), np.float32))
+    >>> with open_scores(f"{folder.name}/part-*.npy") as store:
+    ...     store.shape, store.dtype
+    ((6, 5), 'float32')
+    >>> with open_scores(f"{folder.name}/part-*.npy", axis=1) as store:
+    ...     store.shape
+    (3, 10)
+    >>> folder.cleanup()
+    """
+    if order not in ("C", "F"):
+        raise InputValueError("order", expected='"C" or "F"', got=repr(order))
+    choice("io", io, IO)
+    options = Options(
+        Wanted(dtype),
+        integer("axis", axis, least=0, most=1, expected="0 or 1", range="0 (rows) or 1 (columns)"),
+        _shape(shape),
+        integer("offset", offset, least=0, range="bytes >= 0"),
+        order,
+        member,
+        io,
+    )
+    return opened(source, options)
 
 
 class Options(NamedTuple):
     """What `open_scores` was told, checked as far as it can be without the source."""
 
+    wanted: Wanted = UNSAID
     axis: int = 0
-    dtype: object = None
     shape: tuple[int, ...] | None = None
     offset: int = 0
     order: str = "C"
     member: str | None = None
+    io: str = "map"
 
 
 def opened(source: Any, options: Options) -> Store:
     """Make the store of any source; what was opened for one that fails is closed again."""
     if isinstance(source, Store):
         return source
+    store = _opened(source, options)
+    store.io = options.io
+    return store
+
+
+def _opened(source: Any, options: Options) -> Store:
     if isinstance(source, (list, tuple)):
         return _sharded(source, options)
     if isinstance(source, PATHS):
@@ -48,21 +147,21 @@ def opened(source: Any, options: Options) -> Store:
     return _one(source, options)
 
 
-def is_group(value: Any) -> bool:
-    """Whether a value is a group of zarr or h5py, or a file of it, that holds arrays."""
-    return _package(value) in ("h5py", "zarr") and not hasattr(value, "shape")
-
-
-def is_chunked(value: Any) -> bool:
-    """Whether a value is an array in chunks; nothing else may be mistaken for one."""
-    if not all(hasattr(value, name) for name in ("shape", "dtype", "chunks", "__getitem__")):
-        return False
-    if value.chunks is None:
-        return _package(value) == "h5py"
-    # dask has a tuple of lengths for each axis
-    return isinstance(value.chunks, tuple) and all(
-        isinstance(length, (int, np.integer)) for length in value.chunks
-    )
+def _shape(shape: object) -> tuple[int, ...] | None:
+    if shape is None:
+        return None
+    given = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if not all(map(is_integer, given)):
+        raise InputTypeError("shape", expected="integers", got=repr(shape))
+    lengths = tuple(int(length) for length in given)
+    if len(lengths) not in (1, 2) or min(lengths) < -1 or lengths.count(-1) > 1:
+        raise InputValueError(
+            "shape",
+            expected="(rows, columns) or (columns,), of which one may be -1 (as many as the "
+            "file has)",
+            got=repr(shape),
+        )
+    return lengths
 
 
 def _sharded(sources: list[Any] | tuple[Any, ...], options: Options) -> Store:
@@ -111,18 +210,14 @@ def _one(source: Any, options: Options, descriptors: Descriptors | None = None) 
 
 def _of_object(value: Any, options: Options) -> Store:
     if is_chunked(value) or is_group(value):
-        return of_group(value, options.member, options.dtype)
+        return of_group(value, options.member, options.wanted)
     if options.member is not None:
         raise InputValueError("member", f"there are none in {type(value).__name__}")
     if is_elsewhere(value):
-        from .device import of_device
+        from .on_device import of_device
 
-        return of_device(value, options.dtype)
-    return ArrayStore(value, options.dtype)
-
-
-def _package(value: object) -> str:
-    return type(value).__module__.partition(".")[0]
+        return of_device(value, options.wanted)
+    return ArrayStore(as_scores(value, options.wanted.dtype, form=options.wanted.form))
 
 
 def _of_path(name: str, options: Options, descriptors: Descriptors) -> Store:
@@ -133,53 +228,44 @@ def _of_path(name: str, options: Options, descriptors: Descriptors) -> Store:
             raise IsADirectoryError(
                 errno.EISDIR, "expected a file, or a folder of zarr, got a folder", name
             )
-        return open_zarr(name, options.member, options.dtype)
+        return open_zarr(name, options.member, options.wanted)
     with descriptors.lease(name) as descriptor:
         head = read_at(descriptor, min(8, os.fstat(descriptor).st_size), 0, name)
         suffix = os.path.splitext(name)[1].lower()
         kind = _SUFFIXES.get(suffix) or _kind_of(head, name, options)
         if kind != "hdf5":
-            place = _PLACES[kind](descriptor, name, options)
-            return FileStore(name, place, descriptors)
-    return open_hdf5(name, options.member, options.dtype, descriptors)
+            return FileStore(name, _place(kind, descriptor, name, options), descriptors)
+    return open_hdf5(name, options.member, options.wanted, descriptors)
 
 
 def _kind_of(head: bytes, name: str, options: Options) -> str:
     """What a file is whose name does not say it."""
-    if options.dtype is not None and options.shape is not None:
+    if options.wanted.dtype is not None and options.shape is not None:
         return "raw"
     for start, kind in _MAGIC.items():
         if head.startswith(start):
             return kind
-    raise InputValueError(
-        "scores",
-        (
-            f"{name}: expected a .npy, .npz, zarr or HDF5, or {spelled('dtype=')} and "
-            f"{spelled('shape=')} of a raw binary file{('' if head else '; this one is empty')}"
-        ),
-    )
-
-
-def _npy(descriptor: int, name: str, options: Options) -> Place:
-    if options.member is not None:
-        raise InputValueError("member", f"{name}: there are none in a .npy file")
-    return of_npy(descriptor, name, options.dtype)
-
-
-def _npz(descriptor: int, name: str, options: Options) -> Place:
-    return of_npz(descriptor, name, options.member, options.dtype)
-
-
-def _raw(descriptor: int, name: str, options: Options) -> Place:
-    if options.member is not None:
-        raise InputValueError("member", f"{name}: there are none in a raw binary file")
-    size = os.fstat(descriptor).st_size
-    return of_raw(name, size, options.dtype, options.shape or (), options.offset, options.order)
+    said = f"{spelled('dtype=')} and {spelled('shape=')}"
+    empty = "" if head else "; this one is empty"
+    expected = f"a .npy, .npz, zarr or HDF5, or {said} of a raw binary file{empty}"
+    raise InputValueError("scores", expected=expected, place=name)
 
 
 _SUFFIXES = {".npy": "npy", ".npz": "npz", ".h5": "hdf5", ".hdf5": "hdf5"}
 _MAGIC = {NPY: "npy", ZIP[0]: "npz", ZIP[1]: "npz", HDF5: "hdf5"}
-_PLACES: dict[str, Callable[[int, str, Options], Place]] = {"npy": _npy, "npz": _npz, "raw": _raw}
+_HAVE_NONE = {"npy": "a .npy file", "raw": "a raw binary file"}
+
+
+def _place(kind: str, descriptor: int, name: str, options: Options) -> Place:
+    """Find the matrix of a file."""
+    if kind == "npz":
+        return of_npz(descriptor, name, options.member, options.wanted)
+    if options.member is not None:
+        raise InputValueError("member", f"there are none in {_HAVE_NONE[kind]}", place=name)
+    if kind == "npy":
+        return of_npy(descriptor, name, options.wanted)
+    size, lengths = os.fstat(descriptor).st_size, options.shape or ()
+    return of_raw(name, size, options.wanted.dtype, lengths, options.offset, options.order)
 
 
 def _check_declared(store: Store, options: Options) -> None:
@@ -191,10 +277,9 @@ def _check_declared(store: Store, options: Options) -> None:
         raise InputValueError("offset", f"only of raw binary files, not of {name}")
     if options.order == "F" and not (isinstance(store, FileStore) and store.by_columns):
         layout = spelled('"F"')
-        raise InputValueError(
-            "order", f"{layout} is of raw binary files, {name} says itself how it lies"
-        )
+        problem = f"{layout} is of raw binary files, {name} says itself how it lies"
+        raise InputValueError("order", problem)
     found = store.shape[1:] if store.single_row else store.shape
     given = options.shape or found
     if len(given) != len(found) or any(a not in (-1, b) for a, b in zip(given, found, strict=True)):
-        raise InputValueError("shape", f"{name}: expected {given}, got {found}")
+        raise InputValueError("shape", expected=f"{given}", got=found, place=name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
-from .base import FileBlock, Store, Tile
+from .store import FileBlock, Store, Tile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -115,26 +115,14 @@ class ShardStore(Store):
 def _check_alike(first: Store, part: Store, axis: int) -> None:
     name, other = (" ".join(store.files) or repr(store) for store in (part, first))
     if part.dtype != first.dtype:
-        raise InputTypeError(
-            "scores", f"{name}: expected {first.dtype}, as in {other}, got {part.dtype}"
-        )
+        wanted = f"{first.dtype}, as in {other}"
+        raise InputTypeError("scores", expected=wanted, got=part.dtype, place=name)
     if part.carrier.newbyteorder("=") != first.carrier.newbyteorder("="):
-        raise InputTypeError(
-            "scores", f"{name}: expected dtype {first.carrier}, as in {other}, got {part.carrier}"
-        )
+        wanted = f"dtype {first.carrier}, as in {other}"
+        raise InputTypeError("scores", expected=wanted, got=part.carrier, place=name)
     if part.swapped != first.swapped:
-        raise InputValueError(
-            "scores",
-            (
-                f"{name}: expected the byte order of {other}, {first.carrier.str}, got "
-                f"{part.carrier.str}"
-            ),
-        )
+        wanted = f"the byte order of {other}, {first.carrier.str}"
+        raise InputValueError("scores", expected=wanted, got=part.carrier.str, place=name)
     if part.shape[1 - axis] != first.shape[1 - axis]:
-        raise InputValueError(
-            "scores",
-            (
-                f"{name}: expected {first.shape[1 - axis]:,} {_AXES[axis]}, as in {other}, "
-                f"got shape {part.shape}"
-            ),
-        )
+        wanted = f"{first.shape[1 - axis]:,} {_AXES[axis]}, as in {other}"
+        raise InputValueError("scores", expected=wanted, got=f"shape {part.shape}", place=name)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..embeddings.vectors import read as read_vectors
-from ..inputs.errors import InputTypeError, InputValueError, renamed
-from ..inputs.scores import as_scores
+from ..embeddings.vectors import Vectors, read_vectors
+from ..inputs.errors import InputTypeError, InputValueError
 from ..ranks.container import Ranks
 from ..reporting.reports import Report
-from ..stores import Store, may_be_stored
+from ..stores import Store, opened_scores, shape_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -67,11 +66,8 @@ def biases_of(bias: Any, sides: Iterable[str]) -> dict[str, Argument]:
     return {side: Argument(f'bias["{side}"]', bias.get(side)) for side in known}
 
 
-@contextmanager
-def vectors_of(
-    argument: Argument, role: str, dtype: Any, height: int, what: str
-) -> Iterator[npt.NDArray[Any]]:
-    """Check the shape of vectors, and view them as long as the block lasts.
+def vectors_of(argument: Argument, role: str, dtype: Any, height: int, what: str) -> Vectors:
+    """Open vectors and check their shape; whatever takes vectors takes what this gives.
 
     Parameters
     ----------
@@ -93,21 +89,15 @@ def vectors_of(
 
     Examples
     --------
-    >>> with vectors_of(Argument("tails", [[0.5, 1.0]]), "queries", None, 1, "query") as vectors:
-    ...     vectors.shape
+    >>> vectors_of(Argument("tails", [[0.5, 1.0]]), "queries", None, 1, "query").array.shape
     (1, 2)
     """
-    name, value = argument
-    with ExitStack() as stack:
-        with renamed(**{role: name}):
-            array = read_vectors(stack, role, value, dtype).array
-        if array.ndim != 2 or len(array) != height:
-            raise InputValueError(
-                name,
-                expected=f"vectors of shape ({height}, d), a row for each {what}",
-                got=array.shape,
-            )
-        yield array
+    vectors = read_vectors(argument.name, argument.value, dtype, role)
+    shape = vectors.array.shape
+    if len(shape) != 2 or shape[0] != height:
+        expected = f"vectors of shape ({height}, d), a row for each {what}"
+        raise InputValueError(argument.name, expected=expected, got=shape)
+    return vectors
 
 
 @contextmanager
@@ -136,33 +126,13 @@ def opened(
     'float64'
     """
     name, value = argument
-    with ExitStack() as stack:
-        with renamed(scores=name):
-            found = None
-            if always or may_be_stored(value):
-                from ..counting.tiles import store_for
-
-                found = store_for(value, dtype, io, always=always)
-            got: tuple[int, ...]
-            if found is None:
-                plain = as_scores(value, dtype, name)
-                matrix, got = Matrix(plain.array, plain.dtype), plain.array.shape
-            else:
-                store, ours = found
-                if ours:
-                    stack.enter_context(store)
-                matrix, got = Matrix(store, store.dtype), store.shape
-                got = got[1:] if store.single_row else got
+    with opened_scores(value, dtype, name, io=io, tiled=always) as found:
+        got = shape_of(found)
         if got != shape:
-            raise InputValueError(
-                name,
-                expected=(
-                    f"scores of shape {shape}, a row for each {what} and a column for each "
-                    "candidate"
-                ),
-                got=got,
-            )
-        yield matrix
+            each = f"a row for each {what} and a column for each candidate"
+            expected = f"scores of shape {shape}, {each}"
+            raise InputValueError(name, expected=expected, got=got)
+        yield Matrix(found if isinstance(found, Store) else found.array, found.dtype)
 
 
 def progress_of_each(progress: Show | None, scores: Sequence[Any]) -> list[Show | None]:

@@ -11,7 +11,7 @@ from ..counting.ranking import rank
 from ..counting.row_blocks import rank_named_blocks
 from ..inputs.checks import integer
 from ..inputs.errors import InputValueError
-from ..stores import scores_or_store, shape_of
+from ..stores import read_scores, shape_of
 
 if TYPE_CHECKING:
     from ..ranks.container import Ranks
@@ -74,7 +74,8 @@ def rank_batches(
             queries = side.queries[start : start + size].copy()
             shape = len(queries), columns
             scores = scorer(queries)
-            got = shape_of(scores_or_store(scores, dtype, "scores"))
+            scores = read_scores(scores, dtype)
+            got = shape_of(scores)
             if got != shape:
                 raise InputValueError(
                     "scores",

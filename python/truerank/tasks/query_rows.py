@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..stores import Store
-from ..stores.base import FileBlock
 from ..stores.descriptors import read_at
+from ..stores.store import FileBlock
 
 if TYPE_CHECKING:
     import numpy.typing as npt

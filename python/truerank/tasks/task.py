@@ -92,21 +92,22 @@ class ProtocolTask:
         reads = {}
         for key, side in self.sides.items():
             height = len(side.queries) if unique else side.height
-            with vectors_of(asked[key], "queries", dtype, height, _of_what(unique)) as vectors:
-                reads[key] = (
-                    (side.rows, None) if unique else merged_rows(vectors, side.rows, side.given)
-                )
-            with vectors_of(among[key], "entities", dtype, side.columns, "candidate"):
-                pass  # all are checked before the first is ranked
+            asking = vectors_of(asked[key], "queries", dtype, height, _of_what(unique))
+            rows, mismatched = side.rows, None
+            if not unique:
+                rows, mismatched = merged_rows(asking.array, side.rows, side.given)
+            # all are checked before the first is ranked
+            others = vectors_of(among[key], "entities", dtype, side.columns, "candidate")
+            reads[key] = asking, others, rows, mismatched
         parts = []
-        for key, (rows, mismatched) in reads.items():
+        for key, (asking, others, rows, mismatched) in reads.items():
             side = self.sides[key]
             without, candidates = side.selections()
             added, name = biases[key], asked[key].name
             # a score that is NaN is one of a query
             with renamed(queries=name, entities=among[key].name, bias=added.name, scores=name):
                 ranks = rank_embeddings(
-                    *(asked[key].value, among[key].value, side.targets),
+                    *(asking, others, side.targets),
                     bias=added.value,
                     rows=rows,
                     filter=without,

@@ -14,8 +14,7 @@ from dask.blockwise import BlockwiseDep, blockwise
 from dask.highlevelgraph import HighLevelGraph
 
 from ..._core import Fault
-from ...counting.partial_counts import Tallies
-from ...counting.true_scores import Truths
+from ...counting.partial_counts import Tallies, Truths
 from ...inputs.errors import InputValueError
 from .stripes import Grid, Stripe, stripes_of
 from .workers import Found, How, Known, merged

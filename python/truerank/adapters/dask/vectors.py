@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from ...counting.job import prepare
 from ...embeddings.scoring import explain_pair, scored_by
-from ...embeddings.vectors import in_words_of_vectors, opened, read
+from ...embeddings.vectors import NOUNS, pairs_of, read_vectors
 from ...inputs.errors import InputValueError
 from ...inputs.scores import widened
 from .arrays import checked_array, computed_once, stand_in
@@ -93,15 +92,13 @@ def rank_embeddings(
         checked_array("queries", queries, "")
     seen = stand_in(queries) if lazy_queries else queries
     added = None if lazy_bias else bias
-    with opened(seen, stand_in(entities), similarity, added, dtype) as pairs:
-        with in_words_of_vectors():
-            shape, single = pairs.shape, pairs.single
-            given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
-            job = prepare(shape, single, *given)
-        if not lazy_queries:
-            queries = _one_chunk(pairs)
+    pairs = pairs_of(seen, stand_in(entities), similarity, added, dtype)
+    given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
+    job = prepare(pairs.shape, pairs.single, *given, NOUNS)
+    if not lazy_queries:
+        queries = _one_chunk(pairs)
     if lazy_bias:
-        bias = _checked_bias(bias, shape[1], dtype)
+        bias = _checked_bias(bias, pairs.shape[1], dtype)
     elif bias is not None:
         bias = da.from_array(pairs.bias, chunks=(entities.chunks[0],), name=False)
     if queries.ndim == 1:
@@ -136,8 +133,7 @@ def _one_chunk(pairs: Pairs) -> Any:
 def _checked_bias(bias: Any, entities: int, dtype: Any) -> Any:
     """Check what can be told of a bias that is not computed yet."""
     checked_array("bias", bias, "")
-    with ExitStack() as stack:
-        read(stack, "bias", stand_in(bias), dtype)
+    read_vectors("bias", stand_in(bias), dtype, "bias")
     if len(bias) != entities:
         raise InputValueError(
             "bias", expected=f"{entities} numbers, one for each entity", got=f"shape {bias.shape}"

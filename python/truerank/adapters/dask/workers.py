@@ -11,9 +11,8 @@ import numpy as np
 
 from ... import _core
 from ..._core import Scores
-from ...counting.partial_counts import Tallies
-from ...counting.true_scores import true_values
-from ...embeddings.vectors import Pairs, opened
+from ...counting.partial_counts import Tallies, true_values
+from ...embeddings.vectors import Pairs, pairs_of
 from ...inputs.scores import as_scores
 
 if TYPE_CHECKING:
@@ -66,9 +65,9 @@ def take(block: Any, ask: Ask, *, how: How) -> npt.NDArray[Any]:
 
 def take_pairs(queries: Any, entities: Any, bias: Any, ask: Ask, *, how: How) -> npt.NDArray[Any]:
     """Score the pairs of queries and true entities that are in two chunks of vectors."""
-    with opened(queries, entities, how.similarity, bias, how.raw, None) as pairs:
-        _check(pairs.dtype, pairs.shape, ask.shape, how)
-        return _core.score_embeddings(pairs.given, ask.rows, ask.columns, how.threads)
+    pairs = pairs_of(queries, entities, how.similarity, bias, how.raw)
+    _check(pairs.dtype, pairs.shape, ask.shape, how)
+    return _core.score_embeddings(pairs.given, ask.rows, ask.columns, how.threads)
 
 
 def count(block: Any, known: Known, part: Part, *, how: How) -> Found:
@@ -82,9 +81,9 @@ def count_pairs(
 ) -> Found:
     """Count the scores of a chunk of queries and one of entities, tile by tile."""
     asked, rows = np.unique(known.rows, return_inverse=True)
-    with opened(queries, entities, how.similarity, bias, how.raw, None) as pairs:
-        _check(pairs.dtype, pairs.shape, part.shape, how)
-        found = _counted(_tiles(pairs, asked, how), rows, known, part, how)
+    pairs = pairs_of(queries, entities, how.similarity, bias, how.raw)
+    _check(pairs.dtype, pairs.shape, part.shape, how)
+    found = _counted(_tiles(pairs, asked, how), rows, known, part, how)
     return _in_whole(found, known.top, asked)
 
 

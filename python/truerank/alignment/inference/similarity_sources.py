@@ -12,11 +12,12 @@ import numpy as np
 
 from ..._core import Scores
 from ...embeddings.scoring import TopK, score_embeddings, topk_accepting, topk_embeddings
-from ...embeddings.vectors import CSLS, as_means, opened
+from ...embeddings.vectors import CSLS, as_means, pairs_of
 from ...inputs.checks import choice
 from ...inputs.errors import InputTypeError, InputValueError, renamed, spelled
-from ...inputs.scores import as_scores, widened
-from ...stores import Store, may_be_stored
+from ...inputs.scores import Wanted, as_scores, widened
+from ...stores import Store
+from ...stores.kinds import is_chunked, is_group, is_stored
 from ..local_scaling import checked_csls, csls_means
 from ..two_graphs import as_ids
 from ..wording import in_words_of_sides
@@ -321,12 +322,12 @@ def source_of(
             of_matrix.csls = _as_csls(given, of_matrix)
         return of_matrix
     with in_words_of_sides("left", "right"):
-        with opened(left, right, similarity, None, dtype) as pairs:
-            if pairs.single:
-                raise InputValueError(
-                    "queries", expected="a matrix (entities, d)", got="a single vector"
-                )
-            shape, kind = pairs.shape, pairs.dtype
+        pairs = pairs_of(left, right, similarity, None, dtype)
+        if pairs.single:
+            raise InputValueError(
+                "queries", expected="a matrix (entities, d)", got="a single vector"
+            )
+        shape, kind = pairs.shape, pairs.dtype
         ids = _taking_part(chosen, shape)
         keywords = {"similarity": similarity, "dtype": dtype, "threads": threads}
         source = VectorSource((left, right), shape, kind, nan, ids, keywords)
@@ -396,23 +397,22 @@ def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
     Traceback (most recent call last):
     truerank.InputTypeError: left: expected a matrix in memory or the path of one .npy file, ...
     """
-    if may_be_stored(value):
+    if is_stored(value):
         with renamed(scores=name):
             _check_single(value)
             if isinstance(value, _PATHS):
                 value = _mapped(name, os.fsdecode(value), dtype)
             elif isinstance(value, np.ndarray):
-                from ...stores.arrays import ArrayStore
+                from ...stores.in_memory import ArrayStore
 
-                ArrayStore(value, dtype)  # it holds the map against the size of its file
+                ArrayStore(as_scores(value, dtype))  # it holds the map against the size of its file
     return as_scores(value, dtype, name)
 
 
 def _check_single(value: Any) -> None:
     """Refuse what is neither in memory nor a single file."""
-    from ...stores.libraries import is_zarr
-    from ...stores.names import is_glob
-    from ...stores.opening import is_chunked, is_group
+    from ...stores.file_names import is_glob
+    from ...stores.zarr_hdf5 import is_zarr
 
     got = ""
     if isinstance(value, _PATHS):
@@ -436,15 +436,15 @@ def _check_single(value: Any) -> None:
 def _mapped(name: str, path: str, dtype: Any) -> npt.NDArray[Any]:
     """Map the matrix of a .npy file, or the single row."""
     from ...stores.descriptors import Descriptors
-    from ...stores.headers import of_npy
     from ...stores.mapped import FileStore
+    from ...stores.places import of_npy
 
     if not path or "\0" in path:
         raise InputValueError("scores", expected="the path of a file", got=repr(path))
     files = Descriptors()
     try:
         with files.lease(path) as descriptor:
-            place = of_npy(descriptor, path, dtype)
+            place = of_npy(descriptor, path, Wanted(dtype))
             with FileStore(path, place, files) as store:
                 tiles = store.tiles(_WHOLE)
                 # Nothing is to be mapped of a matrix without rows or without columns.

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..inputs.errors import InputValueError, spelled
 from ..inputs.naming import needed
+from ..inputs.scores import Wanted
 from .chunked import ChunkStore
 from .descriptors import Descriptors
-from .headers import Place, of_array
+from .kinds import package_of
 from .mapped import FileStore
-from .members import pick
+from .places import Place, of_array, pick
 
 if TYPE_CHECKING:
-    from .base import Store
+    from .store import Store
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZARR = ("zarr.json", ".zarray", ".zgroup")
@@ -26,7 +27,7 @@ def is_zarr(path: str) -> bool:
     return any(os.path.isfile(os.path.join(path, name)) for name in _ZARR)
 
 
-def open_zarr(name: str, member: str | None, dtype: object) -> Store:
+def open_zarr(name: str, member: str | None, wanted: Wanted) -> Store:
     """Open a folder of zarr.
 
     Raises
@@ -42,12 +43,12 @@ def open_zarr(name: str, member: str | None, dtype: object) -> Store:
     try:
         found = zarr.open(name, mode="r")
     except Exception as error:  # whatever its parsers meet
-        raise InputValueError("scores", f"{name}: zarr cannot open it: {error}") from error
-    return of_group(found, member, dtype, name)
+        raise InputValueError("scores", f"zarr cannot open it: {error}", place=name) from error
+    return of_group(found, member, wanted, name)
 
 
 def open_hdf5(
-    name: str, member: str | None, dtype: object, descriptors: Descriptors | None = None
+    name: str, member: str | None, wanted: Wanted, descriptors: Descriptors | None = None
 ) -> Store:
     """Open a file of HDF5; a dataset that lies in it as a whole is read as a raw file is.
 
@@ -64,9 +65,9 @@ def open_hdf5(
     try:
         file = h5py.File(name, "r")
     except OSError as error:
-        raise InputValueError("scores", f"{name}: h5py cannot open it: {error}") from error
+        raise InputValueError("scores", f"h5py cannot open it: {error}", place=name) from error
     try:
-        store = of_group(file, member, dtype, name, file.close, descriptors)
+        store = of_group(file, member, wanted, name, file.close, descriptors)
     except BaseException:
         file.close()
         raise
@@ -78,7 +79,7 @@ def open_hdf5(
 def of_group(
     group: Any,
     member: str | None,
-    dtype: object,
+    wanted: Wanted,
     name: str = "",
     closing: Callable[[], object] | None = None,
     descriptors: Descriptors | None = None,
@@ -90,12 +91,12 @@ def of_group(
             member = _named(group, member, name)
         array, inside = group.get(member), f"{name}: {member}" if name else member
         if not _is_array(array):
-            raise InputValueError("member", f"{name}: expected an array, {member!r} is none")
+            raise InputValueError("member", f"expected an array, {member!r} is none", place=name)
     elif member is not None:
-        raise InputValueError("member", f"{name}: there are none, it is one array")
-    place = _place(array, dtype, inside or name)
+        raise InputValueError("member", "there are none, it is one array", place=name)
+    place = _place(array, wanted, inside or name)
     if place is None:
-        return ChunkStore(array, dtype, name or file_of(array), closing)
+        return ChunkStore(array, wanted, name or file_of(array), closing)
     path = os.fsdecode(array.file.filename)
     store = FileStore(path, place, descriptors or Descriptors())
     try:
@@ -116,13 +117,9 @@ def _named(group: Any, member: str | None, name: str) -> str:
     keys = sorted(map(str, group))
     names = [key for key in keys if _is_array(group.get(key))]
     if keys and not names:
-        raise InputValueError(
-            "member",
-            (
-                f"{name}: expected {spelled('member=')} to name an array, there are only groups: "
-                f"{', '.join(keys[:20])}"
-            ),
-        )
+        groups = ", ".join(keys[:20])
+        problem = f"expected {spelled('member=')} to name an array, there are only groups: {groups}"
+        raise InputValueError("member", problem, place=name)
     return names[pick(name, names, member)]
 
 
@@ -137,9 +134,9 @@ def file_of(array: Any) -> str:
     return path if os.path.exists(path) else ""
 
 
-def _place(array: Any, dtype: object, name: str) -> Place | None:
+def _place(array: Any, wanted: Wanted, name: str) -> Place | None:
     """Where a dataset of HDF5 lies, if it is in one piece, as it is, and nobody writes to it."""
-    if type(array).__module__.partition(".")[0] != "h5py" or array.chunks is not None:
+    if package_of(array) != "h5py" or array.chunks is not None:
         return None
     in_file = array.file.mode == "r" and array.file.driver in ("sec2", "stdio")
     if not in_file or array.external is not None or array.is_virtual:
@@ -147,6 +144,6 @@ def _place(array: Any, dtype: object, name: str) -> Place | None:
     offset = array.id.get_offset()
     if offset is None:
         return None
-    carrier, dtype_name, shape = of_array(name, array, dtype)
+    carrier, dtype_name, shape = of_array(name, array, wanted)
     single = len(array.shape) == 1
     return Place(name, "the dataset is of", offset, shape, dtype_name, carrier, single_row=single)

@@ -3,110 +3,129 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._core import Rules, Scores
-from ..inputs.checks import NAN_RULES
+from ..inputs.checks import NAN_RULES, ORDERS
 from ..inputs.errors import InputValueError
 from ..inputs.scores import DTYPES, as_scores
 from ..ranks.archives import Kind, from_json_array, json_array, read_archive, write_archive
-from .column_sets import Columns
-from .counter import RankCounter
-from .job import Job
+from .block_columns import Columns
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from ..inputs.arrays import IntArray
     from ..ranks.archives import Members
+    from .job import Job
 
 KIND = Kind("truerank.counter", 1)
 _FILTER = ("indptr", "indices", "lists")
 _RULES = ("ascending", "nan", "audit")
 
 
-def save(counter: RankCounter, path: str | os.PathLike[str]) -> None:
+class Kept(NamedTuple):
+    """All that a counter is made of."""
+
+    scores: npt.NDArray[Any]  # the true ones
+    dtype: str
+    job: Job
+    columns: int | None
+    raw: bool
+    seen: Columns
+    counts: dict[str, IntArray]
+
+
+def write(path: str | os.PathLike[str], kept: Kept) -> None:
     """Write a counter: whole or not at all."""
-    state = counter.__getstate__()
-    job: Job = state["job"]
+    job = kept.job
     facts = {
-        "dtype": state["dtype"],
-        "columns": state["columns"],
-        "raw": state["raw"],
+        "dtype": kept.dtype,
+        "columns": kept.columns,
+        "raw": kept.raw,
         "rules": {name: getattr(job.rules, name) for name in _RULES},
         "threads": job.threads,
     }
     members: Members = {
         "facts": json_array(facts),
-        "true_scores": state["scores"].view(np.uint8),
+        "true_scores": kept.scores.view(np.uint8),
         "targets": job.targets,
-        "seen.starts": state["seen"].starts,
-        "seen.stops": state["seen"].stops,
+        "seen.starts": kept.seen.starts,
+        "seen.stops": kept.seen.stops,
     }
     if job.rows is not None:
         members["rows"] = job.rows
     if job.filter is not None:
         parts = {name: getattr(job.filter, name) for name in _FILTER}
         members |= {f"filter.{name}": part for name, part in parts.items() if part is not None}
-    members |= {f"count.{name}": array for name, array in state["tallies"].items()}
+    members |= {f"count.{name}": array for name, array in kept.counts.items()}
     write_archive(path, KIND, members)
 
 
-def load(path: str | os.PathLike[str]) -> RankCounter:
-    """Read a counter that `save` wrote; nothing in the file is trusted."""
+def read(path: str | os.PathLike[str], empty: Callable[..., Kept]) -> Kept:
+    """Read a counter that `write` wrote; nothing in the file is trusted.
+
+    Parameters
+    ----------
+    path : path-like
+    empty : callable
+        Of the arguments of a counter, which it checks: one that has not counted anything.
+    """
     name = os.fsdecode(path)
     with open(name, "rb") as file:
         try:
-            return _counter(read_archive(file, KIND))
+            return _kept(read_archive(file, KIND), empty)
         except KeyError as error:
             raise InputValueError(name, f"damaged: no member {error}") from error
         except (ValueError, TypeError, AttributeError) as error:
             raise InputValueError(name, f"{error}") from error
 
 
-def _counter(members: Members) -> RankCounter:
+def _kept(members: Members, empty: Callable[..., Kept]) -> Kept:
     facts = from_json_array(members["facts"])
     if (nan := facts["rules"]["nan"]) not in NAN_RULES:
         raise InputValueError("damaged", expected=f"nan {', '.join(NAN_RULES)}", got=repr(nan))
     rules = Rules(**facts["rules"])
     scores = _true_scores(members["true_scores"], facts["dtype"])
     lists: Any = tuple(members[f"filter.{p}"] for p in _FILTER if f"filter.{p}" in members)
-    counter = RankCounter(
+    kept = empty(
         scores.array,
         members["targets"] if facts["columns"] is not None else None,
         candidates=facts["columns"],
         filter=lists or None,
         rows=members.get("rows"),
-        order="ascending" if rules.ascending else "descending",
+        order=ORDERS[rules.ascending],
         nan=rules.nan,
         dtype=scores.dtype,
         threads=facts["threads"] or None,
         audit=rules.audit,
     )
-    state = counter.__getstate__()
-    for key, array in state["tallies"].items():
-        kept = members[f"count.{key}"]
-        if kept.dtype != np.int64 or kept.shape != array.shape:
-            raise InputValueError("damaged", f"count.{key}: expected {len(array)} integers")
-        if key != "best" and (kept < 0).any():
-            raise InputValueError("damaged", f"count.{key}: expected integers >= 0")
-        array[:] = kept
-    found = state["tallies"]
-    if (found["above"] > found["candidates"] - found["tied"] - found["nan"]).any():
+    counts = {name: members[f"count.{name}"] for name in kept.counts}
+    for name, array in counts.items():
+        place = f"count.{name}"
+        if array.dtype != np.int64 or array.shape != kept.counts[name].shape:
+            wanted = f"{len(kept.counts[name])} integers"
+            raise InputValueError("damaged", expected=wanted, place=place)
+        if name != "best" and (array < 0).any():
+            raise InputValueError("damaged", expected="integers >= 0", place=place)
+    if (counts["above"] > counts["candidates"] - counts["tied"] - counts["nan"]).any():
         raise InputValueError("damaged", expected="no more scores than candidates")
-    state["raw"] = bool(facts["raw"])
-    state["seen"] = _seen(members["seen.starts"], members["seen.stops"], facts["columns"] or 0)
-    counter.__setstate__(state)
-    return counter
+    seen = _seen(members["seen.starts"], members["seen.stops"], facts["columns"] or 0)
+    counts = {name: array.copy() for name, array in counts.items()}
+    return kept._replace(raw=bool(facts["raw"]), seen=seen, counts=counts)
 
 
 def _true_scores(raw: Any, dtype: Any) -> Scores:
     if dtype not in DTYPES:
-        raise InputValueError(
-            "damaged", f"dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}"
-        )
+        one_of = f"one of {', '.join(DTYPES)}"
+        raise InputValueError("damaged", expected=one_of, got=repr(dtype), place="dtype")
     carrier = np.dtype(np.uint16 if dtype == "bfloat16" else dtype)
     if raw.dtype != np.uint8 or raw.ndim != 1 or raw.size % carrier.itemsize:
-        raise InputValueError("damaged", "true_scores: expected bytes of scores")
+        raise InputValueError("damaged", expected="bytes of scores", place="true_scores")
     return as_scores(raw.copy().view(carrier), dtype, "true_scores")
 
 
@@ -114,5 +133,7 @@ def _seen(starts: Any, stops: Any, columns: int) -> Columns:
     runs = np.stack([starts, stops], axis=1).reshape(-1)
     rising = runs.dtype == np.int64 and not (np.diff(runs) <= 0).any()
     if not rising or (runs.size and not 0 <= runs[0] <= runs[-1] <= columns):
-        raise InputValueError("damaged", "seen: expected runs of columns in ascending order")
+        raise InputValueError(
+            "damaged", expected="runs of columns in ascending order", place="seen"
+        )
     return Columns(np.array(starts), np.array(stops))

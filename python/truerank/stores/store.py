@@ -79,6 +79,8 @@ class Store(ABC):
         Whether a block is cheap to make, as a map is; else it is decoded.
     io : {"map", "read"}
         How `rank` reads blocks unless told otherwise.
+    on_device : bool
+        Whether they are on an accelerator.
     address : int
         Where scores on a device begin in its memory; 0 for all others.
 
@@ -95,6 +97,7 @@ class Store(ABC):
     parts = 1  # how many values `Tile.part` may have
     single_row = False
     io = "map"
+    on_device = False
     address = 0
 
     def __init__(

@@ -17,8 +17,8 @@ import numpy as np
 from .._core import Scores
 from ..inputs.devices import dense, is_tensor, tensor_array
 from ..inputs.errors import InputValueError
-from ..inputs.scores import as_scores, refuse_shape
-from .base import Store, Tile, cut, digest_of
+from ..inputs.scores import Form, Wanted, as_scores, check_dimensions
+from .store import Store, Tile, cut, digest_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,10 +34,10 @@ BLOCK_BYTES = 32 << 20
 _STREAMING = ("Stream", "stream", "current_stream")
 
 
-def of_device(value: Any, dtype: object = None, name: str = "scores") -> DeviceStore:
+def of_device(value: Any, wanted: Wanted, name: str = "scores") -> DeviceStore:
     """Make the store of a tensor or JAX array that is elsewhere, as `is_elsewhere` says."""
     kind = TorchStore if is_tensor(value) else JaxStore
-    return kind(value, dtype, name)
+    return kind(value, wanted, name)
 
 
 class DeviceStore(Store):
@@ -53,6 +53,8 @@ class DeviceStore(Store):
         Others of the same dtype.
     name : str
         The argument's name, for the messages.
+    form : Form
+        What it must be.
 
     Raises
     ------
@@ -61,10 +63,10 @@ class DeviceStore(Store):
     """
 
     in_place = False
+    on_device = True
 
-    def __init__(self, shape: tuple[int, ...], like: Scores, name: str) -> None:
-        if len(shape) not in (1, 2):
-            refuse_shape(shape, name)
+    def __init__(self, shape: tuple[int, ...], like: Scores, name: str, form: Form) -> None:
+        check_dimensions(shape, name, form)
         rows = 1 if len(shape) == 1 else int(shape[0])
         super().__init__((rows, int(shape[-1])), like.dtype, like.array.dtype, ())
         self.single_row = len(shape) == 1
@@ -90,8 +92,8 @@ class TorchStore(DeviceStore):
     tensor : torch.Tensor, shape (rows, columns) or (columns,)
         It may still be computed: copies wait for all that the current stream of the calling thread
         has been given.
-    dtype : str or dtype, optional
-        As in `rank`: what raw 16-bit scores are, else the dtype that is expected.
+    wanted : Wanted
+        What the caller says of the dtype.
     name : str
         The argument's name, for the messages.
 
@@ -103,11 +105,12 @@ class TorchStore(DeviceStore):
         For other shapes.
     """
 
-    def __init__(self, tensor: Any, dtype: object = None, name: str = "scores") -> None:
+    def __init__(self, tensor: Any, wanted: Wanted, name: str) -> None:
         plain = dense(tensor, name)
         torch = sys.modules["torch"]
-        like = as_scores(torch.empty((0, 0), dtype=plain.dtype, device="cpu"), dtype, name)
-        super().__init__(tuple(plain.shape), like, name)
+        empty = torch.empty((0, 0), dtype=plain.dtype, device="cpu")
+        like = as_scores(empty, wanted.dtype, name, wanted.form)
+        super().__init__(tuple(plain.shape), like, name, wanted.form)
         with suppress(RuntimeError):  # some devices have no addresses
             self.address = int(plain.data_ptr())
         self._tensor = plain.unsqueeze(0) if self.single_row else plain
@@ -207,7 +210,7 @@ class JaxStore(DeviceStore):
     ----------
     array : jax.Array, shape (rows, columns) or (columns,)
         It may still be computed.
-    dtype, name
+    wanted, name
         As for a `TorchStore`.
 
     Raises
@@ -218,15 +221,15 @@ class JaxStore(DeviceStore):
         For other shapes, and for an array that is in part on devices of other processes.
     """
 
-    def __init__(self, array: Any, dtype: object = None, name: str = "scores") -> None:
-        super().__init__(array.shape, as_scores(np.empty((0, 0), array.dtype), dtype, name), name)
+    def __init__(self, array: Any, wanted: Wanted, name: str) -> None:
+        like = as_scores(np.empty((0, 0), array.dtype), wanted.dtype, name, wanted.form)
+        super().__init__(array.shape, like, name, wanted.form)
         if not array.is_fully_addressable:
             raise InputValueError(
                 name,
                 expected="an array on devices of this process",
-                got=(
-                    "one that is on those of others, too; rank in each process the rows that it has"
-                ),
+                got="one that is on those of others, too; rank in each process the rows that it "
+                "has",
             )
         self._shards = [
             _shard(shard) for shard in array.addressable_shards if shard.replica_id == 0

@@ -1,0 +1,125 @@
+"""What users hand over as scores: whether it is in the host's memory, in files, or on a device.
+
+Nothing is imported to tell it of arrays in memory: an import on the way of a usual call would hang
+a process that forks meanwhile in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.devices import is_elsewhere, is_tensor
+from .store import Store
+
+if TYPE_CHECKING:
+    import mmap
+
+    import numpy.typing as npt
+
+PATHS = (str, bytes, os.PathLike)
+
+
+def is_stored(value: Any) -> bool:
+    """Whether scores are anything but an array in the host's memory.
+
+    That is a path, a list of paths, a memory map of a file, an array in chunks, a group of such, an
+    array on an accelerator, or a `Store`.
+
+    Examples
+    --------
+    >>> is_stored("scores.npy"), is_stored(np.zeros((2, 3))), is_stored([[0.1, 0.2]])
+    (True, False, False)
+    """
+    if isinstance(value, np.ndarray):
+        return value.base is not None and mapping_of(value) is not None
+    if isinstance(value, (list, tuple)):
+        return len(value) > 0 and all(isinstance(item, PATHS) for item in value)
+    if is_tensor(value):
+        return is_elsewhere(value)
+    return any(is_such(value) for is_such in (_is_named, is_elsewhere, is_chunked, is_group))
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, (Store, *PATHS))
+
+
+def is_group(value: Any) -> bool:
+    """Whether a value is a group of zarr or h5py, or a file of it, that holds arrays."""
+    return package_of(value) in ("h5py", "zarr") and not hasattr(value, "shape")
+
+
+def is_chunked(value: Any) -> bool:
+    """Whether a value is an array in chunks; nothing else may be mistaken for one."""
+    if not all(hasattr(value, name) for name in ("shape", "dtype", "chunks", "__getitem__")):
+        return False
+    if value.chunks is None:
+        return package_of(value) == "h5py"
+    # dask has a tuple of lengths for each axis
+    return isinstance(value.chunks, tuple) and all(
+        isinstance(length, (int, np.integer)) for length in value.chunks
+    )
+
+
+def package_of(value: object) -> str:
+    """Give the name of the library that a value's type is of."""
+    return type(value).__module__.partition(".")[0]
+
+
+class Mapping(NamedTuple):
+    """The map of a file that an array looks at."""
+
+    memory: mmap.mmap
+    address: int  # of its first byte
+    offset: int  # in the file
+    name: str  # of the file, if known
+
+    def size(self) -> int:
+        """Bytes of the file as it is now, whatever has become of its name."""
+        return int(self.memory.size())
+
+    def start_of(self, array: npt.NDArray[Any]) -> int:
+        """Where in the file an array begins."""
+        return int(array.__array_interface__["data"][0]) - self.address + self.offset
+
+    def reach(self, array: npt.NDArray[Any]) -> int:
+        """How many bytes the file must have for all of an array to be there."""
+        steps = zip(array.shape, array.strides, strict=True)
+        furthest = sum((length - 1) * step for length, step in steps if step > 0)
+        return self.start_of(array) + int(furthest) + array.itemsize
+
+
+def mapping_of(array: npt.NDArray[Any]) -> Mapping | None:
+    """Find the map of a file that an array is a view of; None for plain memory.
+
+    Examples
+    --------
+    >>> mapping_of(np.zeros((2, 3))) is None
+    True
+    """
+    owner: Any = array
+    first: Any = array  # the array that was made of the map, or a view that still knows about it
+    while isinstance(owner, (np.ndarray, memoryview)):
+        if isinstance(owner, np.memmap):
+            first = owner
+        owner = owner.obj if isinstance(owner, memoryview) else owner.base
+    if type(owner).__name__ != "mmap":
+        return None
+    import mmap
+
+    if not isinstance(owner, mmap.mmap):
+        return None
+    try:
+        owner.size()
+    except (OSError, ValueError):  # memory without a file, or a file that the map let go of
+        return None
+    offset, name = 0, ""
+    if isinstance(first, np.memmap):
+        import os
+
+        offset = int(first.offset) // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        name = os.fsdecode(first.filename) if first.filename else ""
+    address = int(np.frombuffer(owner, np.uint8).__array_interface__["data"][0])
+    return Mapping(owner, address, offset, name)

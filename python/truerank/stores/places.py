@@ -1,0 +1,333 @@
+"""Where a matrix lies in a file: a `.npy`, a member of an `.npz`, or raw binary.
+
+Nothing in a file is executed, and no size that it declares is trusted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.scores import DTYPES, SCORES, UNSAID, Form, Wanted
+from .descriptors import read_at
+
+if TYPE_CHECKING:
+    from zipfile import ZipInfo
+
+NPY = b"\x93NUMPY"
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_LOCAL = 30  # bytes of a member's local header before its name
+_WRAPPED = 0x01 | 0x20 | 0x40  # flags: encrypted, patched data, strongly encrypted
+_UTF8 = 0x800  # flag: names are UTF-8, else of code page 437
+# Longer than any that numpy parses. A header may declare 4 GB of itself.
+_HEADER = 1 << 17
+_LONGEST = int(np.iinfo(np.int64).max)
+
+
+class Place(NamedTuple):
+    """A matrix in a file: where it begins, and how it lies."""
+
+    name: str
+    source: str  # who says so
+    offset: int
+    shape: tuple[int, int]
+    dtype: str
+    carrier: np.dtype[Any]
+    by_columns: bool = False
+    single_row: bool = False
+    exact: bool = False  # whether the file ends where the matrix does
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the scores."""
+        return self.shape[0] * self.shape[1] * self.carrier.itemsize
+
+    def check(self, size: int) -> None:
+        """Hold the size of the file against what the matrix needs."""
+        expected = self.offset + self.nbytes
+        if size < expected or (self.exact and size != expected):
+            wanted = f"{self.source} {self.shape} {self.dtype}, from byte {self.offset:,}"
+            problem = f"expected {expected:,} bytes ({wanted}), the file has {size:,}"
+            raise InputValueError("scores", problem, place=self.name)
+
+
+def of_npy(descriptor: int, name: str, wanted: Wanted = UNSAID) -> Place:
+    """Find the matrix of a `.npy` file.
+
+    Parameters
+    ----------
+    descriptor : int
+        The open file.
+    name : str
+        What messages call it.
+    wanted : Wanted
+        What the caller says of the dtype.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that scores cannot have.
+    ValueError
+        For a broken header, and a file that is shorter than its header says.
+    """
+    size = os.fstat(descriptor).st_size
+    place = _parse(descriptor, 0, size, name, wanted)
+    place.check(size)
+    return place
+
+
+def of_array(name: str, array: Any, wanted: Wanted) -> tuple[np.dtype[Any], str, tuple[int, int]]:
+    """Give dtype, its name, and shape of what has them, checked as those of a file."""
+    carrier = np.dtype(array.dtype)
+    lengths = tuple(int(length) for length in array.shape)
+    return carrier, _named(name, carrier, wanted), _matrix_shape(name, lengths, wanted.form)
+
+
+def _parse(descriptor: int, start: int, end: int, name: str, wanted: Wanted) -> Place:
+    """Read a header that lies in a stretch of a file."""
+    import io
+
+    head = read_at(descriptor, min(_HEADER, end - start), start, name)
+    if not head.startswith(NPY):
+        raise InputValueError("scores", f"expected a .npy file, {_looks_like(head)}", place=name)
+    stream = io.BytesIO(head)
+    try:
+        version = np.lib.format.read_magic(stream)
+        # Version 3 is version 2 with names of fields in UTF-8, which scores have none of.
+        read = np.lib.format.read_array_header_1_0
+        if version in ((2, 0), (3, 0)):
+            read = np.lib.format.read_array_header_2_0
+        elif version != (1, 0):
+            raise ValueError(f"format version {version[0]}.{version[1]} is not known")
+        lengths, by_columns, carrier = read(stream)
+    except Exception as error:  # numpy lets out whatever its parser meets
+        problem = f"the .npy header is broken: {_why(error)}"
+        raise InputValueError("scores", problem, place=name) from None
+    dtype_name = _named(name, carrier, wanted)
+    _check_mark(name, head[: stream.tell()], carrier)
+    lengths = tuple(map(int, lengths))
+    shape = _matrix_shape(name, lengths, wanted.form)
+    return Place(
+        name,
+        "the header says",
+        start + stream.tell(),
+        shape,
+        dtype_name,
+        carrier,
+        by_columns,
+        len(lengths) == 1,
+    )
+
+
+def _why(error: Exception) -> str:
+    """What numpy's parser says, without the insides of the parser."""
+    import re
+
+    return re.sub(r"<ast\.(\w+) object at \w+>", r"\1", str((error.args or ("",))[0]))
+
+
+def _looks_like(head: bytes) -> str:
+    if not head:
+        return "this one is empty"
+    if head[:1] == b"\x80" and head[1:2] <= b"\x05":
+        return "this one is a pickle; save plain arrays with numpy.save"
+    return f"this one begins with {head[:8]!r}"
+
+
+def _named(name: str, carrier: np.dtype[Any], wanted: Wanted) -> str:
+    """The name of the scores' dtype, by the rules that arrays have."""
+    if carrier.subdtype is not None:  # numpy would make further dimensions of it
+        raise InputTypeError("scores", expected="numbers", got=f"dtype {carrier}", place=name)
+    return wanted.name_of(carrier, place=name)
+
+
+def _check_mark(name: str, header: bytes, carrier: np.dtype[Any]) -> None:
+    """Refuse a dtype of several bytes in an order that the header does not say."""
+    import re
+
+    if carrier.itemsize == 1 or carrier.kind == "V":  # raw bytes have no order of their own
+        return
+    found = re.search(rb"""['"]descr['"]\s*:\s*['"]([^'"]*)""", header)
+    if found and found[1][:1] not in b"<>":
+        order = f"expected a byte order, '<' or '>', got {found[1].decode('latin1')!r}"
+        raise InputValueError("scores", f"the .npy header is broken: {order}", place=name)
+
+
+def _matrix_shape(name: str, lengths: tuple[int, ...], form: Form = SCORES) -> tuple[int, int]:
+    """Rows and columns of a matrix, or of a single row."""
+    if len(lengths) not in (1, 2):
+        raise InputValueError("scores", expected=form.shape, got=f"shape {lengths}", place=name)
+    if min(lengths) < 0 or max(lengths) > _LONGEST:
+        wanted, got = "lengths from 0 to 2**63 - 1", f"shape {lengths}"
+        raise InputValueError("scores", expected=wanted, got=got, place=name)
+    return (1, lengths[0]) if len(lengths) == 1 else (lengths[0], lengths[1])
+
+
+def of_npz(descriptor: int, name: str, member: str | None, wanted: Wanted) -> Place:
+    """Find the matrix of a member of an `.npz` that is stored as it is.
+
+    Parameters
+    ----------
+    descriptor, name, wanted
+        As in `of_npy`.
+    member : str, optional
+        With or without ".npy". Default: the only one, or else "scores".
+
+    Raises
+    ------
+    TypeError
+        For a dtype that scores cannot have.
+    ValueError
+        For a damaged archive, and a member that is not there, is compressed or encrypted, or has
+        a broken header.
+    """
+    info = _member(descriptor, name, member)
+    inside = f"{name}: {info.filename}"
+    if info.flag_bits & _WRAPPED:
+        problem = "is encrypted or patched, and cannot be read in place"
+        raise InputValueError("scores", problem, place=inside)
+    if info.compress_type != 0:
+        raise InputValueError(
+            "scores",
+            "is compressed, and cannot be read in place; numpy.savez stores arrays as they are, "
+            "numpy.savez_compressed does not",
+            place=inside,
+        )
+    size = os.fstat(descriptor).st_size
+    if not 0 <= info.header_offset <= size - _LOCAL - info.file_size:
+        raise InputValueError("scores", "the archive is damaged or cut short", place=inside)
+    local = read_at(descriptor, _LOCAL, info.header_offset, name)
+    # Its name and extra field may be of other lengths than the directory's.
+    length = int.from_bytes(local[26:28], "little")
+    start = info.header_offset + _LOCAL + length + int.from_bytes(local[28:30], "little")
+    end = start + info.file_size
+    if local[:4] != ZIP[0] or end > size:
+        raise InputValueError("scores", "the archive is damaged or cut short", place=inside)
+    said = read_at(descriptor, length, info.header_offset + _LOCAL, name)
+    if said != info.orig_filename.encode("utf-8" if info.flag_bits & _UTF8 else "cp437"):
+        raise InputValueError("scores", "the archive is damaged: its names differ", place=inside)
+    place = _parse(descriptor, start, end, inside, wanted)
+    place.check(end)
+    return place
+
+
+def _member(descriptor: int, name: str, member: str | None) -> ZipInfo:
+    """The directory's entry of a member, or of the one that is meant."""
+    import zipfile
+
+    try:
+        with open(descriptor, "rb", closefd=False) as file, zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+    except Exception as error:  # zipfile lets out whatever its parser meets
+        if isinstance(error, OSError) and error.errno not in (None, 22):
+            raise  # the disk's fault; a wild offset is EINVAL
+        raise InputValueError("scores", f"the archive is damaged: {error}", place=name) from None
+    names = [entry.filename.removesuffix(".npy") for entry in entries]
+    return entries[pick(name, names, None if member is None else member.removesuffix(".npy"))]
+
+
+def pick(name: str, names: list[str], member: str | None) -> int:
+    """The position of a member: the one asked for, the only one, or "scores".
+
+    Raises
+    ------
+    ValueError
+        If there is none, or more than one; it lists them.
+    """
+    wanted = "scores" if member is None and len(names) != 1 else member
+    found = [i for i, each in enumerate(names) if wanted is None or each == wanted]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+    if not names:
+        raise InputValueError("scores", "there are no arrays in it", place=name)
+    if found:
+        raise InputValueError("member", f"there are {len(found)} of name {wanted!r}", place=name)
+    ask = f"member {wanted!r}" if member is not None else f"{spelled('member=')} to say which"
+    raise InputValueError("member", f"expected {ask}, there are {listed}", place=name)
+
+
+def of_raw(
+    name: str,
+    size: int,
+    dtype: object,
+    lengths: tuple[int, ...],
+    offset: int = 0,
+    order: str = "C",
+) -> Place:
+    """Place the matrix of a raw binary file, which must end where the matrix does.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the file.
+    size : int
+        Its bytes.
+    dtype : str or dtype
+        One that scores may have; numpy's marks of a byte order are understood.
+    lengths : tuple of int
+        (rows, columns) or (columns,); one of them may be -1, which follows from the size.
+    offset : int
+        Bytes before the scores.
+    order : {"C", "F"}
+        Whether rows or columns lie together.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that scores cannot have.
+    ValueError
+        For a file of another size.
+    """
+    carrier, wanted = _raw_dtype(dtype)
+    dtype_name = _named(name, carrier, Wanted(wanted))
+    if -1 in lengths:
+        lengths = _inferred(name, lengths, size, offset, carrier.itemsize, dtype_name)
+    place = Place(
+        name,
+        "the call says",
+        offset,
+        _matrix_shape(name, lengths),
+        dtype_name,
+        carrier,
+        order == "F",
+        len(lengths) == 1,
+        exact=True,
+    )
+    place.check(size)
+    return place
+
+
+def _raw_dtype(dtype: object) -> tuple[np.dtype[Any], object]:
+    """The dtype to read raw scores as, and what they are where numpy has no name for it."""
+    plain = str(dtype).removeprefix("torch.")
+    name = plain.lstrip("<>")
+    if name in DTYPES:  # by those names numpy takes no mark
+        carrier = np.dtype(np.uint16 if name == "bfloat16" else name)
+        swap = plain[0] == (">" if sys.byteorder == "little" else "<")
+        return carrier.newbyteorder("S" if swap else "="), name
+    try:
+        return np.dtype(dtype if isinstance(dtype, (str, type, np.dtype)) else plain), None
+    except TypeError:
+        raise InputTypeError(
+            "dtype", expected="a dtype that scores may have", got=repr(dtype)
+        ) from None
+
+
+def _inferred(
+    name: str, lengths: tuple[int, ...], size: int, offset: int, itemsize: int, dtype: str
+) -> tuple[int, ...]:
+    """Fill in the one length that is -1."""
+    known = sum(length for length in lengths if length != -1) if len(lengths) == 2 else 1
+    each, left = known * itemsize, size - offset
+    if each == 0:
+        raise InputValueError("shape", f"-1 beside 0 can be any length, got {lengths}", place=name)
+    if left < 0 or left % each:
+        multiple = f"a multiple of {each:,} bytes ({known:,} {dtype}) from byte {offset:,} on"
+        problem = f"expected {multiple}, the file has {size:,}"
+        raise InputValueError("scores", problem, place=name)
+    return tuple(left // each if length == -1 else length for length in lengths)

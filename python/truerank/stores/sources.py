@@ -1,0 +1,161 @@
+"""What users hand over as scores, opened and checked once: scores in memory, or a store.
+
+Either of them is known again where it is handed on, so that nothing is opened or checked twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._core import Scores
+from ..inputs.devices import is_elsewhere
+from ..inputs.errors import InputTypeError, renamed
+from ..inputs.scores import SCORES, Form, Wanted, as_scores
+from .kinds import is_stored
+from .store import Store
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# What is read as a whole is never cut into tiles.
+_WHOLE = 1 << 80
+
+
+def store_of(value: Any, dtype: Any = None, io: str = "map", form: Form = SCORES) -> Store | None:
+    """Make a store of what `rank` takes as scores, where they are not simply in memory.
+
+    Parameters
+    ----------
+    value : object
+        The scores.
+    dtype : str or dtype, optional
+        As in `rank`.
+    io : {"map", "read"}
+        As in `open_scores`.
+    form : Form
+        What they must be, where they are not scores.
+
+    Returns
+    -------
+    Store or None
+        None for what is simply in memory, as `is_stored` says; a `Store` stays as it is.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError, ImportError
+        As in `open_scores`.
+
+    Examples
+    --------
+    >>> store_of([[0.1, 0.9]]) is None
+    True
+    """
+    if isinstance(value, Store):
+        if dtype is not None:
+            Wanted(dtype, form).name_of(value.carrier)
+        return value
+    if not is_stored(value):
+        return None
+    from .opening import Options, opened
+
+    return opened(value, Options(Wanted(dtype, form), io=io))
+
+
+def read_scores(value: Any, dtype: Any = None, name: str = "scores") -> Scores | Store:
+    """View scores that are in the host's memory; make the store of those on an accelerator.
+
+    Parameters
+    ----------
+    value, dtype, name
+        As `as_scores` takes them. Nothing is taken for the path of a file.
+
+    Examples
+    --------
+    >>> read_scores([[0.1, 0.9]]).dtype
+    'float64'
+    """
+    if isinstance(value, Store) and value.on_device:
+        return value
+    if not is_elsewhere(value):
+        return as_scores(value, dtype, name)
+    from .on_device import of_device
+
+    return of_device(value, Wanted(dtype), name)
+
+
+@contextmanager
+def opened_scores(
+    value: Any,
+    dtype: Any = None,
+    name: str = "scores",
+    *,
+    io: str | None = None,
+    tiled: bool = False,
+) -> Iterator[Scores | Store]:
+    """Open what `rank` takes as scores; what was opened for it is closed after the block.
+
+    Parameters
+    ----------
+    value, dtype, name
+        As `as_scores` takes them, or anything that `store_of` makes a store of.
+    io : {"map", "read"}, optional
+        How blocks of files are read.
+    tiled : bool
+        Whether scores in memory are to be a store, too, so that they are counted tile by tile.
+
+    Examples
+    --------
+    >>> with opened_scores([[0.1, 0.9]]) as scores:
+    ...     shape_of(scores)
+    (1, 2)
+    """
+    with renamed(scores=name):
+        store = store_of(value, dtype, io or "map")
+    if store is not None:
+        with nullcontext() if store is value else store:
+            yield store
+        return
+    scores = as_scores(value, dtype, name)
+    if not tiled:
+        yield scores
+        return
+    from .in_memory import ArrayStore
+
+    yield ArrayStore(scores)
+
+
+def shape_of(scores: Scores | Store) -> tuple[int, ...]:
+    """Give the shape that scores were given with: (rows, columns) or (columns,).
+
+    Examples
+    --------
+    >>> shape_of(as_scores([0.1, 0.9]))
+    (2,)
+    """
+    if not isinstance(scores, Store):
+        return scores.array.shape
+    return scores.shape[1:] if scores.single_row else scores.shape
+
+
+def array_of(store: Store) -> npt.NDArray[Any]:
+    """Map all scores of a store that lies in one piece; the map goes with the last array of it.
+
+    Raises
+    ------
+    TypeError
+        For a store in several pieces, or one that has to be decoded.
+    """
+    tiles = store.tiles(_WHOLE) if store.in_place else []
+    if len(tiles) > 1 or not store.in_place:
+        expected = "an array, or the path of one .npy file"
+        raise InputTypeError("scores", expected=expected, got=repr(store))
+    if not tiles:  # nothing is to be mapped of a matrix without rows or without columns
+        return np.empty(shape_of(store), store.carrier)
+    with store.block(tiles[0], "map") as block:
+        array: Any = block
+        whole: npt.NDArray[Any] = array[0] if store.single_row else array
+        return whole
