@@ -166,7 +166,7 @@ def compare(
     key = metric if isinstance(metric, Key) else parse(metric)
     if key.metric == COUNT:
         raise InputValueError("metric", NO_COUNT)
-    options = _Options(
+    options = _Question(
         key,
         method,
         by,
@@ -190,7 +190,7 @@ def compare(
     return Comparisons([pair._replace(p_holm=p) for pair, p in zip(pairs, corrected, strict=True)])
 
 
-class _Options(NamedTuple):
+class _Question(NamedTuple):
     key: Key
     method: str
     by: LabelsLike | None
@@ -201,7 +201,7 @@ class _Options(NamedTuple):
     allow_unlike: bool
 
 
-def _compared(a: Any, b: Any, options: _Options, names: tuple[str, str]) -> Comparison:
+def _compared(a: Any, b: Any, options: _Question, names: tuple[str, str]) -> Comparison:
     a, b = (_ranks_of(name, model) for name, model in zip(names, (a, b), strict=True))
     a, notes = alike(a, b, options.allow_unlike)
     pairing = paired_by(a, b)
@@ -261,7 +261,7 @@ def _ranks_of(name: str, model: Any) -> Ranks:
 
 
 def _tested(
-    one: Units, two: Units, difference: float, options: _Options
+    one: Units, two: Units, difference: float, options: _Question
 ) -> tuple[float, float, float, int]:
     """The bounds of the difference, the p-value, and the number of units."""
     if one.key.macro:
@@ -287,7 +287,7 @@ def _tested(
     return low, high, p, units
 
 
-def _permuted(both: Functional, units: int, slack: float, options: _Options) -> float:
+def _permuted(both: Functional, units: int, slack: float, options: _Question) -> float:
     """The share of swaps that part the models at least as far as they are."""
     first, second = of_swaps(both, np.zeros((1, units), dtype=np.int8))
     apart = abs(float(first[0] - second[0])) - slack

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .kinds import take
-from .ties import LOG, Parameter, Transform, mean_power, mean_rank
+from .ties import LOG, Parameter, RankFunction, mean_power, mean_rank
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 MAD_SCALE = 1.482602218505602
 
 
-def transformed(transform: Transform, sample: Sample, parameter: Parameter = 0) -> FloatArray:
+def transformed(transform: RankFunction, sample: Sample, parameter: Parameter = 0) -> FloatArray:
     """f(r) of every task, or its mean over the task's tie; float64, shape (n,)."""
     if sample.tied is None:
         return transform.of(sample.ranks, parameter)
     return transform.over_tie(sample.ranks, sample.tied, parameter)
 
 
-def arithmetic(transform: Transform, sample: Sample, parameter: Parameter = 0) -> float:
+def arithmetic(transform: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
     """The arithmetic mean of f(r), sum(w f(r)) / sum(w)."""
     return weighted_mean(transformed(transform, sample, parameter), sample.weights)
 
@@ -65,7 +65,7 @@ def scaled(weights: FloatArray) -> FloatArray:
     return safe
 
 
-def power(_: Transform, sample: Sample, p: Parameter) -> float:
+def power(_: RankFunction, sample: Sample, p: Parameter) -> float:
     """The power mean, (sum(w r^p) / sum(w))^(1/p): max and min at +-inf, geometric at 0.
 
     Scaled by the largest rank (p > 0) or the smallest, so that nothing overflows. Over ties its
@@ -91,7 +91,7 @@ def power(_: Transform, sample: Sample, p: Parameter) -> float:
     return float(extreme) * math.exp(logarithm / p)
 
 
-def variance(_: Transform, sample: Sample, parameter: Parameter = 0) -> float:
+def variance(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
     """The variance of the ranks, sum(w (r - mean)^2) / sum(w) (ddof 0).
 
     A tie adds (m^2 - 1) / 12, the variance of its m positions.
@@ -111,7 +111,7 @@ def centres_of(sample: Sample) -> tuple[FloatArray, FloatArray]:
     return mean_rank(sample.ranks, sample.tied), spread
 
 
-def median(_: Transform, sample: Sample, parameter: Parameter = 0) -> float:
+def median(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
     """The (weighted) median of the ranks; of ties the median of their positions' mixture."""
     sample = _present(sample)
     if sample.tied is None:
@@ -119,7 +119,7 @@ def median(_: Transform, sample: Sample, parameter: Parameter = 0) -> float:
     return _median_of_runs(sample.ranks.astype(np.int64), sample.tied, sample.weights)
 
 
-def deviation(_: Transform, sample: Sample, parameter: Parameter = 0) -> float:
+def deviation(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
     """The median absolute deviation from the median, times 1.4826 (of the mixture, too)."""
     sample = _present(sample)
     middle = median(_, sample)
@@ -131,7 +131,7 @@ def deviation(_: Transform, sample: Sample, parameter: Parameter = 0) -> float:
     return MAD_SCALE * _median_from(middle, first, sample.tied, sample.weights)
 
 
-def count(_: Transform, sample: Sample, parameter: Parameter = 0) -> float:
+def count(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
     """The number of tasks, whatever their weights."""
     return float(len(sample.ranks))
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from .chance_model import Tasks
     from .kinds import Sample
-    from .ties import Parameter, Transform
+    from .ties import Parameter, RankFunction
 
     SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
 
@@ -25,7 +25,7 @@ class Metric(NamedTuple):
     Attributes
     ----------
     name : str
-    transform : Transform
+    transform : RankFunction
         f, over ranks and over ties.
     mean : callable
         The mean of f over a sample with its weights.
@@ -45,8 +45,8 @@ class Metric(NamedTuple):
     """
 
     name: str
-    transform: Transform
-    mean: Callable[[Transform, Sample, Parameter], float]
+    transform: RankFunction
+    mean: Callable[[RankFunction, Sample, Parameter], float]
     inverse: Callable[[float], float]
     increasing: bool | None
     chance: Callable[[Tasks, Parameter], tuple[float, float]] | None = None

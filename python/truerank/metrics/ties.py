@@ -20,7 +20,7 @@ Parameter = float  # k of hits@k, p of power_mean:p; 0 where there is none
 FEW = 8  # so many positions are added one by one
 
 
-class Transform(NamedTuple):
+class RankFunction(NamedTuple):
     """f of ranks, and its mean over ties.
 
     Attributes
@@ -178,11 +178,11 @@ def _power_sum(first: FloatArray, tied: FloatArray, p: float, scale: float) -> F
     return total
 
 
-IDENTITY = Transform(lambda ranks, _: ranks, mean_rank)
-RECIPROCAL = Transform(lambda ranks, _: 1.0 / ranks, lambda a, m, _: mean_power(a, m, -1.0))
-LOG = Transform(lambda ranks, _: np.log(ranks), mean_log)
-HIT = Transform(
+IDENTITY = RankFunction(lambda ranks, _: ranks, mean_rank)
+RECIPROCAL = RankFunction(lambda ranks, _: 1.0 / ranks, lambda a, m, _: mean_power(a, m, -1.0))
+LOG = RankFunction(lambda ranks, _: np.log(ranks), mean_log)
+HIT = RankFunction(
     lambda ranks, k: (ranks <= min(k, 2**63)).astype(np.float64),  # beyond 2**63 lies no rank
     probability,
 )
-POWER = Transform(lambda ranks, p: np.power(ranks, p), mean_power)
+POWER = RankFunction(lambda ranks, p: np.power(ranks, p), mean_power)

@@ -46,7 +46,7 @@ class Table(Mapping[str, Repeats], Tabulated):
     >>> print(made.to_csv(), end="")
     model,mr,amri
     A,1.0,1.0
-    B,4.0,0.33333333333333337
+    B,4.0,0.3333333333333333
     >>> print(made.to_markdown().partition(chr(10) * 2)[0])
     | model | mr | amri |
     | :--- | ---: | ---: |

@@ -161,14 +161,14 @@ def _differences(order: Order, x: FloatArray, c: float, y: FloatArray, raised: f
     level = (np.log(whole) * counts).sum(1) - s * centre
     theta, period = frequencies(total, sigma, _PERIOD)
     z = scale * np.exp(1j * theta)
-    parts = _Parts(hit, miss, before, beyond, drop, less, whole)
+    parts = _Factors(hit, miss, before, beyond, drop, less, whole)
     terms = _one_by_one(parts, counts, z) if few else _by_logs(parts, counts, z)
     found = (terms * np.exp(-1j * theta * centre[:, None])).real.sum(1) * 2 / period
     result: FloatArray = np.exp(level + raised) * np.maximum(found, 0.0)
     return result
 
 
-class _Parts(NamedTuple):
+class _Factors(NamedTuple):
     """Of each task p(x), q(c), p(x - 1), q(y), their differences d and e, and A at the saddle."""
 
     hit: FloatArray
@@ -180,7 +180,7 @@ class _Parts(NamedTuple):
     whole: FloatArray
 
 
-def _one_by_one(parts: _Parts, counts: FloatArray, z: ComplexArray) -> ComplexArray:
+def _one_by_one(parts: _Factors, counts: FloatArray, z: ComplexArray) -> ComplexArray:
     """The difference of the four products over their size at the saddle point, task by task.
 
     Of the tasks so far: the product of B - d z, its differences from those of A - d z and of B, and
@@ -200,7 +200,7 @@ def _one_by_one(parts: _Parts, counts: FloatArray, z: ComplexArray) -> ComplexAr
     return all_four
 
 
-def _by_logs(parts: _Parts, counts: FloatArray, z: ComplexArray) -> ComplexArray:
+def _by_logs(parts: _Factors, counts: FloatArray, z: ComplexArray) -> ComplexArray:
     """The same by logarithms, for many tasks."""
     hit, miss, before, beyond, drop, less, whole = parts
     found = np.empty_like(z)

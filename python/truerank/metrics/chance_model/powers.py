@@ -9,7 +9,7 @@ import numpy as np
 
 from ..kinds import UnknownKeyError
 from .closed_forms import geometric, greatest, least, mean_rank, reciprocal_rank
-from .task_groups import Model, Moments, Tasks, model
+from .task_groups import ChanceModel, Moments, Tasks, model
 from .transforms import PowerSum, rank_sum
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def harmonic(tasks: Tasks, parameter: float = 0) -> Moments:
 
 
 # those that have a name or a method of their own
-_OWN: dict[float, Model] = {
+_OWN: dict[float, ChanceModel] = {
     1.0: mean_rank,
     -1.0: harmonic,
     0.0: geometric,

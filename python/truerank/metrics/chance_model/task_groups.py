@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Moments: TypeAlias = tuple[float, float]
 
 
-class Model(Protocol):
+class ChanceModel(Protocol):
     """What a row of the table of metrics refers to.
 
     Takes tasks and the metric's parameter (k of hits@k, p of power_mean:p), and gives mean and
@@ -34,7 +34,7 @@ class Model(Protocol):
     def __call__(self, tasks: Tasks, parameter: float = 0) -> Moments: ...
 
 
-def model(moments: Callable[[Tasks, float], Moments]) -> Model:
+def model(moments: Callable[[Tasks, float], Moments]) -> ChanceModel:
     """Settle what is the same for all metrics: no task gives nan, one candidate each (1, 0)."""
 
     @functools.wraps(moments)
