@@ -13,10 +13,12 @@ vectors are enough (`rank_embeddings`). `link_prediction` goes from triples to t
 
 from __future__ import annotations
 
+import sys as _sys
 import typing as _typing
 
 from ._core import __version__
 from .counting.ranking import rank
+from .inputs.naming import AlsoNamed as _AlsoNamed
 from .inputs.naming import front_door as _front_door
 
 if _typing.TYPE_CHECKING:
@@ -110,3 +112,4 @@ _MODULES = {
 }
 if not _typing.TYPE_CHECKING:  # a checker would take any name for one that is there
     __getattr__, __dir__ = _front_door(__name__, _MODULES, __all__)
+_sys.meta_path.append(_AlsoNamed("truerank.demo", "truerank.cli.demo"))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from .. import _core
 from ..counting.ranking import rank
 from ..embeddings.scoring import score_embeddings
+from ..inputs.naming import public
 from ..link_prediction import Task
 from ..ranks.container import Ranks
 from ..reporting.reports import Report, report
@@ -37,6 +38,7 @@ METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "median", "amr"
 EXACT, SINGLE = 1e-12, 1e-6
 
 
+@public("truerank.demo")
 @dataclass(frozen=True)
 class Model:
     """TransE with inverse relations: tails are near h + r, heads are near t + r_inverse.
@@ -55,6 +57,7 @@ class Model:
     relation_labels: NDArray[np.str_]
 
 
+@public("truerank.demo")
 @dataclass(frozen=True)
 class Published:
     """The published figures by key (`head.optimistic.mr`, ...) and where they come from."""
@@ -65,6 +68,7 @@ class Published:
     figures: dict[str, float]
 
 
+@public("truerank.demo")
 @dataclass(frozen=True)
 class Speed:
     """The time to count random float32 scores in memory, and that of numpy's two expressions."""
@@ -82,6 +86,7 @@ class Speed:
         return self.rows * self.columns / self.seconds
 
 
+@public("truerank.demo")
 @dataclass(frozen=True)
 class Demo:
     """All that the demonstration measured."""
@@ -94,6 +99,7 @@ class Demo:
     disagreements: list[str] = field(default_factory=list)
 
 
+@public("truerank.demo")
 def load_model() -> Model:
     """The shipped model.
 
@@ -110,6 +116,7 @@ def load_model() -> Model:
         return Model(**{part.name: file[part.name] for part in fields(Model)})
 
 
+@public("truerank.demo")
 def load_published() -> Published:
     """The figures published for the shipped model.
 
@@ -126,6 +133,7 @@ def load_published() -> Published:
     return Published(**record)
 
 
+@public("truerank.demo")
 def make_task(model: Model) -> Task:
     """Two tasks for each test triple: its head and its tail are asked for.
 
@@ -149,6 +157,7 @@ def make_task(model: Model) -> Task:
     return Task(model.test, known=known, entities=entities, relations=relations)
 
 
+@public("truerank.demo")
 def query_vectors(model: Model, task: Task) -> dict[str, Floats]:
     """The vectors of the distinct queries of both sides, which are compared with the entities'.
 
@@ -178,6 +187,7 @@ def query_vectors(model: Model, task: Task) -> dict[str, Floats]:
     }
 
 
+@public("truerank.demo")
 def to_bfloat16(values: Floats) -> NDArray[np.void]:
     """Round float32 to bfloat16, to nearest and ties to even.
 
@@ -204,6 +214,7 @@ def to_bfloat16(values: Floats) -> NDArray[np.void]:
     return ((bits + halfway) >> np.uint32(16)).astype(np.uint16).view("V2")
 
 
+@public("truerank.demo")
 def rank_sides(model: Model, *, threads: int | None = None) -> tuple[Ranks, Ranks]:
     """Count the filtered ranks of both sides, in float32 and after rounding scores to bfloat16.
 
@@ -243,6 +254,7 @@ def rank_sides(model: Model, *, threads: int | None = None) -> tuple[Ranks, Rank
     return exact.ranks, rounded.ranks
 
 
+@public("truerank.demo")
 def disagreements(measured: Report, published: Published) -> list[str]:
     """The published figures which `measured` does not confirm, one sentence each.
 
@@ -275,6 +287,7 @@ def _tolerance(key: str) -> float:
     return SINGLE if kind == "realistic" or metric in ("amr", "amri") else EXACT
 
 
+@public("truerank.demo")
 def measure_speed(
     rows: int = 2048, columns: int = 16384, *, repeats: int = 3, threads: int | None = None
 ) -> Speed:
@@ -324,6 +337,7 @@ def measure_speed(
     )
 
 
+@public("truerank.demo")
 def run(*, threads: int | None = None) -> Demo:
     """Evaluate the shipped model, hold it against what was published, and time the counting.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..compat import PRESETS, read_ogb, report, table
+from ..compat.presets import PRESETS
 from ..reporting.stored import plain
 from .app import emit, reading_data
 from .files import READERS, read_array, read_targets
@@ -56,6 +56,8 @@ def compare_conventions(
     truerank compat scores.npy targets.npy --filter filter.npz --preset libkge
     truerank compat dump.npz --preset ogb
     """
+    from ..compat import read_ogb, report, table  # other commands do without them
+
     given = given_of(options)
     if targets is None and set(given) - {"order", "dtype"}:
         lost = ", ".join(f"--{name}" for name in given if name not in ("order", "dtype"))

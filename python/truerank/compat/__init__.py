@@ -8,14 +8,19 @@ parts from the exact one; `table` shows what the same scores give under each. `r
 
 from __future__ import annotations
 
-from .conventions import EXACT, Convention
-from .dumps import Dump, read_joint, read_ogb
-from .evaluation import report, report_against, table, table_against
-from .figures import Figure
-from .presets import PRESETS, Metric, Preset, describe, preset
-from .results import CompatReport, Step
-from .tables import CompatTable
-from .traces import read_libkge
+from typing import TYPE_CHECKING
+
+from ..inputs.naming import front_door
+
+if TYPE_CHECKING:
+    from .conventions import EXACT, Convention
+    from .dumps import Dump, read_joint, read_ogb
+    from .evaluation import report, report_against, table, table_against
+    from .figures import Figure
+    from .presets import PRESETS, Metric, Preset, describe, preset
+    from .results import CompatReport, Step
+    from .tables import CompatTable
+    from .traces import read_libkge
 
 __all__ = [
     "EXACT",
@@ -38,3 +43,27 @@ __all__ = [
     "table",
     "table_against",
 ]
+
+# What is imported when it is asked for.
+_LATER = {
+    "CompatReport": "results",
+    "CompatTable": "tables",
+    "Convention": "conventions",
+    "Dump": "dumps",
+    "EXACT": "conventions",
+    "Figure": "figures",
+    "Metric": "presets",
+    "PRESETS": "presets",
+    "Preset": "presets",
+    "Step": "results",
+    "describe": "presets",
+    "preset": "presets",
+    "read_joint": "dumps",
+    "read_libkge": "traces",
+    "read_ogb": "dumps",
+    "report": "evaluation",
+    "report_against": "evaluation",
+    "table": "evaluation",
+    "table_against": "evaluation",
+}
+__getattr__, __dir__ = front_door(__name__, _LATER, __all__)

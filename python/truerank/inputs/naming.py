@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, TypeVar
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -66,6 +68,42 @@ def front_door(
         return found
 
     return later, lambda: sorted(names)
+
+
+class AlsoNamed(NamedTuple):
+    """What finds a module by a second name, where nothing else does; for `sys.meta_path`.
+
+    Parameters
+    ----------
+    name, module : str
+        The name that it is imported by, and its own.
+
+    Examples
+    --------
+    >>> import sys
+    >>> sys.meta_path.append(AlsoNamed("truerank.shown", "truerank.inputs.naming"))
+    >>> import_module("truerank.shown").AlsoNamed is AlsoNamed
+    True
+    >>> _ = sys.meta_path.pop()
+    """
+
+    name: str
+    module: str
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Give what imports the module, if it is asked for."""
+        return ModuleSpec(name, self) if name == self.name else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Give the module itself, which may have been imported before."""
+        module = import_module(self.module)
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give it back the name of its own."""
+        if module.__spec__ is not None:
+            module.__spec__ = module.__spec__.loader_state
 
 
 def needed(module: str, user: str, extra: str | None = None) -> Any:
