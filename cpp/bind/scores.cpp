@@ -33,8 +33,9 @@ const Named& named(std::string_view dtype) {
 // Keys of scores, those of the least and the greatest, and whether there may be NaN, below the least.
 std::tuple<Int64Array, std::int64_t, std::int64_t, bool> keys(const ScoreArray& scores) {
     require(scores.array().ndim() == 1, "scores: not one-dimensional");
-    const ScoreArray matrix(scores.array().attr("reshape")(-1, 1).cast<py::array>(), scores.dtype(), scores.swapped());
-    const Scores column = matrix.view();
+    Scores column = scores.view();
+    std::swap(column.rows, column.columns);
+    std::swap(column.row_stride, column.column_stride);
     Int64Array result(column.rows);
     const KeyRange range = keys_of(column, result.mutable_data());
     return {result, range.bottom, range.top, range.floating};
@@ -51,12 +52,13 @@ ScoreArray::ScoreArray(py::array array, py::str dtype, bool swapped)
 }
 
 Scores ScoreArray::view() const {
-    require(array_.ndim() == 2 && array_.itemsize() == size_, "scores: not a matrix of this dtype");
+    const auto depth = array_.ndim();
+    require((depth == 1 || depth == 2) && array_.itemsize() == size_, "scores: not a matrix of this dtype");
     return {static_cast<const char*>(array_.data()),
-            array_.shape(0),
-            array_.shape(1),
-            array_.strides(0),
-            array_.strides(1),
+            depth == 1 ? 1 : array_.shape(0),
+            array_.shape(depth - 1),
+            depth == 1 ? 0 : array_.strides(0),
+            array_.strides(depth - 1),
             dtype_,
             swapped_};
 }
@@ -90,11 +92,11 @@ void ScoreFile::refuse(const ReadFailure& failure) const {
 }
 
 void register_scores(py::module_& m) {
-    py::class_<ScoreArray>(m, "Scores", py::is_final(), "Scores or vectors in memory, in any layout.")
-        .def(py::init<py::array, py::str, bool>(), py::arg("array"), py::arg("dtype"), py::arg("swapped"))
-        .def_property_readonly("array", &ScoreArray::array)
-        .def_property_readonly("dtype", &ScoreArray::dtype, "What is in the array: bfloat16 travels as other things.")
-        .def_property_readonly("swapped", &ScoreArray::swapped, "Whether its byte order is not the machine's.")
+    py::class_<ScoreArray> scores(m, "Scores", py::is_final(), "Scores or vectors in memory, in any layout.");
+    add_attribute<&ScoreArray::array>(scores, "array");
+    add_attribute<&ScoreArray::dtype>(scores, "dtype", "What is in the array: bfloat16 travels as other things.");
+    add_attribute<&ScoreArray::swapped>(scores, "swapped", "Whether its byte order is not the machine's.");
+    scores.def(py::init<py::array, py::str, bool>(), py::arg("array"), py::arg("dtype"), py::arg("swapped"))
         .def(
             "with_array",
             [](const ScoreArray& scores, py::array array) {

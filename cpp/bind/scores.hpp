@@ -16,7 +16,8 @@ namespace truerank::bind {
 class ScoreArray {
   public:
     ScoreArray(py::array array, py::str dtype, bool swapped);
-    // Where the scores of a matrix lie now. The array is Python's, which can give it another shape.
+    // Where the scores lie now; those of one dimension are a row. The array is Python's, which can give it another
+    // shape.
     Scores view() const;
     std::int64_t size() const { return size_; }  // of a score, in bytes
     const py::array& array() const { return array_; }

@@ -122,15 +122,16 @@ Selection SelectionArrays::view(std::int64_t tasks) const {
 }
 
 void register_selections(py::module_& m) {
-    py::class_<SelectionArrays>(m, "Selection", py::is_final(), "Lists of columns: a filter, or candidates.")
+    py::class_<SelectionArrays> selection(m, "Selection", py::is_final(), "Lists of columns: a filter, or candidates.");
+    add_attribute<&SelectionArrays::indptr>(selection, "indptr");
+    add_attribute<&SelectionArrays::indices>(selection, "indices", "Each list is to be sorted and without repeats.");
+    add_attribute<&SelectionArrays::lists>(selection, "lists", "The list of every task; None: task i has list i.");
+    add_attribute<&SelectionArrays::shared>(selection, "shared", "Whether all tasks have the one list.");
+    selection
         .def(py::init(&selection_of), py::arg("indptr"), py::arg("indices"), py::arg("lists") = py::none(),
              py::arg("shared") = false)
         .def_static("of_ranges", &ranges_of, py::arg("indptr"),
                     "Lists that are their own positions: list i is indptr[i] to indptr[i + 1] - 1.")
-        .def_readonly("indptr", &SelectionArrays::indptr)
-        .def_readonly("indices", &SelectionArrays::indices, "Each list is to be sorted and without repeats.")
-        .def_readonly("lists", &SelectionArrays::lists, "The list of every task; None: task i has list i.")
-        .def_readonly("shared", &SelectionArrays::shared, "Whether all tasks have the one list.")
         .def("first_absent", &first_task_without, py::arg("columns"),
              "The first task whose list lacks its column, or -1.")
         .def("checked", &lists_checked, py::arg("bound"), py::arg("threads"),

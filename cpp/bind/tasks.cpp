@@ -27,12 +27,14 @@ TaskArrays tasks_of(std::optional<Int64Array> rows, std::optional<Int64Array> ta
 
 AuditedRules rules_of(bool ascending, std::string_view nan, bool audit) { return {{ascending, nan_rule(nan)}, audit}; }
 
+bool is_ascending(const AuditedRules& r) { return r.rules.ascending; }
 std::string_view nan_name(const AuditedRules& r) { return kNanRules[static_cast<std::size_t>(r.rules.nan)]; }
 
 using RulesState = std::tuple<bool, std::string, bool>;
 RulesState state_of(const AuditedRules& r) { return {r.rules.ascending, std::string(nan_name(r)), r.audit}; }
 AuditedRules from_state(const RulesState& state) { return std::apply(rules_of, state); }
 
+std::string_view fault_name(const Fault& fault) { return kFaults[static_cast<std::size_t>(fault.kind)]; }
 Fault fault_of(std::string_view kind, std::int64_t task, std::int64_t row, std::int64_t column) {
     const auto* name = std::find(std::begin(kFaults) + 1, std::end(kFaults), kind);
     require(name != std::end(kFaults), "fault: unknown kind");
@@ -87,21 +89,21 @@ void register_tasks(py::module_& m) {
     py::class_<TaskArrays>(m, "Tasks", py::is_final(), "Which row each task reads, and which columns count.")
         .def(py::init(&tasks_of), py::arg("rows").none(true), py::arg("targets").none(true),
              py::arg("filter").none(true) = py::none(), py::arg("candidates").none(true) = py::none());
-    py::class_<AuditedRules>(m, "Rules", py::is_final(), "How scores are compared and what is counted of them.")
-        .def(py::init(&rules_of), py::arg("ascending"), py::arg("nan"), py::arg("audit"))
-        .def_property_readonly("ascending", [](const AuditedRules& r) { return r.rules.ascending; })
-        .def_property_readonly("nan", &nan_name)
-        .def_readonly("audit", &AuditedRules::audit)
+    py::class_<AuditedRules> rules(m, "Rules", py::is_final(), "How scores are compared and what is counted of them.");
+    add_attribute<&is_ascending>(rules, "ascending");
+    add_attribute<&nan_name>(rules, "nan");
+    add_attribute<&AuditedRules::audit>(rules, "audit");
+    rules.def(py::init(&rules_of), py::arg("ascending"), py::arg("nan"), py::arg("audit"))
         .def(py::pickle(&state_of, &from_state));
-    py::class_<Fault>(m, "Fault", py::is_final(), "What made counts void.")
-        .def(py::init(&fault_of), py::arg("kind"), py::arg("task"), py::arg("row"), py::arg("column"))
-        .def_property_readonly("kind", [](const Fault& fault) { return kFaults[static_cast<std::size_t>(fault.kind)]; })
-        .def_readonly("task", &Fault::task)
-        .def_readonly("row", &Fault::row)
-        .def_readonly("column", &Fault::column);
-    py::class_<Results>(m, "Counts", py::is_final(), "What was counted: one integer for each task, by name.")
-        .def_property_readonly("arrays", &Results::arrays)
-        .def_readonly("fault", &Results::fault, "What made it void, or None.");
+    py::class_<Fault> fault(m, "Fault", py::is_final(), "What made counts void.");
+    add_attribute<&fault_name>(fault, "kind");
+    add_attribute<&Fault::task>(fault, "task");
+    add_attribute<&Fault::row>(fault, "row");
+    add_attribute<&Fault::column>(fault, "column");
+    fault.def(py::init(&fault_of), py::arg("kind"), py::arg("task"), py::arg("row"), py::arg("column"));
+    py::class_<Results> counts(m, "Counts", py::is_final(), "What was counted: one integer for each task, by name.");
+    add_attribute<&Results::arrays>(counts, "arrays");
+    add_attribute<&Results::fault>(counts, "fault", "What made it void, or None.");
 }
 
 }  // namespace truerank::bind

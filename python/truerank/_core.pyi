@@ -26,7 +26,7 @@ def can_read_files() -> bool: ...
 
 @final
 class Scores:
-    """Scores or vectors in memory, in any layout: an array, what is in it, and its byte order."""
+    """Scores or vectors in memory, in any layout; of one dimension they are one row."""
 
     def __init__(self, array: _Array, dtype: str, swapped: bool) -> None: ...
     @property

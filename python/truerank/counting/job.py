@@ -53,7 +53,9 @@ class Job(NamedTuple):
         """Make Ranks of fresh counts, by name: above, tied, candidates and those of the audit."""
         audit = None
         if "inf" in counts:
-            audit = Audit(**{name: counts[name] for name in Audit._fields if name in counts})
+            audit = Audit(counts["nan"], counts["inf"], counts["at_best"])
+            if "differing" in counts:
+                audit = audit._replace(differing=counts["differing"])
         filtered, selected = self.filter is not None, self.candidates is not None
         protocol = _protocol(filtered, selected, self.rules, dtype)
         if files:

@@ -147,7 +147,6 @@ def rank(
     shape: tuple[int, ...] = matrix.array.shape
     single = len(shape) == 1
     if single:
-        matrix = matrix.with_array(matrix.array[None, :])
         shape = 1, *shape
     job = prepare(shape, single, targets, rows, filter, candidates, order, nan, threads, audit)
     counted = _core.rank(matrix, job.tasks(), job.rules, job.threads)

@@ -96,10 +96,9 @@ def rank_against(
     truths = Truths(truth.array, truth.dtype)
     refuse_nan_truth(truths, nan)
     nowhere = np.full(tasks, NOWHERE, np.int64)
-    row = values.with_array(values.array[None, :])
     lists = _core.Selection.of_ranges(indptr)
     asked = _core.Tasks(np.zeros(tasks, np.int64), nowhere, None, lists)
-    found = _core.count_part(row, asked, truth.array, 0, rules, team)
+    found = _core.count_part(values, asked, truth.array, 0, rules, team)
     if fault := found.fault:
         position = fault.column
         task = int(np.searchsorted(indptr, position, side="right")) - 1

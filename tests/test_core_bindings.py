@@ -1,0 +1,111 @@
+"""The core's own checks: whatever is handed to it by hand, no call leaves its arrays."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from truerank import _core
+
+ARRAY = np.ones((3, 4), np.float32)
+SCORES = _core.Scores(ARRAY, "float32", False)
+ZEROS = np.zeros(3, np.int64)
+INDPTR = np.array([0, 1, 2, 3])
+RULES = _core.Rules(False, "raise", False)
+PAIRS = _core.Embeddings(SCORES, SCORES, "dot")
+CLASSES = (
+    *(_core.Scores, _core.FileScores, _core.Selection, _core.Tasks, _core.Rules, _core.Fault),
+    *(_core.Counts, _core.Embeddings, _core.Grid),
+)
+
+
+def rank(*tasks: Any) -> _core.Counts:
+    return _core.rank(SCORES, _core.Tasks(*tasks), RULES, 0)
+
+
+def lists(indptr: Any = INDPTR, indices: Any = ZEROS, of: Any = None) -> _core.Selection:
+    return _core.Selection(np.asarray(indptr), np.asarray(indices), of)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rank(None, ZEROS + 4),
+        lambda: rank(ZEROS + 3, ZEROS),
+        lambda: rank(ZEROS - 1, ZEROS),
+        lambda: rank(None, np.zeros(4, np.int64)),
+        lambda: rank(None, None),
+        lambda: rank(None, ZEROS, lists(indices=[0, 0])),
+        lambda: rank(None, ZEROS, lists([0, 2, 1, 3])),
+        lambda: rank(None, ZEROS, lists(np.zeros(0, np.int64))),
+        lambda: rank(None, ZEROS, lists(of=ZEROS + 3)),
+        lambda: rank(None, ZEROS, lists(indices=np.zeros(6, np.int64)[::2])),
+        lambda: rank(None, ZEROS, lists(indices=np.zeros(3))),
+        lambda: rank(None, ZEROS, None, _core.Selection.of_ranges(INDPTR)),
+        lambda: rank(None, ZEROS, _core.Selection.of_ranges(INDPTR)),
+        lambda: _core.Scores(ARRAY, "float64", False),
+        lambda: _core.Scores(ARRAY, "float8", False),
+        lambda: _core.FileScores(0, 0, (2, 2), (8, 8), "file", "float32", False),
+        lambda: _core.FileScores(0, 0, (2, 1 << 62), (1 << 60, 4), "file", "float32", False),
+        lambda: _core.Rules(False, "never", False),
+        lambda: _core.Fault("none", 0, 0, 0),  # type: ignore[arg-type]
+        lambda: _core.Embeddings(SCORES, SCORES, "dots"),
+        lambda: _core.Embeddings(SCORES, SCORES, "dot", np.ones(2, np.float32)),
+        lambda: _core.rank_embeddings(PAIRS, _core.Tasks(None, ZEROS + 3), RULES, 0, 1),
+        lambda: _core.score_embeddings(PAIRS, ZEROS + 3, None, 1),
+        lambda: _core.score_embeddings(PAIRS, None, ZEROS - 1, 1),
+        lambda: _core.topk_embeddings(PAIRS, _core.Tasks(ZEROS + 3, None), 1, "raise", None, 0, 1),
+        lambda: _core.count_part(
+            SCORES, _core.Tasks(None, ZEROS), np.ones(2, np.float32), 0, RULES, 0
+        ),
+        lambda: _core.count_part(SCORES, _core.Tasks(None, ZEROS), np.ones(3), 0, RULES, 0),
+    ],
+)
+def test_what_would_leave_the_arrays_is_refused(call: Callable[[], object]) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        call()
+
+
+def test_arrays_that_change_under_an_object_are_looked_at_again() -> None:
+    indptr = INDPTR.copy()
+    selection = lists(indptr)
+    assert rank(None, ZEROS, selection).fault is None
+    indptr[1] = 99
+    with pytest.raises(ValueError, match="indptr falls"):
+        rank(None, ZEROS, selection)
+    array = ARRAY.copy()
+    scores, tasks = _core.Scores(array, "float32", False), _core.Tasks(None, ZEROS + 3)
+    assert _core.rank(scores, tasks, RULES, 0).fault is None
+    for shape in ((4, 3), (2, 2, 3), (12,)):
+        array.shape = shape
+        with pytest.raises(ValueError, match=r"targets|matrix"):
+            _core.rank(scores, tasks, RULES, 0)
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_an_object_that_nobody_made_is_refused(kind: Any) -> None:
+    """`__new__` alone gives an object without a value."""
+    unmade = kind.__new__(kind)
+    for name, member in vars(kind).items():
+        if not name.startswith("_") and not isinstance(member, staticmethod):
+            with pytest.raises(TypeError):
+                getattr(unmade, name)(1, 1)
+    with pytest.raises(TypeError):
+        _core.rank(unmade, _core.Tasks(None, ZEROS), RULES, 0)
+    with pytest.raises(TypeError):
+        _core.Tasks(None, ZEROS, unmade)
+
+
+def test_selections_and_rules_are_copied_and_pickled() -> None:
+    selection = lists(of=ZEROS)
+    for again in (copy.deepcopy(selection), pickle.loads(pickle.dumps(selection))):
+        assert again.indptr.tolist() == INDPTR.tolist()
+        assert again.indices.tolist() == again.lists.tolist() == ZEROS.tolist()
+        assert not again.shared
+    rules = pickle.loads(pickle.dumps(_core.Rules(True, "omit", True)))
+    assert (rules.ascending, rules.nan, rules.audit) == (True, "omit", True)
