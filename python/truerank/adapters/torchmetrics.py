@@ -20,7 +20,7 @@ from ..metrics import parse
 from ..ranks.container import Ranks
 from ..ranks.labels import NAMED, Labels
 from ..ranks.protocol import Protocol
-from ..reporting.reports import Report, report
+from ..reporting import Report, report
 
 Metric: Any = needed("torchmetrics", "truerank.adapters.torchmetrics").Metric
 torch: Any = needed("torch", "truerank.adapters.torchmetrics", "torchmetrics")

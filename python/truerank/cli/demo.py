@@ -23,7 +23,7 @@ from ..embeddings.scoring import score_embeddings
 from ..inputs.naming import public
 from ..link_prediction import Task
 from ..ranks.container import Ranks
-from ..reporting.reports import Report, report
+from ..reporting import Report, report
 
 Floats = NDArray[np.float32]
 

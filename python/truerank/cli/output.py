@@ -23,7 +23,7 @@ from ..comparison.table_writer import (
     number,
 )
 from ..html.intervals import intervals_told
-from ..reporting.rendering import GROUPS_SHOWN, label_text, told
+from ..reporting.rendering import GROUPS_SHOWN, label_text, text_of, told
 from ..reporting.stored import plain
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def draw_report(report: Report, console: Console) -> None:
     >>> import truerank as tr
     >>> draw_report(tr.report(tr.Ranks([0, 3], [1, 1], [9, 9])), Console())  # doctest: +SKIP
     """
-    shown = report._text(None, None, None, 6)
+    shown = text_of(report)
     draw_grids(shown.before, shown.grids, console)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..inputs.errors import InputTypeError, InputValueError
-from ..reporting.reports import report as exact_report
+from ..reporting import report as exact_report
 from .conventions import way_to
 from .presets import PRESETS, Preset, preset
 from .problems import Full, Part, Problem, Sampled

@@ -174,7 +174,7 @@ def _index(ranks: FloatArray, options: IntArray, mean: Callable[[str, FloatArray
 
 def _over_orders(key: str, counts: Counts) -> float:
     from ..ranks.container import Ranks
-    from ..reporting.reports import report
+    from ..reporting import report
 
     enough = np.maximum(counts.options, counts.above + counts.tied)
     return report(Ranks(counts.above, counts.tied, enough))[f"expected.{key}"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..comparison.table_writer import Grid, cell
 from ..reporting.axes import Axes, written
-from ..reporting.rendering import GROUPS_SHOWN, group_grid, label_text
+from ..reporting.rendering import GROUPS_SHOWN, group_grid, label_text, printed_axes
 from . import pictures
 from .documents import details, paragraph, side_by_side, table, tables
 
@@ -25,7 +25,7 @@ METRIC = "mrr"  # by which they are put into order
 
 def groups_told(report: Report, drawn: bool) -> str:
     """The plot, if it is to be drawn, and the tables; nothing where there are no groups."""
-    _, axes = report._printed(None, None, None)
+    _, axes = printed_axes(report)
     if axes is None:
         return ""
     (side,), (kind,), metrics = axes

@@ -6,14 +6,14 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..comparison.table_writer import Grid, cell, counted, number
 from ..inputs.errors import InputTypeError
 from ..metrics.keys import OWN_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from ..reporting.axes import several, written
-from ..reporting.rendering import grids, told
+from ..reporting.rendering import grids, printed_axes, told
 from ..reporting.stored import as_json, stored_of
 from . import pictures, protocols
 from .documents import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import os
 
     from ..comparison.resampling import Interval
+    from ..reporting.report_forms import AnyReport
     from ..reporting.reports import Report
 
 HEAD_METRICS = ("mrr", "hits@1", "hits@10", "mr", "amri")
@@ -74,7 +75,7 @@ class Options(NamedTuple):
 
 
 def save_report(
-    report: Report,
+    report: AnyReport,
     path: str | os.PathLike[str],
     title: str | None,
     metrics: Iterable[str],
@@ -91,10 +92,11 @@ def save_report(
         if not isinstance(line, str):
             raise InputTypeError("notes", expected="lines of text", got=type(line).__name__)
     pictures.check_library()
+    measured = cast("Report", report)  # or it has no `ranks`, for which the page looks
     if not isinstance(intervals, Mapping):
-        intervals = {key: report.interval(key) for key in several(intervals, "intervals")}
-    name = title_of(report) if title is None else title
-    save(path, page(report, Options(name, several(metrics), intervals, lines)))
+        intervals = {key: measured.interval(key) for key in several(intervals, "intervals")}
+    name = title_of(measured) if title is None else title
+    save(path, page(measured, Options(name, several(metrics), intervals, lines)))
 
 
 def page(report: Report, options: Options) -> str:
@@ -177,7 +179,7 @@ def _audit(report: Report, options: Options) -> str:
 
 def _metrics(report: Report) -> str:
     """A table for each side, with its kinds of rank; one of all sides where no kinds part."""
-    axes, _ = report._printed(None, None, None)
+    axes, _ = printed_axes(report)
     summary = report.held_summary()
     if summary is None or summary.tied_tasks or DEFAULT_KIND not in axes.kinds:
         return tables(grids(report, axes, None, DIGITS))

@@ -1,11 +1,12 @@
 """Reports of ranks: the Report and its groups, tables of several, renderings, and the audit.
 
-`reports` holds the class, from the most general to the most special of its bases: `printed` (how it
-is written), `grouped` (groups and macro averages), `assessed` (chance, intervals, the audit).
+`report_facts` has what can be read of every report, `report_forms` how it is written; on these two
+stand `reports` (of ranks) and `recalled` (read back from JSON).
 """
 
 from __future__ import annotations
 
-from .reports import Report, report
+from .repeats import report
+from .reports import Report
 
 __all__ = ["Report", "report"]

@@ -11,9 +11,9 @@ from ..comparison.table_writer import counted, number
 from ..metrics import parse
 from ..metrics.averages import scaled
 from ..metrics.keys import MACRO
-from .candidates import note_of_test
 from .repeats import Repeats, weights_word
 from .reports import Report
+from .validity import HARDLY_MOVES, TEST_ALONE, said_of
 
 RUNS_APART = 0.05  # how far the mean numbers of candidates of folds may part without a note
 
@@ -154,6 +154,30 @@ def _labels(report: Report) -> set[Hashable]:
     return set(report.group_tasks(report.sides[0]))
 
 
+def _test_candidates(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
+    """Candidates of the test alone, where a column is not adjusted."""
+    names = [
+        name
+        for name, row in rows.items()
+        if any(report.protocol.candidates == TEST_ALONE for report in row.reports)
+    ]
+    raw = [key for key in keys if not _is_index_of_mr(key)]
+    if not names or not raw:
+        return
+    beside = [(name, said_of(rows[name], HARDLY_MOVES)) for name in names]
+    adjusted = "; ".join(f"{name} {said}" for name, said in beside if said)
+    yield (
+        f"The candidates of {', '.join(names)} are the entities of the test alone: "
+        f"{', '.join(raw)} do not compare across test sizes."
+        + (f" Adjusted: {adjusted}." if adjusted else "")
+    )
+
+
+def _is_index_of_mr(key: str) -> bool:
+    parsed = parse(key)
+    return (parsed.adjustment, parsed.metric) == ("index", "mr")
+
+
 def _ties(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
     for name, row in rows.items():
         found = [f for report in row.reports for f in report.audit() if f.name == "ties"]
@@ -162,6 +186,6 @@ def _ties(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
 
 
 NOTES = (
-    *(_test_split, _no_split, _unlike_tasks, _unlike_candidates, note_of_test),
+    *(_test_split, _no_split, _unlike_tasks, _unlike_candidates, _test_candidates),
     *(_unlike_weights, _unlike_groups, _ties),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..comparison.table_writer import counted
@@ -10,28 +10,43 @@ from ..metrics import KINDS, Key, UnknownKeyError, parse
 from ..metrics.keys import nearest
 from ..metrics.sides import Sides
 from .axes import Axes, metric_of
-from .reports import Report
+from .report_forms import AnyReport
 from .stored import Stored, StoredGroups, as_json, read, stored_of
 
 if TYPE_CHECKING:
-    from ..ranks.container import Ranks
-    from ..ranks.protocol import Protocol
     from .summary import Summary
     from .validity import Finding
 
 
-class RecalledReport(Report):
+# what Reports of ranks have beside this, and what JSON lacks for it
+_LOST = {
+    **{"ranks": "ranks", "weights": "weights", "chance": "chance model"},
+    **{"interval": "interval", "summary": "summary"},
+}
+
+
+class RecalledReport(AnyReport):
     """A Report that knows what was stored of it: no ranks, and no other key.
 
     It equals a Report of ranks that says the same about all that was stored.
     """
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, stored: Stored) -> None:
+        by = None if stored.groups is None else stored.groups.by
+        sides = Sides(stored.sides)
+        super().__init__(sides, stored.protocol, stored.seed, stored.weighting, by)
         self._stored = stored
         self._by_key = {parse(key): value for key, value in stored.metrics.items()}
-        self._sides = Sides(stored.sides)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name not in _LOST:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            f"this report was read from JSON, which holds no {_LOST[name]}; ranks.save(path) keeps "
+            "the ranks"
+        )
 
     def __getitem__(self, key: str) -> float:
         """The value of a stored key; KeyError for any other."""
@@ -42,7 +57,7 @@ class RecalledReport(Report):
         return iter(self._stored.metrics)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Report):
+        if not isinstance(other, AnyReport):
             return NotImplemented
         groups = self._stored.groups
         try:
@@ -63,28 +78,15 @@ class RecalledReport(Report):
     # -- what was stored ---------------------------------------------------------------------------
 
     @property
-    def protocol(self) -> Protocol:
-        """How the ranks were counted."""
-        return self._stored.protocol
-
-    @property
     def summary(self) -> Summary:
         """How many tasks there are, how many of them tie, and how far that matters."""
-        return _lost("summary") if self._stored.summary is None else self._stored.summary
+        if self._stored.summary is None:
+            self.__getattr__("summary")
+        return self._stored.summary
 
     def held_summary(self) -> Summary | None:
         """The summary; None for a group."""
         return self._stored.summary
-
-    @property
-    def seed(self) -> int:
-        """The seed of the kind "random"."""
-        return self._stored.seed
-
-    @property
-    def weighting(self) -> str:
-        """What the tasks count, in words; empty where all of them count once."""
-        return self._stored.weighting
 
     def audit(self) -> list[Finding]:
         """What made the numbers suspect when they were stored."""
@@ -93,17 +95,12 @@ class RecalledReport(Report):
     # -- groups ------------------------------------------------------------------------------------
 
     @property
-    def by(self) -> str | None:
-        """What the groups are, in a word; None where there are none."""
-        return None if self._stored.groups is None else self._stored.groups.by
-
-    @property
     def macro_weighting(self) -> str:
         """What the groups count in macro averages, in words."""
         return self._given().macro
 
     @property
-    def groups(self) -> Mapping[Hashable, Report]:
+    def groups(self) -> Mapping[Hashable, RecalledReport]:
         """The Report of each group by its label, as far as it was stored."""
         groups = self._stored.groups
         if groups is None:
@@ -122,15 +119,12 @@ class RecalledReport(Report):
         columns = {parse(name): column for name, column in groups.metrics.items()}
         return dict(zip(groups.labels, _held(columns, key), strict=True))
 
-    def macro_counts(self) -> None:
-        """None: JSON does not hold what each group counts."""
-
     def _given(self) -> StoredGroups:
         if self._stored.groups is None:
             raise UnknownKeyError("this report has no groups; it was stored without")
         return self._stored.groups
 
-    def _recalled(self, groups: StoredGroups, i: int) -> Report:
+    def _recalled(self, groups: StoredGroups, i: int) -> RecalledReport:
         return RecalledReport(
             self._stored._replace(
                 metrics={key: column[i] for key, column in groups.metrics.items()},
@@ -158,9 +152,9 @@ class RecalledReport(Report):
         """None but the stored ones."""
         return ()
 
-    def cell(self, key: str) -> float | None:
-        """The stored value; None where there is none, which nan would not tell from undefined."""
-        return self._by_key.get(parse(key))
+    def holds(self, key: str) -> bool:
+        """Whether a key was stored."""
+        return parse(key) in self._by_key
 
     def group_cells(self, key: str) -> Mapping[Hashable, float | None]:
         """The stored values by group; None where there are none."""
@@ -168,41 +162,8 @@ class RecalledReport(Report):
             return self.group_values(key)
         return dict.fromkeys(self._given().labels)
 
-    def _axes(
-        self,
-        metrics: Iterable[str] | None,
-        sides: Iterable[str] | None,
-        kinds: Iterable[str] | None,
-    ) -> Axes:
-        axes = super()._axes(metrics, sides, kinds)
-        for metric in axes.metrics:
-            keys = axes._replace(metrics=[metric]).names()
-            if axes.sides and axes.kinds and not any(parse(key) in self._by_key for key in keys):
-                _held(self._by_key, metric)
-        return axes
 
-    # -- what went with the ranks ------------------------------------------------------------------
-
-    @property
-    def ranks(self) -> Ranks:
-        """An AttributeError: JSON does not hold them."""
-        _lost("ranks")
-
-    @property
-    def weights(self) -> Any:
-        """An AttributeError, too."""
-        _lost("weights")
-
-    def chance(self, key: str) -> NoReturn:
-        """An AttributeError, too."""
-        _lost("chance model")
-
-    def interval(self, key: str, **options: Any) -> NoReturn:
-        """An AttributeError, too."""
-        _lost("interval")
-
-
-def read_json(text: str) -> Report:
+def read_json(text: str) -> RecalledReport:
     """Read what `Report.to_json` wrote.
 
     Examples
@@ -223,9 +184,3 @@ def _held(values: Mapping[Key, Any], key: str) -> Any:
             f"{nearest(key, known)}"
         )
     return values[parsed]
-
-
-def _lost(what: str) -> NoReturn:
-    raise AttributeError(
-        f"this report was read from JSON, which holds no {what}; ranks.save(path) keeps the ranks"
-    )

@@ -3,33 +3,91 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ..comparison.table_writer import Grid, Records, TextTables, cell, counted, percent
+from ..comparison.table_writer import (
+    Grid,
+    Records,
+    TextTables,
+    cell,
+    checked_digits,
+    counted,
+    percent,
+)
 from ..metrics import parse
 from ..metrics.keys import ALL_SIDES, MACRO
-from .axes import Axes, written
-from .candidates import told_of_test
+from ..metrics.kinds import DEFAULT_KIND
+from .axes import FEW_METRICS, Axes, checked, several, written
+from .validity import TEST_ALONE, TEST_CANDIDATES
 
 if TYPE_CHECKING:
-    from .printed import Printed
+    from .report_facts import ReportFacts
     from .summary import Summary
 
 GROUPS_SHOWN = 20  # rows of a printed table; CSV, JSON and pandas hold all
 
 Record = tuple[object, ...]
+Words = Iterable[str] | None
 
 
-def text_of(report: Printed, axes: Axes, few: Axes | None, digits: int) -> TextTables:
-    """Lines on tasks, protocol and ties, then the tables."""
-    return TextTables(list(grids(report, axes, few, digits)), told(report))
+def text_of(
+    report: ReportFacts,
+    metrics: Words = None,
+    sides: Words = None,
+    kinds: Words = None,
+    digits: int = 6,
+) -> TextTables:
+    """Lines on tasks, protocol and ties, then the tables, as `Report.to_markdown` has them."""
+    shown = checked_digits(digits)
+    axes, few = printed_axes(report, metrics, sides, kinds)
+    return TextTables(list(grids(report, axes, few, shown)), told(report))
+
+
+def records_of(report: ReportFacts, metrics: Words, sides: Words, kinds: Words) -> Records:
+    """A row for each side and metric, as `Report.to_csv` has them; of each group, too."""
+    axes = axes_of(report, metrics, sides, kinds)
+    groups = [] if report.by is None else ["average", "group"]
+    columns = [*groups, "side", "tasks", "metric", *axes.kinds]
+    return Records(columns, records(report, axes), axes.kinds)
+
+
+def axes_of(report: ReportFacts, metrics: Words, sides: Words, kinds: Words) -> Axes:
+    """The sides, kinds and metrics of a table, checked; the usual ones where nobody says which."""
+    default = report.default_axes()
+    rows, columns = checked(
+        default.metrics if metrics is None else metrics,
+        default.kinds if kinds is None else kinds,
+    )
+    axes = Axes(several(default.sides if sides is None else sides, "sides"), columns, rows)
+    for side in axes.sides:
+        report.tasks(side)  # a KeyError for one that there is not
+    for metric in axes.metrics:
+        keys = list(axes._replace(metrics=[metric]).names())
+        if keys and not any(map(report.holds, keys)):
+            report[metric]  # a KeyError, for it was not stored
+    return axes
+
+
+def printed_axes(
+    report: ReportFacts, metrics: Words = None, sides: Words = None, kinds: Words = None
+) -> tuple[Axes, Axes | None]:
+    """The axes of the printed tables, and those of the table of groups."""
+    axes = axes_of(report, metrics, sides, kinds)
+    summary = report.held_summary()
+    if kinds is None and summary is not None and summary.tied_tasks:
+        axes = axes._replace(kinds=[*axes.kinds, *report.tie_kinds()])
+    if report.by is None or not axes.sides or not axes.kinds:
+        return axes, None
+    kind = DEFAULT_KIND if DEFAULT_KIND in axes.kinds else axes.kinds[0]
+    few = [m for m in FEW_METRICS if m in axes.metrics] if metrics is None else axes.metrics
+    return axes, Axes(axes.sides[:1], [kind], few)
 
 
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def grids(report: Printed, axes: Axes, few: Axes | None, digits: int) -> Iterator[Grid]:
+def grids(report: ReportFacts, axes: Axes, few: Axes | None, digits: int) -> Iterator[Grid]:
     """One table for each side, metrics by kind; then one of the groups, where there are any."""
     for side in axes.sides:
         heading = f"{side} ({counted(report.tasks(side), 'task')})"
@@ -42,7 +100,7 @@ def grids(report: Printed, axes: Axes, few: Axes | None, digits: int) -> Iterato
         yield group_grid(report, few, digits)
 
 
-def group_grid(report: Printed, axes: Axes, digits: int) -> Grid:
+def group_grid(report: ReportFacts, axes: Axes, digits: int) -> Grid:
     """The averages and the largest groups of one side and kind, with their numbers of tasks."""
     (side,), (kind,), metrics = axes
     tasks = report.group_tasks(side)
@@ -68,7 +126,7 @@ def group_grid(report: Printed, axes: Axes, digits: int) -> Grid:
 
 
 def macro_cell(
-    report: Printed, key: str, values: Mapping[Hashable, float | None], digits: int
+    report: ReportFacts, key: str, values: Mapping[Hashable, float | None], digits: int
 ) -> str:
     """The macro average of a key, and how many groups it leaves out; empty of z, which has none."""
     if parse(key).adjustment == "z":
@@ -81,14 +139,7 @@ def macro_cell(
 # -- records ---------------------------------------------------------------------------------------
 
 
-def records_of(report: Printed, axes: Axes) -> Records:
-    """All values of the axes, a row for each side and metric; with groups, of each of them, too."""
-    groups = [] if report.by is None else ["average", "group"]
-    columns = [*groups, "side", "tasks", "metric", *axes.kinds]
-    return Records(columns, records(report, axes), axes.kinds)
-
-
-def records(report: Printed, axes: Axes) -> Iterator[Record]:
+def records(report: ReportFacts, axes: Axes) -> Iterator[Record]:
     """Side, tasks, metric and the values by kind; with groups, the averages and each group, too.
 
     Those begin with "micro", "macro" or "group", and the group's label (empty for an average). A
@@ -114,14 +165,14 @@ def records(report: Printed, axes: Axes) -> Iterator[Record]:
                     yield ("group", shown, side, n, metric, *(c[label] for c in columns))
 
 
-def _averages(report: Printed, axes: Axes, prefix: str = "") -> Iterator[Record]:
+def _averages(report: ReportFacts, axes: Axes, prefix: str = "") -> Iterator[Record]:
     for side in axes.sides:
         for metric, values in by_metric(report, side, axes, prefix):
             yield (side, report.tasks(side), metric, *values)
 
 
 def by_metric(
-    report: Printed, side: str, axes: Axes, prefix: str = ""
+    report: ReportFacts, side: str, axes: Axes, prefix: str = ""
 ) -> Iterator[tuple[str, list[float | None]]]:
     """The values by kind of every metric, computed kind by kind: each is ranked once."""
     columns = [
@@ -134,14 +185,14 @@ def by_metric(
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def told(report: Printed) -> list[str]:
+def told(report: ReportFacts) -> list[str]:
     """What belongs before the numbers: tasks, protocol, candidates of the test alone, ties."""
     summary = report.held_summary()
     ties = [] if summary is None else _ties_told(summary)
-    return [*_tasks_told(report), *told_of_test(report), *ties]
+    return [*_tasks_told(report), *_test_told(report), *ties]
 
 
-def _tasks_told(report: Printed) -> list[str]:
+def _tasks_told(report: ReportFacts) -> list[str]:
     summary, protocol = report.held_summary(), report.protocol
     tasks = {side: report.tasks(side) for side in report.sides if side != ALL_SIDES}
     sides = " + ".join(f"{side} {n:,}" for side, n in tasks.items())
@@ -158,6 +209,14 @@ def _tasks_told(report: Printed) -> list[str]:
         groups = counted(len(report.group_tasks(report.sides[0])), "group")
         lines.append(f"By {report.by}: {groups}; in macro averages {report.macro_weighting}.")
     return lines
+
+
+def _test_told(report: ReportFacts) -> list[str]:
+    """That the candidates are those of the test alone, as the audit says it."""
+    if report.protocol.candidates != TEST_ALONE:
+        return []
+    found = (finding.message for finding in report.audit() if finding.name == TEST_CANDIDATES)
+    return [f"{said[0].upper()}{said[1:]}." for said in found]
 
 
 def _ties_told(summary: Summary) -> list[str]:

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..comparison.table_writer import Grid, Records, TextTables, checked_digits, counted, number
 from ..inputs.errors import InputTypeError, InputValueError
+from ..ranks.container import Ranks
 from .axes import FEW_METRICS, nested, several
 from .reports import Report
 from .stored import plain
 
 if TYPE_CHECKING:
+    from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
+    from .macro import MacroWeights
+    from .reports import Weights
 
 JSON_KIND = "truerank.repeats"
 JSON_FORMAT = 1
@@ -245,6 +249,73 @@ class Repeats(Mapping[str, float]):
         told = f"{runs}; {protocol} (fingerprint {protocol.fingerprint})."
         notes = (f"{note[:1].upper()}{note[1:]}." for note in self.notes)
         return TextTables([Grid(["metric", "mean", "std"], rows)], [told, *notes])
+
+
+@overload
+def report(
+    ranks: Ranks,
+    *,
+    seed: int = ...,
+    by: LabelsLike | None = ...,
+    weights: Weights | None = ...,
+    macro_weights: MacroWeights | None = ...,
+) -> Report: ...
+@overload
+def report(ranks: Sequence[Report]) -> Repeats: ...
+def report(
+    ranks: Ranks | Sequence[Report],
+    *,
+    seed: int = 0,
+    by: LabelsLike | None = None,
+    weights: Weights | None = None,
+    macro_weights: MacroWeights | None = None,
+) -> Report | Repeats:
+    """Give the metrics of ranks: `report(ranks)["mrr"]`.
+
+    Parameters
+    ----------
+    ranks : Ranks, or sequence of Reports
+        Reports of repeats (folds, seeds) give their means and standard deviations; the other
+        parameters are those of each of them then.
+    seed : int
+        For the kind "random".
+    by : str or labels, optional
+        The group of each task: the name of a label ("relation", "side", "query", "target", or any
+        that `ranks.labels` has), or labels in any form, one for each task. See `Report`.
+    weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
+        Instead of the weights of the ranks. By name: every query, relation or answer of a side
+        counts once, or every value of a label that `ranks.labels` has.
+    macro_weights : "count", mapping of label to float, or array_like of float, optional
+        What each group counts in "macro.X"; once if not given.
+
+    Returns
+    -------
+    Report or Repeats
+
+    Raises
+    ------
+    TypeError
+        If `ranks` is something else, its sides are ids instead of names, or the seed is no int.
+    ValueError
+        If a side has a name that a key cannot tell from its other words, the seed is negative, and
+        for labels or weights that do not fit the tasks; for Reports of unlike protocols or weights.
+
+    Examples
+    --------
+    >>> report(Ranks([0, 3], [1, 1], 10))["hits@1"]
+    0.5
+    >>> report([report(Ranks([0], [1], 10)), report(Ranks([3], [1], 10))])["mr"]
+    2.5
+    """
+    if isinstance(ranks, Ranks):
+        return Report(ranks, seed=seed, by=by, weights=weights, macro_weights=macro_weights)
+    if not isinstance(ranks, (list, tuple)) or not all(isinstance(r, Report) for r in ranks):
+        raise InputTypeError(
+            "ranks", expected="Ranks, or a list of Reports", got=type(ranks).__name__
+        )
+    if seed or any(option is not None for option in (by, weights, macro_weights)):
+        raise InputTypeError("ranks", "Reports have their seed, groups and weights already")
+    return Repeats(ranks)
 
 
 def common(keys: Iterable[str], held: Iterable[Mapping[str, float]]) -> list[str]:

@@ -1,42 +1,42 @@
-"""Reports: every metric of some ranks by its key, pooled, by side, by group, and over groups."""
+"""The Report: every metric of some ranks by its key, pooled, by side, by group, and over groups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
-from ..inputs.errors import InputTypeError, InputValueError
-from ..metrics import Key, Sample, compute, kept_moments, parse, sample_of
+from ..comparison.resampling import Interval, interval
+from ..inputs.checks import integer
+from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.naming import public
+from ..metrics import Key, Sample, UnknownKeyError, compute, kept_moments, parse, sample_of
 from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND, take
 from ..metrics.sides import sides_of
 from ..metrics.within_groups import Grouping
 from ..ranks.container import Ranks
 from ..ranks.grouping import WEIGHTS, group_codes, task_weights_by
-from .assessed import Assessed
-from .axes import DEFAULT_KINDS, DEFAULT_METRICS, written
+from .axes import written
 from .macro import average_of
+from .recalled import RecalledReport, read_json
+from .report_forms import AnyReport
 from .summary import Summary, summarise
+from .validity import Finding, findings
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
     from ..ranks.labels import LabelsLike
-    from ..ranks.protocol import Protocol
     from .macro import MacroWeights
-    from .repeats import Repeats
 
     Weights = str | Sequence[float] | FloatArray
-
-__all__ = ["DEFAULT_KINDS", "DEFAULT_METRICS", "Report", "report"]
 
 _IDENTITY = ("_seed", "_ranks", "_tasks", "_grouping", "_average")  # what makes reports equal
 _SHOWN = ("mrr", "hits@10", "amri")
 
 
-class Report(Assessed):
+@public("truerank")
+class Report(AnyReport):
     """The metrics of ranks, computed when they are asked for.
 
     `report[key]` reads any key `[macro.][side.][kind.][adjustment.]metric[@k][:p]`. As a mapping it
@@ -106,21 +106,21 @@ class Report(Assessed):
     ) -> None:
         if not isinstance(ranks, Ranks):
             raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
-        self._ranks, self._seed = ranks, _checked_seed(seed)
-        self._tasks = _weighed(ranks, weights)
-        self._weights_name = weights if isinstance(weights, str) else None
-        self._sides = sides_of(ranks)
+        seed = integer("seed", seed, least=0, expected="an integer >= 0")
+        tasks = _weighed(ranks, weights)
+        word = None if by is None else by if isinstance(by, str) else "label"
+        super().__init__(sides_of(ranks), ranks.protocol, seed, _weighting(tasks, weights), word)
+        self._ranks, self._tasks = ranks, tasks
+        self._draw: Callable[[str], Sample] = partial(sample_of, tasks, seed=seed)
         self._values: dict[Key, float] = {}
         self._last: tuple[str, str, Sample] | None = None
         self._summary: Summary | None = None
-        self._draw: Callable[[str], Sample] = partial(sample_of, self._tasks, seed=self._seed)
-        grouping = None
+        self._grouping: Grouping | None = None
         if by is not None:
-            codes, labels = group_codes(ranks, by)
-            grouping = Grouping(self._tasks, codes, labels, self._sides, self._draw)
-        names = None if grouping is None else grouping.names
-        word = by if isinstance(by, str) else "label"
-        self._set_groups(grouping, word, average_of(macro_weights, names))
+            self._grouping = Grouping(tasks, *group_codes(ranks, by), self._sides, self._draw)
+        names = None if self._grouping is None else self._grouping.names
+        self._average = average_of(macro_weights, names)
+        self._groups = _Groups(names or [], self._of_group)
 
     @property
     def ranks(self) -> Ranks:
@@ -128,66 +128,15 @@ class Report(Assessed):
         return self._ranks
 
     @property
-    def seed(self) -> int:
-        """The seed of the kind "random"."""
-        return self._seed
-
-    @property
-    def protocol(self) -> Protocol:
-        """How the ranks were counted."""
-        return self._ranks.protocol
-
-    @property
     def weights(self) -> FloatArray | None:
         """The weights in force: float64, shape (n,), read-only; None where all tasks count once.
 
         Examples
         --------
-        >>> report(Ranks([0, 3], [1, 1], 10, queries=[7, 7]), weights="query").weights
+        >>> Report(Ranks([0, 3], [1, 1], 10, queries=[7, 7]), weights="query").weights
         array([0.5, 0.5])
         """
         return self._tasks.weights
-
-    @property
-    def weighting(self) -> str:
-        """What the tasks count, in words; empty where all of them count once."""
-        if self._weights_name is not None:
-            name = self._weights_name
-            thing = next((word for word, label in WEIGHTS.items() if label == name), name)
-            return f"each {thing} counts once"
-        return "" if self.weights is None else "weighted"
-
-    @property
-    def sides(self) -> tuple[str, ...]:
-        """The sides that have tasks, "both" (all of them pooled) first.
-
-        Examples
-        --------
-        >>> report(Ranks([0], [1], 10, side="tail")).sides
-        ('both', 'tail')
-        """
-        return self._sides.present
-
-    def tasks(self, side: str = ALL_SIDES) -> int:
-        """How many tasks a side has.
-
-        Examples
-        --------
-        >>> report(Ranks([0, 3], [1, 1], 10, side=["head", "tail"])).tasks("tail")
-        1
-        """
-        self._sides.check(side, side)
-        return self._sides.counts[side]
-
-    def side_counts(self) -> dict[str, int]:
-        """How many tasks each side has that a key may name, those without any included.
-
-        Examples
-        --------
-        >>> report(Ranks([0], [1], 10, side="tail")).side_counts()
-        {'both': 1, 'tail': 1}
-        """
-        return dict(self._sides.counts)
 
     @property
     def summary(self) -> Summary:
@@ -195,11 +144,12 @@ class Report(Assessed):
 
         Examples
         --------
+        >>> from truerank import Ranks, report
         >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
         2
         """
         if self._summary is None:
-            self._summary = summarise(self)
+            self._summary = summarise(self._ranks, self._sides, self)
         return self._summary
 
     @staticmethod
@@ -222,12 +172,11 @@ class Report(Assessed):
 
         Examples
         --------
+        >>> from truerank import report
         >>> Report.from_json(report(Ranks([0, 3], [1, 1], 10)).to_json())["mrr"]
         0.625
         """
-        from .recalled import read_json
-
-        return read_json(text)
+        return cast("Report", read_json(text))  # by its registration, which types do not know
 
     # -- a mapping ---------------------------------------------------------------------------------
 
@@ -247,12 +196,9 @@ class Report(Assessed):
         if self._grouping is not None:
             yield from axes._replace(kinds=[DEFAULT_KIND]).macro_names()
 
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Report):
-            return NotImplemented
+        if isinstance(other, RecalledReport) or not isinstance(other, Report):
+            return NotImplemented  # what was read from JSON knows what was stored
         return all(getattr(self, name) == getattr(other, name) for name in _IDENTITY)
 
     def __repr__(self) -> str:
@@ -263,8 +209,219 @@ class Report(Assessed):
         facts += [] if self._grouping is None else [f"{len(self._groups):,} groups"]
         return f"Report({', '.join(facts)}, {prefix}{', '.join(values)})"
 
+    # -- groups ------------------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> Mapping[Hashable, Report]:
+        """The Report of each group by its label; empty without `by`.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3], [1, 1], 10), by=["likes", "knows"]).groups["knows"]["mr"]
+        4.0
+        """
+        return self._groups
+
+    @property
+    def macro_weighting(self) -> str:
+        """What the groups count in macro averages, in words."""
+        return str(self._average)
+
+    def macro_counts(self) -> dict[Hashable, float] | None:
+        """What each group counts in macro averages; None where that was not given one by one.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> ranks = Ranks([0, 3], [1, 1], 10)
+        >>> report(ranks, by=["a", "b"], macro_weights=[1, 2]).macro_counts()
+        {'a': 1.0, 'b': 2.0}
+        """
+        return self._average.by_name([] if self._grouping is None else self._grouping.names)
+
+    def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
+        """How many tasks of a side each group has.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_tasks()
+        {'a': 2, 'b': 1}
+        """
+        grouping = self._given_groups("group_tasks")
+        self._sides.check(side, side)
+        return dict(zip(grouping.names, grouping.counts(side).tolist(), strict=True))
+
+    def group_values(self, key: str) -> dict[Hashable, float]:
+        """Give the value of a key for every group at once, as `groups[label][key]` does for one.
+
+        Parameters
+        ----------
+        key : str
+            Without "macro.".
+
+        Returns
+        -------
+        dict of label to float
+            nan where a group has no tasks of the side.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key, and without `by`.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_values("mr")
+        {'a': 1.5, 'b': 4.0}
+        """
+        grouping, parsed = self._given_groups(key), parse(key)
+        if parsed.macro:
+            raise UnknownKeyError(f"{key!r}: a macro average is not of one group")
+        self._sides.check(parsed.side, key)
+        return dict(zip(grouping.names, grouping.values(parsed).tolist(), strict=True))
+
+    # -- how far the numbers can be trusted --------------------------------------------------------
+
+    def chance(self, key: str) -> tuple[float, float]:
+        """Mean and variance of a metric under chance, as its adjustments take them.
+
+        Parameters
+        ----------
+        key : str
+            `[side.]metric[@k][:p]`; a kind and an adjustment do not matter.
+
+        Returns
+        -------
+        mean, variance : float
+            As `truerank.chance` gives them of the candidates and weights of the side.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key, a macro average, and a metric without a chance model.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 2], [1, 1], 3)).chance("mr")
+        (2.0, 0.3333333333333333)
+        """
+        parsed = parse(key)
+        if parsed.macro:
+            raise UnknownKeyError(f"{key!r}: a macro average has no chance model of its own")
+        self._sides.check(parsed.side, key)
+        return self._moments(parsed)
+
+    def interval(
+        self,
+        key: str,
+        *,
+        level: float = 0.95,
+        method: str = "bootstrap",
+        by: LabelsLike | None = None,
+        seed: int = 0,
+        resamples: int = 10_000,
+    ) -> Interval:
+        """Give an interval for the value of a key: how sure the number is.
+
+        Parameters
+        ----------
+        key : str
+        level : float
+            How often such intervals cover the true value.
+        method : {"bootstrap", "bca", "percentile", "normal"}
+            See `truerank.comparison.interval`.
+        by : str or labels, optional
+            What is drawn as a whole: ranks of one query or relation are not independent. For
+            "macro.X" the report's own groups if not given.
+        seed, resamples : int
+            Of the bootstrap.
+
+        Returns
+        -------
+        Interval
+            low, value and high.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key.
+        ValueError
+            For a level outside of (0, 1), another method, labels that do not fit the tasks, and a
+            macro average in which groups count unequally.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> low, value, high = report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval("mrr")[:3]
+        >>> low <= value <= high
+        True
+        """
+        parsed = parse(key)
+        self._sides.check(parsed.side, key)
+        if parsed.macro:
+            grouping = self._given_groups(key)
+            if self._average.weighted:
+                raise InputValueError(
+                    "key",
+                    (
+                        f"{key!r} is {self.macro_weighting}; an interval is there where every "
+                        "group counts once"
+                    ),
+                )
+            by = grouping.codes if by is None else by
+        return interval(
+            self._tasks,
+            parsed,
+            level=level,
+            method=method,
+            by=by,
+            seed=seed,
+            resamples=resamples,
+            draw_seed=self.seed,
+        )
+
+    def audit(self) -> list[Finding]:
+        """List what makes the numbers suspect; nothing was found where the list is empty.
+
+        Ties that move a metric, kinds of rank that part, constant rows, NaN and inf, saturated
+        scores, tasks with hardly any candidates, sampled ones, those of the test alone, weights
+        that leave few tasks, what the protocol does not say. `truerank.reporting.validity.CHECKS` has the thresholds.
+
+        Returns
+        -------
+        list of Finding
+            name, value, threshold and message each.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> for finding in report(Ranks([0], [10], 10)).audit()[:2]:
+        ...     print(finding)
+        ties: ties move hits@1 by 0.1: realistic 0, expected 0.1
+        kinds: hits@1 is 0 with pessimistic ranks and 1 with optimistic ones (1 apart): say which is reported
+        """  # noqa: E501
+        return findings(self)
+
+    # -- what they are made from -------------------------------------------------------------------
+
     def _micro(self, key: Key) -> float:
         return compute(key, self._sample(key.side, key.kind), partial(self._moments, key))
+
+    def _macro(self, key: Key) -> float:
+        grouping = self._given_groups(str(key))
+        return self._average.of(grouping.values(key), grouping.counts(key.side))
+
+    def _given_groups(self, key: str) -> Grouping:
+        if self._grouping is None:
+            raise UnknownKeyError(
+                f"{key!r}: this report has no groups; give them with "
+                f"{spelled('report(ranks, by=...)')}"
+            )
+        return self._grouping
 
     def _of_group(self, place: int) -> Report:
         grouping = self._given_groups("groups")
@@ -288,81 +445,39 @@ class Report(Assessed):
         return last[2]
 
 
-@overload
-def report(
-    ranks: Ranks,
-    *,
-    seed: int = ...,
-    by: LabelsLike | None = ...,
-    weights: Weights | None = ...,
-    macro_weights: MacroWeights | None = ...,
-) -> Report: ...
-@overload
-def report(ranks: Sequence[Report]) -> Repeats: ...
-def report(
-    ranks: Ranks | Sequence[Report],
-    *,
-    seed: int = 0,
-    by: LabelsLike | None = None,
-    weights: Weights | None = None,
-    macro_weights: MacroWeights | None = None,
-) -> Report | Repeats:
-    """Give the metrics of ranks: `report(ranks)["mrr"]`.
-
-    Parameters
-    ----------
-    ranks : Ranks, or sequence of Reports
-        Reports of repeats (folds, seeds) give their means and standard deviations; the other
-        parameters are those of each of them then.
-    seed : int
-        For the kind "random".
-    by : str or labels, optional
-        The group of each task: the name of a label ("relation", "side", "query", "target", or any
-        that `ranks.labels` has), or labels in any form, one for each task. See `Report`.
-    weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
-        Instead of the weights of the ranks. By name: every query, relation or answer of a side
-        counts once, or every value of a label that `ranks.labels` has.
-    macro_weights : "count", mapping of label to float, or array_like of float, optional
-        What each group counts in "macro.X"; once if not given.
-
-    Returns
-    -------
-    Report or Repeats
-
-    Raises
-    ------
-    TypeError
-        If `ranks` is something else, its sides are ids instead of names, or the seed is no int.
-    ValueError
-        If a side has a name that a key cannot tell from its other words, the seed is negative, and
-        for labels or weights that do not fit the tasks; for Reports of unlike protocols or weights.
-
-    Examples
-    --------
-    >>> report(Ranks([0, 3], [1, 1], 10))["hits@1"]
-    0.5
-    >>> report([report(Ranks([0], [1], 10)), report(Ranks([3], [1], 10))])["mr"]
-    2.5
-    """
-    if isinstance(ranks, Ranks):
-        return Report(ranks, seed=seed, by=by, weights=weights, macro_weights=macro_weights)
-    if not isinstance(ranks, (list, tuple)) or not all(isinstance(r, Report) for r in ranks):
-        raise InputTypeError(
-            "ranks", expected="Ranks, or a list of Reports", got=type(ranks).__name__
-        )
-    if seed or any(option is not None for option in (by, weights, macro_weights)):
-        raise InputTypeError("ranks", "Reports have their seed, groups and weights already")
-    from .repeats import Repeats
-
-    return Repeats(ranks)
+# what was read from JSON is a Report to all who ask, though it has no ranks
+Report.register(RecalledReport)
 
 
-def _checked_seed(seed: object) -> int:
-    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
-        raise InputTypeError("seed", expected="an integer >= 0", got=type(seed).__name__)
-    if seed < 0:
-        raise InputValueError("seed", expected="an integer >= 0", got=seed)
-    return int(seed)
+class _Groups(Mapping[Hashable, "Report"]):
+    """The Reports of groups, made when they are asked for."""
+
+    def __init__(self, names: list[Hashable], make: Callable[[int], Report]) -> None:
+        self._places = {name: place for place, name in enumerate(names)}
+        self._make = make
+        self._made: dict[Hashable, Report] = {}
+
+    def __getitem__(self, label: Hashable) -> Report:
+        if label not in self._made:
+            self._made[label] = self._make(self._places[label])
+        return self._made[label]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __repr__(self) -> str:
+        return f"<groups: {', '.join(map(repr, self))}>"
+
+
+def _weighting(tasks: Ranks, weights: Weights | None) -> str:
+    """What the tasks count, in words."""
+    if isinstance(weights, str):
+        thing = next((word for word, label in WEIGHTS.items() if label == weights), weights)
+        return f"each {thing} counts once"
+    return "" if tasks.weights is None else "weighted"
 
 
 def _weighed(ranks: Ranks, weights: Weights | None) -> Ranks:

@@ -19,7 +19,7 @@ from .summary import RARE, Summary
 from .validity import Finding
 
 if TYPE_CHECKING:
-    from .printed import Printed
+    from .report_facts import ReportFacts
 
 JSON_KIND = "truerank.report"
 JSON_FORMAT = 1
@@ -53,7 +53,7 @@ class Stored(NamedTuple):
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def json_text(report: Printed, metrics: Iterable[str] | None, indent: int | None) -> str:
+def json_text(report: ReportFacts, metrics: Iterable[str] | None, indent: int | None) -> str:
     """A JSON object with values, summary, protocol, findings and groups; nan is null."""
     keys = several(report if metrics is None else metrics)
     of_groups = [key for key in keys if not parse(key).macro]
@@ -62,7 +62,7 @@ def json_text(report: Printed, metrics: Iterable[str] | None, indent: int | None
     return json.dumps(as_json(stored_of(report, keys, of_groups)), indent=indent, allow_nan=False)
 
 
-def stored_of(report: Printed, keys: Iterable[str], of_groups: Iterable[str]) -> Stored:
+def stored_of(report: ReportFacts, keys: Iterable[str], of_groups: Iterable[str]) -> Stored:
     """Gather the parts of a report, with the values of these keys.
 
     Raises

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..metrics.keys import ALL_SIDES
 from .axes import written
 
 if TYPE_CHECKING:
-    from .reports import Report
+    from ..metrics.sides import Sides
+    from ..ranks.container import Ranks
 
 SPREAD_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 RARE = ("differing", "mismatched")  # told of an audit where they are not 0
@@ -62,18 +64,19 @@ class Summary(NamedTuple):
     audit: dict[str, int] | None
 
 
-def summarise(report: Report) -> Summary:
-    """Gather the facts of a report's ranks.
+def summarise(ranks: Ranks, sides: Sides, values: Mapping[str, float]) -> Summary:
+    """Gather the facts of ranks, with the values of their metrics by key.
 
     Examples
     --------
     >>> import truerank as tr
-    >>> summarise(tr.report(tr.Ranks([0, 3], [1, 2], 10))).tied_tasks
+    >>> from truerank.metrics.sides import sides_of
+    >>> ranks = tr.Ranks([0, 3], [1, 2], 10)
+    >>> summarise(ranks, sides_of(ranks), tr.report(ranks)).tied_tasks
     1
     """
-    ranks, n = report.ranks, len(report.ranks)
+    n, whole = len(ranks), sides.present[0]
     ties = ranks.tied[ranks.tied > 1]
-    whole = report.sides[0]
     audit = None
     if ranks.audit is not None:
         audit = {
@@ -86,7 +89,7 @@ def summarise(report: Report) -> Summary:
         audit |= {name: total for name, total in rare.items() if total}
     return Summary(
         tasks=n,
-        sides={side: report.tasks(side) for side in report.sides if side != ALL_SIDES},
+        sides={side: sides.counts[side] for side in sides.present if side != ALL_SIDES},
         candidates_min=int(ranks.candidates.min()) if n else 0,
         candidates_max=int(ranks.candidates.max()) if n else 0,
         tied_tasks=len(ties),
@@ -94,8 +97,8 @@ def summarise(report: Report) -> Summary:
         largest_tie=int(ties.max(initial=1)),
         mean_tie=float(ties.mean()) if len(ties) else math.nan,
         spread={
-            name: report[written(whole, "optimistic", name)]
-            - report[written(whole, "pessimistic", name)]
+            name: values[written(whole, "optimistic", name)]
+            - values[written(whole, "pessimistic", name)]
             for name in SPREAD_METRICS
         },
         audit=audit,

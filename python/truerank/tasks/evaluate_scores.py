@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..counting.ranking import rank
 from ..inputs.naming import public
-from ..reporting.reports import Report, report
+from ..reporting import Report, report
 
 if TYPE_CHECKING:
     import os

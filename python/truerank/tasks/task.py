@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..counting.ranking import rank
 from ..inputs.errors import InputTypeError, renamed
 from ..ranks.container import Ranks, concatenate
-from ..reporting.reports import Report, report
+from ..reporting import Report, report
 from .arguments import Argument, biases_of, opened, progress_of_each, vectors_of
 from .batches import rank_batches
 from .query_rows import merged_rows, unlike_rows_of

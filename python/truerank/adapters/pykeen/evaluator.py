@@ -16,7 +16,7 @@ from ...counting.ranking import rank
 from ...inputs.errors import InputValueError, renamed
 from ...inputs.naming import needed
 from ...ranks.container import Ranks, concatenate
-from ...reporting.reports import Report, report
+from ...reporting import Report, report
 from .evaluation import ModelTask, entities_of
 from .factories import mapped
 from .names import by_side, values_of

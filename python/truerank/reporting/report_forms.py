@@ -1,105 +1,24 @@
-"""What every report can be turned into: dictionaries, JSON, CSV, Markdown, LaTeX, HTML, pandas."""
+"""The forms of every report: dictionaries, JSON, CSV, DataFrames, Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from ..comparison.table_writer import checked_digits
-from ..metrics.keys import ALL_SIDES
-from ..metrics.kinds import DEFAULT_KIND, MIXTURE
-from .axes import DEFAULT_KINDS, DEFAULT_METRICS, FEW_METRICS, Axes, checked, nested, several
-from .paged import Paged
+from .axes import nested, several
+from .rendering import records_of, text_of
+from .report_facts import ReportFacts
+from .stored import json_text
 
 if TYPE_CHECKING:
-    from ..comparison.table_writer import TextTables
-    from ..ranks.protocol import Protocol
-    from .summary import Summary
-    from .validity import Finding
+    import os
+
+    from ..comparison.resampling import Interval
+    from ..comparison.table_writer import Layout
 
 
-class Printed(Paged):
-    """Values by key, with the facts that belong beside them, in every form."""
-
-    # -- what the forms are made from --------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def seed(self) -> int:
-        """The seed of the kind "random"."""
-
-    @property
-    @abstractmethod
-    def protocol(self) -> Protocol:
-        """How the ranks were counted."""
-
-    @property
-    @abstractmethod
-    def summary(self) -> Summary:
-        """How many tasks there are, how many of them tie, and how far that matters."""
-
-    @property
-    @abstractmethod
-    def weighting(self) -> str:
-        """What the tasks count, in words; empty where all of them count once."""
-
-    @property
-    @abstractmethod
-    def macro_weighting(self) -> str:
-        """What the groups count in macro averages, in words."""
-
-    @property
-    @abstractmethod
-    def sides(self) -> tuple[str, ...]:
-        """The sides that have tasks, "both" (all of them pooled) first."""
-
-    @abstractmethod
-    def tasks(self, side: str = ALL_SIDES) -> int:
-        """How many tasks a side has."""
-
-    @abstractmethod
-    def side_counts(self) -> dict[str, int]:
-        """How many tasks each side has that a key may name."""
-
-    @property
-    @abstractmethod
-    def by(self) -> str | None:
-        """What the groups are, in a word; None where there are none."""
-
-    @abstractmethod
-    def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
-        """How many tasks of a side each group has."""
-
-    @abstractmethod
-    def group_values(self, key: str) -> dict[Hashable, float]:
-        """Give the value of a key for every group at once."""
-
-    @abstractmethod
-    def audit(self) -> list[Finding]:
-        """List what makes the numbers suspect."""
-
-    @abstractmethod
-    def macro_counts(self) -> dict[Hashable, float] | None:
-        """What each group counts in macro averages; None where that was not given one by one."""
-
-    def held_summary(self) -> Summary | None:
-        """The summary, where there is one: that of a group is not stored as JSON."""
-        return self.summary
-
-    def cell(self, key: str) -> float | None:
-        """The value that a table shows for a key; None where it is not known."""
-        return self[key]
-
-    def group_cells(self, key: str) -> Mapping[Hashable, float | None]:
-        """The values that a table shows for a key, by group; None where they are not known."""
-        return self.group_values(key)
-
-    def default_axes(self) -> Axes:
-        """The sides, kinds and metrics that are shown where nobody says which."""
-        return Axes(self.sides, DEFAULT_KINDS, DEFAULT_METRICS)
-
-    # -- the forms ---------------------------------------------------------------------------------
+class AnyReport(ReportFacts):
+    """What every report can do, of ranks or read back from JSON: be read, and be written."""
 
     def to_dict(self, metrics: Iterable[str] | None = None, *, flat: bool = True) -> dict[str, Any]:
         """Give the values by key, flat, as loggers want them.
@@ -155,8 +74,6 @@ class Printed(Paged):
         >>> json.loads(report(Ranks([0], [1], 10)).to_json(["mrr"]))["metrics"]
         {'mrr': 1.0}
         """
-        from .stored import json_text
-
         return json_text(self, metrics, indent)
 
     def to_csv(
@@ -179,9 +96,7 @@ class Printed(Paged):
         side,tasks,metric,realistic
         both,1,mrr,1.0
         """
-        from .rendering import records_of
-
-        return records_of(self, self._axes(metrics, sides, kinds)).csv()
+        return records_of(self, metrics, sides, kinds).csv()
 
     def to_pandas(
         self,
@@ -189,7 +104,7 @@ class Printed(Paged):
         *,
         sides: Iterable[str] | None = None,
         kinds: Iterable[str] | None = None,
-        layout: Literal["long", "wide"] = "long",
+        layout: Layout = "long",
     ) -> Any:
         """Give a pandas DataFrame, with the columns side, tasks, metric, kind and value.
 
@@ -220,9 +135,7 @@ class Printed(Paged):
            side  tasks metric       kind  value
         0  both      1    mrr  realistic    1.0
         """
-        from .rendering import records_of
-
-        return records_of(self, self._axes(metrics, sides, kinds)).frame(layout)
+        return records_of(self, metrics, sides, kinds).frame(layout)
 
     def to_markdown(
         self,
@@ -270,7 +183,7 @@ class Printed(Paged):
         | mrr | 0.625 | 0.611111 | 0.6 | 0.6125 |
         <BLANKLINE>
         """  # noqa: E501
-        return self._text(metrics, sides, kinds, digits).markdown() + "\n"
+        return text_of(self, metrics, sides, kinds, digits).markdown() + "\n"
 
     def to_latex(
         self,
@@ -298,60 +211,69 @@ class Printed(Paged):
         \\bottomrule
         \\end{tabular}
         """  # noqa: E501
-        return self._text(metrics, sides, kinds, digits).latex() + "\n"
+        return text_of(self, metrics, sides, kinds, digits).latex() + "\n"
 
     def _repr_html_(self) -> str:
         """The same as HTML, for notebooks."""
-        return self._text(None, None, None, 6).html() + "\n"
+        return text_of(self).html() + "\n"
 
-    def _text(
+    def save_html(
         self,
-        metrics: Iterable[str] | None,
-        sides: Iterable[str] | None,
-        kinds: Iterable[str] | None,
-        digits: int,
-    ) -> TextTables:
-        from .rendering import text_of
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        metrics: Iterable[str] = (),
+        intervals: Iterable[str] | Mapping[str, Interval] = (),
+        notes: Iterable[str] = (),
+    ) -> None:
+        """Write the whole report as a page: one HTML file that needs nothing else.
 
-        shown = checked_digits(digits)
-        return text_of(self, *self._printed(metrics, sides, kinds), shown)
+        What was evaluated and how, the audit, the metrics of every side and kind and by chance,
+        plots, the groups, and the report as JSON. No script runs in it and nothing is fetched. The
+        same report gives the same bytes under the same version of matplotlib. Plots are binned, so
+        that the file is small however many tasks there are.
 
-    # -- the axes of tables ------------------------------------------------------------------------
+        Parameters
+        ----------
+        path : str or path-like
+            The file, written whole or not at all; no suffix is added. What is there is replaced.
+        title : str, optional
+            The heading; one with the split if not given.
+        metrics : iterable of str
+            The keys whose values stand at the head of the page; if none are given, the usual ones.
+        intervals : iterable of str, or mapping of str to Interval
+            Keys whose 95 % intervals stand there, too, as `Report.interval` gives them, or what it
+            gave by key.
+        notes : iterable of str
+            Lines on what was evaluated: the model, the data.
 
-    def _axes(
-        self,
-        metrics: Iterable[str] | None,
-        sides: Iterable[str] | None,
-        kinds: Iterable[str] | None,
-    ) -> Axes:
-        """The sides, kinds and metrics of a table, checked."""
-        default = self.default_axes()
-        rows, columns = checked(
-            default.metrics if metrics is None else metrics,
-            default.kinds if kinds is None else kinds,
-        )
-        tables = several(default.sides if sides is None else sides, "sides")
-        for side in tables:
-            self.tasks(side)  # a KeyError for one that there is not
-        return Axes(tables, columns, rows)
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed, which the extra `plot` brings.
+        KeyError
+            For an unknown key.
+        TypeError
+            For a title that is no str, and for a lone str in place of several.
+        AttributeError
+            For intervals of a report that was read from JSON. Its page has no plots of ranks.
+        OSError
+            If the folder is absent or cannot be written, or the disk is full.
+        ValueError
+            If `path` is there and is no regular file.
 
-    def _printed(
-        self,
-        metrics: Iterable[str] | None,
-        sides: Iterable[str] | None,
-        kinds: Iterable[str] | None,
-    ) -> tuple[Axes, Axes | None]:
-        """The axes of the printed tables, and those of the table of groups."""
-        axes = self._axes(metrics, sides, kinds)
-        summary = self.held_summary()
-        if kinds is None and summary is not None and summary.tied_tasks:
-            axes = axes._replace(kinds=[*axes.kinds, *self.tie_kinds()])
-        if self.by is None or not axes.sides or not axes.kinds:
-            return axes, None
-        kind = DEFAULT_KIND if DEFAULT_KIND in axes.kinds else axes.kinds[0]
-        few = [m for m in FEW_METRICS if m in axes.metrics] if metrics is None else axes.metrics
-        return axes, Axes(axes.sides[:1], [kind], few)
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from truerank import Ranks, report
+        >>> measured = report(Ranks([0, 3], [1, 1], 10))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = Path(folder, "report.html")
+        ...     measured.save_html(page, title="Two tasks", intervals=["mrr"])
+        ...     "<h1>Two tasks</h1>" in page.read_text(encoding="utf-8")
+        True
+        """
+        from ..html.report_page import save_report
 
-    def tie_kinds(self) -> tuple[str, ...]:
-        """The kinds that are printed where tasks tie, beside the default ones."""
-        return (MIXTURE,)
+        save_report(self, path, title, metrics, intervals, notes)
