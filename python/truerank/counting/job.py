@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
 
 class Nouns(NamedTuple):
-    """What messages call the rows and columns of scores."""
+    """What messages call the rows and columns of scores, and the score at a place of them."""
 
     row: str = "row of scores"
     rows: str = "rows of scores"
     columns: str = "columns of scores"
+    score: str = "a score at row {row}, column {column}"
+    true_score: str = "the true score at row {row}, column {column}"
 
 
 SCORES = Nouns()
@@ -42,10 +44,15 @@ class Job(NamedTuple):
     candidates: _core.Selection | None
     rules: _core.Rules
     threads: int  # 0: as many as are free
+    nouns: Nouns = SCORES
 
     def tasks(self) -> _core.Tasks:
         """What the core needs to know of the tasks."""
         return _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
+
+    def refusal(self, fault: _core.Fault) -> InputValueError:
+        """Make the error of what made counts void."""
+        return explain(fault, self.rules.nan, self.targets, self.nouns)
 
     def ranks(
         self, counts: Mapping[str, IntArray], dtype: str, files: tuple[str, ...] = ()
@@ -85,7 +92,7 @@ def prepare(
     tasks, columns = len(task_targets), shape[1]
     without = as_selection("filter", filter, tasks, columns, team)
     among = as_selection("candidates", candidates, tasks, columns, team)
-    return Job(task_rows, task_targets, without, among, rules, team)
+    return Job(task_rows, task_targets, without, among, rules, team, nouns)
 
 
 def _tasks(
@@ -129,15 +136,17 @@ def rules_of(order: object, nan: object, audit: object) -> _core.Rules:
     return _rules(ascending, choice("nan", nan, NAN_RULES), bool(audit))
 
 
-def explain(fault: _core.Fault, nan: str, targets: IntArray) -> InputValueError:
+def explain(
+    fault: _core.Fault, nan: str, targets: IntArray, nouns: Nouns = SCORES
+) -> InputValueError:
     """Make the error of what made counts void."""
     task = fault.task
     if fault.kind == "target":
         return InputValueError(
             "candidates", f"the target {targets[task]} of task {task} is not among its candidates"
         )
-    what = "the true score" if fault.kind == "nan_truth" else "a score"
-    place = f"{what} at row {fault.row}, column {fault.column}"
+    what = nouns.true_score if fault.kind == "nan_truth" else nouns.score
+    place = what.format(row=fault.row, column=fault.column)
     return InputValueError("scores", f"{place} is NaN, which {spelled('nan', nan)} does not allow")
 
 

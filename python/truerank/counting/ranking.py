@@ -11,7 +11,7 @@ from ..inputs.checks import IO, choice
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..stores import Store, opened_scores
-from .job import explain, prepare
+from .job import prepare
 
 if TYPE_CHECKING:
     import os
@@ -151,5 +151,5 @@ def rank(
     job = prepare(shape, single, targets, rows, filter, candidates, order, nan, threads, audit)
     counted = _core.rank(matrix, job.tasks(), job.rules, job.threads)
     if fault := counted.fault:
-        raise explain(fault, nan, job.targets)
+        raise job.refusal(fault)
     return job.ranks(counted.arrays, matrix.dtype)

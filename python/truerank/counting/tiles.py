@@ -29,7 +29,7 @@ from ..inputs.selection import of_tasks
 from ..stores import Store, Tile
 from ..stores.store import cut, scores_of
 from .checkpoints import Checkpoint
-from .job import Job, explain
+from .job import Job
 from .partial_counts import Tallies, Truths
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def rank_store(
         absent = job.candidates.first_absent(job.targets)
         if absent >= 0:
             fault = _core.Fault("target", absent, -1, -1)
-            raise explain(fault, job.rules.nan, job.targets)
+            raise job.refusal(fault)
     tiles = store.tiles(TILE_BYTES if store.in_place else DECODED_TILE_BYTES)
     count = counted_by(store, tiles, io, job)
     kept = Checkpoint(checkpoint, count, store, job, len(tiles)) if checkpoint is not None else None
@@ -297,7 +297,7 @@ class TileCount:
             indices = np.arange(where.start, where.stop) if isinstance(where, slice) else where
             task, row, column = int(indices[fault.task]), fault.row, fault.column
             fault = _core.Fault(fault.kind, task, row + tile.top, column + tile.left)
-            raise explain(fault, self.job.rules.nan, self.job.targets)
+            raise self.job.refusal(fault)
         self.keep(where, counted.arrays)
 
     def count(
@@ -371,7 +371,7 @@ class _Parts(TileCount):
                 "nan" if job.rules.nan == "raise" else "nan_truth",
                 *(wrong, int(rows[wrong]), int(job.targets[wrong])),
             )
-            raise explain(fault, job.rules.nan, job.targets)
+            raise job.refusal(fault)
         self._tallies = Tallies(tasks, job.rules)
 
     def count(

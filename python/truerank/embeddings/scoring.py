@@ -11,11 +11,10 @@ import numpy as np
 from .. import _core
 from ..counting.job import explain, prepare
 from ..inputs.checks import NAN_RULES, choice, positive, thread_count
-from ..inputs.errors import InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
-from .vectors import CSLS, NOUNS, pairs_of, sides_now
+from .vectors import CSLS, Pairs, pairs_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -181,15 +180,39 @@ def rank_embeddings(
     >>> rank_embeddings(queries, entities, [2, 3], filter=[[3], []]).optimistic
     array([1, 1])
     """
+    return rank_pairs(
+        pairs_of(queries, entities, similarity, bias, dtype, csls),
+        targets,
+        rows=rows,
+        filter=filter,
+        candidates=candidates,
+        nan=nan,
+        block=block,
+        threads=threads,
+        audit=audit,
+    )
+
+
+def rank_pairs(
+    pairs: Pairs,
+    targets: Any,
+    *,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    nan: str = "raise",
+    block: int | None = None,
+    threads: int | None = None,
+    audit: bool = False,
+) -> Ranks:
+    """Rank vectors that are open, as `rank_embeddings` does."""
     size = positive("block", block) if block is not None else 0
-    pairs = pairs_of(queries, entities, similarity, bias, dtype, csls)
     given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
-    job = prepare(pairs.shape, pairs.single, *given, NOUNS)
+    job = prepare(pairs.shape, pairs.single, *given, pairs.sides.nouns)
     counted = _core.rank_embeddings(pairs.given, job.tasks(), job.rules, size, job.threads)
     if fault := counted.fault:
-        raise explain_pair(fault, nan, job.targets)
-    ranks = job.ranks(counted.arrays, pairs.dtype, pairs.files)
-    return scored_by(ranks, similarity, csls)
+        raise job.refusal(fault)
+    return scored_by(job.ranks(counted.arrays, pairs.dtype, pairs.files), pairs.measure)
 
 
 @public("truerank")
@@ -236,12 +259,17 @@ def score_embeddings(
     >>> score_embeddings([[1.0, 2.0], [3.0, 4.0]], entities, [2, 0, 1], rows=[0, 1, 1])
     array([3., 4., 3.])
     """
-    team = thread_count(threads)
     pairs = pairs_of(queries, entities, similarity, bias, dtype, csls)
+    return score_pairs(pairs, targets, rows, threads)
+
+
+def score_pairs(pairs: Pairs, targets: Any, rows: Any, threads: int | None) -> npt.NDArray[Any]:
+    """Score vectors that are open, as `score_embeddings` does."""
+    team = thread_count(threads)
     if targets is None:
         return _core.score_embeddings(pairs.given, pairs.rows(rows), None, team)
     given = (targets, rows, None, None, "descending", "worst", None, False)
-    job = prepare(pairs.shape, pairs.single, *given, NOUNS)
+    job = prepare(pairs.shape, pairs.single, *given, pairs.sides.nouns)
     return _core.score_embeddings(pairs.given, job.rows, job.targets, team)
 
 
@@ -301,91 +329,85 @@ def topk_embeddings(
     >>> topk_embeddings(np.array([[1, 2]], np.float32), entities, 3, filter=[[0, 2]]).ids
     array([[ 3,  1, -1]])
     """
+    pairs = pairs_of(queries, entities, similarity, bias, dtype, csls)
+    given = {"rows": rows, "filter": filter, "candidates": candidates}
+    return topk_pairs(pairs, k, **given, nan=nan, block=block, threads=threads)
+
+
+class Holding(NamedTuple):
+    """What entities hold already: they accept queries of a higher score, or an equal and lower id.
+
+    Attributes
+    ----------
+    held : ndarray of float, shape (n,)
+        The score that each entity holds; -inf for a free one.
+    holders : ndarray of int64, shape (n,)
+        The query that it holds; for a free one a number beyond them.
+    """
+
+    held: npt.NDArray[Any]
+    holders: IntArray
+
+
+def topk_pairs(
+    pairs: Pairs,
+    k: int,
+    *,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    nan: str = "raise",
+    block: int | None = None,
+    threads: int | None = None,
+    holding: Holding | None = None,
+) -> TopK:
+    """Give the k best candidates of vectors that are open, as `topk_embeddings` does.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    k, rows, filter, candidates, nan, block, threads
+        As in `topk_embeddings`.
+    holding : Holding, optional
+        Only entities that would leave what they hold for the query are candidates. A NaN is not
+        asked whether it is accepted.
+
+    Examples
+    --------
+    >>> queries, entities = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0], [2.0]])
+    >>> holding = Holding(np.array([2.0, 3.0, -np.inf]), np.array([1, 0, 2]))
+    >>> topk_pairs(pairs_of(queries, entities, "dot", None, None), 2, holding=holding).ids
+    array([[ 2, -1],
+           [ 1,  2]])
+    """
     most = positive("k", k)
     size = positive("block", block) if block is not None else 0
     team = thread_count(threads)
     choice("nan", nan, NAN_RULES)
-    pairs = pairs_of(queries, entities, similarity, bias, dtype, csls)
     height, columns = pairs.shape
     chosen = pairs.rows(rows)
     tasks = height if chosen is None else len(chosen)
     without = as_selection("filter", filter, tasks, columns, team)
     among = as_selection("candidates", candidates, tasks, columns, team)
-    held = min(most, max(1, columns))
+    width = min(most, max(1, columns))
     asked = _core.Tasks(chosen, None, without, among)
-    found = _core.topk_embeddings(pairs.given, asked, held, nan, None, size, team)
-    ids, scores, fault = found
+    kept = None
+    if holding is not None:
+        held, holders = holding
+        kept = held.astype(pairs.dtype, order="C"), holders.astype(np.int64, order="C")
+    ids, scores, fault = _core.topk_embeddings(pairs.given, asked, width, nan, kept, size, team)
     if fault:
-        raise explain_pair(fault, nan, ids)
-    if held < most:
-        padding = ((0, 0), (0, most - held))
+        raise explain(fault, nan, ids, pairs.sides.nouns)
+    if width < most:
+        padding = ((0, 0), (0, most - width))
         ids = np.pad(ids, padding, constant_values=-1)
         scores = np.pad(scores, padding, constant_values=np.nan)
     return TopK(ids, scores)
 
 
-def topk_accepting(
-    queries: Any,
-    entities: Any,
-    k: int,
-    *,
-    rows: Any,
-    held: npt.NDArray[Any],
-    holders: IntArray,
-    similarity: str = "dot",
-    csls: CSLS | None = None,
-    candidates: Any = None,
-    nan: str = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-) -> TopK:
-    """Give the k best of those entities that would leave what they hold for the query.
-
-    They are those whose score is above what they hold, or equal to it where the query comes before
-    theirs.
-
-    Parameters
-    ----------
-    queries, entities, k, similarity, csls, candidates, nan, dtype, threads
-        As in `topk_embeddings`. A NaN is not asked whether it is accepted.
-    rows : array_like of int, shape (tasks,)
-        The query of each task.
-    held : ndarray of float, shape (n,)
-        The score that each entity holds; -inf for a free one.
-    holders : ndarray of int64, shape (n,)
-        The query that it holds; for a free one a number beyond them.
-
-    Returns
-    -------
-    TopK
-
-    Examples
-    --------
-    >>> queries, entities = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0], [2.0]])
-    >>> held, holders = np.array([2.0, 3.0, -np.inf]), np.array([1, 0, 2])
-    >>> topk_accepting(queries, entities, 2, rows=[0, 1], held=held, holders=holders).ids
-    array([[ 2, -1],
-           [ 1,  2]])
-    """
-    team = thread_count(threads)
-    pairs = pairs_of(queries, entities, similarity, None, dtype, csls)
-    chosen, columns = pairs.rows(rows), pairs.shape[1]
-    tasks = pairs.shape[0] if chosen is None else len(chosen)
-    among = as_selection("candidates", candidates, tasks, columns, team)
-    holding = held.astype(pairs.dtype, order="C"), holders.astype(np.int64, order="C")
-    most = min(positive("k", k), max(1, columns))
-    asked = _core.Tasks(chosen, None, None, among)
-    found = _core.topk_embeddings(pairs.given, asked, most, nan, holding, 0, team)
-    ids, scores, fault = found
-    if fault:
-        raise explain_pair(fault, nan, ids)
-    return TopK(ids, scores)
-
-
-def scored_by(ranks: Ranks, similarity: str, csls: CSLS | None) -> Ranks:
-    """Name the similarity in the protocol of ranks."""
-    name = similarity if csls is None else f"{similarity}, csls {csls.k}"
-    protocol = _named(name, ranks.protocol)
+def scored_by(ranks: Ranks, measure: str) -> Ranks:
+    """Name what made the scores in the protocol of ranks."""
+    protocol = _named(measure, ranks.protocol)
     return Ranks._trusted(
         ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
     )
@@ -395,14 +417,3 @@ def scored_by(ranks: Ranks, similarity: str, csls: CSLS | None) -> Ranks:
 def _named(similarity: str, protocol: Protocol) -> Protocol:
     """Kept, since a small count takes less time than this."""
     return replace(protocol, similarity=similarity)
-
-
-def explain_pair(fault: _core.Fault, nan: str, targets: IntArray) -> InputValueError:
-    """Make the error of what made counts of vectors void."""
-    if fault.kind == "target":
-        return explain(fault, nan, targets)
-    what = "the true score," if fault.kind == "nan_truth" else "the score"
-    comma = "," if fault.kind == "nan_truth" else ""
-    pair = sides_now().pair.format(query=fault.row, entity=fault.column)
-    place = f"{what} of {pair}{comma}"
-    return InputValueError("scores", f"{place} is NaN, which {spelled('nan', nan)} does not allow")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -45,44 +43,22 @@ def _form(shape: str, *dimensions: int) -> Form:
 
 
 class Sides(NamedTuple):
-    """What messages call queries and entities."""
+    """What messages call queries and entities, and a score of theirs."""
 
     queries: str = "queries"  # the name of the argument, as the next one
     entities: str = "entities"
-    pair: str = "query {query} and entity {entity}"
     as_queries: str = "as the queries have"  # vectors of the same length
     shape: str = "a matrix (queries, d) or a single vector (d,)"  # of the queries
+    nouns: Nouns = Nouns(
+        "query",
+        "queries",
+        "entities",
+        "the score of query {row} and entity {column}",
+        "the true score, of query {row} and entity {column},",
+    )
 
 
-_SIDES: ContextVar[Sides] = ContextVar("truerank_sides")
-_USUAL = Sides()
-
-
-@contextmanager
-def sides_called(sides: Sides) -> Iterator[None]:
-    """Let messages of whatever is called meanwhile have a caller's words for queries and entities.
-
-    Examples
-    --------
-    >>> with sides_called(Sides("left", "right", as_queries="as left has")):
-    ...     pairs_of([[1.0]], [[1.0, 2.0]], "dot", None, None)
-    Traceback (most recent call last):
-    ...
-    truerank.InputValueError: right: expected vectors of length 1, as left has, got shape (1, 2)
-    """
-    token = _SIDES.set(sides)
-    try:
-        yield
-    finally:
-        _SIDES.reset(token)
-
-
-def sides_now() -> Sides:
-    """Give the words that messages have now."""
-    return _SIDES.get(_USUAL)
-
-
-NOUNS = Nouns("query", "queries", "entities")
+QUERIES = Sides()
 _ENTITIES = _form("a matrix (entities, d)", 2)
 _BIAS = _form("one number for each entity", 1)
 
@@ -110,7 +86,7 @@ class CSLS(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Queries and entities, checked, and how a pair of them is scored."""
+    """Queries and entities, opened and checked, and how a pair of them is scored."""
 
     queries: Scores
     entities: Scores
@@ -119,17 +95,37 @@ class Pairs(NamedTuple):
     dtype: str  # of the scores
     single: bool  # whether the queries are one vector, of which every task is
     files: tuple[str, ...]
-    means: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None  # of the dtype of the scores
+    csls: CSLS | None = None  # of the dtype of the scores
+    sides: Sides = QUERIES
 
     @property
     def given(self) -> _core.Embeddings:
         """What the core needs to know of them."""
-        return _core.Embeddings(self.queries, self.entities, self.similarity, self.bias, self.means)
+        means = None if self.csls is None else (self.csls.queries, self.csls.entities)
+        return _core.Embeddings(self.queries, self.entities, self.similarity, self.bias, means)
 
     @property
     def shape(self) -> tuple[int, int]:
         """How many queries and entities there are: the shape of the scores."""
         return len(self.queries.array), len(self.entities.array)
+
+    @property
+    def measure(self) -> str:
+        """What made the scores, as a protocol names it."""
+        return self.similarity if self.csls is None else f"{self.similarity}, csls {self.csls.k}"
+
+    def scaled(self, csls: CSLS | None) -> Pairs:
+        """Take means off the scores, which are checked and rounded to the dtype of these."""
+        if csls is None:
+            return self._replace(csls=None)
+        means = as_means(csls, self.shape, self.dtype, self.sides[:2])
+        return self._replace(csls=CSLS(*means, csls.k))
+
+    def swapped(self, sides: Sides) -> Pairs:
+        """Give the other direction of vectors without a bias: entities ask."""
+        csls = None if self.csls is None else self.csls.swapped()
+        turned = self._replace(queries=self.entities, entities=self.queries)
+        return turned._replace(csls=csls, sides=sides)
 
     def rows(self, rows: Any) -> IntArray | None:
         """Check the query of each task, where there is no target; None: task i is query i."""
@@ -154,7 +150,9 @@ class Vectors(NamedTuple):
         return self.scores.array
 
 
-def read_vectors(name: str, value: Any, dtype: Any, role: str = "entities") -> Vectors:
+def read_vectors(
+    name: str, value: Any, dtype: Any, role: str = "entities", sides: Sides = QUERIES
+) -> Vectors:
     """View vectors, or a bias; what is in a file is mapped, and held against its size.
 
     Parameters
@@ -167,6 +165,8 @@ def read_vectors(name: str, value: Any, dtype: Any, role: str = "entities") -> V
         As there.
     role : {"queries", "entities", "bias"}
         What they are.
+    sides : Sides
+        What messages call them.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def read_vectors(name: str, value: Any, dtype: Any, role: str = "entities") -> V
         return value
     form = _BIAS if role == "bias" else _ENTITIES
     if role == "queries":
-        form = _form(sides_now().shape, 1, 2)
+        form = _form(sides.shape, 1, 2)
     value = on_host(value, name)
     with renamed(scores=name):
         store = store_of(value, dtype, form=form)
@@ -205,6 +205,7 @@ def pairs_of(
     bias: Any,
     dtype: Any,
     csls: CSLS | None = None,
+    sides: Sides = QUERIES,
 ) -> Pairs:
     """Check queries, entities and bias; of what is in files, maps last as long as the pairs.
 
@@ -215,6 +216,8 @@ def pairs_of(
     ----------
     queries, entities, similarity, bias, dtype, csls
         As in `rank_embeddings`; or vectors that `read_vectors` gave.
+    sides : Sides
+        What messages call them.
 
     Raises
     ------
@@ -222,8 +225,7 @@ def pairs_of(
         As `rank_embeddings` does.
     """
     choice("similarity", similarity, SIMILARITIES)
-    sides = sides_now()
-    left = read_vectors(sides.queries, queries, dtype, "queries")
+    left = read_vectors(sides.queries, queries, dtype, "queries", sides)
     right = read_vectors(sides.entities, entities, dtype)
     given, single = left.scores, left.array.ndim == 1
     if single:
@@ -235,8 +237,8 @@ def pairs_of(
     if bias is not None:
         numbers = read_vectors("bias", bias, dtype, "bias")
         added, files = _as_bias(numbers.scores, sizes[1], wide), files + numbers.files
-    means = None if csls is None else as_means(csls, sizes, wide)
-    return Pairs(given, right.scores, similarity, added, wide, single, files, means)
+    both = (given, right.scores, similarity, added, wide, single, files)
+    return Pairs(*both, sides=sides).scaled(csls)
 
 
 def _check_lengths(
@@ -267,7 +269,7 @@ def _as_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
 
 
 def as_means(
-    csls: CSLS, sizes: tuple[int, ...], dtype: Any, names: tuple[str, str] | None = None
+    csls: CSLS, sizes: tuple[int, ...], dtype: Any, names: tuple[str, str] = ("queries", "entities")
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Check the means of both sides, and round them to the dtype of the scores.
 
@@ -296,7 +298,7 @@ def as_means(
             "csls", expected="a CSLS, as csls_means gives it", got=type(csls).__name__
         )
     found = []
-    for name, given, count in zip(names or sides_now()[:2], csls[:2], sizes, strict=True):
+    for name, given, count in zip(names, csls[:2], sizes, strict=True):
         array = np.asarray(given)
         if array.dtype.kind != "f":
             raise InputTypeError("csls", expected=f"floats for {name}", got=f"dtype {array.dtype}")

@@ -55,9 +55,7 @@ class PerChunk(BlockwiseDep):
         return self.cells.get(chunk)
 
 
-def counted(
-    inputs: Inputs, grid: Grid, job: Job, how: How, explain: Callable[..., ValueError]
-) -> Ranks:
+def counted(inputs: Inputs, grid: Grid, job: Job, how: How) -> Ranks:
     """Count in two passes: true scores first, then what each chunk holds above them.
 
     Parameters
@@ -67,8 +65,6 @@ def counted(
         The chunks of rows and columns of the scores.
     job : Job
     how : How
-    explain : callable
-        Says in words which score is NaN, as `counting.explain` does.
 
     Raises
     ------
@@ -79,7 +75,7 @@ def counted(
     if job.candidates is not None:
         absent = job.candidates.first_absent(job.targets)
         if absent >= 0:
-            raise explain(Fault("target", absent, -1, -1), job.rules.nan, job.targets)
+            raise job.refusal(Fault("target", absent, -1, -1))
     stripes = list(stripes_of(job, grid))
     scores = _true_scores(inputs, grid, stripes, len(job.targets))
     sums = _sums(inputs, grid, stripes, how, scores)
@@ -90,7 +86,7 @@ def counted(
         refused += zip(rows[truths.nan].tolist(), job.targets[truths.nan].tolist(), strict=True)
     if refused:
         fault = Fault("nan" if job.rules.nan == "raise" else "nan_truth", -1, *min(refused))
-        raise explain(fault, job.rules.nan, job.targets)
+        raise job.refusal(fault)
     tallies = Tallies(len(scores), job.rules)
     for stripe, found in zip(stripes, sums, strict=True):
         tallies.add(found.counts, stripe.tasks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...counting.job import explain, prepare
+from ...counting.job import prepare
 from ...inputs.scores import as_scores
 from .arrays import checked_array, stand_in
 from .graph import Inputs, counted
@@ -94,4 +94,4 @@ def rank(
         second=partial(count, how=how),
         carrier=matrix.array.dtype.newbyteorder("="),
     )
-    return counted(inputs, grid_of(*scores.chunks), job, how, explain)
+    return counted(inputs, grid_of(*scores.chunks), job, how)

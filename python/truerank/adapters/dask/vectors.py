@@ -9,8 +9,8 @@ import dask.array as da
 import numpy as np
 
 from ...counting.job import prepare
-from ...embeddings.scoring import explain_pair, scored_by
-from ...embeddings.vectors import NOUNS, pairs_of, read_vectors
+from ...embeddings.scoring import scored_by
+from ...embeddings.vectors import pairs_of, read_vectors
 from ...inputs.errors import InputValueError
 from ...inputs.scores import widened
 from .arrays import checked_array, computed_once, stand_in
@@ -94,7 +94,7 @@ def rank_embeddings(
     added = None if lazy_bias else bias
     pairs = pairs_of(seen, stand_in(entities), similarity, added, dtype)
     given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
-    job = prepare(pairs.shape, pairs.single, *given, NOUNS)
+    job = prepare(pairs.shape, pairs.single, *given, pairs.sides.nouns)
     if not lazy_queries:
         queries = _one_chunk(pairs)
     if lazy_bias:
@@ -119,7 +119,7 @@ def rank_embeddings(
         carrier=np.dtype(pairs.dtype),
     )
     grid = grid_of(queries.chunks[0], entities.chunks[0])
-    return scored_by(counted(inputs, grid, job, how, explain_pair), similarity, None)
+    return scored_by(counted(inputs, grid, job, how), similarity)
 
 
 def _one_chunk(pairs: Pairs) -> Any:
