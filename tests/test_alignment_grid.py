@@ -18,14 +18,28 @@ from embeddings_oracle import mean_best, same_bits, score, with_csls
 from oracle import Refused, count
 from truerank import _core
 from truerank.alignment import both_directions as grid
-from truerank.alignment.both_directions import rank_both
 from truerank.alignment.local_scaling import csls_means
-from truerank.embeddings.scoring import topk_accepting
-from truerank.embeddings.vectors import CSLS
+from truerank.alignment.two_graphs import FORWARD
+from truerank.embeddings.scoring import Holding, topk_pairs
+from truerank.embeddings.vectors import CSLS, pairs_of
 from truerank.tasks.side_tasks import SideTasks
 
 Array = np.ndarray[Any, Any]
 SIDES = ("left_to_right", "right_to_left")
+
+
+def rank_both(
+    left: Any,
+    right: Any,
+    sides: dict[str, SideTasks],
+    *,
+    similarity: str = "cosine",
+    csls: CSLS | None = None,
+    **rules: Any,
+) -> Any:
+    """Both directions of vectors, opened for that alone."""
+    pairs = pairs_of(left, right, similarity, None, None, csls, FORWARD)
+    return grid.rank_both(pairs, sides, **rules)
 
 
 @dataclass
@@ -298,14 +312,8 @@ def test_best_that_would_leave_what_they_hold(drawn: Aligned, k: int, data: st.D
     holders = rng.integers(0, len(drawn.left) + 1, len(drawn.right))
     held = scores[rng.integers(0, len(drawn.left), len(drawn.right)), np.arange(len(drawn.right))]
     held = np.where(rng.random(len(held)) < 0.3, -np.inf, held).astype(scores.dtype)
-    found = topk_accepting(
-        *(drawn.left, drawn.right, k),
-        rows=rows,
-        held=held,
-        holders=holders,
-        similarity=drawn.similarity,
-        nan="omit",
-    )
+    pairs = pairs_of(drawn.left, drawn.right, drawn.similarity, None, None)
+    found = topk_pairs(pairs, k, rows=rows, nan="omit", holding=Holding(held, holders))
     most = min(k, len(drawn.right))
     for row, ids, best in zip(rows, found.ids, found.scores, strict=True):
         s = scores[row]
@@ -421,6 +429,7 @@ import resource
 import numpy as np
 from truerank.alignment.local_scaling import csls_means
 from truerank.alignment.both_directions import rank_both
+from truerank.embeddings.vectors import pairs_of
 from truerank.tasks.side_tasks import SideTasks
 
 rng = np.random.default_rng(0)
@@ -432,7 +441,7 @@ sides = {
 }
 csls_means(left[:9], right[:9], 3)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-rank_both(left, right, sides, csls=csls_means(left, right))
+rank_both(pairs_of(left, right, "cosine", None, None, csls_means(left, right)), sides)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     assert int(run_python(code)) < 30_000

@@ -6,7 +6,6 @@ counted as it is and turned on its side before the next one is read.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -15,21 +14,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..counting.job import prepare
+from ..counting.job import SCORES, Nouns, prepare
 from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, Progress, blocks_of, counted_by
-from ..embeddings.scoring import explain_pair, rank_embeddings, scored_by
-from ..embeddings.vectors import CSLS, pairs_of
+from ..embeddings.scoring import rank_pairs, scored_by
+from ..embeddings.vectors import CSLS, Pairs
 from ..inputs.checks import IO, choice, positive
 from ..stores.store import FileBlock, Store, Tile
 from .local_scaling import Scaled, View, means_of
-from .two_graphs import DIRECTIONS, GRAPHS, as_ids
-from .wording import in_words_of_sides
+from .two_graphs import BACKWARD, DIRECTIONS, as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..counting.job import Job
-    from ..counting.tiles import TileCount
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
     from ..tasks.side_tasks import SideTasks
@@ -38,7 +35,11 @@ if TYPE_CHECKING:
     Show = Callable[[Progress], object]
 
 
-_FORWARD, _BACKWARD = GRAPHS, GRAPHS[::-1]  # who asks, and who is found
+# What messages call the places of a matrix that is turned on its side: those of the matrix.
+_TURNED = Nouns(
+    score="a score at row {column}, column {row}",
+    true_score="the true score at row {column}, column {row}",
+)
 
 # So many pairs of one entity are counted beside each other, and so many known answers to a task
 # taken out again; where there are more, each direction is better counted by itself.
@@ -48,14 +49,10 @@ SCALED_TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
 
 
 def rank_both(
-    left: Any,
-    right: Any,
+    pairs: Pairs,
     sides: Mapping[str, SideTasks],
     *,
-    similarity: str = "cosine",
-    csls: CSLS | None = None,
     nan: str = "raise",
-    dtype: Any = None,
     block: int | None = None,
     threads: int | None = None,
     audit: bool = False,
@@ -68,11 +65,11 @@ def rank_both(
 
     Parameters
     ----------
-    left, right : array_like, shape (n1, d) and (n2, d), or paths
-        As queries and entities of `rank_embeddings`.
+    pairs : Pairs
+        Left and right vectors, open.
     sides : mapping of str to SideTasks
         "left_to_right" and "right_to_left".
-    similarity, csls, nan, dtype, block, threads, audit
+    nan, block, threads, audit
         As in `rank_embeddings`. With `audit` each direction is counted by itself.
 
     Returns
@@ -86,39 +83,34 @@ def rank_both(
         As `rank_embeddings` does.
     """
     forward, backward = (sides[direction] for direction in DIRECTIONS)
-    rules = {"similarity": similarity, "nan": nan, "dtype": dtype, "block": block}
+    ways = ((pairs, forward), (pairs.swapped(BACKWARD), backward))
     if audit or not _pays_off(forward, backward):
-        mirrored = None if csls is None else csls.swapped()
-        rules |= {"threads": threads, "audit": audit}
-        with in_words_of_sides(*_FORWARD):
-            there = _rank_one(left, right, forward, csls=csls, **rules)
-        with in_words_of_sides(*_BACKWARD):
-            return there, _rank_one(right, left, backward, csls=mirrored, **rules)
+        rules = {"nan": nan, "block": block, "threads": threads, "audit": audit}
+        there, back = (_rank_one(way, side, **rules) for way, side in ways)
+        return there, back
     size = positive("block", block) if block is not None else 0
-    with in_words_of_sides(*_FORWARD):
-        pairs = pairs_of(left, right, similarity, None, dtype, csls)
-        shapes = pairs.shape, pairs.shape[::-1]
-        both = ((forward, shapes[0]), (backward, shapes[1]))
-        jobs = [job_of(side, shape, nan=nan, threads=threads) for side, shape in both]
-        lefts = as_ids("candidates", backward.candidates, pairs.shape[0])
-        rights = as_ids("candidates", forward.candidates, pairs.shape[1])
-        # the left entity of every pair, and the right one
-        asked = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
-        counted = _core.rank_grid(
-            _core.Grid(pairs.given, lefts, rights),
-            asked,
-            jobs[1].filter,
-            nan,
-            size,
-            jobs[0].threads,
-        )
+    jobs = [
+        job_of(side, way.shape, nan=nan, threads=threads, nouns=way.sides.nouns)
+        for way, side in ways
+    ]
+    lefts = as_ids("candidates", backward.candidates, pairs.shape[0])
+    rights = as_ids("candidates", forward.candidates, pairs.shape[1])
+    # the left entity of every pair, and the right one
+    asked = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
+    counted = _core.rank_grid(
+        _core.Grid(pairs.given, lefts, rights),
+        asked,
+        jobs[1].filter,
+        nan,
+        size,
+        jobs[0].threads,
+    )
     results = []
-    for job, asking, found in zip(jobs, (_FORWARD, _BACKWARD), counted, strict=True):
+    for job, found in zip(jobs, counted, strict=True):
         if fault := found.fault:
-            with in_words_of_sides(*asking):
-                raise explain_pair(fault, nan, job.targets)
+            raise job.refusal(fault)
         ranks = job.ranks(found.arrays, pairs.dtype, pairs.files)
-        results.append(scored_by(ranks, similarity, csls))
+        results.append(scored_by(ranks, pairs.measure))
     return results[0], results[1]
 
 
@@ -147,27 +139,20 @@ def job_of(
     nan: str,
     threads: int | None,
     audit: bool = False,
+    nouns: Nouns = SCORES,
 ) -> Job:
     """Check what is to be counted for one direction, in scores whose rows are all who may ask."""
     without, candidates = side.selections()
     rows = side.queries[side.rows, 0]
     given = (side.targets, rows, without, candidates, order, nan, threads, audit)
-    return prepare(shape, False, *given)
+    return prepare(shape, False, *given, nouns)
 
 
-def _rank_one(queries: Any, entities: Any, side: SideTasks, **rules: Any) -> Ranks:
+def _rank_one(pairs: Pairs, side: SideTasks, **rules: Any) -> Ranks:
     without, candidates = side.selections()
     rows = side.queries[side.rows, 0]
-    return rank_embeddings(
-        *(queries, entities, side.targets),
-        rows=rows,
-        filter=without,
-        candidates=candidates,
-        **rules,
-    )
-
-
-_PLACE = re.compile(r"\brow (\d+), column (\d+)\b")
+    among = {"filter": without, "candidates": candidates}
+    return rank_pairs(pairs, side.targets, rows=rows, **among, **rules)
 
 
 class Rules(NamedTuple):
@@ -219,7 +204,8 @@ def rank_matrix(
     """
     way = choice("io", io or store.io, IO)
     left_to_right = job_of(sides["left_to_right"], store.shape, **rules._asdict())
-    right_to_left = job_of(sides["right_to_left"], store.shape[::-1], **rules._asdict())
+    turned = {**rules._asdict(), "nouns": _TURNED}
+    right_to_left = job_of(sides["right_to_left"], store.shape[::-1], **turned)
     store.check()
     told = _Told(progress, store.nbytes * (2 if isinstance(csls, int) else 1))
     most = TILE_BYTES if store.in_place else DECODED_TILE_BYTES
@@ -230,7 +216,7 @@ def rank_matrix(
         store, most = Scaled(store, csls), SCALED_TILE_BYTES
     tiles = store.tiles(most)
     down, across = (
-        _count(view, job, most, way)
+        counted_by(view, view.tiles(most), way, job)
         for view, job in ((store, left_to_right), (Turned(store), right_to_left))
     )
     with blocks_of(store, tiles, way, lambda tile: True) as blocks:
@@ -239,27 +225,11 @@ def rank_matrix(
                 if down.wants(tile):
                     down.add(tile, nullcontext(block))
                 if across.wants(turned_tile(tile)):
-                    with _turned_places():
-                        across.add(turned_tile(tile), nullcontext(turned_block(block)))
+                    across.add(turned_tile(tile), nullcontext(turned_block(block)))
                 del block  # so that a map can go
             told.read(tile.height * tile.width * itemsize)
     both = ((left_to_right, down), (right_to_left, across))
     return [job.ranks(count.settled(), store.dtype, store.files) for job, count in both], csls
-
-
-def _count(store: Store, job: Job, most: int, io: str) -> TileCount:
-    """What counts the tiles of a store."""
-    with _turned_places() if isinstance(store, Turned) else nullcontext():
-        return counted_by(store, store.tiles(most), io, job)
-
-
-@contextmanager
-def _turned_places() -> Iterator[None]:
-    """Name the places of the matrix as it was given, in errors of the turned one."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(_PLACE.sub(r"row \2, column \1", str(error))) from error
 
 
 class Turned(View):

@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..embeddings.scoring import explain_pair
-from ..embeddings.vectors import CSLS, as_means, pairs_of
+from ..counting.job import explain
+from ..embeddings.vectors import CSLS, Pairs, as_means, pairs_of
 from ..inputs.checks import NAN_RULES, choice, is_integer, positive, thread_count
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.scores import widened
 from ..stores.store import FileBlock, Store, Tile
 from ..tasks.query_rows import block_array
-from .two_graphs import as_ids
-from .wording import in_words_of_sides
+from .two_graphs import FORWARD, GRAPHS, as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import IntArray
+    from ..inputs.arrays import FloatArray, IntArray
 
     Block = npt.NDArray[Any] | FileBlock
 
@@ -105,26 +104,36 @@ def csls_means(
     >>> csls_means(left, right, 2).queries
     array([1. , 0.5])
     """
+    pairs = pairs_of(left, right, similarity, None, dtype, sides=FORWARD)
+    given = {"candidates": candidates, "nan": nan, "block": block, "threads": threads}
+    return means_of_vectors(pairs, k, **given)
+
+
+def means_of_vectors(
+    pairs: Pairs,
+    k: int,
+    *,
+    candidates: Any = None,
+    nan: str = "raise",
+    block: int | None = None,
+    threads: int | None = None,
+) -> CSLS:
+    """Give the means of vectors that are open, as `csls_means` does."""
     choice("nan", nan, NAN_RULES)
     most, size = positive("k", k), positive("block", block) if block is not None else 0
     team = thread_count(threads)
     given = (None, None) if candidates is None else candidates
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise InputTypeError("candidates", expected="a pair (left ids, right ids)")
-    with in_words_of_sides("left", "right"):
-        pairs = pairs_of(left, right, similarity, None, dtype)
-        lefts, rights = (
-            as_ids("candidates", ids, size, f"{side} ids")
-            for side, ids, size in zip(("left", "right"), given, pairs.shape, strict=True)
-        )
-        if min(len(lefts), len(rights)) == 0:
-            raise InputValueError(
-                "candidates", expected="at least one entity on each side", got="none"
-            )
-        sides = _core.Grid(pairs.given, lefts, rights)
-        *means, fault = _core.mean_best(sides, most, nan, size, team)
-        if fault:
-            raise explain_pair(fault, nan, lefts)
+    lefts, rights = (
+        as_ids("candidates", ids, size, f"{side} ids")
+        for side, ids, size in zip(GRAPHS, given, pairs.shape, strict=True)
+    )
+    if min(len(lefts), len(rights)) == 0:
+        raise InputValueError("candidates", expected="at least one entity on each side", got="none")
+    *means, fault = _core.mean_best(_core.Grid(pairs.given, lefts, rights), most, nan, size, team)
+    if fault:
+        raise explain(fault, nan, lefts, pairs.sides.nouns)
     found = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
     for array, ids, mean in zip(found, (lefts, rights), means, strict=True):
         array[ids] = mean
@@ -219,6 +228,35 @@ def means_of(
     return CSLS(of_rows.means(rows), of_columns.means(columns), k)
 
 
+def mean_of_best(best: npt.NDArray[Any], counts: IntArray) -> FloatArray:
+    """Give the mean of so many scores of each row, which stand first, best first; 0 of none.
+
+    Examples
+    --------
+    >>> mean_of_best(np.array([[0.5, 0.25], [0.5, np.nan]]), np.array([2, 1]))
+    array([0.375, 0.5  ])
+    """
+    total = np.zeros(len(best))
+    with np.errstate(all="ignore"):  # infinities, and what comes of them
+        for i, column in enumerate(best.T):
+            total += np.where(i < counts, column, 0)
+        return total / np.maximum(counts, 1)
+
+
+def take_off(
+    scores: npt.NDArray[Any], of_rows: npt.NDArray[Any], of_columns: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    """Make similarities s to 2 s - (r + c), in place, with the means r and c of rows and columns.
+
+    All is in the dtype of the scores, float32 or float64: the doubling is exact, the sum of the
+    means is rounded once, the difference once.
+    """
+    with np.errstate(all="ignore"):  # infinities, and what comes of them
+        scores *= 2
+        scores -= of_rows + of_columns
+    return scores
+
+
 def _within(ids: IntArray, start: int, size: int) -> IntArray:
     first, last = np.searchsorted(ids, [start, start + size])
     return ids[first:last]
@@ -244,12 +282,9 @@ class _Nearest:
         """The mean of each of some entities; NaN for others."""
         best = -np.sort(-self._best[ids], axis=1)
         seen = np.minimum(self._seen[ids], best.shape[1])
-        total = np.zeros(len(ids))
         found = np.full(len(self._best), np.nan, best.dtype)
-        with np.errstate(all="ignore"):  # infinities, and what comes of them
-            for i, column in enumerate(best.T):
-                total += np.where(i < seen, column, 0)
-            found[ids] = total / np.maximum(seen, 1)
+        with np.errstate(all="ignore"):
+            found[ids] = mean_of_best(best, seen)
         return found
 
 
@@ -272,10 +307,7 @@ class View(Store):
 
 
 class Scaled(View):
-    """Similarities s scaled by CSLS: 2 s(x, y) - (r(x) + r(y)), made block by block.
-
-    All is in the dtype of the scores, float32 or float64: the doubling is exact, the sum of the
-    means is rounded once, the difference once.
+    """Similarities s scaled by CSLS: 2 s(x, y) - (r(x) + r(y)), made block by block by `take_off`.
 
     Parameters
     ----------
@@ -306,19 +338,12 @@ class Scaled(View):
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
         top, left, height, width, _ = tile
-        scores = floats_of(self.source, tile, io)
-        with np.errstate(all="ignore"):  # infinities, and what comes of them
-            scores *= 2
-            scores -= np.add.outer(
-                self._rows[top : top + height], self._columns[left : left + width]
-            )
-        yield scores
+        rows, columns = self._rows[top : top + height], self._columns[left : left + width]
+        yield take_off(floats_of(self.source, tile, io), rows[:, None], columns)
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         scores = _widened(self.source.take(rows, columns), self.source.dtype, self.carrier)
-        with np.errstate(all="ignore"):
-            found: npt.NDArray[Any] = 2 * scores - (self._rows[rows] + self._columns[columns])
-        return found
+        return take_off(scores, self._rows[rows], self._columns[columns])
 
 
 def scaled_dtype(store: Store) -> np.dtype[Any]:

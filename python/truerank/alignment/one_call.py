@@ -7,11 +7,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from ..embeddings.vectors import read_vectors
+from ..embeddings.vectors import pairs_of
 from ..inputs.errors import InputValueError, renamed
 from ..inputs.naming import public
 from ..stores import opened_scores
 from .pair_task import Task
+from .two_graphs import FORWARD
 
 if TYPE_CHECKING:
     from ..counting.tiles import Progress
@@ -87,8 +88,7 @@ def evaluate(
     >>> evaluate([[0.9, 0.2, 0.3], [0.8, 0.5, 0.6]], None, [(0, 0), (1, 1)])["mr"]
     1.5
     """
-    common: dict[str, Any] = {"csls": csls, "nan": nan, "dtype": dtype, "threads": threads}
-    common["audit"] = audit
+    common: dict[str, Any] = {"csls": csls, "nan": nan, "threads": threads, "audit": audit}
     of_vectors: dict[str, Any] = {"similarity": similarity, "block": block}
     of_matrix: dict[str, Any] = {"order": order, "io": io, "progress": progress}
     foreign, kind = (of_matrix, "vectors") if right is not None else (of_vectors, "a matrix")
@@ -97,19 +97,17 @@ def evaluate(
             raise InputValueError(name, expected=f"none beside {kind}", got=repr(value))
     how: dict[str, Any] = {"candidates": candidates, "known": known, "split": split}
     how |= {"duplicates": duplicates, "leaks": leaks}
-    same = right is left
     with ExitStack() as stack:
         if right is not None:
-            left = read_vectors("left", left, dtype, "queries")
-            right = read_vectors("right", right, dtype)
-            sizes = len(left.array), len(right.array)
+            vectors = pairs_of(left, right, similarity, None, dtype, sides=FORWARD)
+            sizes = vectors.shape
         else:
-            left = stack.enter_context(opened_scores(left, dtype, "left", io=io, tiled=True))
-            if left.single_row:
-                got = f"shape {left.shape[1:]}"
+            store: Any = stack.enter_context(opened_scores(left, dtype, "left", io=io, tiled=True))
+            if store.single_row:
+                got = f"shape {store.shape[1:]}"
                 raise InputValueError("left", expected="a matrix of scores", got=got)
-            sizes = left.shape
-        if same:
+            sizes = store.shape
+        if right is left:
             warnings.warn(
                 "left and right are the same vectors: pairs are rows of each, and every entity is "
                 "nearest to itself; of one matrix for both graphs, give the rows of either",
@@ -119,6 +117,6 @@ def evaluate(
         for text in task._read(pairs, left=sizes[0], right=sizes[1], **how):
             warnings.warn(text, stacklevel=2)
         if right is not None:
-            return task.evaluate_embeddings(left, right, **common, **of_vectors)
+            return task._evaluate_pairs(vectors, **common, block=block)
         with renamed(scores="left"):
-            return task.evaluate_scores(left, **common, **of_matrix)
+            return task.evaluate_scores(store, **common, **of_matrix, dtype=dtype)

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..embeddings.vectors import CSLS
+from ..embeddings.vectors import CSLS, Pairs, pairs_of
 from ..inputs.checks import NAN_RULES, choice
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
-from ..tasks.arguments import Argument, opened, vectors_of
+from ..tasks.arguments import Argument, opened
 from ..tasks.side_tasks import SideTasks, ask
 from ..tasks.split_audit import check_rules
 from ..tasks.split_columns import splits_of
 from ..tasks.task import ProtocolTask
 from .aligned_pairs import as_candidates, examine_pairs, read_pair_splits
 from .both_directions import Rules, rank_both, rank_matrix
-from .local_scaling import checked_csls, csls_means
+from .local_scaling import checked_csls, means_of_vectors
+from .two_graphs import FORWARD, GRAPHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 
 # side -> (the column of a pair that asks, the one that is asked for); its order is that of tasks
-_ROLES = ("queries", "entities")
 SIDES = {"left_to_right": (0, 1), "right_to_left": (1, 0)}
 
 
@@ -249,37 +249,40 @@ class Task(ProtocolTask):
         >>> report["left_to_right.mr"], report["right_to_left.mr"]
         (1.5, 1.25)
         """
-        heights = self._heights()
+        rules: dict[str, Any] = {"nan": nan, "block": block, "threads": threads, "audit": audit}
+        pairs = pairs_of(left, right, similarity, None, dtype, sides=FORWARD)
+        return self._evaluate_pairs(pairs, csls, **rules)
+
+    def _evaluate_pairs(
+        self,
+        pairs: Pairs,
+        csls: int | CSLS | None,
+        *,
+        nan: str,
+        block: int | None,
+        threads: int | None,
+        audit: bool,
+    ) -> Report:
+        """Evaluate vectors that are open."""
         scaling = checked_csls(csls)
         choice("nan", nan, NAN_RULES)
-        given = (Argument("left", left), Argument("right", right))
-        # both are opened once, and checked before anything is counted
-        left, right = (
-            vectors_of(argument, role, dtype, height, f"entity of the {argument.name} graph")
-            for role, argument, height in zip(_ROLES, given, heights, strict=True)
-        )
+        arrays = (pairs.queries.array, pairs.entities.array)
+        for name, array, height in zip(GRAPHS, arrays, self._heights(), strict=True):
+            if len(array) != height or (pairs.single and name == "left"):
+                raise InputValueError(
+                    name,
+                    expected=f"vectors of shape ({height}, d), a row for each entity of the "
+                    f"{name} graph",
+                    got=array.shape[pairs.single and name == "left" :],
+                )
         if isinstance(scaling, int):
-            scaling = csls_means(
-                *(left, right, scaling),
-                similarity=similarity,
-                candidates=self.candidates,
-                nan=nan,
-                dtype=dtype,
-                threads=threads,
-            )
+            given: dict[str, Any] = {"candidates": self.candidates, "nan": nan, "threads": threads}
+            scaling = means_of_vectors(pairs, scaling, **given)
         elif scaling is not None and nan == "raise":
             _check_means(scaling, self.candidates)
-        ranks = rank_both(
-            *(left, right, self.sides),
-            similarity=similarity,
-            csls=scaling,
-            nan=nan,
-            dtype=dtype,
-            threads=threads,
-            audit=audit,
-            block=block,
-        )
-        return self._reported_as(ranks, similarity, scaling)
+        pairs = pairs.scaled(scaling)
+        ranks = rank_both(pairs, self.sides, nan=nan, block=block, threads=threads, audit=audit)
+        return self._reported_as(ranks, pairs.measure)
 
     def evaluate_scores(
         self,
@@ -352,7 +355,7 @@ class Task(ProtocolTask):
                 io=io,
                 progress=progress,
             )
-        return self._reported_as(ranks, None, used)
+        return self._reported_as(ranks, None if used is None else f"csls {used.k}")
 
     def evaluate(
         self,
@@ -418,15 +421,10 @@ class Task(ProtocolTask):
         """How many entities the left graph has, and the right one."""
         return self.sides["right_to_left"].columns, self.sides["left_to_right"].columns
 
-    def _reported_as(
-        self, parts: Iterable[Ranks], similarity: str | None, csls: CSLS | None
-    ) -> Report:
+    def _reported_as(self, parts: Iterable[Ranks], measure: str | None) -> Report:
         """The report of both directions, under the name of what made the scores."""
-        words = [similarity] if similarity else []
-        words += [f"csls {csls.k}"] if csls is not None else []
-        name = ", ".join(words) or None
         return self._reported(
-            side.labelled(ranks).with_protocol(similarity=name)
+            side.labelled(ranks).with_protocol(similarity=measure)
             for side, ranks in zip(self.sides.values(), parts, strict=True)
         )
 

@@ -13,6 +13,7 @@ from ...inputs.arrays import Locked, read_only
 from ...inputs.checks import choice
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
+from ..local_scaling import checked_csls
 from ..two_graphs import DIRECTIONS, as_ids
 from .similarity_sources import Scoring, source_of
 
@@ -182,8 +183,7 @@ def dangling(
     """
     choice("by", by, tuple(_VALUES))
     choice("direction", direction, DIRECTIONS)
-    how = Scoring(similarity, csls, nan, dtype, threads)
-    source = source_of(left, right, how._replace(csls=None))
+    source = source_of(left, right, Scoring(similarity, None, nan, dtype, threads))
     asking = DIRECTIONS.index(direction)
     size = source.shape[asking]
     apart = as_ids("exclusive", exclusive, size)
@@ -197,7 +197,8 @@ def dangling(
             raise InputValueError("matched", expected="none that are exclusive", got=both[0])
     ids = np.union1d(apart, others)
     among = as_ids("candidates", candidates, source.shape[1 - asking])
-    source = source_of(left, right, how, *((ids, among) if asking == 0 else (among, ids)))
+    ids_of_sides = (ids, among) if asking == 0 else (among, ids)
+    source = source.taking_part(*ids_of_sides, checked_csls(csls))
     best = (source if asking == 0 else source.swapped()).best(2)
     values = _VALUES[by](best)
     return DanglingCurve(

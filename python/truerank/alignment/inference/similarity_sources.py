@@ -6,21 +6,23 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from ... import _core
 from ..._core import Scores
-from ...embeddings.scoring import TopK, score_embeddings, topk_accepting, topk_embeddings
-from ...embeddings.vectors import CSLS, as_means, pairs_of
+from ...counting.job import explain
+from ...embeddings.scoring import Holding, TopK, score_pairs, topk_pairs
+from ...embeddings.vectors import CSLS, Pairs, Sides, as_means, pairs_of
 from ...inputs.checks import choice
-from ...inputs.errors import InputTypeError, InputValueError, renamed, spelled
+from ...inputs.errors import InputTypeError, InputValueError, renamed
 from ...inputs.scores import Wanted, as_scores, widened
 from ...stores import Store
 from ...stores.kinds import is_chunked, is_group, is_stored
-from ..local_scaling import checked_csls, csls_means
-from ..two_graphs import as_ids
-from ..wording import in_words_of_sides
+from ..local_scaling import checked_csls, mean_of_best, means_of_vectors, take_off
+from ..two_graphs import BACKWARD, FORWARD, as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -60,15 +62,43 @@ class Source(ABC):
     right_ids: IntArray
     nan: str
     csls: CSLS | None
-    names: tuple[str, str] = ("left", "right")  # what the sides are called in messages
+    sides: Sides = FORWARD  # what the sides are called in messages
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The side that asks, and the other one."""
+        return self.sides.queries, self.sides.entities
 
     @abstractmethod
     def plain(self, rows: IntArray) -> npt.NDArray[Any]:
         """Give the similarities of some left entities and all right ones, before CSLS."""
 
     @abstractmethod
-    def swapped(self) -> Source:
+    def means(self, k: int) -> CSLS:
+        """Give what CSLS takes off, of those that take part, as `csls_means` does of vectors."""
+
+    def scale(self, csls: CSLS) -> None:
+        """Take means off, which are checked and rounded to the dtype of the scores."""
+        self.csls = CSLS(*as_means(csls, self.shape, self.dtype, self.names), csls.k)
+
+    def swapped(self) -> Self:
         """Give the other direction: right entities ask."""
+        other = copy(self)
+        other.shape = self.shape[::-1]
+        other.left_ids, other.right_ids = self.right_ids, self.left_ids
+        other.sides = BACKWARD if self.sides is FORWARD else FORWARD
+        other.csls = None if self.csls is None else self.csls.swapped()
+        return other
+
+    def taking_part(self, left_ids: Any, right_ids: Any, csls: int | CSLS | None) -> Self:
+        """Let only some take part (None: all), and take means off, which may be of these."""
+        self.left_ids = as_ids("left_ids", left_ids, self.shape[0])
+        self.right_ids = as_ids("right_ids", right_ids, self.shape[1])
+        if isinstance(csls, int):  # of nobody there is no mean, and no pair either
+            csls = self.means(csls) if len(self.left_ids) and len(self.right_ids) else None
+        if csls is not None:
+            self.scale(csls)
+        return self
 
     def scores(self, rows: IntArray) -> npt.NDArray[Any]:
         """Give the scores of some left entities and the right ones that take part.
@@ -82,20 +112,11 @@ class Source(ABC):
         if len(columns) < self.shape[1]:
             block = block[:, columns]
         if self.csls is not None:
-            with np.errstate(invalid="ignore", over="ignore"):
-                means = self.csls.queries[rows, None] + self.csls.entities[columns]
-                block = block + block - means
+            block = take_off(block, self.csls.queries[rows, None], self.csls.entities[columns])
         if self.nan == "raise" and np.isnan(block).any():
             row, column = np.argwhere(np.isnan(block))[0]
-            found = (rows[row], columns[column])
-            left, right = found if self.names[0] == "left" else found[::-1]
-            raise InputValueError(
-                "scores",
-                (
-                    f"the score of left {left} and right {right} is NaN, which "
-                    f"{spelled('nan', 'raise')} does not allow"
-                ),
-            )
+            fault = _core.Fault("nan", -1, int(rows[row]), int(columns[column]))
+            raise explain(fault, self.nan, rows, self.sides.nouns)
         return block
 
     def blocks(self, rows: IntArray) -> Iterator[tuple[int, npt.NDArray[Any]]]:
@@ -156,71 +177,60 @@ class MatrixSource(Source):
         with np.errstate(invalid="ignore"):  # signalling NaN
             return block.astype(self.dtype)
 
-    def swapped(self) -> MatrixSource:
+    def swapped(self) -> Self:
         """As in `Source`."""
-        other = MatrixSource(self.matrix.T, self.kind, self.nan, (self.right_ids, self.left_ids))
-        other.names = self.names[::-1]
-        other.csls = None if self.csls is None else self.csls.swapped()
+        other = super().swapped()
+        other.matrix = self.matrix.T
         return other
 
     def means(self, k: int) -> CSLS:
-        """Give what CSLS takes off, as `csls_means` does of vectors."""
+        """As in `Source`."""
         return CSLS(_means_of_rows(self, k), _means_of_rows(self.swapped(), k), k)
 
 
 class VectorSource(Source):
     """Scores of vectors, made where they are needed."""
 
-    def __init__(
-        self, vectors: tuple[Any, Any], shape: tuple[int, int], dtype: str, nan: str, ids: Any,
-        keywords: dict[str, Any],
-    ) -> None:  # fmt: skip
-        self.vectors, self.shape, self.nan, self.keywords = vectors, shape, nan, keywords
-        self.dtype = np.dtype(dtype)
-        self.left_ids, self.right_ids = ids
+    def __init__(self, pairs: Pairs, nan: str, threads: int | None) -> None:
+        self.pairs, self.nan, self.threads = pairs, nan, threads
+        self.shape, self.dtype = pairs.shape, np.dtype(pairs.dtype)
+        self.left_ids, self.right_ids = (np.arange(size) for size in pairs.shape)
         self.csls = None
 
     def plain(self, rows: IntArray) -> npt.NDArray[Any]:
         """As in `Source`."""
-        with self.words():
-            return score_embeddings(*self.vectors, rows=rows, **self.keywords)
+        return score_pairs(self.pairs.scaled(None), None, rows, self.threads)
 
-    def swapped(self) -> VectorSource:
+    def means(self, k: int) -> CSLS:
         """As in `Source`."""
-        other = VectorSource(
-            self.vectors[::-1],
-            self.shape[::-1],
-            self.dtype.name,
-            self.nan,
-            (self.right_ids, self.left_ids),
-            self.keywords,
-        )
-        other.names = self.names[::-1]
-        other.csls = None if self.csls is None else self.csls.swapped()
+        ids = (self.left_ids, self.right_ids)
+        among = None if tuple(map(len, ids)) == self.shape else ids
+        given: dict[str, Any] = {"candidates": among, "nan": self.nan, "threads": self.threads}
+        return means_of_vectors(self.pairs, k, **given)
+
+    def scale(self, csls: CSLS) -> None:
+        """As in `Source`."""
+        self.pairs = self.pairs.scaled(csls)
+        self.csls = self.pairs.csls
+
+    def swapped(self) -> Self:
+        """As in `Source`."""
+        other = super().swapped()
+        other.pairs = self.pairs.swapped(other.sides)
         return other
 
     def best(self, k: int, rows: IntArray | None = None) -> TopK:
         """As in `Source`."""
-        rows = self.left_ids if rows is None else rows
-        with self.words():
-            return topk_embeddings(*self.vectors, k, rows=rows, **self._given())
+        return self._best(k, self.left_ids if rows is None else rows, None)
 
     def accepting(self, k: int, rows: IntArray, held: npt.NDArray[Any], holders: IntArray) -> TopK:
         """As in `Source`."""
-        with self.words():
-            return topk_accepting(
-                *self.vectors, k, rows=rows, held=held, holders=holders, **self._given()
-            )
+        return self._best(k, rows, Holding(held, holders))
 
-    def words(self) -> Any:
-        """Let errors speak of left and right."""
-        return in_words_of_sides(*self.names)
-
-    def _given(self) -> dict[str, Any]:
-        given = {**self.keywords, "csls": self.csls, "nan": self.nan}
-        if len(self.right_ids) < self.shape[1]:
-            given["candidates"] = self.right_ids
-        return given
+    def _best(self, k: int, rows: IntArray, holding: Holding | None) -> TopK:
+        among = self.right_ids if len(self.right_ids) < self.shape[1] else None
+        given: dict[str, Any] = {"candidates": among, "nan": self.nan, "threads": self.threads}
+        return topk_pairs(self.pairs, k, rows=rows, holding=holding, **given)
 
 
 def best_of_rows(
@@ -269,13 +279,9 @@ def _nothing(height: int, k: int, dtype: Any) -> tuple[IntArray, npt.NDArray[Any
 def _means_of_rows(source: Source, k: int) -> npt.NDArray[Any]:
     """The mean of the k best of each left entity, added best first in float64; NaN for others."""
     best = source.best(min(k, max(1, len(source.right_ids))))
-    count = (best.ids >= 0).sum(axis=1)
-    total = np.zeros(len(best.ids))
-    with np.errstate(invalid="ignore"):
-        for column, there in zip(best.scores.T, best.ids.T >= 0, strict=True):
-            total = np.where(there, total + column, total)
-        found = np.full(source.shape[0], np.nan, source.dtype)
-        found[source.left_ids] = total / np.maximum(1, count)
+    found = np.full(source.shape[0], np.nan, source.dtype)
+    with np.errstate(all="ignore"):  # what is infinite in float32
+        found[source.left_ids] = mean_of_best(best.scores, (best.ids >= 0).sum(axis=1))
     return found
 
 
@@ -305,51 +311,26 @@ def source_of(
     array([[1],
            [1]])
     """
-    similarity, csls, nan, dtype, threads = how
-    choice("nan", nan, NAN)
-    csls = checked_csls(csls)
-    chosen = {"left": left_ids, "right": right_ids}
+    choice("nan", how.nan, NAN)
+    csls = checked_csls(how.csls)
+    return _opened_source(left, right, how).taking_part(left_ids, right_ids, csls)
+
+
+def _opened_source(left: Any, right: Any, how: Scoring) -> Source:
+    """All entities, before CSLS; what is in files is mapped as long as anybody looks at it."""
     if right is None:
-        if similarity != SIMILARITY:
+        if how.similarity != SIMILARITY:
             raise InputValueError(
-                "similarity", expected="none beside a matrix", got=repr(similarity)
+                "similarity", expected="none beside a matrix", got=repr(how.similarity)
             )
         with np.errstate(all="ignore"):
-            matrix, kind = _as_matrix(left, dtype)
-        of_matrix = MatrixSource(matrix, kind, nan, _taking_part(chosen, matrix.shape))
-        if csls is not None:
-            given = csls if isinstance(csls, CSLS) else of_matrix.means(csls)
-            of_matrix.csls = _as_csls(given, of_matrix)
-        return of_matrix
-    with in_words_of_sides("left", "right"):
-        pairs = pairs_of(left, right, similarity, None, dtype)
-        if pairs.single:
-            raise InputValueError(
-                "queries", expected="a matrix (entities, d)", got="a single vector"
-            )
-        shape, kind = pairs.shape, pairs.dtype
-        ids = _taking_part(chosen, shape)
-        keywords = {"similarity": similarity, "dtype": dtype, "threads": threads}
-        source = VectorSource((left, right), shape, kind, nan, ids, keywords)
-        if csls is not None:
-            if isinstance(csls, int):
-                if not all(map(len, ids)):
-                    return source  # nobody to take a mean of, and no pair
-                among = None if tuple(map(len, ids)) == shape else ids
-                csls = csls_means(left, right, csls, candidates=among, nan=nan, **keywords)
-            source.csls = _as_csls(csls, source)
-    return source
-
-
-def _as_csls(csls: CSLS, source: Source) -> CSLS:
-    """Check that there is a mean for every entity; in the dtype of the scores."""
-    return CSLS(*as_means(csls, source.shape, source.dtype, source.names), csls.k)
-
-
-def _taking_part(chosen: dict[str, Any], shape: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-    sides = zip(chosen.items(), shape, strict=True)
-    left, right = (as_ids(f"{side}_ids", ids, size) for (side, ids), size in sides)
-    return left, right
+            matrix, kind = _as_matrix(left, how.dtype)
+        ids = np.arange(len(matrix)), np.arange(matrix.shape[1])
+        return MatrixSource(matrix, kind, how.nan, ids)
+    pairs = pairs_of(left, right, how.similarity, None, how.dtype, sides=FORWARD)
+    if pairs.single:
+        raise InputValueError("left", expected=FORWARD.shape, got="a single vector")
+    return VectorSource(pairs, how.nan, how.threads)
 
 
 def _as_matrix(value: Any, dtype: Any) -> tuple[npt.NDArray[Any], str]:
