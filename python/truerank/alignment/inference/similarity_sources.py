@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import nullcontext
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -18,8 +17,8 @@ from ...embeddings.scoring import Holding, TopK, score_pairs, topk_pairs
 from ...embeddings.vectors import CSLS, Pairs, Sides, as_means, pairs_of
 from ...inputs.checks import choice
 from ...inputs.errors import InputTypeError, InputValueError, renamed
-from ...inputs.scores import Wanted, as_scores, widened
-from ...stores import Store
+from ...inputs.scores import as_scores, widened
+from ...stores import Store, array_of, store_of
 from ...stores.kinds import is_chunked, is_group, is_stored
 from ..local_scaling import checked_csls, mean_of_best, means_of_vectors, take_off
 from ..two_graphs import BACKWARD, FORWARD, as_ids
@@ -378,16 +377,19 @@ def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
     Traceback (most recent call last):
     truerank.InputTypeError: left: expected a matrix in memory or the path of one .npy file, ...
     """
-    if is_stored(value):
-        with renamed(scores=name):
-            _check_single(value)
-            if isinstance(value, _PATHS):
-                value = _mapped(name, os.fsdecode(value), dtype)
-            elif isinstance(value, np.ndarray):
-                from ...stores.in_memory import ArrayStore
-
-                ArrayStore(as_scores(value, dtype))  # it holds the map against the size of its file
-    return as_scores(value, dtype, name)
+    if not is_stored(value):
+        return as_scores(value, dtype, name)
+    with renamed(scores=name):
+        _check_single(value)
+        try:
+            store = store_of(value, dtype) if isinstance(value, (*_PATHS, np.ndarray)) else None
+        except OSError as error:
+            told = f"{name}: {error.strerror}"
+            raise type(error)(error.errno, told, error.filename) from None
+        if store is None:  # on an accelerator
+            return as_scores(value, dtype)
+        with store:
+            return Scores(array_of(store), store.dtype, store.swapped)
 
 
 def _check_single(value: Any) -> None:
@@ -412,34 +414,3 @@ def _check_single(value: Any) -> None:
         raise InputTypeError(
             "scores", expected="a matrix in memory or the path of one .npy file", got=got
         )
-
-
-def _mapped(name: str, path: str, dtype: Any) -> npt.NDArray[Any]:
-    """Map the matrix of a .npy file, or the single row."""
-    from ...stores.descriptors import Descriptors
-    from ...stores.mapped import FileStore
-    from ...stores.places import of_npy
-
-    if not path or "\0" in path:
-        raise InputValueError("scores", expected="the path of a file", got=repr(path))
-    files = Descriptors()
-    try:
-        with files.lease(path) as descriptor:
-            place = of_npy(descriptor, path, Wanted(dtype))
-            with FileStore(path, place, files) as store:
-                tiles = store.tiles(_WHOLE)
-                # Nothing is to be mapped of a matrix without rows or without columns.
-                whole = (
-                    store.block(tiles[0], "map")
-                    if tiles
-                    else nullcontext(np.empty(place.shape, place.carrier))
-                )
-                with whole as array:
-                    mapped: Any = array  # which keeps the map, though the block ends
-        found: npt.NDArray[Any] = mapped[0] if place.single_row else mapped
-        return found
-    except OSError as error:
-        told = f"{name}: {error.strerror}"
-        raise type(error)(error.errno, told, error.filename) from None
-    finally:
-        files.close()
