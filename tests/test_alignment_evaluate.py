@@ -21,7 +21,7 @@ from drawn_alignments import NAN_RULES, Alignment, alignments, matrices, vectors
 from oracle import Counts, Refused
 from problems import LAYOUTS, assert_same
 from refusals import is_of_kind
-from truerank.alignment import Task, csls_means, evaluate
+from truerank.alignment import Task, csls_means, evaluate, infer
 from truerank.alignment import both_directions as by_matrices
 from truerank.alignment import local_scaling as nearest
 from truerank.comparison.pairing import paired_by
@@ -624,3 +624,28 @@ def test_means_that_leave_a_candidate_out() -> None:
         evaluate(left, right, [(0, 2)], csls=means)
     task = Task([(0, 2)], left=3, right=3, candidates=([0, 1], [0, 1, 2]))
     assert task.evaluate_embeddings(left, right, csls=means)["mr"] == 1
+
+
+@pytest.mark.parametrize(
+    "folder", ["left has", "rows of scores", "query 1 and entity 2", "row 1, column 2", "scores: "]
+)
+def test_files_are_reported_under_their_own_path(folder: str, tmp_path: Path) -> None:
+    """Whatever words of a message the path has in it: no message is edited."""
+    place = tmp_path / folder
+    place.mkdir()
+    path = str(place / "x.npy")
+    Path(path).write_bytes(b"")
+    said = f"^left: {re.escape(path)}: expected a .npy file, this one is empty$"
+    task = task_of()
+    for call in (
+        lambda: evaluate(path, RIGHT, [(0, 0)]),
+        lambda: evaluate(path, None, [(0, 0)]),
+        lambda: task.evaluate_embeddings(path, RIGHT),
+        lambda: csls_means(path, RIGHT, 2),
+        lambda: infer(path, RIGHT),
+        lambda: infer(path, None),
+    ):
+        with pytest.raises(ValueError, match=said):
+            call()
+    with pytest.raises(ValueError, match=said.replace("left", "scores", 1)):
+        task.evaluate_scores(path)
