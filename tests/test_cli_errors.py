@@ -151,7 +151,15 @@ def test_wrong_command_lines_end_with_two(
 
 @pytest.mark.parametrize(
     "name",
-    ["left has", "rows of scores", "give entities=", 'known["train"]', "by: filter: x", "by=..."],
+    [
+        "left has",
+        "two  blanks",
+        "rows of scores",
+        "give entities=",
+        'known["train"]',
+        "by: filter: x",
+        "by=...",
+    ],
 )
 def test_paths_stay_as_they_are(run: Run, tmp_path: Path, name: str) -> None:
     """Errors and warnings name true paths, whatever words they are made of."""

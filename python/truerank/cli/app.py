@@ -92,15 +92,19 @@ def typed() -> str:
 
 def complain(message: str, code: int) -> int:
     """Write one line to standard error and give back the code to exit with."""
-    if sys.stderr is not None:  # it is where the process was started without one
-        sys.stderr.write(f"Error: {' '.join(message.split())}\n")
+    _write_line(f"Error: {message}")
     return code
 
 
 def warn(message: str) -> None:
     """Write one line to standard error, of what is done all the same."""
-    if sys.stderr is not None:
-        sys.stderr.write(f"Warning: {' '.join(message.split())}\n")
+    _write_line(f"Warning: {message}")
+
+
+def _write_line(message: str) -> None:
+    if sys.stderr is not None:  # it is where the process was started without one
+        lines = filter(None, map(str.strip, message.splitlines()))  # blanks in paths stay
+        sys.stderr.write(f"{' '.join(lines)}\n")
 
 
 @contextmanager

@@ -56,28 +56,12 @@ class Sheet(NamedTuple):
     records: Sequence[Sequence[object]]
     content: Any
 
+    def tables(self, write: Write) -> TextTables:
+        """The lines and tables, numbers as they are to be written."""
+        return TextTables(self.grids(write), self.told)
+
 
 # -- formats ---------------------------------------------------------------------------------------
-
-
-def as_markdown(sheet: Sheet) -> str:
-    """Lines and pipe tables, numbers in all their digits."""
-    return TextTables(sheet.grids(repr), sheet.told).markdown()
-
-
-def as_latex(sheet: Sheet) -> str:
-    """Comments and tabulars of the package booktabs."""
-    return TextTables(sheet.grids(lambda value: number(value, 4)), sheet.told).latex()
-
-
-def as_html(sheet: Sheet) -> str:
-    """Paragraphs and tables."""
-    return TextTables(sheet.grids(lambda value: number(value, 6)), sheet.told).html()
-
-
-def as_csv(sheet: Sheet) -> str:
-    """One table with a heading, numbers in all their digits."""
-    return Records(sheet.columns, sheet.records).csv()
 
 
 def as_json(sheet: Sheet) -> str:
@@ -87,11 +71,41 @@ def as_json(sheet: Sheet) -> str:
 
 FORMATS: dict[str, Callable[[Sheet], str]] = {
     "json": as_json,
-    "markdown": as_markdown,
-    "csv": as_csv,
-    "latex": as_latex,
-    "html": as_html,
+    "markdown": lambda sheet: sheet.tables(repr).markdown(),  # numbers in all their digits
+    "csv": lambda sheet: Records(sheet.columns, sheet.records).csv(),
+    "latex": lambda sheet: sheet.tables(lambda value: number(value, 4)).latex(),
+    "html": lambda sheet: sheet.tables(_shown).html(),
 }
+WHOLE: dict[str, Callable[[Report], str]] = {
+    "json": lambda measured: measured.to_json(),
+    "markdown": lambda measured: measured.to_markdown(),
+    "csv": lambda measured: measured.to_csv(),
+    "latex": lambda measured: measured.to_latex(),
+    "html": lambda measured: measured._repr_html_(),
+}
+# How findings are told; JSON holds them anyway, a CSV cannot.
+TOLD: dict[str, Callable[[Iterable[str]], str]] = {
+    "table": lambda lines: "\n".join(lines),
+    "markdown": lambda lines: "\n".join(f"- {line}" for line in lines),
+    "latex": latex_comment,
+    "html": html_paragraphs,
+}
+
+
+def in_style(sheet: Sheet, style: str) -> str:
+    """A sheet in a format."""
+    return FORMATS[style](sheet) if style != "table" else drawn(draw_tables, sheet.tables(_shown))
+
+
+def report_in_style(measured: Report, style: str) -> str:
+    """All of a report in a format."""
+    if style != "table":
+        return WHOLE[style](measured)
+    return drawn(draw_tables, text_of(measured))
+
+
+def _shown(value: float) -> str:
+    return number(value, 6)
 
 
 # -- sheets ----------------------------------------------------------------------------------------
@@ -211,25 +225,6 @@ def chosen_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, Int
     return Sheet(lines, grids, columns, records, stored)
 
 
-# -- the whole report ------------------------------------------------------------------------------
-
-WHOLE: dict[str, Callable[[Report], str]] = {
-    "json": lambda measured: measured.to_json(),
-    "markdown": lambda measured: measured.to_markdown(),
-    "csv": lambda measured: measured.to_csv(),
-    "latex": lambda measured: measured.to_latex(),
-    "html": lambda measured: measured._repr_html_(),
-}
-
-# How findings are told; JSON holds them anyway, a CSV cannot.
-TOLD: dict[str, Callable[[Iterable[str]], str]] = {
-    "table": lambda lines: "\n".join(lines),
-    "markdown": lambda lines: "\n".join(f"- {line}" for line in lines),
-    "latex": latex_comment,
-    "html": html_paragraphs,
-}
-
-
 # -- on a terminal ---------------------------------------------------------------------------------
 
 WIDE = 1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
@@ -266,74 +261,29 @@ def grid(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]
     return table
 
 
-def draw_report(report: Report, console: Console) -> None:
-    """Print the default metrics by kind of rank, one table for each side, then the groups.
-
-    Parameters
-    ----------
-    report
-        What was measured; its ranks may carry labels of sides.
-    console
-        Where it goes.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> draw_report(tr.report(tr.Ranks([0, 3], [1, 1], [9, 9])), Console())  # doctest: +SKIP
-    """
-    shown = text_of(report)
-    draw_grids(shown.before, shown.grids, console)
-
-
-def draw_sheet(sheet: Sheet, console: Console) -> None:
-    """Print what a command found: lines, then tables with six significant digits.
-
-    Parameters
-    ----------
-    sheet
-        What was found.
-    console
-        Where it goes.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> from truerank.cli.output import chosen_sheet
-    >>> found = chosen_sheet(tr.report(tr.Ranks([0, 7], [1, 1], 10)), ["mr"], {})
-    >>> draw_sheet(found._replace(told=["two tasks"]), Console(width=40))
-    two tasks
-    <BLANKLINE>
-    key  value
-    mr     4.5
-    """
-    draw_grids(sheet.told, sheet.grids(lambda value: number(value, 6)), console)
-
-
-def draw_grids(lines: Sequence[str], tables: Iterable[Grid], console: Console) -> None:
+def draw_tables(tables: TextTables, console: Console) -> None:
     """Print lines, and tables with an empty line before each but the first thing.
 
     Parameters
     ----------
-    lines
-        What comes first.
     tables
-        What follows.
+        What is printed.
     console
         Where it goes.
 
     Examples
     --------
-    >>> from truerank.comparison.table_writer import Grid
-    >>> draw_grids(["two tasks"], [Grid(["metric", "value"], [["mr", "4.5"]])], Console(width=40))
+    >>> found = TextTables([Grid(["metric", "value"], [["mr", "4.5"]])], ["two tasks"])
+    >>> draw_tables(found, Console(width=40))
     two tasks
     <BLANKLINE>
     metric  value
     mr        4.5
     """
-    for line in lines:
+    for line in tables.before:
         console.print(line)
-    begun = bool(lines)
-    for table in tables:
+    begun = bool(tables.before)
+    for table in tables.grids:
         if begun:
             console.print()
         console.print(grid(console, table.columns, table.rows))
@@ -346,8 +296,3 @@ def drawn(draw: Callable[..., None], *values: Any) -> str:
     with console.capture() as captured:
         draw(*values, console)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-def in_style(sheet: Sheet, style: str) -> str:
-    """A sheet in a format."""
-    return drawn(draw_sheet, sheet) if style == "table" else FORMATS[style](sheet)

@@ -149,7 +149,7 @@ def making(titles: Mapping[str, str], quietly: bool, **names: str) -> Iterator[N
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        with renamed(**titles, **names), spelling({**MENTIONED, **titles}):
+        with renamed(**{**names, **titles}), spelling({**MENTIONED, **titles}):
             yield
     for warning in caught:
         if not (quietly and issubclass(warning.category, UserWarning)):

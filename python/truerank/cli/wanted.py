@@ -23,7 +23,7 @@ from ..ranks.labels import NAMED
 from .app import emit, reading_data, told, typed
 from .files import is_file
 from .options import check_named, read_named
-from .output import TOLD, WHOLE, chosen_sheet, draw_report, drawn, in_style
+from .output import TOLD, chosen_sheet, in_style, report_in_style
 
 if TYPE_CHECKING:
     from ..comparison.resampling import Interval
@@ -164,10 +164,8 @@ def tell(measured: Report, wanted: Wanted, about: About | None = None) -> None:
         }
     if wanted.metrics:
         text = in_style(chosen_sheet(measured, wanted.metrics, bounds), wanted.style)
-    elif wanted.style == "table":
-        text = drawn(draw_report, measured)
     else:
-        text = WHOLE[wanted.style](measured)
+        text = report_in_style(measured, wanted.style)
     if about is not None:
         text = _with_heading(text, about, wanted.style)
     lines = [] if about is None else about.audit.split("\n")[1:]
