@@ -1,27 +1,13 @@
-"""`truerank demo`: what the published model that the package holds gives."""
+"""What `truerank demo` prints: the published model that the package holds, evaluated again."""
 
 from __future__ import annotations
 
 import textwrap
 
-import click
 from rich.console import Console
 
-from .app import BAD_DATA, emit
-from .demo import KINDS, METRICS, Demo, run
-from .output import drawn, grid
-
-
-@click.command("demo")
-def show_demo() -> None:
-    """Evaluate a published model again, which the package holds.
-
-    Exits with 1 if a measured figure is not the published one.
-    """
-    measured = run()
-    emit(drawn(draw_demo, measured))
-    if measured.disagreements:
-        raise click.exceptions.Exit(BAD_DATA)
+from .demo import KINDS, METRICS, Demo
+from .output import grid
 
 
 def draw_demo(demo: Demo, console: Console) -> None:
