@@ -35,8 +35,7 @@ if _typing.TYPE_CHECKING:
     from .metrics.published import adjust
     from .ranks.container import Ranks, concatenate, load
     from .ranks.protocol import Protocol
-    from .reporting import Report, report
-    from .reporting.tables import table
+    from .reporting import Report, report, table
     from .stores import Store, open_scores
     from .tasks.evaluate_scores import evaluate
 
@@ -107,7 +106,7 @@ _MODULES = {
     "rank_embeddings": "embeddings.scoring",
     "report": "reporting",
     "score_embeddings": "embeddings.scoring",
-    "table": "reporting.tables",
+    "table": "reporting",
     "topk_embeddings": "embeddings.scoring",
 }
 if not _typing.TYPE_CHECKING:  # a checker would take any name for one that is there

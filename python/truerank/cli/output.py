@@ -22,7 +22,7 @@ from ..comparison.table_writer import (
     latex_comment,
     number,
 )
-from ..html.intervals import intervals_told
+from ..html.protocols import intervals_told
 from ..reporting.rendering import GROUPS_SHOWN, label_text, text_of, told
 from ..reporting.stored import plain
 

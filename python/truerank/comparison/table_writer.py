@@ -13,8 +13,8 @@ import io
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..inputs.checks import choice, integer
 from ..inputs.naming import needed
@@ -28,6 +28,7 @@ _ENTITY = re.compile(r"&(?=#?\w+;)")
 BEYOND = 1e15  # from here on a number is written with an exponent
 
 Layout = Literal["long", "wide"]
+T = TypeVar("T")
 
 
 class Grid(NamedTuple):
@@ -210,6 +211,30 @@ class Tabulated(ABC):
     def _repr_html_(self) -> str:
         """The table as HTML, for notebooks."""
         return self.text_tables(4).html() + self._END
+
+
+class NamedRows(Mapping[str, T], Tabulated):
+    """A table whose rows are results by name: `table[name]` is one of them.
+
+    Parameters
+    ----------
+    rows : mapping of str to results
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, rows: Mapping[str, T]) -> None:
+        self._rows = dict(rows)
+
+    def __getitem__(self, name: str) -> T:
+        """The result of a name."""
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 class PlainTable(Tabulated):

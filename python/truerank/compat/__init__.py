@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from .evaluation import report, report_against, table, table_against
     from .figures import Figure
     from .presets import PRESETS, Metric, Preset, describe, preset
-    from .results import CompatReport, Step
-    from .tables import CompatTable
+    from .results import CompatReport, CompatTable, Step
     from .traces import read_libkge
 
 __all__ = [
@@ -47,7 +46,7 @@ __all__ = [
 # What is imported when it is asked for.
 _LATER = {
     "CompatReport": "results",
-    "CompatTable": "tables",
+    "CompatTable": "results",
     "Convention": "conventions",
     "Dump": "dumps",
     "EXACT": "conventions",

@@ -19,8 +19,7 @@ from .presets import Preset, preset
 from .problems import Part, Sampled
 
 if TYPE_CHECKING:
-    from .results import CompatReport
-    from .tables import CompatTable
+    from .results import CompatReport, CompatTable
 
 _preset = preset
 

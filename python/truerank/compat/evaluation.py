@@ -10,8 +10,7 @@ from ..reporting import report as exact_report
 from .conventions import way_to
 from .presets import PRESETS, Preset, preset
 from .problems import Full, Part, Problem, Sampled
-from .results import CompatReport
-from .tables import CompatTable
+from .results import CompatReport, CompatTable
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike

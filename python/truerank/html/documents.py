@@ -7,12 +7,13 @@ import html
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
 from .. import __version__
 from ..comparison.table_writer import Grid, html_table
 from ..ranks.archives import replacing
-from .style import STYLE
 
 # No script runs and nothing is fetched, whatever stands on the page.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -70,7 +71,7 @@ def document(title: str, head: str, sections: Iterable[Section]) -> str:
 <meta name="generator" content="truerank {__version__}">
 <title>{name}</title>
 <style>
-{STYLE}</style>
+{_style()}</style>
 </head>
 <body>
 <header>
@@ -110,6 +111,16 @@ def legal(text: str) -> str:
     "'a\\\\ufffdb'"
     """
     return ILLEGAL.sub("\ufffd", text)
+
+
+@cache
+def _style() -> str:
+    """What a page looks like: in light and in dark, on a narrow screen and on paper.
+
+    The plots are drawn for white paper. In the dark their lightness is turned round, and their hues
+    are turned back.
+    """
+    return (files(__package__) / "page.css").read_text(encoding="utf-8")
 
 
 # -- parts -----------------------------------------------------------------------------------------

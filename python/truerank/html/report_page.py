@@ -31,7 +31,6 @@ from .documents import (
     tables,
 )
 from .groups import MOST_GROUPS, groups_told
-from .intervals import intervals_told
 
 if TYPE_CHECKING:
     import os
@@ -158,7 +157,7 @@ def _head(report: Report, keys: Sequence[str], intervals: Mapping[str, Interval]
             low, high = (number(b, FEW_DIGITS) for b in (intervals[key].low, intervals[key].high))
             rows[-1].append(f"{low} to {high}")
     said = f"Realistic ranks unless a name says otherwise; {report.protocol}."
-    lines = [said, *intervals_told(intervals)]
+    lines = [said, *protocols.intervals_told(intervals)]
     return "\n".join([cards(rows), *(paragraph(line, "faint") for line in lines)])
 
 

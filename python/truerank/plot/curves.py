@@ -10,6 +10,7 @@ import numpy as np
 
 from ..comparison.table_writer import counted
 from ..inputs.checks import choice
+from ..inputs.naming import public
 from ..metrics import KINDS
 from ..metrics.kinds import DEFAULT_KIND
 from ..reporting.reports import Report
@@ -29,6 +30,7 @@ _POINTS = 256
 _TICKS = 8  # at most, where intervals double
 
 
+@public("truerank.plot")
 def rank_distribution(
     reports: Report | Mapping[str, Report],
     *,
@@ -96,6 +98,7 @@ def rank_distribution(
     return ax
 
 
+@public("truerank.plot")
 def hits_curve(
     reports: Report | Mapping[str, Report],
     *,

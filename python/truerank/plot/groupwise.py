@@ -11,6 +11,7 @@ import numpy as np
 from ..comparison.table_writer import counted, number
 from ..inputs.checks import choice, confidence, positive
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import MACRO
 from ..reporting.rendering import label_text
@@ -32,6 +33,7 @@ ORDERS: dict[str, Callable[[int, float, bool], float]] = {
 }
 
 
+@public("truerank.plot")
 def groups(
     report: Report,
     metric: str = "mrr",

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..comparison.table_writer import counted
 from ..inputs.errors import InputValueError
+from ..inputs.naming import public
 from ..metrics import Key, UnknownKeyError, parse
 from ..metrics.keys import NO_ADJUSTMENT
 from ..reporting.reports import Report
@@ -41,6 +42,7 @@ class _Points(NamedTuple):
     values: FloatArray
 
 
+@public("truerank.plot")
 def metric_against_index(
     reports: Report | Mapping[str, Report], metric: str = "mrr", *, ax: Axes | None = None
 ) -> Axes:

@@ -12,6 +12,7 @@ from ..comparison.paired import holm
 from ..comparison.table_writer import number
 from ..inputs.checks import choice, confidence
 from ..inputs.errors import InputValueError, spelled
+from ..inputs.naming import public
 from ..reporting.notes import unlike_protocols
 from ..reporting.repeats import Repeats
 from ..reporting.reports import Report
@@ -29,6 +30,7 @@ _WIDTH = 72  # letters of a line of notes
 _BETTER = {True: ", more is better", False: ", less is better", None: ""}
 
 
+@public("truerank.plot")
 def comparison(
     reports: Report | Mapping[str, Report],
     metric: str = "mrr",

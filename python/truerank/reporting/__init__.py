@@ -6,7 +6,10 @@ stand `reports` (of ranks) and `recalled` (read back from JSON).
 
 from __future__ import annotations
 
-from .repeats import report
+from .repeats import Repeats, report
 from .reports import Report
+from .summary import Summary
+from .tables import Table, table
+from .validity import Finding
 
-__all__ = ["Report", "report"]
+__all__ = ["Finding", "Repeats", "Report", "Summary", "Table", "report", "table"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..comparison.table_writer import Grid, Records, TextTables, checked_digits, counted, number
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 from ..ranks.container import Ranks
 from .axes import FEW_METRICS, nested, several
 from .reports import Report
@@ -23,6 +24,7 @@ JSON_KIND = "truerank.repeats"
 JSON_FORMAT = 1
 
 
+@public("truerank.reporting")
 class Repeats(Mapping[str, float]):
     """Several Reports of one thing: `repeats[key]` is the mean over them.
 
@@ -262,6 +264,7 @@ def report(
 ) -> Report: ...
 @overload
 def report(ranks: Sequence[Report]) -> Repeats: ...
+@public("truerank")
 def report(
     ranks: Ranks | Sequence[Report],
     *,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..inputs.naming import public
 from ..metrics.keys import ALL_SIDES
 from .axes import written
 
@@ -17,6 +18,7 @@ SPREAD_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 RARE = ("differing", "mismatched")  # told of an audit where they are not 0
 
 
+@public("truerank.reporting")
 class Summary(NamedTuple):
     """Facts about the ranks of a report that belong beside its metrics.
 

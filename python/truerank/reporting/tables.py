@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..comparison.table_writer import Grid, Records, Tabulated, TextTables, counted, number
+from ..comparison.table_writer import Grid, NamedRows, Records, TextTables, counted, number
 from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.naming import public
 from ..metrics import METRICS, UnknownKeyError, parse
 from .axes import FEW_METRICS, several
 from .notes import NOTES, fingerprints, unlike_protocols
@@ -20,7 +21,8 @@ JSON_KIND = "truerank.table"
 JSON_FORMAT = 1
 
 
-class Table(Mapping[str, Repeats], Tabulated):
+@public("truerank.reporting")
+class Table(NamedRows[Repeats]):
     """Models by name, each of them one Report or several: `table[name][key]` is the mean.
 
     Made by `table`. In print the best of a column is bold: all models whose mean is printed as the
@@ -54,25 +56,14 @@ class Table(Mapping[str, Repeats], Tabulated):
     | B | 4 | 0.3333 |
     """
 
-    __hash__ = None  # type: ignore[assignment]
     _ROWS = "model"
 
     def __init__(
         self, rows: Mapping[str, Repeats], metrics: Sequence[str], notes: Sequence[str]
     ) -> None:
-        self._rows = dict(rows)
+        super().__init__(rows)
         self.metrics = tuple(metrics)
         self.notes = tuple(notes)
-
-    def __getitem__(self, name: str) -> Repeats:
-        """The reports of a model."""
-        return self._rows[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     def __repr__(self) -> str:
         return f"Table({counted(len(self), 'model')}: {', '.join(self)}; {', '.join(self.metrics)})"
@@ -167,6 +158,7 @@ class Table(Mapping[str, Repeats], Tabulated):
         return TextTables([grid], after=self.notes)
 
 
+@public("truerank")
 def table(
     reports: Mapping[str, Runs] | Runs,
     metrics: Iterable[str] | None = None,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..comparison.table_writer import percent
 from ..inputs.errors import spelled
+from ..inputs.naming import public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import OWN_SIDE
 from ..metrics.kinds import DEFAULT_KIND
@@ -32,6 +33,7 @@ HARDLY_MOVES = "amri"  # the metric that compares between tests of unlike sizes
 FEW_AT_BEST = 2  # candidates at the best score that are an ordinary tie, however few there are
 
 
+@public("truerank.reporting")
 class Finding(NamedTuple):
     """Something that makes a number suspect.
 

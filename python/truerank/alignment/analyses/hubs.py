@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...comparison.table_writer import PlainTable, Records
+from ...comparison.table_writer import NamedRows, PlainTable, Records
 from ...embeddings.vectors import CSLS
 from ...inputs.arrays import Locked, read_only
 from ...inputs.checks import choice, positive
@@ -294,7 +294,7 @@ def robin_hood_of(times: IntArray) -> float:
 
 
 @public("truerank.alignment")
-class HubnessTable(Mapping[str, Hubness], PlainTable):
+class HubnessTable(NamedRows[Hubness], PlainTable):
     """Several `Hubness` by name, side by side: directions, similarities or models.
 
     Parameters
@@ -334,17 +334,8 @@ class HubnessTable(Mapping[str, Hubness], PlainTable):
             raise InputValueError(
                 "rows", expected="one k for all", got=" and ".join(map(str, asked))
             )
-        self._rows = dict(rows)
+        super().__init__(rows)
         (self.k,) = asked
-
-    def __getitem__(self, name: str) -> Hubness:
-        return self._rows[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     def __repr__(self) -> str:
         return f"HubnessTable({', '.join(self)})"
