@@ -161,7 +161,7 @@ def align(files: tuple[Path, ...], candidates: Any, split: str, **options: Any) 
             asked = (
                 of_files(words["PAIRS"], split, given, sizes)
                 if "PAIRS" in words
-                else (of_data(split, given))
+                else of_data(split, given)
             )
             read = [*model.files, *asked.files]
             if isinstance(candidates, tuple):

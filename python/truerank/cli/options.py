@@ -15,7 +15,7 @@ from ..ranks.container import Ranks
 from ..ranks.grouping import WEIGHTS
 from ..ranks.labels import NAMED
 from ..reporting.macro import COUNT
-from .completion import completing, keys, labels, some_of
+from .completion import SPLITS, completing, keys, labels, some_of
 from .files import is_file, read_array
 from .output import FORMATS
 
@@ -231,7 +231,7 @@ def split_option(told: str, **more: Any) -> Option:
         "--split",
         metavar="NAME",
         callback=not_blank,
-        shell_complete=completing(some_of("train", "valid", "test")),
+        shell_complete=completing(SPLITS),
         help=told,
         **more,
     )
