@@ -126,6 +126,43 @@ def test_evaluation_loops_hand_it_scores(name: str) -> None:
     assert loop.evaluator._parts == []
 
 
+def test_the_number_of_entities_is_known_as_to_pykeens() -> None:
+    data, model = data_set("nations"), trained("distmult")
+    triples = data.testing.mapped_triples
+    everyone, few = None, (0, 2, 3, 5, 7, 8, 11)
+    for restricted in (everyone, few):
+        options = {"restrict_entities_to": restricted, "pre_filtered_triples": False, **QUIET}
+        options["additional_filter_triples"] = known(data)
+        both = RankEvaluator(), RankBasedEvaluator()
+        for evaluator in both:
+            assert evaluator.num_entities is None
+            evaluator.evaluate(model, triples, **options)
+        assert both[0].num_entities == both[1].num_entities == len(few if restricted else range(14))
+    handed = RankEvaluator()
+    handed.process_scores_(triples[:2], "tail", torch.zeros(2, 14), torch.zeros(2, 1))
+    assert handed.num_entities == 14
+
+
+@pytest.mark.filterwarnings("ignore:Passed additional filter triples")
+def test_evaluation_loops_ask_for_relations() -> None:
+    data, model = data_set("nations"), trained("distmult")
+    found = []
+    for evaluator in (RankEvaluator(), RankBasedEvaluator()):
+        loop = LCWAEvaluationLoop(
+            triples_factory=data.testing,
+            evaluator=evaluator,
+            model=model,
+            targets=("relation",),
+            additional_filter_triples=known(data),
+        )
+        found.append(loop.evaluate(batch_size=64, use_tqdm=False, pin_memory=False))
+        assert evaluator.num_entities == model.num_real_relations
+    ours, theirs = (result.to_flat_dict() for result in found)
+    assert list(ours) == list(theirs)
+    assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-5)
+    assert found[0].ranks.side.vocabulary == ("relation",)
+
+
 def test_confidence_intervals_of_pykeen_find_the_ranks() -> None:
     data, model = data_set("nations"), trained("distmult")
     both = (RankEvaluator(clear_on_finalize=False), RankBasedEvaluator(clear_on_finalize=False))

@@ -28,7 +28,7 @@ __all__ = ["RankEvaluator", "RankResults"]
 
 logger = logging.getLogger(__name__)
 
-_COLUMNS = {"head": 0, "tail": 2}  # of the answer
+_COLUMNS = {"head": 0, "relation": 1, "tail": 2}  # of the answer
 
 
 class RankResults(RankBasedMetricResults):
@@ -180,6 +180,12 @@ class RankEvaluator(RankBasedEvaluator):
                 **self.rules,
             )
         self.clear()
+        # PyKEEN scores those alone that a restriction leaves
+        self.num_entities = (
+            entities_of(model, self.mode)
+            if restrict_entities_to is None
+            else len(restrict_entities_to)
+        )
         self._add(measured.ranks)
         result = self.finalize()
         logger.info("Evaluation took %.2fs seconds", time.perf_counter() - start)
@@ -193,7 +199,7 @@ class RankEvaluator(RankBasedEvaluator):
         true_scores: Any = None,
         dense_positive_mask: Any = None,
     ) -> None:
-        """Rank a batch of scores (b, entities) that somebody else filtered, by writing NaN.
+        """Rank a batch of scores (b, candidates) that somebody else filtered, by writing NaN.
 
         It is what PyKEEN's evaluation loops call, as `LCWAEvaluationLoop`.
 
@@ -207,6 +213,7 @@ class RankEvaluator(RankBasedEvaluator):
         answers = triples[:, _COLUMNS[target]]
         rules = {**self.rules, "nan": "omit"}
         ranks = rank(scores, answers, **rules)
+        self.num_entities = scores.shape[1]
         ranks = ranks.with_protocol(filter=() if true_scores is None else ("known",))
         self._add(ranks.with_labels(side=target, group=triples[:, 1], targets=answers))
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from pykeen.evaluation.rank_based_evaluator import RankBasedMetricKey
 from pykeen.metrics import ranking
 from pykeen.typing import RANK_TYPES
 
-if TYPE_CHECKING:
-    from ...ranks.container import Ranks
-    from ...reporting.reports import Report
+from ...ranks.container import Ranks
+from ...reporting.reports import Report, report
 
 BASES: Mapping[type[Any], str] = {
     ranking.ArithmeticMeanRank: "mr",
@@ -64,13 +63,13 @@ def key_of(metric: Any) -> tuple[str, float] | None:
     return f"{adjustment}.{word}", sign
 
 
-def values_of(report: Report, metrics: Iterable[Any]) -> dict[Any, float]:
+def values_of(given: Report, metrics: Iterable[Any]) -> dict[Any, float]:
     """Give the values of metrics under PyKEEN's keys, in its order.
 
     Parameters
     ----------
-    report : Report
-        Of heads, tails or both.
+    given : Report
+        Of heads, tails, both, or relations.
     metrics : iterable of pykeen.metrics.RankBasedMetric
         Those of somebody else are asked for what they say of the ranks.
 
@@ -80,18 +79,26 @@ def values_of(report: Report, metrics: Iterable[Any]) -> dict[Any, float]:
         Where PyKEEN has one name for several metrics, as adjusted_hits_at_k for every k, the last.
     """
     last = {metric.key: metric for metric in metrics}
-    sides = sorted(report.sides, key=lambda side: side == "both")
+    reports = {side: given for side in given.sides if side != "both"} | {"both": _pooled(given)}
     values = {}
     for name, metric in last.items():
         known = key_of(metric)
         for kind in RANK_TYPES:
-            for side in sides:
+            for side, of_side in reports.items():
                 if known is None:
-                    value = _asked(metric, report, kind, side)
+                    value = _asked(metric, of_side, kind, side)
                 else:
-                    value = known[1] * report[f"{side}.{kind}.{known[0]}"]
+                    value = known[1] * of_side[f"{side}.{kind}.{known[0]}"]
                 values[RankBasedMetricKey(side=side, rank_type=kind, metric=name)] = value
     return values
+
+
+def _pooled(given: Report) -> Report:
+    """The report whose "both" has all tasks, as PyKEEN's has; ours leaves out relations."""
+    ranks = given.ranks
+    if "relation" not in given.sides:
+        return given
+    return report(Ranks(ranks.above, ranks.tied, ranks.candidates))
 
 
 def by_side(ranks: Ranks) -> dict[str, Ranks]:
@@ -107,8 +114,8 @@ def by_side(ranks: Ranks) -> dict[str, Ranks]:
     return {str(side): ranks[sides == side] for side in np.unique(sides)}
 
 
-def _asked(metric: Any, report: Report, kind: str, side: str) -> float:
+def _asked(metric: Any, given: Report, kind: str, side: str) -> float:
     """What a metric of somebody else says of the ranks."""
-    ranks = report.ranks if side == "both" else by_side(report.ranks)[side]
+    ranks = given.ranks if side == "both" else by_side(given.ranks)[side]
     value = metric(ranks=getattr(ranks, kind), num_candidates=ranks.candidates, weights=None)
     return float(value)
