@@ -13,13 +13,14 @@ import pytest
 
 import truerank
 
-MODULES = sorted(
-    module.name
+WALKED = [
+    module
     for module in pkgutil.walk_packages(truerank.__path__, "truerank.")
     if not module.name.endswith(("__main__", "_core"))
-)
+]
+MODULES = sorted(module.name for module in WALKED)
 # What public classes say that they are of.
-PACKAGES = {"truerank", *(module for module in MODULES if module.count(".") == 1)}
+PACKAGES = {"truerank", *(module.name for module in WALKED if module.ispkg)}
 
 
 class Examples(doctest.DocTestFinder):

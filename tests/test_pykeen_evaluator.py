@@ -26,7 +26,7 @@ from pykeen.triples import TriplesFactory
 import truerank as tr
 from pykeen_models import by_pykeen, data_set, known, trained
 from truerank.adapters.pykeen import RankEvaluator, RankResults, evaluate_model
-from truerank.adapters.pykeen.names import ADJUSTED, BASES, key_of
+from truerank.adapters.pykeen.metric_names import ADJUSTED, BASES, key_of
 
 pytestmark = [
     # torch, in PyKEEN's training: there is no accelerator

@@ -20,8 +20,8 @@ from pykeen.nn.representation import Embedding
 import truerank as tr
 from pykeen_models import data_set, trained
 from truerank.adapters.pykeen import evaluate_model
-from truerank.adapters.pykeen.forms import FORMS
 from truerank.adapters.pykeen.fused import Vectors, vectors_of
+from truerank.adapters.pykeen.interaction_forms import FORMS
 from truerank.link_prediction import Task
 
 Dims = dict[str, int]

@@ -347,7 +347,7 @@ class Task(ProtocolTask):
         argument = Argument("scores", scores)
         with opened(argument, dtype, io, True, heights, "left entity") as matrix:
             ranks, used = rank_matrix(
-                cast("Store", matrix.scores),
+                cast("Store", matrix),
                 self.sides,
                 Rules(order, nan, threads, audit),
                 csls=scaling,

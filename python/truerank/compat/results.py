@@ -14,7 +14,7 @@ from .figures import Figure, figure, places
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
-    from ..reporting.reports import Report
+    from ..reporting import Report
     from .presets import Metric, Preset
 
 ROW = "exact"  # of a table, before those of the presets

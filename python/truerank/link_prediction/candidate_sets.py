@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import is_integer
+from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..tasks.row_keys import distinct_rows
@@ -93,19 +93,21 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
             )
         return CandidateSet(value)
     if isinstance(value, Sampled):
-        for field, least in (("negatives", 1), ("seed", 0)):
-            number = getattr(value, field)
-            if not is_integer(number):
-                raise InputTypeError(
-                    "candidates", expected=f"an integer as {field}", got=type(number).__name__
-                )
-            if number < least:
-                raise InputValueError("candidates", expected=f"{field} >= {least}", got=number)
+        negatives, seed = (
+            integer(
+                "candidates",
+                getattr(value, field),
+                least=least,
+                expected=f"an integer as {field}",
+                range=f"{field} >= {least}",
+            )
+            for field, least in (("negatives", 1), ("seed", 0))
+        )
         if not isinstance(value.typed, (bool, np.bool_)):
             raise InputTypeError(
                 "candidates", expected="a bool as typed", got=type(value.typed).__name__
             )
-        checked = Sampled(int(value.negatives), bool(value.typed), int(value.seed))
+        checked = Sampled(negatives, bool(value.typed), seed)
         _check_typed(checked.typed, sides)
         return CandidateSet(checked.name, checked)
     if value is Sampled or isinstance(value, (int, np.integer)):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError, renamed
 from ..inputs.scores import widened
+from ..stores import Store
 from ..tasks.arguments import Argument, opened, vectors_of
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import IntArray
     from ..ranks.protocol import Protocol
-    from ..stores import Store
     from ..tasks.side_tasks import SideTasks
 
 Label = str | int
@@ -124,8 +124,9 @@ class Lookup(NamedTuple):
             "nan": self.protocol.nan,
         }
         with opened(scores, dtype, None, False, shape, "query") as matrix:
+            held = matrix if isinstance(matrix, Store) else matrix.array
             for i, row in enumerate(self.rows.tolist()):
-                values = stored_row(matrix.scores, matrix.dtype, row)
+                values = stored_row(held, matrix.dtype, row)
                 of_task = among[i] if isinstance(among, list) else among
                 allowed = columns if of_task is None else np.unique(of_task)
                 if without is not None:

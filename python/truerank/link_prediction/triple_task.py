@@ -24,7 +24,7 @@ from .triples import SIDES, read_splits
 if TYPE_CHECKING:
     from ..counting.tiles import Progress
     from ..inputs.arrays import IntArray
-    from ..reporting.reports import Report
+    from ..reporting import Report
     from ..tasks.side_tasks import SideTasks
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
     from ..ranks.protocol import Protocol
-    from ..reporting.reports import Report
+    from ..reporting import Report
     from .triple_task import Task
 
 

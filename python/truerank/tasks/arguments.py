@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..embeddings.vectors import Vectors, read_vectors
 from ..inputs.errors import InputTypeError, InputValueError
 from ..ranks.container import Ranks
-from ..reporting.reports import Report
+from ..reporting import Report
 from ..stores import Store, opened_scores, shape_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from .._core import Scores
     from ..counting.tiles import Progress
 
     Show = Callable[[Progress], object]
@@ -26,13 +25,6 @@ class Argument(NamedTuple):
 
     name: str
     value: Any
-
-
-class Matrix(NamedTuple):
-    """Scores: an array, or the store of files, and the name of their dtype."""
-
-    scores: npt.NDArray[Any] | Store
-    dtype: str
 
 
 def biases_of(bias: Any, sides: Iterable[str]) -> dict[str, Argument]:
@@ -103,7 +95,7 @@ def vectors_of(argument: Argument, role: str, dtype: Any, height: int, what: str
 @contextmanager
 def opened(
     argument: Argument, dtype: Any, io: str | None, always: bool, shape: tuple[int, int], what: str
-) -> Iterator[Matrix]:
+) -> Iterator[Scores | Store]:
     """Open scores that are in memory or in files, and check their shape.
 
     Parameters
@@ -132,7 +124,7 @@ def opened(
             each = f"a row for each {what} and a column for each candidate"
             expected = f"scores of shape {shape}, {each}"
             raise InputValueError(name, expected=expected, got=got)
-        yield Matrix(found if isinstance(found, Store) else found.array, found.dtype)
+        yield found
 
 
 def progress_of_each(progress: Show | None, scores: Sequence[Any]) -> list[Show | None]:

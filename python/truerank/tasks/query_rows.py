@@ -17,6 +17,7 @@ from ..stores.store import FileBlock
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .._core import Scores
     from ..inputs.arrays import IntArray
 
     Flags = npt.NDArray[np.bool_]
@@ -79,13 +80,13 @@ def merged_rows(
 
 
 def unlike_rows_of(
-    scores: npt.NDArray[Any] | Store, queries: IntArray, given: IntArray, io: str | None
+    scores: Scores | Store, queries: IntArray, given: IntArray, io: str | None
 ) -> Flags:
     """Tell which tasks have another row of scores than the first task of the same query."""
     firsts = given[first_tasks(queries)]
     if isinstance(scores, Store):
         return unlike_stored_rows(scores, given, firsts, io or scores.io)
-    return unlike_rows(scores, given, firsts)
+    return unlike_rows(scores.array, given, firsts)
 
 
 def unlike_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -> Flags:

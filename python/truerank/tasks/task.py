@@ -144,25 +144,24 @@ class ProtocolTask:
                 shape = len(side.queries) if unique else side.height, side.columns
                 found = opened(argument, dtype, io, progress is not None, shape, _of_what(unique))
                 matrices[key] = stack.enter_context(found)
-            shown = progress_of_each(progress, [matrix.scores for matrix in matrices.values()])
+            shown = progress_of_each(progress, list(matrices.values()))
             for (key, matrix), show in zip(matrices.items(), shown, strict=True):
                 side, mismatched = self.sides[key], None
                 rows = side.rows if unique else side.given
                 without, candidates = side.selections()
                 with renamed(scores=scores[key].name):
                     ranks = rank(
-                        *(matrix.scores, side.targets),
+                        *(matrix, side.targets),
                         rows=rows,
                         filter=without,
                         candidates=candidates,
-                        dtype=matrix.dtype,
                         audit=audit,
                         io=io,
                         progress=show,
                         **rules,
                     )
                     if audit and not unique:
-                        mismatched = unlike_rows_of(matrix.scores, side.rows, side.given, io)
+                        mismatched = unlike_rows_of(matrix, side.rows, side.given, io)
                 parts.append(side.labelled(ranks, mismatched))
         return self._reported(parts)
 

@@ -28,7 +28,6 @@ from ...inputs.naming import needed
 
 needed("dask.array", "truerank.adapters.dask", extra="dask")
 
-from .matrices import rank  # noqa: E402  # what they import is there by now
-from .vectors import rank_embeddings  # noqa: E402
+from .dask_arrays import rank, rank_embeddings  # noqa: E402  # what they import is there by now
 
 __all__ = ["rank", "rank_embeddings"]

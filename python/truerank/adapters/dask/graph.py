@@ -16,7 +16,7 @@ from dask.highlevelgraph import HighLevelGraph
 from ..._core import Fault
 from ...counting.partial_counts import Tallies, Truths
 from ...inputs.errors import InputValueError
-from .stripes import Grid, Stripe, stripes_of
+from .stripes import Chunking, Stripe, stripes_of
 from .workers import Found, How, Known, merged
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class PerChunk(BlockwiseDep):
 
     produces_tasks = False
 
-    def __init__(self, grid: Grid, cells: Cells) -> None:
+    def __init__(self, grid: Chunking, cells: Cells) -> None:
         self.numblocks = grid.numblocks
         self.cells = cells
 
@@ -55,13 +55,13 @@ class PerChunk(BlockwiseDep):
         return self.cells.get(chunk)
 
 
-def counted(inputs: Inputs, grid: Grid, job: Job, how: How) -> Ranks:
+def counted(inputs: Inputs, grid: Chunking, job: Job, how: How) -> Ranks:
     """Count in two passes: true scores first, then what each chunk holds above them.
 
     Parameters
     ----------
     inputs : Inputs
-    grid : Grid
+    grid : Chunking
         The chunks of rows and columns of the scores.
     job : Job
     how : How
@@ -103,7 +103,9 @@ def counted(inputs: Inputs, grid: Grid, job: Job, how: How) -> Ranks:
     return job.ranks(tallies.settled(truths), how.dtype)
 
 
-def _true_scores(inputs: Inputs, grid: Grid, stripes: list[Stripe], tasks: int) -> npt.NDArray[Any]:
+def _true_scores(
+    inputs: Inputs, grid: Chunking, stripes: list[Stripe], tasks: int
+) -> npt.NDArray[Any]:
     """Gather the true score of each task, and nothing else."""
     asks: Cells = {(s.number, chunk): ask for s in stripes for chunk, ask in s.asks.items()}
     taken = _blockwise("take", inputs.first, inputs, grid, (PerChunk(grid, asks), "ij"))
@@ -116,7 +118,7 @@ def _true_scores(inputs: Inputs, grid: Grid, stripes: list[Stripe], tasks: int) 
 
 
 def _sums(
-    inputs: Inputs, grid: Grid, stripes: list[Stripe], how: How, scores: npt.NDArray[Any]
+    inputs: Inputs, grid: Chunking, stripes: list[Stripe], how: How, scores: npt.NDArray[Any]
 ) -> Sequence[Found]:
     """Count every chunk, and add up the counts of each stripe in a tree."""
     known = _Layer("known")
@@ -152,13 +154,13 @@ class _Layer:
     def graph(self, *dependencies: Any) -> Any:
         return HighLevelGraph.from_collections(self.name, self.tasks, dependencies=dependencies)
 
-    def array(self, grid: Grid) -> Any:
+    def array(self, grid: Chunking) -> Any:
         """Give the tasks as an array with a chunk for each chunk of rows."""
         return _objects(self.graph(), self.name, grid.numblocks[:1])
 
 
 def _blockwise(
-    what: str, function: Callable[..., Any], inputs: Inputs, grid: Grid, *more: tuple[Any, str]
+    what: str, function: Callable[..., Any], inputs: Inputs, grid: Chunking, *more: tuple[Any, str]
 ) -> Any:
     """Call a function for each chunk, in one task with what reads the chunk if that is possible."""
     name = _Layer(what).name

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
 
 
-class Grid(NamedTuple):
+class Chunking(NamedTuple):
     """Where chunks begin: chunk k of the rows has those from ``tops[k]`` up to ``tops[k + 1]``."""
 
     tops: IntArray
@@ -79,7 +79,7 @@ class Ask(NamedTuple):
     columns: IntArray
 
 
-class Part(NamedTuple):
+class ChunkNeeds(NamedTuple):
     """What only one chunk needs: its first column, and its entries of both selections."""
 
     shape: tuple[int, int]
@@ -98,10 +98,10 @@ class Stripe(NamedTuple):
     filter: Lists | None
     candidates: Lists | None
     asks: dict[int, Ask]  # by chunk of columns
-    parts: dict[int, Part]
+    parts: dict[int, ChunkNeeds]
 
 
-def grid_of(rows: tuple[int, ...], columns: tuple[int, ...]) -> Grid:
+def grid_of(rows: tuple[int, ...], columns: tuple[int, ...]) -> Chunking:
     """Give the grid of chunks of known sizes.
 
     Examples
@@ -110,17 +110,17 @@ def grid_of(rows: tuple[int, ...], columns: tuple[int, ...]) -> Grid:
     array([0, 0, 2])
     """
     tops, lefts = (np.cumsum([0, *sizes], dtype=np.int64) for sizes in (rows, columns))
-    return Grid(tops, lefts)
+    return Chunking(tops, lefts)
 
 
-def stripes_of(job: Job, grid: Grid) -> Iterator[Stripe]:
+def stripes_of(job: Job, grid: Chunking) -> Iterator[Stripe]:
     """Give the stripes that have tasks; of each, the chunks that have candidates of them.
 
     Parameters
     ----------
     job : Job
         All tasks.
-    grid : Grid
+    grid : Chunking
     """
     rows = np.arange(len(job.targets)) if job.rows is None else job.rows
     order = np.argsort(rows, kind="stable")
@@ -135,7 +135,7 @@ def stripes_of(job: Job, grid: Grid) -> Iterator[Stripe]:
         # without candidates there is nothing to count, and the chunk need not be read
         chunks = np.flatnonzero(np.diff(grid.lefts)).tolist() if among is None else sorted(into)
         parts = {
-            k: Part(grid.shape(number, k), int(grid.lefts[k]), out.get(k), into.get(k))
+            k: ChunkNeeds(grid.shape(number, k), int(grid.lefts[k]), out.get(k), into.get(k))
             for k in chunks
         }
         asks = {
@@ -146,7 +146,7 @@ def stripes_of(job: Job, grid: Grid) -> Iterator[Stripe]:
 
 
 def _cut(
-    selection: Selection | None, tasks: IntArray, grid: Grid
+    selection: Selection | None, tasks: IntArray, grid: Chunking
 ) -> tuple[Lists | None, dict[int, Entries]]:
     """Cut the lists of some tasks at the edges of chunks: every entry goes to one chunk."""
     if selection is None:

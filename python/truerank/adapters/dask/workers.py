@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...inputs.arrays import IntArray
-    from .stripes import Ask, Lists, Part
+    from .stripes import Ask, ChunkNeeds, Lists
 
 # Scores of vectors are made and counted in tiles of about this size: each costs fresh memory, and
 # prepares all queries anew.
@@ -70,14 +70,14 @@ def take_pairs(queries: Any, entities: Any, bias: Any, ask: Ask, *, how: How) ->
     return _core.score_embeddings(pairs.given, ask.rows, ask.columns, how.threads)
 
 
-def count(block: Any, known: Known, part: Part, *, how: How) -> Found:
+def count(block: Any, known: Known, part: ChunkNeeds, *, how: How) -> Found:
     """Count a chunk of scores."""
     found = _counted([(_checked(block, part.shape, how), 0)], known.rows, known, part, how)
     return _in_whole(found, known.top)
 
 
 def count_pairs(
-    queries: Any, entities: Any, bias: Any, known: Known, part: Part, *, how: How
+    queries: Any, entities: Any, bias: Any, known: Known, part: ChunkNeeds, *, how: How
 ) -> Found:
     """Count the scores of a chunk of queries and one of entities, tile by tile."""
     asked, rows = np.unique(known.rows, return_inverse=True)
@@ -105,7 +105,7 @@ def merged(founds: Sequence[Found], *, how: How) -> Found:
 
 
 def _counted(
-    blocks: Iterable[tuple[Scores, int]], rows: IntArray, known: Known, part: Part, how: How
+    blocks: Iterable[tuple[Scores, int]], rows: IntArray, known: Known, part: ChunkNeeds, how: How
 ) -> Found:
     """Count blocks of a chunk, each with its first column; `rows` are those of the blocks."""
     without = known.filter and known.filter.selection(part.filter)

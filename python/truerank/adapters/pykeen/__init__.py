@@ -9,7 +9,7 @@ from ...inputs.naming import needed
 
 needed("pykeen", "truerank.adapters.pykeen")
 
-from .evaluation import evaluate_model  # noqa: E402 - which imports PyKEEN
 from .evaluator import RankEvaluator, RankResults  # noqa: E402
+from .model_tasks import evaluate_model  # noqa: E402 - which imports PyKEEN
 
 __all__ = ["RankEvaluator", "RankResults", "evaluate_model"]

@@ -14,12 +14,12 @@ from pykeen.typing import RANK_TYPES
 
 from ...counting.ranking import rank
 from ...inputs.errors import InputValueError, renamed
-from ...inputs.naming import needed
+from ...inputs.naming import needed, public
 from ...ranks.container import Ranks, concatenate
 from ...reporting import Report, report
-from .evaluation import ModelTask, entities_of
 from .factories import mapped
-from .names import by_side, values_of
+from .metric_names import by_side, values_of
+from .model_tasks import ModelTask, entities_of
 
 if TYPE_CHECKING:
     import torch
@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 _COLUMNS = {"head": 0, "relation": 1, "tail": 2}  # of the answer
 
 
+@public("truerank.adapters.pykeen")
 class RankResults(RankBasedMetricResults):
     """Results under PyKEEN's names, as `RankBasedMetricResults` has them, with values of truerank.
 
@@ -57,6 +58,7 @@ class RankResults(RankBasedMetricResults):
         return self.report.ranks
 
 
+@public("truerank.adapters.pykeen")
 class RankEvaluator(RankBasedEvaluator):
     """An evaluator for PyKEEN's pipeline: ``pipeline(..., evaluator=RankEvaluator)``.
 

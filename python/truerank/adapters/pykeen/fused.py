@@ -13,7 +13,7 @@ from pykeen.models import ERModel
 from ...embeddings.scoring import rank_embeddings, score_embeddings
 from ...inputs.errors import renamed
 from ...ranks.container import Ranks, concatenate
-from .forms import FORMS, Side, unwrapped
+from .interaction_forms import FORMS, Side, unwrapped
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray

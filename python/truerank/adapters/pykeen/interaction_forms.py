@@ -39,7 +39,7 @@ class Side(NamedTuple):
     bias: Callable[[Any], Any] | None = None
 
 
-class Form(NamedTuple):
+class InteractionForm(NamedTuple):
     """How an interaction scores.
 
     Attributes
@@ -78,13 +78,13 @@ def _several(x: Any) -> list[Any]:
 # -- products: a query has a vector, whose product with that of a candidate is the score -----------
 
 
-def _products(tail: Maker, head: Maker, candidates: Maker = _entities) -> Form:
-    return Form(Side(tail, candidates), Side(head, candidates), lambda i: "dot")
+def _products(tail: Maker, head: Maker, candidates: Maker = _entities) -> InteractionForm:
+    return InteractionForm(Side(tail, candidates), Side(head, candidates), lambda i: "dot")
 
 
-def _tails_alone(query: Maker, *, biased: bool = False) -> Form:
+def _tails_alone(query: Maker, *, biased: bool = False) -> InteractionForm:
     side = Side(query, _first, bias=_second) if biased else Side(query, _entities)
-    return Form(side, None, lambda i: "dot")
+    return InteractionForm(side, None, lambda i: "dot")
 
 
 def _hole_tail(i: Any, h: Any, r: Any) -> Any:
@@ -168,7 +168,7 @@ def _distances(
     *,
     bound: tuple[bool, bool] = (True, True),
     bias: Callable[[Any], Any] | None = None,
-) -> Form:
+) -> InteractionForm:
     """`bound` says of heads and of tails whether the relation changes them."""
 
     def of_tails(i: Any, e: Any, r: Any) -> Any:
@@ -178,7 +178,7 @@ def _distances(
         return tail(i, e, r) - shift(r)
 
     heads_bound, tails_bound = bound
-    return Form(
+    return InteractionForm(
         Side(of_tails, tail, tails_bound, bias), Side(of_heads, head, heads_bound, bias), _norm
     )
 
@@ -212,7 +212,7 @@ def _mure_head(i: Any, e: Any, r: Any) -> Any:
     return e[0] * r[1]
 
 
-FORMS: dict[type[Any], Form] = {
+FORMS: dict[type[Any], InteractionForm] = {
     # dot products
     modules.DistMultInteraction: _products(lambda i, h, r: h * r, lambda i, t, r: r * t),
     modules.CPInteraction: _products(lambda i, h, r: h * r, lambda i, t, r: r * t),
@@ -230,7 +230,7 @@ FORMS: dict[type[Any], Form] = {
     ),
     modules.DistMAInteraction: _products(lambda i, h, r: h + r, lambda i, t, r: r + t),
     modules.TransFInteraction: _products(lambda i, h, r: 2 * h + r, lambda i, t, r: 2 * t - r),
-    modules.TuckERInteraction: Form(
+    modules.TuckERInteraction: InteractionForm(
         Side(_tucker_tail, _entities), Side(_tucker_head, _tucker_head_vectors), lambda i: "dot"
     ),
     modules.MultiLinearTuckerInteraction: _products(
@@ -244,7 +244,7 @@ FORMS: dict[type[Any], Form] = {
     # distances
     modules.TransEInteraction: _distances(shift=lambda r: r, bound=(False, False)),
     modules.UMInteraction: _distances(bound=(False, False)),
-    modules.RotatEInteraction: Form(
+    modules.RotatEInteraction: InteractionForm(
         Side(lambda i, h, r: h * r, _entities),
         Side(lambda i, t, r: r.conj() * t, _entities),
         lambda i: "l2",  # whatever its p, which it does not read

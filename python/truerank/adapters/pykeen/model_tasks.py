@@ -10,13 +10,14 @@ from pykeen.models import Model
 
 from ...inputs.checks import count
 from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.naming import public
 from ...link_prediction import Task
 from .factories import check_same_ids, each_mapped, mapped, vocabularies
 from .fused import Vectors, vectors_of
-from .scores import rank_scores
+from .own_scores import rank_scores
 
 if TYPE_CHECKING:
-    from ...reporting.reports import Report
+    from ...reporting import Report
 
 
 class ModelTask(Task):
@@ -77,6 +78,7 @@ class ModelTask(Task):
         return None
 
 
+@public("truerank.adapters.pykeen")
 def evaluate_model(
     model: Any,
     triples: Any,

@@ -11,7 +11,7 @@ from pykeen.metrics import ranking
 from pykeen.typing import RANK_TYPES
 
 from ...ranks.container import Ranks
-from ...reporting.reports import Report, report
+from ...reporting import Report, report
 
 BASES: Mapping[type[Any], str] = {
     ranking.ArithmeticMeanRank: "mr",

@@ -1,28 +1,114 @@
-"""rank_embeddings: entities in chunks of a Dask array."""
+"""Dask arrays ranked: scores, or entities, in chunks."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import dask
 import dask.array as da
 import numpy as np
 
 from ...counting.job import prepare
 from ...embeddings.scoring import scored_by
 from ...embeddings.vectors import pairs_of, read_vectors
-from ...inputs.errors import InputValueError
-from ...inputs.scores import widened
-from .arrays import checked_array, computed_once, stand_in
+from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.naming import public
+from ...inputs.scores import as_scores, widened
 from .graph import Inputs, counted
 from .stripes import grid_of
-from .workers import How, count_pairs, take_pairs
+from .workers import How, count, count_pairs, take, take_pairs
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ...embeddings.vectors import Pairs
     from ...ranks.container import Ranks
 
 
+@public("truerank.adapters.dask")
+def rank(
+    scores: Any,
+    targets: Any,
+    *,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    order: str = "descending",
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+    audit: bool = False,
+) -> Ranks:
+    """Count, for every task, the candidates above the true one, in chunks that never meet.
+
+    It is `truerank.rank` of the whole matrix, bit for bit, whatever its chunks are. True scores are
+    fetched first; then each chunk is compared with them where it is, and the counts are added up.
+
+    Parameters
+    ----------
+    scores : dask.array.Array, shape (rows, columns) or (columns,)
+        In chunks of any known sizes in both directions. The dtypes are those of `truerank.rank`.
+        Chunks that hold a true candidate are computed twice, unless the array is persisted.
+    targets : array_like of int, shape (tasks,), or int
+        The column of each task's true candidate. A Dask array is computed.
+    rows, filter, candidates, order, nan, dtype, audit
+        As in `truerank.rank`. Of selections, each chunk is sent its own entries, 8 or 12 bytes
+        each. Chunks of which no task reads a row, or that hold no candidates, are not computed.
+    threads : int, optional
+        The threads with which each task of Dask counts. Default: one, for Dask runs as many tasks
+        side by side as its workers have threads.
+
+    Returns
+    -------
+    Ranks
+        ``above``, ``tied`` and ``candidates`` per task, int64.
+
+    Raises
+    ------
+    TypeError
+        For what is no Dask array, and as `truerank.rank`; where chunks are of another dtype than
+        the array says.
+    ValueError
+        As `truerank.rank`; for chunks of unknown sizes, and where a true score is not the same when
+        its chunk is computed again. Of several NaN the first one is named, by row and column of
+        the whole, whichever worker found its own first.
+
+    Notes
+    -----
+    For each task, ``above``, ``tied`` and ``candidates`` are sums over the chunks of its row, of
+    integers: their order does not matter. The true candidate is in none of them and is counted
+    once, at the end.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> scores = da.from_array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]], chunks=(1, 2))
+    >>> ranks = rank(scores, [2, 1])
+    >>> ranks.optimistic, ranks.pessimistic
+    (array([2, 3]), array([3, 4]))
+    """
+    checked_array("scores", scores, "truerank.rank")
+    matrix = as_scores(stand_in(scores), dtype)
+    single = scores.ndim == 1
+    if single:
+        scores = scores[None, :]
+    job = prepare(
+        scores.shape, single, targets, rows, filter, candidates, order, nan, threads, audit
+    )
+    raw = None if dtype is None else matrix.dtype
+    how = How(matrix.dtype, raw, job.rules, job.threads or 1)
+    inputs = Inputs(
+        arrays=[(scores, "ij")],
+        axes="ij",
+        first=partial(take, how=how),
+        second=partial(count, how=how),
+        carrier=matrix.array.dtype.newbyteorder("="),
+    )
+    return counted(inputs, grid_of(*scores.chunks), job, how)
+
+
+@public("truerank.adapters.dask")
 def rank_embeddings(
     queries: Any,
     entities: Any,
@@ -139,3 +225,61 @@ def _checked_bias(bias: Any, entities: int, dtype: Any) -> Any:
             "bias", expected=f"{entities} numbers, one for each entity", got=f"shape {bias.shape}"
         )
     return bias
+
+
+def checked_array(name: str, value: Any, instead: str) -> Any:
+    """Check that an argument is a Dask array whose chunks are of known sizes.
+
+    Parameters
+    ----------
+    name : str
+        The argument.
+    value : object
+    instead : str
+        The function that takes other arrays.
+
+    Raises
+    ------
+    TypeError
+        For anything but a Dask array.
+    ValueError
+        For unknown sizes.
+
+    Examples
+    --------
+    >>> checked_array("scores", [[0.5]], "truerank.rank")
+    Traceback (most recent call last):
+    truerank.InputTypeError: scores: expected a dask array, got list; truerank.rank takes it
+    """
+    if not isinstance(value, da.Array):
+        raise InputTypeError(
+            name, expected="a dask array", got=f"{type(value).__name__}; {instead} takes it"
+        )
+    if np.isnan(value.shape).any():
+        raise InputValueError(
+            name,
+            expected="chunks of known sizes",
+            got=f"shape {value.shape}; compute_chunk_sizes() finds them out",
+        )
+    return value
+
+
+def stand_in(array: Any) -> npt.NDArray[Any]:
+    """Give an array of the same shape and dtype that takes no memory, for checks.
+
+    Examples
+    --------
+    >>> stand_in(da.zeros((10**6, 10**6))).shape
+    (1000000, 1000000)
+    """
+    return np.broadcast_to(np.empty((), array.dtype), array.shape)
+
+
+def computed_once(array: Any) -> Any:
+    """Give an array whose chunks are not computed anew by each task that needs them.
+
+    Dask may join the task that makes a chunk to the one that needs it, even where there are many of
+    these. It does not so with a graph that is already of single tasks.
+    """
+    (array,) = dask.optimize(array)
+    return da.Array(dict(array.dask), array.name, array.chunks, meta=array._meta)
