@@ -30,7 +30,7 @@ from truerank.alignment.inference.matching import infer
 from truerank.alignment.inference.similarity_sources import MatrixSource, Scoring, source_of
 from truerank.alignment.local_scaling import csls_means
 from truerank.embeddings.vectors import CSLS
-from truerank.stores.in_memory import mapping_of
+from truerank.stores.recognition import mapping_of
 
 Array = npt.NDArray[Any]
 METHODS = ("greedy", "mutual", "stable", "optimal")

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import truerank as tr
 from refusals import is_of_kind
 from store_files import assembled, assert_bytes, scores
 from truerank.stores import open_scores, store_of
@@ -390,3 +391,29 @@ def test_damage(folder: Path, name: str, changes: list[tuple[int, int]], end: in
                 with array as archive:
                     array = archive[archive.files[0]]
         assert_bytes(assembled(store, 50, "map"), array.reshape(store.shape))
+
+
+READERS = {
+    "rank": lambda path: tr.rank(path, [0]),
+    "rank_blocks": lambda path: tr.rank_blocks([(path, [0])]),
+    "queries": lambda path: tr.rank_embeddings(path, np.eye(2), [0]),
+    "entities": lambda path: tr.rank_embeddings(np.eye(2), path, [0, 1]),
+    "bias": lambda path: tr.rank_embeddings(np.eye(2), np.eye(2), [0, 1], bias=path),
+    "evaluate": lambda path: tr.alignment.evaluate(path, np.eye(2), [(0, 0)]),
+    "evaluate, a matrix": lambda path: tr.alignment.evaluate(path, None, [(0, 0)]),
+    "infer": lambda path: tr.alignment.infer(np.eye(2), path),
+    "infer, a matrix": lambda path: tr.alignment.infer(path, None),
+    "csls_means": lambda path: tr.alignment.csls_means(np.eye(2), path, 1),
+}
+
+
+@pytest.mark.parametrize("folder", ["rows of scores", "as left has", "query 1 and entity 2"])
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_files_are_named_as_they_are(tmp_path: Path, read: Any, folder: str) -> None:
+    """Whatever words of messages stand in the path."""
+    (tmp_path / folder).mkdir()
+    path = tmp_path / folder / "dense scores, expected.npy"
+    path.write_bytes(b"no array")
+    with pytest.raises(ValueError, match=r"expected a \.npy file") as caught:
+        read(path)
+    assert str(path) in str(caught.value)

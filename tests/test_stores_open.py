@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import truerank as tr
 from store_files import assembled, assert_bytes, assert_same, scores, write_npy
 from truerank.stores import open_scores
 
@@ -214,3 +215,34 @@ def test_blocks_from_several_threads(folder: Path) -> None:
 
         tiles = list(store.tiles(200)) * 4
         assert b"".join(pool.map(copied, tiles)) == array.tobytes() * 4
+
+
+CALLS = {
+    "rank_embeddings": lambda a, b: tr.rank_embeddings(a, b, [0, 1, 2]),
+    "alignment": lambda a, b: tr.alignment.evaluate(a, b, [(0, 1), (1, 2)]),
+    "alignment, csls": lambda a, b: tr.alignment.evaluate(a, b, [(0, 1), (1, 2)], csls=1),
+    "csls_means": lambda a, b: tr.alignment.csls_means(a, b, 1),
+    "link prediction": lambda a, b: tr.link_prediction.Task(
+        [(0, 0, 1), (1, 0, 2), (2, 0, 0)], entities=3, sides=("tail",)
+    ).evaluate_embeddings(a, entities=b),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_each_file_is_opened_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any
+) -> None:
+    from truerank.stores import opening
+
+    opened = []
+    real = opening.of_npy
+
+    def counted(descriptor: int, name: str, wanted: Any) -> Any:
+        opened.append(os.path.basename(name))
+        return real(descriptor, name, wanted)
+
+    monkeypatch.setattr(opening, "of_npy", counted)
+    for name in ("a", "b"):
+        np.save(tmp_path / f"{name}.npy", np.eye(3, dtype=np.float32))
+    call(tmp_path / "a.npy", tmp_path / "b.npy")
+    assert sorted(opened) == ["a.npy", "b.npy"]

@@ -375,4 +375,4 @@ def test_refusals() -> None:
 
 def test_it_is_a_device() -> None:
     assert soon(np.zeros((2, 3))).device.type == NAME
-    assert not isinstance(stores.store_of(on_device(np.zeros((2, 3)))), stores.in_memory.ArrayStore)
+    assert not isinstance(stores.store_of(on_device(np.zeros((2, 3)))), stores.mapped.ArrayStore)

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..counting.ranking import rank
-from ..inputs.arrays import integers
+from ..inputs.arrays import integers, on_host
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
-from ..inputs.devices import on_host
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import needed
 from ..metrics import parse

@@ -10,12 +10,12 @@ import numpy as np
 
 from ..counting.ranking import rank
 from ..counting.sampled import rank_against
-from ..inputs.devices import is_tensor
+from ..inputs.arrays import is_tensor
 from ..inputs.errors import InputTypeError
 from ..inputs.scores import as_scores
 from ..inputs.selection import as_integers, as_selection
 from ..ranks.container import concatenate
-from ..stores.kinds import is_stored
+from ..stores.recognition import is_stored
 from .conventions import EXACT, Convention
 from .counting import Block, Counts, as_floats, count, flags, needs_scores, slices
 

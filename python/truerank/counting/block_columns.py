@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import first_outside, integer
+from ..inputs.checks import check_shape, first_outside, integer
 from ..inputs.errors import InputValueError
 from ..inputs.selection import as_integers, selected_at
 
@@ -43,12 +43,7 @@ def place(job: Job, whole: int | None, width: int, start: int | None, columns: A
         raise InputValueError("columns", expected="none beside start")
     if columns is not None:
         ids = as_integers("columns", columns)
-        if ids.shape != (width,):
-            raise InputValueError(
-                "columns",
-                expected=f"{width}, one for each column of the block",
-                got=f"shape {ids.shape}",
-            )
+        check_shape("columns", ids.shape, (width,), f"{width}, one for each column of the block")
         if width == 0 or (np.diff(ids) != 1).any():
             return _scattered(job, whole, ids)
         start = int(ids[0])
@@ -71,11 +66,8 @@ def _scattered(job: Job, whole: int, ids: IntArray) -> Placed:
     """Number the columns of a block by their place in it, and what is asked of them too."""
     wrong = first_outside(ids, whole)
     if wrong >= 0:
-        raise InputValueError(
-            "columns",
-            expected=f"columns from 0 to {whole - 1}",
-            got=f"{ids[wrong]} at position {wrong}",
-        )
+        got = f"{ids[wrong]} at position {wrong}"
+        raise InputValueError("columns", expected=f"columns from 0 to {whole - 1}", got=got)
     order = np.argsort(ids, kind="stable")
     ordered = ids[order]
     twice = np.flatnonzero(ordered[1:] == ordered[:-1])

@@ -9,8 +9,15 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
-from ..inputs.checks import check_range, first_outside, integer, thread_count
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.checks import (
+    check_range,
+    check_shape,
+    first_outside,
+    forbidden_nan,
+    integer,
+    thread_count,
+)
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import arrays_of, as_integers, as_selection, owned
 from ..ranks.container import Ranks
@@ -207,13 +214,8 @@ class RankCounter:
     def _refuse_nan(self, name: str, row: int, column: int, placed: Placed) -> NoReturn:
         whole = placed.column(column)
         of_all = "" if self._columns is None or whole == column else f" (column {whole})"
-        raise InputValueError(
-            name,
-            (
-                f"the score at row {row}, column {column}{of_all} is NaN, which "
-                f"{spelled('nan', self._job.rules.nan)} does not allow"
-            ),
-        )
+        place = f"the score at row {row}, column {column}{of_all}"
+        raise forbidden_nan(name, place, self._job.rules.nan)
 
     def _refuse_again(self, name: str, columns: Columns) -> None:
         again = self._counted.seen.first_common(columns)
@@ -221,19 +223,14 @@ class RankCounter:
             raise InputValueError(name, f"column {again} has been counted before")
 
     def _check_height(self, name: str, shape: tuple[int, ...], rows: IntArray | None) -> None:
-        tasks, height = len(self._job.targets), shape[0]
+        tasks = len(self._job.targets)
         if rows is not None:
-            wrong = first_outside(rows, height)
+            wrong = first_outside(rows, shape[0])
             if wrong >= 0:
-                raise InputValueError(
-                    name,
-                    expected=f"more than {rows[wrong]} rows, for task {wrong} reads that row",
-                    got=f"shape {shape}",
-                )
-        elif height != tasks:
-            raise InputValueError(
-                name, expected=f"{tasks} rows, one for each task", got=f"shape {shape}"
-            )
+                expected = f"more than {rows[wrong]} rows, for task {wrong} reads that row"
+                raise InputValueError(name, expected=expected, got=f"shape {shape}")
+        else:
+            check_shape(name, shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -264,13 +261,9 @@ class RankCounter:
         tallies, seen = self._counted
         missing = seen.missing(self._columns or 0)
         if missing.size:
-            raise InputValueError(
-                "update",
-                (
-                    f"column {missing.starts[0]} has not been counted ({missing.size} of "
-                    f"{self._columns} columns are missing)"
-                ),
-            )
+            others = f"{missing.size} of {self._columns} columns are missing"
+            problem = f"column {missing.starts[0]} has not been counted ({others})"
+            raise InputValueError("update", problem)
         settled = tallies.settled(self._truths)
         differing = tallies.arrays["differing"]
         tasks = int(np.count_nonzero(differing))
@@ -448,10 +441,10 @@ def _columns(targets: Any, candidates: Any) -> int | None:
         return None
     if candidates is None:
         raise InputValueError("candidates", expected="the number of columns in all, beside targets")
-    columns = integer("candidates", candidates, expected="an integer, the number of columns in all")
-    if not 0 <= columns <= np.iinfo(np.int64).max:
-        raise InputValueError("candidates", expected="the number of columns in all", got=columns)
-    return columns
+    said = "the number of columns in all"
+    most = int(np.iinfo(np.int64).max)
+    expected = f"an integer, {said}"
+    return integer("candidates", candidates, least=0, most=most, expected=expected, range=said)
 
 
 def _targets(targets: Any, tasks: int, columns: int | None) -> IntArray:
@@ -460,12 +453,7 @@ def _targets(targets: Any, tasks: int, columns: int | None) -> IntArray:
     array = as_integers("targets", targets)
     if array.ndim == 0:
         array = np.full(tasks, array, np.int64)
-    if array.shape != (tasks,):
-        raise InputValueError(
-            "targets",
-            expected=f"{tasks} integers, one for each true score",
-            got=f"shape {array.shape}",
-        )
+    check_shape("targets", array.shape, (tasks,), f"{tasks} integers, one for each true score")
     check_range("targets", array, columns, "columns in all")
     return array
 
@@ -486,15 +474,11 @@ def _rows(rows: Any, tasks: int) -> IntArray | None:
     if rows is None:
         return None
     array = as_integers("rows", rows)
-    if array.shape != (tasks,):
-        raise InputValueError(
-            "rows", expected=f"{tasks} rows, one for each true score", got=f"shape {array.shape}"
-        )
+    check_shape("rows", array.shape, (tasks,), f"{tasks} rows, one for each true score")
     wrong = np.flatnonzero(array < 0)
     if wrong.size:
-        raise InputValueError(
-            "rows", expected="rows from 0 on", got=f"{array[wrong[0]]} for task {wrong[0]}"
-        )
+        got = f"{array[wrong[0]]} for task {wrong[0]}"
+        raise InputValueError("rows", expected="rows from 0 on", got=got)
     return array
 
 

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..inputs.checks import NAN_RULES, ORDERS, check_range, choice, thread_count
-from ..inputs.errors import InputValueError, spelled
+from ..inputs.checks import (
+    NAN_RULES,
+    ORDERS,
+    check_range,
+    check_shape,
+    choice,
+    forbidden_nan,
+    thread_count,
+)
+from ..inputs.errors import InputValueError
 from ..inputs.selection import as_integers, as_selection
 from ..ranks.container import Ranks
 from ..ranks.counts import Audit
@@ -102,14 +110,12 @@ def _tasks(
     height = shape[0]
     task_targets = as_integers("targets", targets)
     if task_targets.ndim > 1:
-        raise InputValueError(
-            "targets", expected="one integer or a 1-D array", got=f"shape {task_targets.shape}"
-        )
+        expected = "one integer or a 1-D array"
+        raise InputValueError("targets", expected=expected, got=f"shape {task_targets.shape}")
     task_rows = None
     if rows is not None:
         task_rows = as_integers("rows", rows)
-        if task_rows.ndim != 1:
-            raise InputValueError("rows", expected="a 1-D array", got=f"shape {task_rows.shape}")
+        check_shape("rows", task_rows.shape, 1, "a 1-D array")
     if task_targets.ndim == 0:
         tasks = height if task_rows is None else len(task_rows)
         task_targets = np.full(tasks, task_targets, dtype=np.int64)
@@ -123,9 +129,8 @@ def _tasks(
     elif single_row:
         task_rows = np.zeros(tasks, dtype=np.int64)
     elif tasks != height:
-        raise InputValueError(
-            "targets", expected=f"{height} integers, one for each {nouns.row}", got=tasks
-        )
+        expected = f"{height} integers, one for each {nouns.row}"
+        raise InputValueError("targets", expected=expected, got=tasks)
     check_range("targets", task_targets, shape[1], nouns.columns)
     return task_rows, task_targets
 
@@ -146,8 +151,7 @@ def explain(
             "candidates", f"the target {targets[task]} of task {task} is not among its candidates"
         )
     what = nouns.true_score if fault.kind == "nan_truth" else nouns.score
-    place = what.format(row=fault.row, column=fault.column)
-    return InputValueError("scores", f"{place} is NaN, which {spelled('nan', nan)} does not allow")
+    return forbidden_nan("scores", what.format(row=fault.row, column=fault.column), nan)
 
 
 # Kept, for a small count takes less time than making them; so that the same rules are one object.

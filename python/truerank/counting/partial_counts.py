@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..inputs.errors import InputValueError, spelled
+from ..inputs.checks import check_shape, forbidden_nan
 from ..inputs.scores import as_scores
 
 if TYPE_CHECKING:
@@ -123,10 +123,7 @@ class Tallies:
 def true_values(true_scores: Any, dtype: Any) -> Scores:
     """Check true scores: one for each task, copied, contiguous, in native byte order."""
     scores = as_scores(true_scores, dtype, "true_scores")
-    if scores.array.ndim != 1:
-        raise InputValueError(
-            "true_scores", expected="one score for each task", got=f"shape {scores.array.shape}"
-        )
+    check_shape("true_scores", scores.array.shape, 1, "one score for each task")
     array = scores.array
     if scores.swapped:
         array = array.byteswap().view(array.dtype.newbyteorder())
@@ -137,7 +134,4 @@ def refuse_nan_truth(truths: Truths, rule: str) -> None:
     """Raise for a true score that is NaN, unless the rule allows it."""
     wrong = truths.first_nan(rule)
     if wrong >= 0:
-        raise InputValueError(
-            "true_scores",
-            f"the true score of task {wrong} is NaN, which {spelled('nan', rule)} does not allow",
-        )
+        raise forbidden_nan("true_scores", f"the true score of task {wrong}", rule)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from .. import _core
 from ..inputs.checks import IO, choice
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
-from ..stores import Store, opened_scores
+from ..stores import store_of
 from .job import prepare
 
 if TYPE_CHECKING:
@@ -130,17 +131,14 @@ def rank(
     """
     tiled = progress is not None or checkpoint is not None
     plain = type(scores) is np.ndarray and scores.base is None  # the usual case, told at no cost
-    if tiled or not plain:
-        with opened_scores(scores, dtype, io=io, tiled=tiled) as given:
-            if isinstance(given, Store):
-                from .tiles import rank_store
+    store = store_of(scores, dtype, io, tiled=tiled) if tiled or not plain else None
+    given = (targets, rows, filter, candidates, order, nan, threads, audit)
+    if store is not None:
+        from .tiles import rank_store
 
-                whole, single = given.shape, given.single_row
-                job = prepare(
-                    whole, single, targets, rows, filter, candidates, order, nan, threads, audit
-                )
-                return rank_store(given, job, io=io, progress=progress, checkpoint=checkpoint)
-            scores = given
+        with nullcontext() if store is scores else store:
+            job = prepare(store.shape, store.single_row, *given)
+            return rank_store(store, job, io=io, progress=progress, checkpoint=checkpoint)
     if io is not None:
         choice("io", io, IO)
     matrix = as_scores(scores, dtype)
@@ -148,7 +146,7 @@ def rank(
     single = len(shape) == 1
     if single:
         shape = 1, *shape
-    job = prepare(shape, single, targets, rows, filter, candidates, order, nan, threads, audit)
+    job = prepare(shape, single, *given)
     counted = _core.rank(matrix, job.tasks(), job.rules, job.threads)
     if fault := counted.fault:
         raise job.refusal(fault)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
+from ..inputs.arrays import as_array, is_elsewhere
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
-from ..inputs.devices import as_array, is_elsewhere
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..ranks.container import Ranks, concatenate
 from ..stores import Store, read_scores
-from ..stores.kinds import is_stored
+from ..stores.recognition import is_stored
 from .ranking import rank
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
-from ..inputs.checks import thread_count
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.checks import check_shape, forbidden_nan, thread_count
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
-from ..inputs.selection import as_integers
+from ..inputs.selection import as_integers, check_indptr
 from ..stores import read_scores, shape_of
 from .block_columns import NOWHERE
 from .counter import RankCounter, sampled_or_full
@@ -77,12 +77,7 @@ def rank_against(
             true_scores, order=order, nan=nan, dtype=dtype, threads=threads, audit=audit
         )
         scores = read_scores(others, dtype, "others")
-        if len(shape_of(scores)) != 2:
-            raise InputValueError(
-                "others",
-                expected="a matrix (tasks, k), or (values, indptr)",
-                got=f"shape {shape_of(scores)}",
-            )
+        check_shape("others", shape_of(scores), 2, "a matrix (tasks, k), or (values, indptr)")
         counter._add(scores, "others")
         return counter.ranks()
     if len(others) != 2:
@@ -102,13 +97,7 @@ def rank_against(
     if fault := found.fault:
         position = fault.column
         task = int(np.searchsorted(indptr, position, side="right")) - 1
-        raise InputValueError(
-            "others",
-            (
-                f"the score at position {position}, of task {task}, is NaN, which "
-                f"{spelled('nan', nan)} does not allow"
-            ),
-        )
+        raise forbidden_nan("others", f"the score at position {position}, of task {task},", nan)
     tallies = Tallies(tasks, rules)
     tallies.add(found.arrays)
     job = Job(None, nowhere, None, None, rules, team)
@@ -120,25 +109,5 @@ def _check_ragged(truth: Scores, values: Scores, indptr: IntArray) -> None:
         raise InputTypeError(
             "others", expected=f"{truth.dtype}, as true_scores are", got=values.dtype
         )
-    if values.array.ndim != 1:
-        raise InputValueError("others", expected="1-D values", got=f"shape {values.array.shape}")
-    tasks, entries = len(truth.array), len(values.array)
-    if indptr.shape != (tasks + 1,):
-        raise InputValueError(
-            "others",
-            expected=f"an indptr of length {tasks + 1} (tasks + 1)",
-            got=f"shape {indptr.shape}",
-        )
-    if indptr[0] != 0 or indptr[-1] != entries:
-        raise InputValueError(
-            "others",
-            expected=f"an indptr from 0 to {entries}, the number of values",
-            got=f"{indptr[0]} to {indptr[-1]}",
-        )
-    falls = np.flatnonzero(np.diff(indptr) < 0)
-    if falls.size:
-        raise InputValueError(
-            "others",
-            expected="an indptr that never falls",
-            got=f"one that falls after position {falls[0]}",
-        )
+    check_shape("others", values.array.shape, 1, "1-D values")
+    check_indptr("others", indptr, len(truth.array), len(values.array), "values")

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
 
+    Block = _core.Scores | _core.FileScores
+    Where = slice | IntArray  # some of the tasks
     Stretch = tuple[int, npt.NDArray[Any]]  # its first column, and the matrix
 
 # Large beside what a tile costs in Python and where the threads wait for the last of them; small
@@ -262,7 +264,7 @@ class TileCount:
         first, last = np.searchsorted(self.rows, [tile.top, tile.top + tile.height])
         return int(first), int(last)
 
-    def where(self, tile: Tile) -> slice | IntArray:
+    def where(self, tile: Tile) -> Where:
         """The tasks of a tile."""
         first, last = self._range(tile)
         return slice(first, last) if self.order is None else self.order[first:last]
@@ -274,7 +276,7 @@ class TileCount:
         first, last = self._range(tile)
         return self.rows[first:last] - tile.top
 
-    def selections(self, where: slice | IntArray) -> tuple[Selection | None, Selection | None]:
+    def selections(self, where: Where) -> tuple[Selection | None, Selection | None]:
         """Their filter and their candidates."""
         parts = (self.job.filter, self.job.candidates)
         without, among = (part and of_tasks(part, where) for part in parts)
@@ -300,17 +302,11 @@ class TileCount:
             raise self.job.refusal(fault)
         self.keep(where, counted.arrays)
 
-    def count(
-        self,
-        tile: Tile,
-        scores: _core.Scores | _core.FileScores,
-        tasks: _core.Tasks,
-        where: slice | IntArray,
-    ) -> _core.Counts:
+    def count(self, tile: Tile, scores: Block, tasks: _core.Tasks, where: Where) -> _core.Counts:
         """What the core finds in a tile."""
         raise NotImplementedError
 
-    def keep(self, where: slice | IntArray, found: Mapping[str, IntArray]) -> None:
+    def keep(self, where: Where, found: Mapping[str, IntArray]) -> None:
         """Keep what was found for some tasks."""
         raise NotImplementedError
 
@@ -334,16 +330,10 @@ class _WholeRows(TileCount):
         names += ["nan", "inf", "at_best"] if job.rules.audit else []
         self._counts = {name: np.zeros(len(job.targets), np.int64) for name in names}
 
-    def count(
-        self,
-        tile: Tile,
-        scores: _core.Scores | _core.FileScores,
-        tasks: _core.Tasks,
-        where: slice | IntArray,
-    ) -> _core.Counts:
+    def count(self, tile: Tile, scores: Block, tasks: _core.Tasks, where: Where) -> _core.Counts:
         return _core.rank(scores, tasks, self.job.rules, self.job.threads)
 
-    def keep(self, where: slice | IntArray, found: Mapping[str, IntArray]) -> None:
+    def keep(self, where: Where, found: Mapping[str, IntArray]) -> None:
         for name, counts in self._counts.items():
             counts[where] = found[name]
 
@@ -374,18 +364,12 @@ class _Parts(TileCount):
             raise job.refusal(fault)
         self._tallies = Tallies(tasks, job.rules)
 
-    def count(
-        self,
-        tile: Tile,
-        scores: _core.Scores | _core.FileScores,
-        tasks: _core.Tasks,
-        where: slice | IntArray,
-    ) -> _core.Counts:
+    def count(self, tile: Tile, scores: Block, tasks: _core.Tasks, where: Where) -> _core.Counts:
         truths = np.ascontiguousarray(self._truths.scores[where])
         job = self.job
         return _core.count_part(scores, tasks, truths, tile.left, job.rules, job.threads)
 
-    def keep(self, where: slice | IntArray, found: Mapping[str, IntArray]) -> None:
+    def keep(self, where: Where, found: Mapping[str, IntArray]) -> None:
         self.torn = True
         self._tallies.add(found, where)
 

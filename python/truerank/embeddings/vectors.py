@@ -10,8 +10,8 @@ import numpy as np
 from .. import _core
 from .._core import Scores
 from ..counting.job import Nouns
-from ..inputs.checks import check_range, choice
-from ..inputs.devices import on_host
+from ..inputs.arrays import on_host
+from ..inputs.checks import check_range, check_shape, choice
 from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.naming import public
 from ..inputs.scores import FLOATS, Form, Wanted, as_scores, check_dimensions, widened
@@ -132,8 +132,7 @@ class Pairs(NamedTuple):
         if rows is None:
             return None
         found = as_integers("rows", rows)
-        if found.ndim != 1:
-            raise InputValueError("rows", expected="a 1-D array", got=f"shape {found.shape}")
+        check_shape("rows", found.shape, 1, "a 1-D array")
         check_range("rows", found, self.shape[0], "queries")
         return found
 
@@ -257,12 +256,8 @@ def _check_lengths(
 
 def _as_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
     """Round the bias to the dtype of the scores, in an array of its own."""
-    if bias.array.shape != (entities,):
-        raise InputValueError(
-            "bias",
-            expected=f"{entities} numbers, one for each entity",
-            got=f"shape {bias.array.shape}",
-        )
+    wanted = f"{entities} numbers, one for each entity"
+    check_shape("bias", bias.array.shape, (entities,), wanted)
     array = widened(bias.array) if bias.dtype == "bfloat16" else bias.array
     with np.errstate(over="ignore", invalid="ignore"):  # infinities, and signalling NaN
         return array.astype(dtype, order="C")
@@ -302,12 +297,7 @@ def as_means(
         array = np.asarray(given)
         if array.dtype.kind != "f":
             raise InputTypeError("csls", expected=f"floats for {name}", got=f"dtype {array.dtype}")
-        if array.shape != (count,):
-            raise InputValueError(
-                "csls",
-                expected=f"{count} means for {name}, one for each",
-                got=f"shape {array.shape}",
-            )
+        check_shape("csls", array.shape, (count,), f"{count} means for {name}, one for each")
         with np.errstate(over="ignore", invalid="ignore"):
             found.append(array.astype(dtype, order="C"))
     return found[0], found[1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from .errors import InputTypeError, InputValueError
+from .errors import InputTypeError, InputValueError, spelled
 
 if TYPE_CHECKING:
     from .arrays import IntArray
@@ -151,3 +151,24 @@ def check_range(name: str, values: IntArray, bound: int, what: str) -> None:
         expected=f"integers from 0 to {bound - 1} ({bound} {what})",
         got=f"{values[wrong]} for task {wrong}",
     )
+
+
+def check_shape(
+    name: str, found: tuple[int, ...], wanted: tuple[int, ...] | int, expected: str
+) -> None:
+    """Check the shape of an array, or how many dimensions it has.
+
+    Examples
+    --------
+    >>> check_shape("bias", (3,), (2,), "2 numbers, one for each entity")
+    Traceback (most recent call last):
+    ...
+    truerank.InputValueError: bias: expected 2 numbers, one for each entity, got shape (3,)
+    """
+    if (len(found) if isinstance(wanted, int) else found) != wanted:
+        raise InputValueError(name, expected=expected, got=f"shape {tuple(found)}")
+
+
+def forbidden_nan(name: str, what: str, rule: str) -> InputValueError:
+    """Make the error of a NaN that the rule for them does not allow."""
+    return InputValueError(name, f"{what} is NaN, which {spelled('nan', rule)} does not allow")

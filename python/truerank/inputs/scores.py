@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
-from .devices import as_array, is_tensor, tensor_array
+from .arrays import as_array, is_tensor, tensor_array
 from .errors import InputTypeError, InputValueError, spelled
 
 if TYPE_CHECKING:

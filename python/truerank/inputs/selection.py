@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
-from .checks import first_outside
-from .devices import as_array
+from .arrays import as_array
+from .checks import check_shape, first_outside, integer
 from .errors import InputTypeError, InputValueError
 from .naming import public
 
@@ -122,19 +122,13 @@ def as_selection(
     if selection.lists is not None:
         lists = len(selection.indptr) - 1
         if len(selection.lists) != tasks:
-            raise InputValueError(
-                name,
-                expected=f"lists of length {tasks}, one for each task",
-                got=len(selection.lists),
-            )
+            expected = f"lists of length {tasks}, one for each task"
+            raise InputValueError(name, expected=expected, got=len(selection.lists))
         wrong = first_outside(selection.lists, lists)
         if wrong >= 0:
-            raise InputValueError(
-                name,
-                expected=f"lists from 0 to {lists - 1}",
-                got=f"{selection.lists[wrong]} for task {wrong}",
-            )
-    _check_indptr(name, selection, lists)
+            got = f"{selection.lists[wrong]} for task {wrong}"
+            raise InputValueError(name, expected=f"lists from 0 to {lists - 1}", got=got)
+    check_indptr(name, selection.indptr, lists, len(selection.indices))
     outside, is_sorted = selection.checked(columns, threads)
     if outside >= 0:
         of = int(np.searchsorted(selection.indptr, outside, side="right")) - 1
@@ -144,6 +138,23 @@ def as_selection(
             name, expected=f"indices from 0 to {columns - 1}", got=f"{got}{where}"
         )
     return selection if is_sorted else selection.in_order(columns, threads)
+
+
+def check_indptr(
+    name: str, indptr: IntArray, lists: int, entries: int, what: str = "indices"
+) -> None:
+    """Check where the lists of a selection begin and end, of some entries."""
+    if indptr.shape != (lists + 1,) or lists < 0:
+        got = len(indptr) if indptr.ndim == 1 else f"shape {indptr.shape}"
+        expected = f"an indptr of length {lists + 1} (tasks + 1)"
+        raise InputValueError(name, expected=expected, got=got)
+    if indptr[0] != 0 or indptr[-1] != entries:
+        expected = f"an indptr from 0 to {entries}, the number of {what}"
+        raise InputValueError(name, expected=expected, got=f"{indptr[0]} to {indptr[-1]}")
+    falls = np.diff(indptr) < 0
+    if falls.any():
+        got = f"one that falls after position {int(falls.argmax())}"
+        raise InputValueError(name, expected="an indptr that never falls", got=got)
 
 
 @public("truerank")
@@ -179,11 +190,8 @@ def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
     array([4, 2, 7])
     """
     array = as_integers("x", x)
-    if isinstance(pad, bool) or not isinstance(pad, (int, np.integer)):
-        raise InputTypeError("pad", expected="an integer", got=type(pad).__name__)
-    if array.ndim != 2:
-        raise InputValueError("x", expected="a matrix (tasks, width)", got=f"shape {array.shape}")
-    keep = array != pad
+    keep = array != integer("pad", pad)
+    check_shape("x", array.shape, 2, "a matrix (tasks, width)")
     indptr = np.zeros(len(array) + 1, dtype=np.int64)
     np.cumsum(keep.sum(axis=1), out=indptr[1:])
     return indptr, array[keep]
@@ -199,17 +207,11 @@ def _parse(name: str, value: Any, tasks: int, columns: int) -> Selection:
         return Selection(as_integers(name, csr.indptr), _indices(name, csr.indices), None, False)
     if isinstance(value, tuple):
         if len(value) not in (2, 3):
-            raise InputValueError(
-                name,
-                expected="(indptr, indices) or (indptr, indices, lists)",
-                got=f"{len(value)} members",
-            )
+            expected = "(indptr, indices) or (indptr, indices, lists)"
+            raise InputValueError(name, expected=expected, got=f"{len(value)} members")
         lists = as_integers(f"{name}: lists", value[2]) if len(value) == 3 else None
         for part, array in zip(("indptr", "indices", "lists"), value, strict=False):
-            if np.ndim(array) != 1:
-                raise InputValueError(
-                    name, expected=f"a 1-D {part}", got=f"shape {np.shape(array)}"
-                )
+            check_shape(name, np.shape(array), 1, f"a 1-D {part}")
         indptr = as_integers(f"{name}: indptr", value[0])
         return Selection(indptr, _indices(f"{name}: indices", value[1]), lists, False)
     if isinstance(value, np.ndarray) or not isinstance(value, Sequence) or isinstance(value, str):
@@ -262,24 +264,3 @@ def _indices(name: str, value: object) -> npt.NDArray[Any]:
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
         return np.require(array, requirements=["C", "A"])
     return as_integers(name, array if array.size else value)
-
-
-def _check_indptr(name: str, selection: Selection, lists: int) -> None:
-    indptr, entries = selection.indptr, len(selection.indices)
-    if len(indptr) != lists + 1 or lists < 0:
-        raise InputValueError(
-            name, expected=f"an indptr of length {lists + 1} (tasks + 1)", got=len(indptr)
-        )
-    if indptr[0] != 0 or indptr[-1] != entries:
-        raise InputValueError(
-            name,
-            expected=f"an indptr from 0 to {entries}, the number of indices",
-            got=f"{indptr[0]} to {indptr[-1]}",
-        )
-    steps = np.diff(indptr)
-    if steps.size and int(steps.min()) < 0:
-        raise InputValueError(
-            name,
-            expected="an indptr that never falls",
-            got=f"one that falls after position {int(np.argmax(steps < 0))}",
-        )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
-from ..inputs.devices import dense, is_tensor, tensor_array
+from ..inputs.arrays import dense, is_tensor, tensor_array
 from ..inputs.errors import InputValueError
 from ..inputs.scores import Form, Wanted, as_scores, check_dimensions
 from .store import Store, Tile, cut, digest_of

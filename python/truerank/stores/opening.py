@@ -6,20 +6,19 @@ import errno
 import os
 from typing import Any, NamedTuple
 
+from ..inputs.arrays import is_elsewhere
 from ..inputs.checks import IO, choice, integer, is_integer
-from ..inputs.devices import is_elsewhere
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.scores import UNSAID, Wanted, as_scores
+from .chunked import HDF5, is_zarr, of_group, open_hdf5, open_zarr
 from .descriptors import Descriptors, read_at
 from .file_names import is_glob, matches
-from .in_memory import ArrayStore
-from .kinds import PATHS, is_chunked, is_group
-from .mapped import FileStore
+from .mapped import ArrayStore, FileStore
 from .places import NPY, ZIP, Place, of_npy, of_npz, of_raw
+from .recognition import PATHS, is_chunked, is_group
 from .shards import ShardStore
 from .store import Store
-from .zarr_hdf5 import HDF5, is_zarr, of_group, open_hdf5, open_zarr
 
 
 @public("truerank")

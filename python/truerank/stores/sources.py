@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..inputs.devices import is_elsewhere
+from ..inputs.arrays import is_elsewhere
 from ..inputs.errors import InputTypeError, renamed
 from ..inputs.scores import SCORES, Form, Wanted, as_scores
-from .kinds import is_stored
+from .recognition import is_stored
 from .store import Store
 
 if TYPE_CHECKING:
@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 _WHOLE = 1 << 80
 
 
-def store_of(value: Any, dtype: Any = None, io: str = "map", form: Form = SCORES) -> Store | None:
+def store_of(
+    value: Any,
+    dtype: Any = None,
+    io: str | None = None,
+    form: Form = SCORES,
+    *,
+    tiled: bool = False,
+) -> Store | None:
     """Make a store of what `rank` takes as scores, where they are not simply in memory.
 
     Parameters
@@ -34,10 +41,12 @@ def store_of(value: Any, dtype: Any = None, io: str = "map", form: Form = SCORES
         The scores.
     dtype : str or dtype, optional
         As in `rank`.
-    io : {"map", "read"}
+    io : {"map", "read"}, optional
         As in `open_scores`.
     form : Form
         What they must be, where they are not scores.
+    tiled : bool
+        Whether scores in memory are to be a store, too, so that they are counted tile by tile.
 
     Returns
     -------
@@ -58,11 +67,15 @@ def store_of(value: Any, dtype: Any = None, io: str = "map", form: Form = SCORES
         if dtype is not None:
             Wanted(dtype, form).name_of(value.carrier)
         return value
-    if not is_stored(value):
-        return None
-    from .opening import Options, opened
+    if is_stored(value):
+        from .opening import Options, opened
 
-    return opened(value, Options(Wanted(dtype, form), io=io))
+        return opened(value, Options(Wanted(dtype, form), io=io or "map"))
+    if not tiled:
+        return None
+    from .mapped import ArrayStore
+
+    return ArrayStore(as_scores(value, dtype, form=form))
 
 
 def read_scores(value: Any, dtype: Any = None, name: str = "scores") -> Scores | Store:
@@ -102,10 +115,8 @@ def opened_scores(
     ----------
     value, dtype, name
         As `as_scores` takes them, or anything that `store_of` makes a store of.
-    io : {"map", "read"}, optional
-        How blocks of files are read.
-    tiled : bool
-        Whether scores in memory are to be a store, too, so that they are counted tile by tile.
+    io, tiled
+        As there.
 
     Examples
     --------
@@ -114,18 +125,12 @@ def opened_scores(
     (1, 2)
     """
     with renamed(scores=name):
-        store = store_of(value, dtype, io or "map")
-    if store is not None:
-        with nullcontext() if store is value else store:
-            yield store
+        store = store_of(value, dtype, io, tiled=tiled)
+    if store is None:
+        yield as_scores(value, dtype, name)
         return
-    scores = as_scores(value, dtype, name)
-    if not tiled:
-        yield scores
-        return
-    from .in_memory import ArrayStore
-
-    yield ArrayStore(scores)
+    with nullcontext() if store is value else store:
+        yield store
 
 
 def shape_of(scores: Scores | Store) -> tuple[int, ...]:

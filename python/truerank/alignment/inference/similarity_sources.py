@@ -19,7 +19,7 @@ from ...inputs.checks import choice
 from ...inputs.errors import InputTypeError, InputValueError, renamed
 from ...inputs.scores import as_scores, widened
 from ...stores import Store, array_of, store_of
-from ...stores.kinds import is_chunked, is_group, is_stored
+from ...stores.recognition import is_chunked, is_group, is_stored
 from ..local_scaling import checked_csls, mean_of_best, means_of_vectors, take_off
 from ..two_graphs import BACKWARD, FORWARD, as_ids
 
@@ -394,8 +394,8 @@ def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
 
 def _check_single(value: Any) -> None:
     """Refuse what is neither in memory nor a single file."""
+    from ...stores.chunked import is_zarr
     from ...stores.file_names import is_glob
-    from ...stores.zarr_hdf5 import is_zarr
 
     got = ""
     if isinstance(value, _PATHS):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.devices import is_elsewhere, is_tensor
+from ..inputs.arrays import is_elsewhere, is_tensor
 from .store import Store
 
 if TYPE_CHECKING:
