@@ -89,7 +89,8 @@ def open_scores(
 
     Examples
     --------
-    >>> import os, tempfile
+    >>> import tempfile
+    >>> import numpy as np
     >>> folder = tempfile.TemporaryDirectory()
     >>> for part in range(2):
     ...     np.save(f"{folder.name}/part-{part}.npy", np.zeros((3, 5), np.float32))

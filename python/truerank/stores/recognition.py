@@ -117,8 +117,6 @@ def mapping_of(array: npt.NDArray[Any]) -> Mapping | None:
         return None
     offset, name = 0, ""
     if isinstance(first, np.memmap):
-        import os
-
         offset = int(first.offset) // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
         name = os.fsdecode(first.filename) if first.filename else ""
     address = int(np.frombuffer(owner, np.uint8).__array_interface__["data"][0])
