@@ -21,7 +21,7 @@ _SPELLING: ContextVar[Mapping[str, str]] = ContextVar("truerank_spelling")
 class InputError(Exception):
     """Bad input. What is raised is an `InputValueError` or an `InputTypeError`.
 
-    Its text is ``argument: expected ..., got ...``, or ``argument: `` and a problem in words; where
+    Its text is ``argument: expected ..., got ...``, or the argument and a problem in words; where
     the fault is in a file, a block or another part, that comes first, after the argument.
 
     Parameters
