@@ -20,7 +20,7 @@ from pykeen.nn.representation import Embedding
 import truerank as tr
 from pykeen_models import data_set, trained
 from truerank.adapters.pykeen import evaluate_model
-from truerank.adapters.pykeen.fused import Vectors, vectors_of
+from truerank.adapters.pykeen.fused import SideVectors, vectors_of
 from truerank.adapters.pykeen.interaction_forms import FORMS
 from truerank.link_prediction import Task
 
@@ -128,7 +128,7 @@ def test_rows_score_as_their_interaction(
         assert np.abs(centred(ours) - centred(theirs)).max() < width * scale
 
 
-def scores_of(vectors: Vectors, queries: Any) -> Any:
+def scores_of(vectors: SideVectors, queries: Any) -> Any:
     """All scores of some queries by vectors."""
     relations = queries[:, vectors.columns[1]]
     scores = np.empty((len(queries), len(vectors.asked[0])), np.float32)
@@ -164,7 +164,7 @@ def test_models_score_as_they_predict(name: str, inverse: bool) -> None:
             if side == "head" and not inverse and name in ("conve", "crosse", "ermlpe", "proje"):
                 assert "no inverse relations" in str(vectors)
                 continue
-            assert isinstance(vectors, Vectors), vectors
+            assert isinstance(vectors, SideVectors), vectors
             queries = task.sides[side].queries
             theirs = predict(torch.from_numpy(queries.copy())).numpy()
             ours = scores_of(vectors, queries)

@@ -13,7 +13,7 @@ from ..inputs.naming import public
 from ..tasks.row_keys import distinct
 from ..tasks.split_audit import Examined, SplitAudit, examine
 from ..tasks.split_columns import read_columns, stacked
-from ..tasks.text import Form
+from ..tasks.text import RowForm
 from ..tasks.vocabularies import Vocabulary, chosen_ids, digest, settle
 from .two_graphs import GRAPHS
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 
-PAIRS = Form("pair", ("left", "right"), (0, 1))
+PAIRS = RowForm("pair", ("left", "right"), (0, 1))
 NAMED = ("all", "test", "unaligned")  # sets of candidates
 _FORMS = f"one of {', '.join(NAMED)}, or (left_ids, right_ids)"
 

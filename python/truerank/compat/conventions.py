@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputValueError
+from ..inputs.naming import public
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,7 +40,7 @@ class NanRule(NamedTuple):
     words: str
 
 
-class Place(NamedTuple):
+class TiePlace(NamedTuple):
     """The first and the last place of the truth, from `above` and `tied`."""
 
     first: Callable[[Values, Values], Values]
@@ -122,25 +123,25 @@ NANS = {
 }
 
 PLACES = {
-    "realistic": Place(
+    "realistic": TiePlace(
         lambda above, tied: above + (tied + 1) / 2,
         lambda above, tied: above + (tied + 1) / 2,
         "the middle of the tie",
     ),
-    "optimistic": Place(
+    "optimistic": TiePlace(
         lambda above, tied: above + 1, lambda above, tied: above + 1, "the best place of the tie"
     ),
-    "pessimistic": Place(
+    "pessimistic": TiePlace(
         lambda above, tied: above + tied,
         lambda above, tied: above + tied,
         "the worst place of the tie",
     ),
-    "rounded": Place(
+    "rounded": TiePlace(
         lambda above, tied: above + 1 + tied // 2,
         lambda above, tied: above + 1 + tied // 2,
         "the middle of the tie, rounded up: above + tied // 2 + 1",
     ),
-    "any": Place(
+    "any": TiePlace(
         lambda above, tied: above + 1,
         lambda above, tied: above + tied,
         "the place in a sort that leaves the order of ties open: anywhere in the tie",
@@ -167,6 +168,7 @@ MEANS = {
 }
 
 
+@public("truerank.compat")
 @dataclass(frozen=True, kw_only=True)
 class Convention:
     """How the place of the true candidate comes about; the default is the exact definition.
@@ -215,12 +217,12 @@ class Convention:
     def __post_init__(self) -> None:
         for name, words in WORDS.items():
             if getattr(self, name) not in words:
-                known = ", ".join(map(repr, words))
-                raise InputValueError(
-                    name, expected=f"one of {known}", got=repr(getattr(self, name))
-                )
+                known, got = ", ".join(map(repr, words)), repr(getattr(self, name))
+                raise InputValueError(name, expected=f"one of {known}", got=got)
         if not (self.rtol >= 0 and self.atol >= 0):
-            raise ValueError(f"rtol, atol: expected numbers >= 0, got {self.rtol}, {self.atol}")
+            raise InputValueError(
+                "rtol, atol", expected="numbers >= 0", got=f"{self.rtol}, {self.atol}"
+            )
 
     @property
     def tolerant(self) -> bool:

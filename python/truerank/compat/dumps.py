@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..counting.sampled import rank_against
-from ..inputs.errors import InputValueError, renamed
+from ..inputs.errors import InputTypeError, InputValueError, renamed
+from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..ranks.container import Ranks, concatenate
 from .evaluation import chosen, evaluated
 from .loading import load
 from .presets import Preset, preset
-from .problems import Part, Sampled
+from .problems import Part, SampledProblem
 
 if TYPE_CHECKING:
     from .results import CompatReport, CompatTable
@@ -28,6 +29,7 @@ SIDES = {"head": "head", "head-batch": "head", "tail": "tail", "tail-batch": "ta
 FORM = f"{POSITIVE} and {NEGATIVE}, or these for each of {', '.join(map(repr, SIDES))}"
 
 
+@public("truerank.compat")
 class Dump:
     """True scores and those of their negatives, as a toolkit left them; made by `read_ogb`.
 
@@ -98,7 +100,7 @@ class Dump:
 
     def _evaluated(self, rows: list[Preset], order: str, dtype: Any) -> CompatTable:
         with _named():
-            problem = Sampled(self._parts, order=order, dtype=dtype)
+            problem = SampledProblem(self._parts, order=order, dtype=dtype)
             return evaluated(problem, rows, self.side)
 
 
@@ -107,6 +109,7 @@ def _named() -> AbstractContextManager[None]:
     return renamed(true_scores=POSITIVE, others=NEGATIVE)
 
 
+@public("truerank.compat")
 def read_ogb(source: Any, *, pickle: bool = False) -> Dump:
     """Read what OGB's link evaluators take: ``y_pred_pos`` and ``y_pred_neg``.
 
@@ -161,6 +164,7 @@ def read_ogb(source: Any, *, pickle: bool = False) -> Dump:
     return Dump(parts)
 
 
+@public("truerank.compat")
 def read_joint(source: Any, *, truth: int = 0, pickle: bool = False) -> Dump:
     """Read a matrix that has the true score in one column and the negatives in the others.
 
@@ -242,7 +246,7 @@ def _pair(batch: Mapping[str, Any], where: str) -> tuple[Any, Any]:
     true, others = batch[POSITIVE], batch[NEGATIVE]
     shape = as_scores(true, name=POSITIVE).array.shape
     if len(shape) != 1:
-        raise ValueError(f"{POSITIVE}: expected shape (n,){where}, got {shape}")
+        raise InputValueError(POSITIVE, expected=f"shape (n,){where}", got=shape)
     indptr = batch.get(f"{NEGATIVE}_indptr")
     if indptr is not None:
         return true, (others, indptr)
@@ -256,10 +260,8 @@ def _pair(batch: Mapping[str, Any], where: str) -> tuple[Any, Any]:
             return true, others.expand(shape[0], -1)
         return true, np.broadcast_to(np.asarray(others), (shape[0], found.size))
     if len(found) != shape[0]:
-        raise ValueError(
-            f"{NEGATIVE}: expected {shape[0]} rows{where}, one for each of {POSITIVE}, "
-            f"got shape {found.shape}"
-        )
+        expected = f"{shape[0]} rows{where}, one for each of {POSITIVE}"
+        raise InputValueError(NEGATIVE, expected=expected, got=f"shape {found.shape}")
     return true, others
 
 
@@ -275,18 +277,14 @@ def _is_ragged(others: Any) -> bool:
 
 def _flat(rows: Any, tasks: int, where: str) -> tuple[Any, Any]:
     if len(rows) != tasks:
-        raise ValueError(
-            f"{NEGATIVE}: expected {tasks} lists{where}, one for each of {POSITIVE}, "
-            f"got {len(rows)}"
-        )
+        expected = f"{tasks} lists{where}, one for each of {POSITIVE}"
+        raise InputValueError(NEGATIVE, expected=expected, got=len(rows))
     found = [as_scores(row, name=f"{NEGATIVE}: list {i}") for i, row in enumerate(rows)]
     wrong = [i for i, row in enumerate(found) if row.array.ndim != 1]
     if wrong:
-        raise ValueError(
-            f"{NEGATIVE}: expected flat lists{where}, got shape {found[wrong[0]].array.shape} for "
-            f"task {wrong[0]}"
-        )
+        got = f"shape {found[wrong[0]].array.shape} for task {wrong[0]}"
+        raise InputValueError(NEGATIVE, expected=f"flat lists{where}", got=got)
     if any(row.dtype == "bfloat16" for row in found):
-        raise TypeError(f"{NEGATIVE}: expected lists of floats other than bfloat16{where}")
+        raise InputTypeError(NEGATIVE, expected=f"lists of floats other than bfloat16{where}")
     indptr = np.cumsum([0, *(row.array.size for row in found)])
     return np.concatenate([row.array for row in found]), indptr

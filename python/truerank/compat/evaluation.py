@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
 from ..reporting import report as exact_report
 from .conventions import way_to
 from .presets import PRESETS, Preset, preset
-from .problems import Full, Part, Problem, Sampled
+from .problems import FullProblem, Part, Problem, SampledProblem
 from .results import CompatReport, CompatTable
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _preset = preset
 
 
+@public("truerank.compat")
 def report(
     scores: Any,
     targets: Any,
@@ -70,10 +72,11 @@ def report(
     """
     row = _preset(preset)
     options: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    problem = Full(scores, targets, **options, order=order, dtype=dtype)
+    problem = FullProblem(scores, targets, **options, order=order, dtype=dtype)
     return evaluated(problem, [row], side)[row.name]
 
 
+@public("truerank.compat")
 def report_against(
     true_scores: Any,
     others: Any,
@@ -104,10 +107,11 @@ def report_against(
     1.0
     """
     row = _preset(preset)
-    problem = Sampled([Part(true_scores, others)], order=order, dtype=dtype)
+    problem = SampledProblem([Part(true_scores, others)], order=order, dtype=dtype)
     return evaluated(problem, [row], side)[row.name]
 
 
+@public("truerank.compat")
 def table(
     scores: Any,
     targets: Any,
@@ -140,10 +144,11 @@ def table(
     (0.5, 1.0, 1.5)
     """
     options: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    problem = Full(scores, targets, **options, order=order, dtype=dtype)
+    problem = FullProblem(scores, targets, **options, order=order, dtype=dtype)
     return evaluated(problem, chosen(presets), side)
 
 
+@public("truerank.compat")
 def table_against(
     true_scores: Any,
     others: Any,
@@ -171,7 +176,7 @@ def table_against(
     >>> table_against([0.5], [[0.5, 0.1]], presets=["ogb"]).to_dict()["ogb"]["mr"]
     1.5
     """
-    problem = Sampled([Part(true_scores, others)], order=order, dtype=dtype)
+    problem = SampledProblem([Part(true_scores, others)], order=order, dtype=dtype)
     return evaluated(problem, chosen(presets), side)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputValueError
+from ..inputs.naming import public
 from .conventions import PLACES, Convention
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Single = np.float32
 
 
+@public("truerank.compat")
 class Figure(NamedTuple):
     """A number, and the least and the most that it can be where the order of ties is open.
 

@@ -8,9 +8,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ..inputs.errors import InputTypeError
+from ..inputs.naming import public
 from .conventions import Convention, way_to
 
 
+@public("truerank.compat")
 class Metric(NamedTuple):
     """A number that a toolkit shows.
 
@@ -32,6 +34,7 @@ class Metric(NamedTuple):
     scale: float = 1.0
 
 
+@public("truerank.compat")
 @dataclass(frozen=True, kw_only=True)
 class Preset:
     """The evaluation of one toolkit.
@@ -324,6 +327,7 @@ _ROWS = (
 PRESETS: Mapping[str, Preset] = MappingProxyType({row.name: row for row in _ROWS})
 
 
+@public("truerank.compat")
 def preset(name: str | Preset) -> Preset:
     """Give a row of `PRESETS`; one that was made by hand is given back.
 
@@ -359,6 +363,7 @@ def preset(name: str | Preset) -> Preset:
     return PRESETS[name]
 
 
+@public("truerank.compat")
 def describe() -> str:
     """Give the table of presets as Markdown, a row for each.
 

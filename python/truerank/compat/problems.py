@@ -61,7 +61,7 @@ class Problem:
         return [_joined(parts[c]) if parts.get(c) else exact for c in bare]
 
 
-class Full(Problem):
+class FullProblem(Problem):
     """Score rows with a column for each candidate: what `rank` takes, in memory."""
 
     def __init__(
@@ -120,7 +120,7 @@ class Part(NamedTuple):
     others: Any
 
 
-class Sampled(Problem):
+class SampledProblem(Problem):
     """True scores and those of sampled negatives, in one part or several."""
 
     def __init__(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..comparison.table_writer import Grid, NamedRows, Records, TextTables, checked_digits, number
+from ..inputs.naming import public
 from .conventions import EXACT, way_to
 from .counting import Counts
 from .figures import Figure, figure, places
@@ -21,6 +22,7 @@ ROW = "exact"  # of a table, before those of the presets
 COMMON = ("mr", "mrr", "hits@1", "hits@10")
 
 
+@public("truerank.compat")
 class Step(NamedTuple):
     """One thing that a toolkit does otherwise, on the way from the exact number to its own.
 
@@ -42,6 +44,7 @@ class Step(NamedTuple):
     figures: dict[str, float]
 
 
+@public("truerank.compat")
 class CompatReport(Mapping[str, float]):
     """What a toolkit makes of some scores: `report[name]` is its number of that name.
 
@@ -222,6 +225,7 @@ class CompatReport(Mapping[str, float]):
         return self._metrics[name]
 
 
+@public("truerank.compat")
 class CompatTable(NamedRows[CompatReport]):
     """Reports of the same tasks by preset: `table["openke"]`.
 

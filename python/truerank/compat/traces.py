@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
+from ..inputs.naming import public
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
 
@@ -22,6 +23,7 @@ RANKINGS = ("rank_filtered", "rank_filtered_with_test", "rank")
 _SPLITS = re.compile(r"[{ ]filter_splits: \[([^\]]*)\]")
 
 
+@public("truerank.compat")
 def read_libkge(
     path: str | os.PathLike[str],
     *,

@@ -18,7 +18,7 @@ from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..tasks.side_tasks import Asked
+    from ..tasks.side_tasks import AskedQueries
     from .triples import TripleSplits
 
 NAMED = ("all", "train", "typed")
@@ -136,7 +136,7 @@ def _check_typed(typed: bool, sides: Sequence[str]) -> None:
 def candidates_of(
     side: str,
     candidates: CandidateSet,
-    asked: Asked,
+    asked: AskedQueries,
     relations: IntArray,
     splits: TripleSplits,
 ) -> Any:
@@ -148,7 +148,7 @@ def candidates_of(
         What is asked for.
     candidates : CandidateSet
         Which set.
-    asked : Asked
+    asked : AskedQueries
         The side's queries.
     relations : ndarray of int64, shape (n,)
         The relation of each task.

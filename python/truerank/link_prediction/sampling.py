@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from ..tasks.side_tasks import Asked
+    from ..tasks.side_tasks import AskedQueries
 
 _AT_ONCE = 1 << 21  # drawn numbers; some ten times as many bytes are in use
 
@@ -28,13 +28,13 @@ class Pool(NamedTuple):
 
 
 def sample(
-    asked: Asked, pool: Pool, negatives: int, rng: np.random.Generator
+    asked: AskedQueries, pool: Pool, negatives: int, rng: np.random.Generator
 ) -> tuple[IntArray, npt.NDArray[Any]]:
     """Draw candidates for every task, uniformly and without replacement.
 
     Parameters
     ----------
-    asked : Asked
+    asked : AskedQueries
         The queries, targets and known answers; a target is one of the known answers.
     pool : Pool
         What is drawn from.
@@ -75,7 +75,7 @@ def sample(
     return indptr, indices
 
 
-def _places(asked: Asked, pool: Pool) -> tuple[IntArray, IntArray]:
+def _places(asked: AskedQueries, pool: Pool) -> tuple[IntArray, IntArray]:
     """Where the known answers of each query stand in what is drawn from, and its size per task."""
     indptr, answers = asked.answers
     if pool.indptr is None or pool.indices is None or pool.lists is None:

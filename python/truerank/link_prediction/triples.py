@@ -9,14 +9,14 @@ import numpy as np
 
 from ..inputs.naming import public
 from ..tasks.split_columns import read_columns, stacked
-from ..tasks.text import Form
+from ..tasks.text import RowForm
 from ..tasks.vocabularies import Column, Vocabulary, numbers, settle, settle_qualifier
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 
-TRIPLES = Form("triple", ("head", "relation", "tail"), (0, 1, 0), further=True)
+TRIPLES = RowForm("triple", ("head", "relation", "tail"), (0, 1, 0), further=True)
 # side -> (the columns that are given, the one that is asked for); its order is that of the tasks
 SIDES = {"head": ((1, 2), 0), "tail": ((0, 1), 2), "relation": ((0, 2), 1)}
 

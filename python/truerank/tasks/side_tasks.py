@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .query_rows import Flags
 
 
-class Asked(NamedTuple):
+class AskedQueries(NamedTuple):
     """The distinct queries of some rows, which of them each asks, and all known answers.
 
     Attributes
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
     answers: tuple[IntArray, IntArray]
 
 
-def ask(facts: IntArray, chosen: IntArray, given: Sequence[int], asked_for: int) -> Asked:
+def ask(facts: IntArray, chosen: IntArray, given: Sequence[int], asked_for: int) -> AskedQueries:
     """Make the queries of one side.
 
     Parameters
@@ -56,7 +56,7 @@ def ask(facts: IntArray, chosen: IntArray, given: Sequence[int], asked_for: int)
 
     Returns
     -------
-    Asked
+    AskedQueries
 
     Examples
     --------
@@ -73,7 +73,7 @@ def ask(facts: IntArray, chosen: IntArray, given: Sequence[int], asked_for: int)
     counts = np.bincount(which[once], minlength=len(ordered))
     indptr = np.zeros(len(ordered) + 1, dtype=np.int64)
     np.cumsum(counts, out=indptr[1:])
-    return Asked(
+    return AskedQueries(
         np.stack([facts[chosen[first], column] for column in given], axis=1),
         rows.reshape(-1).astype(np.int64),
         facts[chosen, asked_for],

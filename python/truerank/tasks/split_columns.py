@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.selection import as_integers
-from .text import Form, is_path, read_text
+from .text import RowForm, is_path, read_text
 from .vocabularies import Column, Words
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Splits = Mapping[str, tuple[str, Any]]
 
 
-def read_columns(splits: Splits, form: Form) -> dict[str, list[Column]]:
+def read_columns(splits: Splits, form: RowForm) -> dict[str, list[Column]]:
     """Read splits, each as its columns; labels of one kind are numbered together.
 
     Parameters
@@ -27,7 +27,7 @@ def read_columns(splits: Splits, form: Form) -> dict[str, list[Column]]:
     splits : dict of str to (str, object)
         By name: what to call it in messages, and the split: an array of int or str, a list of
         tuples, or a path.
-    form : Form
+    form : RowForm
         What the rows are.
 
     Returns
@@ -70,7 +70,7 @@ def stacked(columns: Sequence[Sequence[IntArray]]) -> IntArray:
     return rows
 
 
-def _columns(title: str, split: Any, words: dict[int, Words], form: Form) -> list[Column]:
+def _columns(title: str, split: Any, words: dict[int, Words], form: RowForm) -> list[Column]:
     """Read the columns of a split, in whatever form it is; none where it has no rows at all."""
     if is_path(split):
         path = os.fsdecode(split)
@@ -110,7 +110,7 @@ def _loaded(title: str, path: str) -> Any:
         raise InputValueError(title, f"no .npy array of ids ({error})") from None
 
 
-def _of_array(title: str, array: Any, form: Form) -> list[Column]:
+def _of_array(title: str, array: Any, form: RowForm) -> list[Column]:
     if array.dtype.kind not in "iu":
         raise InputTypeError(title, expected="integers or labels", got=f"dtype {array.dtype}")
     if array.ndim != 2 or not form.fits(array.shape[1]):
@@ -124,7 +124,9 @@ def _of_array(title: str, array: Any, form: Form) -> list[Column]:
     return [Column(title, j, ids[:, j], None, form.what) for j in range(array.shape[1])]
 
 
-def _of_rows(title: str, rows: Sequence[Any], words: dict[int, Words], form: Form) -> list[Column]:
+def _of_rows(
+    title: str, rows: Sequence[Any], words: dict[int, Words], form: RowForm
+) -> list[Column]:
     """Read tuples: each column of them holds labels, or ids."""
     if not len(rows):
         return []
@@ -146,7 +148,7 @@ def _of_rows(title: str, rows: Sequence[Any], words: dict[int, Words], form: For
 
 
 def _of_values(
-    title: str, j: int, values: Sequence[Any], words: dict[int, Words], form: Form
+    title: str, j: int, values: Sequence[Any], words: dict[int, Words], form: RowForm
 ) -> Column:
     kinds = set(map(type, values))
     if all(issubclass(kind, str) for kind in kinds):
@@ -173,7 +175,7 @@ def _of_values(
     raise InputTypeError(title, expected=f"integers or str in column {j}", got=got)
 
 
-def _words(j: int, words: dict[int, Words], form: Form) -> Words:
+def _words(j: int, words: dict[int, Words], form: RowForm) -> Words:
     """Give the labels of a column; heads and tails share theirs."""
     return words.setdefault(form.vocabulary(j), Words())
 

@@ -17,7 +17,7 @@ TRIPLE = ("head", "relation", "tail")
 _PIECE = 1 << 17  # bytes; the fields of a piece are Python strings, which stay in the cache
 
 
-class Form(NamedTuple):
+class RowForm(NamedTuple):
     """What a row holds, and what messages call it.
 
     Attributes
@@ -53,9 +53,9 @@ class Form(NamedTuple):
 
         Examples
         --------
-        >>> Form("pair", ("left", "right"), (0, 1)).needed
+        >>> RowForm("pair", ("left", "right"), (0, 1)).needed
         '2'
-        >>> Form("triple", ("head", "relation", "tail"), (0, 1, 0), further=True).needed
+        >>> RowForm("triple", ("head", "relation", "tail"), (0, 1, 0), further=True).needed
         'at least 3'
         """
         return f"at least {self.width}" if self.further else str(self.width)
@@ -116,7 +116,7 @@ def read_text(
     """
     where = f"{name}: {path}"
     width, parts, line = 0, [], 1
-    expected = Form("row", tuple(columns), (), further)
+    expected = RowForm("row", tuple(columns), (), further)
     with _opened(path) as file:
         for piece in _pieces(name, path, file):
             try:
@@ -171,7 +171,7 @@ def line_of(path: str, row: int) -> int:
             row -= bool(line.removeprefix(b"\xef\xbb\xbf" * (number == 1)).strip(b" \r\n"))
             if row < 0:
                 return number
-    raise ValueError(f"{path}: it has changed while it was read")
+    raise InputValueError(path, "it has changed while it was read")
 
 
 def _tabs(rows: Sequence[str]) -> set[int]:
@@ -209,7 +209,7 @@ def _pieces(name: str, path: str, file: IO[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _wrong_width(lines: Sequence[str], first: int, width: int, expected: Form) -> str:
+def _wrong_width(lines: Sequence[str], first: int, width: int, expected: RowForm) -> str:
     for number, row in enumerate(lines, first):
         found = row.count("\t") + 1
         if row.strip(" ") and (found != width or not expected.fits(width)):

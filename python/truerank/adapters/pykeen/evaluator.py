@@ -267,9 +267,10 @@ def _known(given: Any) -> Any:
 def _check_restricted(triples: Any, **restrictions: Collection[int] | None) -> None:
     for (name, allowed), columns in zip(restrictions.items(), ([0, 2], [1]), strict=True):
         if allowed is not None and not np.isin(triples[:, columns], list(allowed)).all():
-            raise ValueError(
-                f"restrict_{name}_to: expected triples of these {name} alone; "
-                "pre_filtered_triples=False leaves out the others"
+            raise InputValueError(
+                f"restrict_{name}_to",
+                expected=f"triples of these {name} alone; "
+                "pre_filtered_triples=False leaves out the others",
             )
 
 

@@ -36,7 +36,7 @@ _DTYPES = {
 }
 
 
-class Vectors(NamedTuple):
+class SideVectors(NamedTuple):
     """One side of a model as vectors.
 
     Attributes
@@ -154,7 +154,7 @@ class Vectors(NamedTuple):
         return _as_array(self.side.candidates(self.interaction, asked, which)), bias
 
 
-def vectors_of(model: Any, side: str, mode: Any) -> Vectors | str:
+def vectors_of(model: Any, side: str, mode: Any) -> SideVectors | str:
     """Give a side of a model as vectors, or say why there are none that score as it does.
 
     Parameters
@@ -168,7 +168,7 @@ def vectors_of(model: Any, side: str, mode: Any) -> Vectors | str:
 
     Returns
     -------
-    Vectors or str
+    SideVectors or str
     """
     reason = _own_ways(model, mode)
     if reason is not None:
@@ -203,7 +203,9 @@ def vectors_of(model: Any, side: str, mode: Any) -> Vectors | str:
         ids = model.relation_inverter.map(batch=ids, index=0, invert=inverse)
     columns = (0, 1) if side == "tail" else (1, 0)  # queries are (head, relation), (relation, tail)
     relations = model.relation_representations
-    return Vectors(interaction, direction, similarity, given, asked, relations, columns, ids[:, 0])
+    return SideVectors(
+        interaction, direction, similarity, given, asked, relations, columns, ids[:, 0]
+    )
 
 
 def _own_ways(model: Any, mode: Any) -> str | None:
@@ -245,7 +247,7 @@ def _of(representations: Sequence[Any], ids: Any) -> Any:
 
 
 def _as_array(x: Any) -> Any:
-    """Vectors as an array (n, d): complex ones have real and imaginary parts in turn."""
+    """SideVectors as an array (n, d): complex ones have real and imaginary parts in turn."""
     x = x.detach().resolve_conj()
     x = torch.view_as_real(x) if x.is_complex() else x
     return x.reshape(len(x), -1).cpu().numpy()

@@ -13,7 +13,7 @@ from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ...link_prediction import Task
 from .factories import check_same_ids, each_mapped, mapped, vocabularies
-from .fused import Vectors, vectors_of
+from .fused import SideVectors, vectors_of
 from .own_scores import rank_scores
 
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ class ModelTask(Task):
                 parts.append(side.labelled(ranks))
         return self._reported(parts)
 
-    def _vectors(self, model: Any, side: str, fused: bool | None, mode: Any) -> Vectors | None:
+    def _vectors(self, model: Any, side: str, fused: bool | None, mode: Any) -> SideVectors | None:
         if fused is False:
             return None
         found = vectors_of(model, side, mode)
-        if isinstance(found, Vectors):
+        if isinstance(found, SideVectors):
             if found.score_as(model, self.sides[side]):
                 return found
             found = "its vectors score unlike the model"
