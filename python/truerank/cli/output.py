@@ -23,7 +23,7 @@ from ..comparison.table_writer import (
     number,
 )
 from ..html.protocols import intervals_told
-from ..reporting.rendering import GROUPS_SHOWN, label_text, text_of, told
+from ..reporting.rendering import group_rows, label_text, text_of, told
 from ..reporting.stored import plain
 
 if TYPE_CHECKING:
@@ -199,15 +199,7 @@ def chosen_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, Int
         rows = [[key, *map(write, line(key))] for key in keys]
         tables = [Grid(["key", "value", *bounds], rows)]
         if within:
-            shown = labels[:GROUPS_SHOWN]
-            rows = [
-                [label_text(g), f"{tasks[g]:,}", *(write(by_group[key][g]) for key in within)]
-                for g in shown
-            ]
-            if len(labels) > len(shown):
-                rest = sum(tasks[label] for label in labels[len(shown) :])
-                more = f"{len(labels) - len(shown):,} more"
-                rows.append([more, f"{rest:,}", *[""] * len(within)])
+            rows = group_rows(labels, tasks, list(by_group.values()), write)
             tables.append(Grid([f"by {measured.by}", "tasks", *within], rows))
         return tables
 

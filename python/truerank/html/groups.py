@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..comparison.table_writer import Grid, cell
 from ..reporting.axes import Axes, written
-from ..reporting.rendering import GROUPS_SHOWN, group_grid, label_text, printed_axes
+from ..reporting.rendering import GROUPS_SHOWN, group_grid, group_rows, printed_axes
 from . import pictures
 from .documents import details, paragraph, side_by_side, table, tables
 
@@ -77,10 +77,7 @@ def _tabulating(report: Report, axes: Axes) -> Callable[[str, Sequence[Hashable]
     columns = [report.group_cells(written(side, kind, metric)) for metric in metrics]
 
     def make(heading: str, labels: Sequence[Hashable]) -> Grid:
-        rows = [
-            [label_text(g), f"{tasks[g]:,}", *(cell(column[g], DIGITS) for column in columns)]
-            for g in labels
-        ]
+        rows = group_rows(labels, tasks, columns, lambda v: cell(v, DIGITS), most=len(labels))
         return Grid([heading, "tasks", *metrics], rows)
 
     return make

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from ..comparison.table_writer import (
     Grid,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 GROUPS_SHOWN = 20  # rows of a printed table; CSV, JSON and pandas hold all
 
 Record = tuple[object, ...]
+T = TypeVar("T")
 Words = Iterable[str] | None
 
 
@@ -106,7 +107,6 @@ def group_grid(report: ReportFacts, axes: Axes, digits: int) -> Grid:
     tasks = report.group_tasks(side)
     keys = [written(side, kind, metric) for metric in metrics]
     held = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
-    largest = held[:GROUPS_SHOWN]
     columns = [report.group_cells(key) for key in keys]
     total = report.tasks(side)
     micro = [cell(report.cell(key), digits) for key in keys]
@@ -114,15 +114,34 @@ def group_grid(report: ReportFacts, axes: Axes, digits: int) -> Grid:
         macro_cell(report, key, values, digits) for key, values in zip(keys, columns, strict=True)
     ]
     rows = [["micro", f"{total:,}", *micro], [MACRO, f"{total:,}", *macro]]
-    for label in largest:
-        values = (cell(column[label], digits) for column in columns)
-        rows.append([label_text(label), f"{tasks[label]:,}", *values])
-    if len(held) > len(largest):
-        rest = sum(tasks[label] for label in held[len(largest) :])
-        rows.append([f"{len(held) - len(largest):,} more", f"{rest:,}", *[""] * len(keys)])
+    rows += group_rows(held, tasks, columns, lambda value: cell(value, digits))
     prefix = "" if side == report.sides[0] else f"{side}, "
     heading = f"{prefix}by {report.by} ({counted(len(held), 'group')})"
     return Grid([heading, "tasks", *metrics], rows, averages=frozenset({0, 1}))
+
+
+def group_rows(
+    labels: Sequence[Hashable],
+    tasks: Mapping[Hashable, int],
+    columns: Sequence[Mapping[Hashable, T]],
+    write: Callable[[T], str],
+    most: int = GROUPS_SHOWN,
+) -> list[list[str]]:
+    """The first groups with their numbers of tasks and their values; how many more there are.
+
+    Examples
+    --------
+    >>> group_rows(["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, [{"a": 0.5, "b": 0.25}], str, most=2)
+    [['a', '3', '0.5'], ['b', '2', '0.25'], ['1 more', '1', '']]
+    """
+    rows = [
+        [label_text(label), f"{tasks[label]:,}", *(write(column[label]) for column in columns)]
+        for label in labels[:most]
+    ]
+    if rest := labels[most:]:
+        total = sum(tasks[label] for label in rest)
+        rows.append([f"{len(rest):,} more", f"{total:,}", *[""] * len(columns)])
+    return rows
 
 
 def macro_cell(
