@@ -48,6 +48,10 @@ class Ranked(Protocol):
     def weights(self) -> FloatArray | None: ...
 
 
+class RanksNotKept(AttributeError):
+    """What would stand for ranks, had it kept them: a Report out of JSON has not."""
+
+
 class _Asked(TypedDict, total=False):
     metric: str | Key
     method: str
@@ -250,13 +254,14 @@ def _ranks_of(name: str, model: Any) -> Ranks:
     """The ranks of a model, with the weights that its report gives them."""
     if isinstance(model, Ranks):
         return model
-    if not (hasattr(type(model), "ranks") and hasattr(type(model), "weights")):
-        raise InputTypeError(name, expected="Ranks or a Report", got=type(model).__name__)
     try:
         ranks: Ranks = model.ranks
         weights = model.weights
-    except AttributeError as error:
+    except RanksNotKept as error:
         raise InputValueError(name, str(error)) from None
+    except AttributeError:
+        got = type(model).__name__
+        raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
     return ranks if weights is ranks.weights else ranks.with_weights(weights)
 
 

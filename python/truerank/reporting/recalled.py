@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..comparison.paired import RanksNotKept
 from ..comparison.table_writer import counted
 from ..metrics import KINDS, Key, UnknownKeyError, parse
 from ..metrics.keys import nearest
@@ -19,10 +20,8 @@ if TYPE_CHECKING:
 
 
 # what Reports of ranks have beside this, and what JSON lacks for it
-_LOST = {
-    **{"ranks": "ranks", "weights": "weights", "chance": "chance model"},
-    **{"interval": "interval", "summary": "summary"},
-}
+_LOST = {name: name for name in ("ranks", "weights", "interval", "summary")}
+_LOST["chance"] = "chance model"
 
 
 class RecalledReport(AnyReport):
@@ -43,7 +42,7 @@ class RecalledReport(AnyReport):
     def __getattr__(self, name: str) -> NoReturn:
         if name not in _LOST:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise AttributeError(
+        raise RanksNotKept(
             f"this report was read from JSON, which holds no {_LOST[name]}; ranks.save(path) keeps "
             "the ranks"
         )
