@@ -90,7 +90,7 @@ def rank_both(
         return there, back
     size = positive("block", block) if block is not None else 0
     jobs = [
-        job_of(side, way.shape, nan=nan, threads=threads, nouns=way.sides.nouns)
+        job_of(side, way.shape, nan=nan, threads=threads, nouns=way.roles.nouns)
         for way, side in ways
     ]
     lefts = as_ids("candidates", backward.candidates, pairs.shape[0])

@@ -104,7 +104,7 @@ def csls_means(
     >>> csls_means(left, right, 2).queries
     array([1. , 0.5])
     """
-    pairs = pairs_of(left, right, similarity, None, dtype, sides=FORWARD)
+    pairs = pairs_of(left, right, similarity, None, dtype, roles=FORWARD)
     given = {"candidates": candidates, "nan": nan, "block": block, "threads": threads}
     return means_of_vectors(pairs, k, **given)
 
@@ -133,7 +133,7 @@ def means_of_vectors(
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
     *means, fault = _core.mean_best(_core.Grid(pairs.given, lefts, rights), most, nan, size, team)
     if fault:
-        raise explain(fault, nan, lefts, pairs.sides.nouns)
+        raise explain(fault, nan, lefts, pairs.roles.nouns)
     found = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
     for array, ids, mean in zip(found, (lefts, rights), means, strict=True):
         array[ids] = mean

@@ -99,7 +99,7 @@ def evaluate(
     how |= {"duplicates": duplicates, "leaks": leaks}
     with ExitStack() as stack:
         if right is not None:
-            vectors = pairs_of(left, right, similarity, None, dtype, sides=FORWARD)
+            vectors = pairs_of(left, right, similarity, None, dtype, roles=FORWARD)
             sizes = vectors.shape
         else:
             store: Any = stack.enter_context(opened_scores(left, dtype, "left", io=io, tiled=True))

@@ -158,7 +158,7 @@ class Task(ProtocolTask):
         named = splits_of(split, pairs, known)
         splits = read_pair_splits(named, (left, right))
         if not splits.sizes[split]:
-            raise ValueError(f"{split}: expected at least one pair, got none")
+            raise InputValueError(split, expected="at least one pair", got="none")
         examined = examine_pairs(splits, rules)
         self.audit = examined.audit
         self.left, self.right = (graph.names for graph in splits.graphs)
@@ -250,7 +250,7 @@ class Task(ProtocolTask):
         (1.5, 1.25)
         """
         rules: dict[str, Any] = {"nan": nan, "block": block, "threads": threads, "audit": audit}
-        pairs = pairs_of(left, right, similarity, None, dtype, sides=FORWARD)
+        pairs = pairs_of(left, right, similarity, None, dtype, roles=FORWARD)
         return self._evaluate_pairs(pairs, csls, **rules)
 
     def _evaluate_pairs(
@@ -268,12 +268,13 @@ class Task(ProtocolTask):
         choice("nan", nan, NAN_RULES)
         arrays = (pairs.queries.array, pairs.entities.array)
         for name, array, height in zip(GRAPHS, arrays, self._heights(), strict=True):
-            if len(array) != height or (pairs.single and name == "left"):
+            single = pairs.single and name == "left"
+            if single or len(array) != height:
+                each = f"a row for each entity of the {name} graph"
                 raise InputValueError(
                     name,
-                    expected=f"vectors of shape ({height}, d), a row for each entity of the "
-                    f"{name} graph",
-                    got=array.shape[pairs.single and name == "left" :],
+                    expected=f"vectors of shape ({height}, d), {each}",
+                    got=array.shape[1:] if single else array.shape,
                 )
         if isinstance(scaling, int):
             given: dict[str, Any] = {"candidates": self.candidates, "nan": nan, "threads": threads}

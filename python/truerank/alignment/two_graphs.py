@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..embeddings.vectors import QUERIES, Sides
+from ..embeddings.vectors import QUERIES, Roles
 from ..inputs.arrays import read_only
 from ..inputs.checks import first_outside
 from ..inputs.errors import InputTypeError, InputValueError
@@ -20,16 +20,16 @@ GRAPHS = ("left", "right")  # the columns of a pair
 DIRECTIONS = ("left_to_right", "right_to_left")  # who asks, and who is asked for
 
 
-def _sides(asking: str, found: str, pair: str) -> Sides:
+def _roles(asking: str, found: str, pair: str) -> Roles:
     nouns = QUERIES.nouns._replace(
         score=f"the score of {pair}", true_score=f"the true score, of {pair},"
     )
-    return Sides(asking, found, f"as {asking} has", "a matrix (entities, d)", nouns)
+    return Roles(asking, found, f"as {asking} has", "a matrix (entities, d)", nouns)
 
 
 # What messages call vectors where left entities ask, and where right ones do.
-FORWARD = _sides("left", "right", "left {row} and right {column}")
-BACKWARD = _sides("right", "left", "left {column} and right {row}")
+FORWARD = _roles("left", "right", "left {row} and right {column}")
+BACKWARD = _roles("right", "left", "left {column} and right {row}")
 
 
 def as_ids(name: str, value: Any, size: int, what: str = "ids") -> IntArray:

@@ -208,7 +208,7 @@ def rank_pairs(
     """Rank vectors that are open, as `rank_embeddings` does."""
     size = positive("block", block) if block is not None else 0
     given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
-    job = prepare(pairs.shape, pairs.single, *given, pairs.sides.nouns)
+    job = prepare(pairs.shape, pairs.single, *given, pairs.roles.nouns)
     counted = _core.rank_embeddings(pairs.given, job.tasks(), job.rules, size, job.threads)
     if fault := counted.fault:
         raise job.refusal(fault)
@@ -269,7 +269,7 @@ def score_pairs(pairs: Pairs, targets: Any, rows: Any, threads: int | None) -> n
     if targets is None:
         return _core.score_embeddings(pairs.given, pairs.rows(rows), None, team)
     given = (targets, rows, None, None, "descending", "worst", None, False)
-    job = prepare(pairs.shape, pairs.single, *given, pairs.sides.nouns)
+    job = prepare(pairs.shape, pairs.single, *given, pairs.roles.nouns)
     return _core.score_embeddings(pairs.given, job.rows, job.targets, team)
 
 
@@ -397,7 +397,7 @@ def topk_pairs(
         kept = held.astype(pairs.dtype, order="C"), holders.astype(np.int64, order="C")
     ids, scores, fault = _core.topk_embeddings(pairs.given, asked, width, nan, kept, size, team)
     if fault:
-        raise explain(fault, nan, ids, pairs.sides.nouns)
+        raise explain(fault, nan, ids, pairs.roles.nouns)
     if width < most:
         padding = ((0, 0), (0, most - width))
         ids = np.pad(ids, padding, constant_values=-1)

@@ -42,7 +42,7 @@ def _form(shape: str, *dimensions: int) -> Form:
     )
 
 
-class Sides(NamedTuple):
+class Roles(NamedTuple):
     """What messages call queries and entities, and a score of theirs."""
 
     queries: str = "queries"  # the name of the argument, as the next one
@@ -58,7 +58,7 @@ class Sides(NamedTuple):
     )
 
 
-QUERIES = Sides()
+QUERIES = Roles()
 _ENTITIES = _form("a matrix (entities, d)", 2)
 _BIAS = _form("one number for each entity", 1)
 
@@ -96,7 +96,7 @@ class Pairs(NamedTuple):
     single: bool  # whether the queries are one vector, of which every task is
     files: tuple[str, ...]
     csls: CSLS | None = None  # of the dtype of the scores
-    sides: Sides = QUERIES
+    roles: Roles = QUERIES
 
     @property
     def given(self) -> _core.Embeddings:
@@ -118,14 +118,14 @@ class Pairs(NamedTuple):
         """Take means off the scores, which are checked and rounded to the dtype of these."""
         if csls is None:
             return self._replace(csls=None)
-        means = as_means(csls, self.shape, self.dtype, self.sides[:2])
+        means = as_means(csls, self.shape, self.dtype, self.roles[:2])
         return self._replace(csls=CSLS(*means, csls.k))
 
-    def swapped(self, sides: Sides) -> Pairs:
+    def swapped(self, roles: Roles) -> Pairs:
         """Give the other direction of vectors without a bias: entities ask."""
         csls = None if self.csls is None else self.csls.swapped()
         turned = self._replace(queries=self.entities, entities=self.queries)
-        return turned._replace(csls=csls, sides=sides)
+        return turned._replace(csls=csls, roles=roles)
 
     def rows(self, rows: Any) -> IntArray | None:
         """Check the query of each task, where there is no target; None: task i is query i."""
@@ -150,7 +150,7 @@ class Vectors(NamedTuple):
 
 
 def read_vectors(
-    name: str, value: Any, dtype: Any, role: str = "entities", sides: Sides = QUERIES
+    name: str, value: Any, dtype: Any, role: str = "entities", roles: Roles = QUERIES
 ) -> Vectors:
     """View vectors, or a bias; what is in a file is mapped, and held against its size.
 
@@ -164,7 +164,7 @@ def read_vectors(
         As there.
     role : {"queries", "entities", "bias"}
         What they are.
-    sides : Sides
+    roles : Roles
         What messages call them.
 
     Raises
@@ -184,7 +184,7 @@ def read_vectors(
         return value
     form = _BIAS if role == "bias" else _ENTITIES
     if role == "queries":
-        form = _form(sides.shape, 1, 2)
+        form = _form(roles.shape, 1, 2)
     value = on_host(value, name)
     with renamed(scores=name):
         store = store_of(value, dtype, form=form)
@@ -204,7 +204,7 @@ def pairs_of(
     bias: Any,
     dtype: Any,
     csls: CSLS | None = None,
-    sides: Sides = QUERIES,
+    roles: Roles = QUERIES,
 ) -> Pairs:
     """Check queries, entities and bias; of what is in files, maps last as long as the pairs.
 
@@ -215,7 +215,7 @@ def pairs_of(
     ----------
     queries, entities, similarity, bias, dtype, csls
         As in `rank_embeddings`; or vectors that `read_vectors` gave.
-    sides : Sides
+    roles : Roles
         What messages call them.
 
     Raises
@@ -224,34 +224,34 @@ def pairs_of(
         As `rank_embeddings` does.
     """
     choice("similarity", similarity, SIMILARITIES)
-    left = read_vectors(sides.queries, queries, dtype, "queries", sides)
-    right = read_vectors(sides.entities, entities, dtype)
+    left = read_vectors(roles.queries, queries, dtype, "queries", roles)
+    right = read_vectors(roles.entities, entities, dtype)
     given, single = left.scores, left.array.ndim == 1
     if single:
         given = given.with_array(left.array[None, :])
     sizes = len(given.array), len(right.array)
-    _check_lengths(given.array.shape, right.array.shape, similarity, sides)
+    _check_lengths(given.array.shape, right.array.shape, similarity, roles)
     wide = "float64" if "float64" in (given.dtype, right.scores.dtype) else "float32"
     added, files = None, left.files + right.files
     if bias is not None:
         numbers = read_vectors("bias", bias, dtype, "bias")
         added, files = _as_bias(numbers.scores, sizes[1], wide), files + numbers.files
     both = (given, right.scores, similarity, added, wide, single, files)
-    return Pairs(*both, sides=sides).scaled(csls)
+    return Pairs(*both, roles=roles).scaled(csls)
 
 
 def _check_lengths(
-    queries: tuple[int, ...], entities: tuple[int, ...], similarity: str, sides: Sides
+    queries: tuple[int, ...], entities: tuple[int, ...], similarity: str, roles: Roles
 ) -> None:
     length, got = queries[1], f"shape {queries}"
     if entities[1] != length:
-        expected = f"vectors of length {length}, {sides.as_queries}"
-        raise InputValueError(sides.entities, expected=expected, got=f"shape {entities}")
+        expected = f"vectors of length {length}, {roles.as_queries}"
+        raise InputValueError(roles.entities, expected=expected, got=f"shape {entities}")
     if length == 0:
-        raise InputValueError(sides.queries, expected="vectors of length 1 or more", got=got)
+        raise InputValueError(roles.queries, expected="vectors of length 1 or more", got=got)
     if similarity == "complex_l1" and length % 2:
         expected = "vectors of even length for complex_l1, real and imaginary parts in turn"
-        raise InputValueError(sides.queries, expected=expected, got=got)
+        raise InputValueError(roles.queries, expected=expected, got=got)
 
 
 def _as_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
@@ -266,17 +266,17 @@ def _as_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
 def as_means(
     csls: CSLS, sizes: tuple[int, ...], dtype: Any, names: tuple[str, str] = ("queries", "entities")
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Check the means of both sides, and round them to the dtype of the scores.
+    """Check the means of both roles, and round them to the dtype of the scores.
 
     Parameters
     ----------
     csls : CSLS
     sizes : (int, int)
-        How many vectors the sides have.
+        How many vectors the roles have.
     dtype : dtype
         Of the scores.
     names : (str, str), optional
-        What the sides are called in messages.
+        What the roles are called in messages.
 
     Raises
     ------

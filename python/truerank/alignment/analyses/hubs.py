@@ -16,7 +16,7 @@ from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ..inference.similarity_sources import Scoring
 from ..two_graphs import DIRECTIONS, two_of
-from .nearest_entities import Asked, nearest_of
+from .nearest_entities import Asking, nearest_of
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
@@ -234,7 +234,7 @@ def hubness(
     """
     asked = sizes_of(k)
     how = Scoring(similarity, csls, nan, dtype, threads)
-    found = nearest_of(left, right, max(asked), Asked(direction, queries, candidates), how)
+    found = nearest_of(left, right, max(asked), Asking(direction, queries, candidates), how)
 
     def times(first: int) -> IntArray:
         ids = found.ids[:, :first]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PLAIN = Scoring()
 
 
-class Asked(NamedTuple):
+class Asking(NamedTuple):
     """Who asks, and for whom.
 
     Attributes
@@ -61,7 +61,7 @@ class Nearest(NamedTuple):
     measure: str
 
 
-def nearest_of(left: Any, right: Any, k: int, asked: Asked, how: Scoring = _PLAIN) -> Nearest:
+def nearest_of(left: Any, right: Any, k: int, asked: Asking, how: Scoring = _PLAIN) -> Nearest:
     """Find the k nearest entities of the other graph.
 
     Parameters
@@ -71,7 +71,7 @@ def nearest_of(left: Any, right: Any, k: int, asked: Asked, how: Scoring = _PLAI
         matrix, (n1, n2), in memory or as the path of one .npy file, and None.
     k : int
         How many, at least 1; more than there are candidates are as many as there are.
-    asked : Asked
+    asked : Asking
     how : Scoring
         A number of neighbours as its `csls` is of the candidates; means that were made before by
         ``csls_means(left, right)`` serve whichever direction is asked.
@@ -89,7 +89,7 @@ def nearest_of(left: Any, right: Any, k: int, asked: Asked, how: Scoring = _PLAI
     Examples
     --------
     >>> left, right = np.eye(2), np.array([[1.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
-    >>> found = nearest_of(left, right, 2, Asked("left_to_right"))
+    >>> found = nearest_of(left, right, 2, Asking("left_to_right"))
     >>> found.ids
     array([[0, 1],
            [1, 2]])

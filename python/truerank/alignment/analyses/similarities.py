@@ -13,7 +13,7 @@ from ...inputs.arrays import Locked, read_only
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
 from ..inference.similarity_sources import Scoring
-from .nearest_entities import Asked, nearest_of
+from .nearest_entities import Asking, nearest_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -287,7 +287,7 @@ def similarity_profile(
     (array([0.9, 0.7]), array([0.4, 0. ]))
     """
     how = Scoring(similarity, csls, nan, dtype, threads)
-    found = nearest_of(left, right, k, Asked(direction, queries, candidates), how)
+    found = nearest_of(left, right, k, Asking(direction, queries, candidates), how)
     return SimilarityProfile(found.queries, found.ids, found.similarities, direction, found.measure)
 
 

@@ -21,8 +21,8 @@ from ...tasks.vocabularies import Column, Words, settle
 from .graphs import SPLITS, AlignmentData, Graph
 from .text_tables import (
     PAIR,
+    FileTable,
     Listed,
-    Table,
     as_ids,
     by_number,
     check_listed,
@@ -216,7 +216,7 @@ def read_openea(
     if fold is not None:
         integer("fold", fold, expected="an int")
     sides = [_Side(root, k) for k in (1, 2)]
-    read: dict[str, Table] = {}
+    read: dict[str, FileTable] = {}
     find = file_in if fold is None else optional_file
     links = find(root, "ent_links")
     if links is not None:
@@ -248,7 +248,7 @@ class _Names:
             self.listed = read_list("folder", path, distinct=True)
             self.words = self.listed.by_name
 
-    def check(self, table: Table, columns: Sequence[int]) -> None:
+    def check(self, table: FileTable, columns: Sequence[int]) -> None:
         if self.listed is not None:
             check_listed(table, columns, self.words, self.listed)
 
@@ -285,14 +285,14 @@ class _Side:
         return Graph(triples, len(names), names, *further)
 
 
-def _links(path: str, sides: Sequence[_Side], *, empty: bool = False) -> Table:
+def _links(path: str, sides: Sequence[_Side], *, empty: bool = False) -> FileTable:
     table = read_table("folder", path, PAIR, [side.entities.words for side in sides], empty=empty)
     for j, side in enumerate(sides):
         side.entities.check(table, (j,))
     return table
 
 
-def _check_within(read: dict[str, Table]) -> None:
+def _check_within(read: dict[str, FileTable]) -> None:
     """Refuse a pair of a fold that is not in ent_links."""
     tables = list(read.values())
     columns = [np.concatenate([table.columns[j] for table in tables]) for j in (0, 1)]
@@ -398,7 +398,7 @@ def read_pairs(
 
 
 def _graph_of_text(
-    facts: Table | None,
+    facts: FileTable | None,
     ends: Sequence[IntArray],
     size: int,
     names: tuple[str, ...] | None,
@@ -412,7 +412,7 @@ def _graph_of_text(
     return Graph(triples, size, names, tuple(labels))
 
 
-def _column(table: Table, position: int, words: Words) -> Column:
+def _column(table: FileTable, position: int, words: Words) -> Column:
     return _FileColumn(table.where, position, table.columns[position], words, table.path)
 
 

@@ -25,7 +25,7 @@ _DIGITS = 18  # so many fit into int64
 
 
 @dataclass(frozen=True)
-class Table:
+class FileTable:
     """The columns of a file: each entry is the number of its word.
 
     Attributes
@@ -70,7 +70,7 @@ def optional_file(folder: str, name: str) -> str | None:
 
 def read_table(
     name: str, path: str, columns: Sequence[str], words: Sequence[Words], *, empty: bool = False
-) -> Table:
+) -> FileTable:
     """Read the columns of a file.
 
     Parameters
@@ -102,7 +102,7 @@ def read_table(
     if not read and not empty:
         raise InputValueError(name, f"{path}: expected lines of {' and '.join(columns)}, got none")
     none = np.zeros(0, dtype=np.int64)
-    return Table(f"{name}: {path}", path, read or [none for _ in columns])
+    return FileTable(f"{name}: {path}", path, read or [none for _ in columns])
 
 
 class Listed(NamedTuple):
@@ -141,13 +141,13 @@ def read_list(name: str, path: str, *, distinct: bool = False) -> Listed:
     return Listed(as_ids(by_id, [(table, 0)]), names, by_id, by_name, path)
 
 
-def as_ids(words: Words, columns: Sequence[tuple[Table, int]]) -> IntArray:
+def as_ids(words: Words, columns: Sequence[tuple[FileTable, int]]) -> IntArray:
     """Give the integers that words stand for: digits, without a sign or leading zeros.
 
     Parameters
     ----------
     words : Words
-    columns : sequence of (Table, int)
+    columns : sequence of (FileTable, int)
         The columns of them, for messages.
     """
     labels = list(words.codes)
@@ -161,7 +161,7 @@ def as_ids(words: Words, columns: Sequence[tuple[Table, int]]) -> IntArray:
     return np.fromiter(map(int, labels), dtype=np.int64, count=len(labels))
 
 
-def check_listed(table: Table, columns: Sequence[int], words: Words, listed: Listed) -> None:
+def check_listed(table: FileTable, columns: Sequence[int], words: Words, listed: Listed) -> None:
     """Refuse words that were not there when the list had been read."""
     for j in columns:
         row = int(np.argmax(table.columns[j] >= len(listed.ids))) if len(table) else 0

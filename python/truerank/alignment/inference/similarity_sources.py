@@ -14,7 +14,7 @@ from ... import _core
 from ..._core import Scores
 from ...counting.job import explain
 from ...embeddings.scoring import Holding, TopK, score_pairs, topk_pairs
-from ...embeddings.vectors import CSLS, Pairs, Sides, as_means, pairs_of
+from ...embeddings.vectors import CSLS, Pairs, Roles, as_means, pairs_of
 from ...inputs.checks import choice
 from ...inputs.errors import InputTypeError, InputValueError, renamed
 from ...inputs.scores import as_scores, widened
@@ -61,12 +61,12 @@ class Source(ABC):
     right_ids: IntArray
     nan: str
     csls: CSLS | None
-    sides: Sides = FORWARD  # what the sides are called in messages
+    roles: Roles = FORWARD  # what the sides are called in messages
 
     @property
     def names(self) -> tuple[str, str]:
         """The side that asks, and the other one."""
-        return self.sides.queries, self.sides.entities
+        return self.roles.queries, self.roles.entities
 
     @abstractmethod
     def plain(self, rows: IntArray) -> npt.NDArray[Any]:
@@ -85,7 +85,7 @@ class Source(ABC):
         other = copy(self)
         other.shape = self.shape[::-1]
         other.left_ids, other.right_ids = self.right_ids, self.left_ids
-        other.sides = BACKWARD if self.sides is FORWARD else FORWARD
+        other.roles = BACKWARD if self.roles is FORWARD else FORWARD
         other.csls = None if self.csls is None else self.csls.swapped()
         return other
 
@@ -115,7 +115,7 @@ class Source(ABC):
         if self.nan == "raise" and np.isnan(block).any():
             row, column = np.argwhere(np.isnan(block))[0]
             fault = _core.Fault("nan", -1, int(rows[row]), int(columns[column]))
-            raise explain(fault, self.nan, rows, self.sides.nouns)
+            raise explain(fault, self.nan, rows, self.roles.nouns)
         return block
 
     def blocks(self, rows: IntArray) -> Iterator[tuple[int, npt.NDArray[Any]]]:
@@ -215,7 +215,7 @@ class VectorSource(Source):
     def swapped(self) -> Self:
         """As in `Source`."""
         other = super().swapped()
-        other.pairs = self.pairs.swapped(other.sides)
+        other.pairs = self.pairs.swapped(other.roles)
         return other
 
     def best(self, k: int, rows: IntArray | None = None) -> TopK:
@@ -326,7 +326,7 @@ def _opened_source(left: Any, right: Any, how: Scoring) -> Source:
             matrix, kind = _as_matrix(left, how.dtype)
         ids = np.arange(len(matrix)), np.arange(matrix.shape[1])
         return MatrixSource(matrix, kind, how.nan, ids)
-    pairs = pairs_of(left, right, how.similarity, None, how.dtype, sides=FORWARD)
+    pairs = pairs_of(left, right, how.similarity, None, how.dtype, roles=FORWARD)
     if pairs.single:
         raise InputValueError("left", expected=FORWARD.shape, got="a single vector")
     return VectorSource(pairs, how.nan, how.threads)
