@@ -367,10 +367,8 @@ class Report(AnyReport):
             if self._average.weighted:
                 raise InputValueError(
                     "key",
-                    (
-                        f"{key!r} is {self.macro_weighting}; an interval is there where every "
-                        "group counts once"
-                    ),
+                    f"{key!r} is {self.macro_weighting}; an interval is there where every "
+                    "group counts once",
                 )
             by = grouping.codes if by is None else by
         return interval(

@@ -210,10 +210,8 @@ def table(
     if unlike and not allow_unlike:
         raise InputValueError(
             "reports",
-            (
-                f"{' '.join(unlike)} Numbers of unlike protocols say nothing about the "
-                f"models; {spelled('allow_unlike=True')} puts them side by side all the same"
-            ),
+            f"{' '.join(unlike)} Numbers of unlike protocols say nothing about the "
+            f"models; {spelled('allow_unlike=True')} puts them side by side all the same",
         )
     keys = common(FEW_METRICS, rows.values()) if metrics is None else several(metrics)
     for name, row in rows.items():
