@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..embeddings.vectors import CSLS, Pairs, pairs_of
+from ..inputs.arrays import read_only
 from ..inputs.checks import NAN_RULES, choice
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
@@ -165,20 +166,13 @@ class Task(ProtocolTask):
         self.pairs = np.ascontiguousarray(splits.pairs[examined.kept])
         chosen = as_candidates(candidates, splits, self.pairs)
         self.candidates = chosen.ids
-        self._lock()
+        for array in (self.pairs, *(self.candidates or ())):
+            read_only(array)
         super().__init__(
             {side: _make_side(side, splits, examined.kept, chosen) for side in SIDES},
             Protocol(filter=(*list(named)[1:], split), candidates=chosen.name, split=split),
         )
         return examined.notes
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock()  # a pickle does not keep what is read-only
-
-    def _lock(self) -> None:
-        for array in (self.pairs, *(self.candidates or ())):
-            array.flags.writeable = False
 
     @property
     def left_to_right(self) -> SideTasks:

@@ -192,11 +192,11 @@ class Locked:
 
 
 def _lock(value: object) -> None:
-    """Lock an array, or those in a mapping."""
+    """Lock an array, or those in a mapping or a tuple."""
     if isinstance(value, np.ndarray):
         read_only(value)
-    elif isinstance(value, Mapping):
-        for each in value.values():
+    elif isinstance(value, (Mapping, tuple)):
+        for each in value.values() if isinstance(value, Mapping) else value:
             _lock(each)
 
 

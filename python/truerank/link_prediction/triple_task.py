@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.arrays import read_only
 from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
@@ -143,8 +144,7 @@ class Task(ProtocolTask):
         kept = examined.kept
         self.audit, self.qualifiers = examined.audit, splits.qualifiers
         self.entities, self.relations = splits.entities.names, splits.relations.names
-        self.test = np.ascontiguousarray(triples[kept])
-        self.test.flags.writeable = False
+        self.test = read_only(np.ascontiguousarray(triples[kept]))
         traits = traits_of(triples, given, splits.entities.size, splits.relations.size)
         made = {
             side: make_side(side, splits, kept, key_columns, known is not None, chosen, traits)
@@ -160,10 +160,6 @@ class Task(ProtocolTask):
                 split=split,
             ),
         )
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.test.flags.writeable = False  # which a pickle does not keep
 
     @property
     def head(self) -> SideTasks:

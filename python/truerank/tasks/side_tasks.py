@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.arrays import Locked
 from ..inputs.naming import public
 from ..ranks.container import Ranks
 from ..ranks.labels import LABELS
@@ -83,7 +84,7 @@ def ask(facts: IntArray, chosen: IntArray, given: Sequence[int], asked_for: int)
 
 @public("truerank.tasks")
 @dataclass(frozen=True, eq=False)
-class SideTasks:
+class SideTasks(Locked):
     """One side of a protocol: a ranking for each of its test triples (or pairs).
 
     Task i asks query ``rows[i]``, whose right answer is column ``targets[i]`` of the scores. All
@@ -133,10 +134,6 @@ class SideTasks:
             object.__setattr__(self, "given", np.arange(len(self.targets)))
         for name in ("queries", "rows", "targets", "filter", "candidates", "given"):
             object.__setattr__(self, name, _read_only(getattr(self, name)))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()  # a pickle does not keep what is read-only
 
     def __len__(self) -> int:
         """The number of tasks."""

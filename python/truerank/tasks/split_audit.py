@@ -53,22 +53,7 @@ class SplitFinding:
 class SplitAudit:
     """What is worth knowing about a split before its numbers are believed.
 
-    Attributes
-    ----------
-    split : str
-        The name of the evaluated split.
-    given, kept : int
-        How many of its rows were given, and are ranked.
-    known : dict of str to int
-        How many rows each known split has.
-    duplicates : SplitFinding
-        Rows of the evaluated split that repeat an earlier one.
-    leaks : dict of str to SplitFinding
-        Rows of the evaluated split that a known split has too, by split.
-    leaked : int
-        How many rows leak at all; one may be in several splits.
-    rules : dict of str to {"keep", "drop"}
-        What was done with "duplicates" and "leaks".
+    The audits of the protocols say what each field is of theirs.
     """
 
     split: str

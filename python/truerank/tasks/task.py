@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ..counting.ranking import rank
+from ..inputs.arrays import Locked
 from ..inputs.errors import InputTypeError, renamed
 from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 Arguments = Mapping[str, Argument]  # by side
 
 
-class ProtocolTask:
+class ProtocolTask(Locked):
     """What a protocol asks: its sides, and the protocol that its ranks carry.
 
     A subclass makes the sides and gives `evaluate`, `evaluate_embeddings` and `evaluate_scores`
