@@ -14,26 +14,10 @@
 namespace truerank::bind {
 namespace {
 
-struct Named {
-    std::string_view name;
-    Similarity similarity;
-};
-constexpr Named kSimilarities[] = {
-    {"dot", Similarity::dot},
-    {"cosine", Similarity::cosine},
-    {"l1", Similarity::l1},
-    {"l2", Similarity::l2},
-    {"sql2", Similarity::sql2},
-    {"complex_l1", Similarity::complex_l1},
-    {"poincare", Similarity::poincare},
-    {"inverse_l1", Similarity::inverse_l1},
-    {"inverse_l2", Similarity::inverse_l2},
-};
-
 EmbeddingArrays embeddings_of(ScoreArray queries, ScoreArray entities, std::string_view similarity,
                               std::optional<py::array> bias, std::optional<EmbeddingArrays::Means> means) {
     const auto* row = std::find_if(std::begin(kSimilarities), std::end(kSimilarities),
-                                   [&](const Named& known) { return similarity == known.name; });
+                                   [&](const NamedSimilarity& known) { return similarity == known.name; });
     require(row != std::end(kSimilarities), "similarity: unknown");
     EmbeddingArrays embeddings{std::move(queries), std::move(entities), row->similarity, std::move(bias),
                                std::move(means)};
@@ -159,6 +143,9 @@ py::array new_scores(const Embeddings& embeddings, const std::vector<py::ssize_t
 }
 
 void register_embeddings(py::module_& m) {
+    py::tuple names(std::size(kSimilarities));
+    for (std::size_t i = 0; i < std::size(kSimilarities); ++i) names[i] = py::str(kSimilarities[i].name);
+    m.attr("similarities") = names;
     py::class_<EmbeddingArrays>(m, "Embeddings", py::is_final(), "Vectors, and how a query and an entity are scored.")
         .def(py::init(&embeddings_of), py::arg("queries"), py::arg("entities"), py::arg("similarity"),
              py::arg("bias").none(true) = py::none(), py::arg("means").none(true) = py::none());

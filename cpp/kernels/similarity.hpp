@@ -14,6 +14,23 @@ namespace truerank {
 
 enum class Similarity : int { dot, cosine, l1, l2, sql2, complex_l1, poincare, inverse_l1, inverse_l2 };
 
+// What Python calls them, in the order in which messages list them.
+struct NamedSimilarity {
+    const char* name;
+    Similarity similarity;
+};
+inline constexpr NamedSimilarity kSimilarities[] = {
+    {"dot", Similarity::dot},
+    {"cosine", Similarity::cosine},
+    {"l1", Similarity::l1},
+    {"l2", Similarity::l2},
+    {"sql2", Similarity::sql2},
+    {"complex_l1", Similarity::complex_l1},
+    {"poincare", Similarity::poincare},
+    {"inverse_l1", Similarity::inverse_l1},
+    {"inverse_l2", Similarity::inverse_l2},
+};
+
 // Queries in a register tile.
 inline constexpr std::size_t kQueries = 6;
 

@@ -10,22 +10,6 @@
 namespace truerank::tests {
 namespace {
 
-struct Named {
-    Similarity similarity;
-    const char* name;
-};
-constexpr Named kSimilarities[] = {
-    {Similarity::dot, "dot"},
-    {Similarity::cosine, "cosine"},
-    {Similarity::l1, "l1"},
-    {Similarity::l2, "l2"},
-    {Similarity::sql2, "sql2"},
-    {Similarity::complex_l1, "complex_l1"},
-    {Similarity::poincare, "poincare"},
-    {Similarity::inverse_l1, "inverse_l1"},
-    {Similarity::inverse_l2, "inverse_l2"},
-};
-
 template <class T>
 bool same(T a, T b) {
     return std::memcmp(&a, &b, sizeof a) == 0 || (is_nan(a) && is_nan(b));
@@ -96,7 +80,7 @@ template <class T>
 void check_sums(Checks& checks, Chance& chance) {
     const SimilarityKernels<T>& kernels = similarity_kernels<T>();
     const std::size_t lanes = kernels.lanes;
-    for (const auto& [similarity, name] : kSimilarities) {
+    for (const auto& [name, similarity] : kSimilarities) {
         const auto step = static_cast<std::size_t>(components(similarity));
         for (const Kind kind : kKinds) {
             for (const std::size_t half : {0u, 1u, 2u, 3u, 8u, 17u, 150u}) {
@@ -182,7 +166,7 @@ void check_finish(Checks& checks, Chance& chance) {
         values[0] = 0;
         return values;
     };
-    for (const auto& [similarity, name] : kSimilarities) {
+    for (const auto& [name, similarity] : kSimilarities) {
         for (const Kind kind : kKinds) {
             for (std::size_t rows = 0; rows <= kQueries; ++rows) {
                 for (const bool pairwise : {false, true}) {

@@ -16,7 +16,7 @@ struct Sizes {
 };
 constexpr Sizes kSizes[] = {{13, 200, 18}, {1, 1, 2}, {7, 33, 2100}, {40, 65, 6}, {3, 300, 0}};
 
-constexpr Similarity kSimilarities[] = {Similarity::dot, Similarity::l1, Similarity::l2, Similarity::sql2};
+constexpr Similarity kTried[] = {Similarity::dot, Similarity::l1, Similarity::l2, Similarity::sql2};
 
 template <class T>
 struct Problem {
@@ -232,7 +232,7 @@ void check_best(Checks& checks, const Problem<T>& problem, NanRule rule, Chance&
 
 template <class T>
 void check_as(Checks& checks, Chance& chance) {
-    for (const Similarity similarity : kSimilarities) {
+    for (const Similarity similarity : kTried) {
         for (const Sizes& sizes : kSizes) {
             for (const bool ties : {false, true}) {
                 for (const std::int64_t nan_every : {0, 6}) {

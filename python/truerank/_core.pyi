@@ -16,6 +16,7 @@ _Kind = Literal["target", "nan", "nan_truth"]
 
 __version__: str
 compiler: str
+similarities: tuple[str, ...]
 
 def isa() -> str: ...
 def isas() -> list[str]: ...

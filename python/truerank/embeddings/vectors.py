@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import IntArray
 
-SIMILARITIES = (
-    *("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare"),
-    *("inverse_l1", "inverse_l2"),
-)
+SIMILARITIES = _core.similarities
 
 
 def _form(shape: str, *dimensions: int) -> Form:
