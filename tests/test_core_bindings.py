@@ -60,10 +60,10 @@ def lists(indptr: Any = INDPTR, indices: Any = ZEROS, of: Any = None) -> _core.S
         lambda: _core.score_embeddings(PAIRS, ZEROS + 3, None, 1),
         lambda: _core.score_embeddings(PAIRS, None, ZEROS - 1, 1),
         lambda: _core.topk_embeddings(PAIRS, _core.Tasks(ZEROS + 3, None), 1, "raise", None, 0, 1),
-        lambda: _core.count_part(
+        lambda: _core.partial_counts(
             SCORES, _core.Tasks(None, ZEROS), np.ones(2, np.float32), 0, RULES, 0
         ),
-        lambda: _core.count_part(SCORES, _core.Tasks(None, ZEROS), np.ones(3), 0, RULES, 0),
+        lambda: _core.partial_counts(SCORES, _core.Tasks(None, ZEROS), np.ones(3), 0, RULES, 0),
     ],
 )
 def test_what_would_leave_the_arrays_is_refused(call: Callable[[], object]) -> None:

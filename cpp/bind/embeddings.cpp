@@ -155,7 +155,7 @@ void register_embeddings(py::module_& m) {
           py::arg("targets").none(true), py::arg("threads"),
           "The scores of queries and their targets, or of queries and all entities.");
     m.def("topk_embeddings", &best_of, py::arg("embeddings"), py::arg("tasks"), py::arg("k"), py::arg("nan"),
-          py::arg("held").none(true), py::arg("block"), py::arg("threads"),
+          py::arg("current_matches").none(true), py::arg("block"), py::arg("threads"),
           "The best entities of each query and their scores (-1 and NaN where there are too few), and what made them "
           "void, or None.");
 }

@@ -104,7 +104,7 @@ void register_grids(py::module_& m) {
     m.def("rank_grid", &rank_both, py::arg("grid"), py::arg("tasks"), py::arg("filter_left").none(true), py::arg("nan"),
           py::arg("block"), py::arg("threads"),
           "Counts of queries that rank entities, and of entities that rank queries.");
-    m.def("mean_best", &means_of_best, py::arg("grid"), py::arg("k"), py::arg("nan"), py::arg("block"),
+    m.def("mean_topk", &means_of_best, py::arg("grid"), py::arg("k"), py::arg("nan"), py::arg("block"),
           py::arg("threads"),
           "The mean of the best scores of each query, and of each entity, and what made them void, or None.");
 }

@@ -103,8 +103,8 @@ template <class M>
 void bind_ranking(py::module_& m) {
     m.def("rank", &rank_tasks<M>, py::arg("scores"), py::arg("tasks"), py::arg("rules"), py::arg("threads"),
           "Counts: above, tied, candidates (and, audited, nan, inf, at_best).");
-    m.def("count_part", &count_part<M>, py::arg("scores"), py::arg("tasks"), py::arg("truths"), py::arg("first_column"),
-          py::arg("rules"), py::arg("threads"),
+    m.def("partial_counts", &count_part<M>, py::arg("scores"), py::arg("tasks"), py::arg("true_scores"),
+          py::arg("first_column"), py::arg("rules"), py::arg("threads"),
           "Counts of a part of a matrix, truths left out: above, tied, candidates, nan, differing (and, audited, inf, "
           "at_best, best).");
 }

@@ -111,7 +111,7 @@ void register_scores(py::module_& m) {
              py::arg("descriptor"), py::arg("offset"), py::arg("shape"), py::arg("strides"), py::arg("name"),
              py::arg("dtype"), py::arg("swapped"))
         .def_property_readonly(
-            "by_whole_rows", [](const ScoreFile& scores) { return reads_whole_rows(scores.view()); },
+            "reads_whole_rows", [](const ScoreFile& scores) { return reads_whole_rows(scores.view()); },
             "Whether it is read by whole rows, in which tasks find their true scores.");
     m.def("can_read_files", &can_read_files, "Whether scores in files can be read, not only mapped.");
 }

@@ -132,12 +132,12 @@ void register_selections(py::module_& m) {
              py::arg("shared") = false)
         .def_static("of_ranges", &ranges_of, py::arg("indptr"),
                     "Lists that are their own positions: list i is indptr[i] to indptr[i + 1] - 1.")
-        .def("first_absent", &first_task_without, py::arg("columns"),
+        .def("first_task_without", &first_task_without, py::arg("columns"),
              "The first task whose list lacks its column, or -1.")
-        .def("checked", &lists_checked, py::arg("bound"), py::arg("threads"),
+        .def("check", &lists_checked, py::arg("bound"), py::arg("threads"),
              "The position of the first index outside of [0, bound), or -1, and whether all lists are sorted and "
              "distinct.")
-        .def("in_order", &sorted_lists, py::arg("bound"), py::arg("threads"),
+        .def("sorted_copy", &sorted_lists, py::arg("bound"), py::arg("threads"),
              "The same, in new arrays: every list sorted and without repeats.")
         .def(py::pickle(&state_of, &from_state));
 }

@@ -13,7 +13,7 @@ namespace {
 
 // In the order of NanRule, and of Fault::Kind.
 constexpr std::string_view kNanRules[] = {"raise", "worst", "omit"};
-constexpr std::string_view kFaults[] = {"none", "target", "nan", "nan_truth"};
+constexpr std::string_view kFaults[] = {"none", "target", "nan", "nan_true_score"};
 
 // In the order of Count: made once, with the module, since a small count takes less time than a name.
 constexpr const char* kCounts[] = {"above", "tied", "candidates", "nan", "inf", "at_best", "best", "differing"};

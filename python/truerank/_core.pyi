@@ -12,7 +12,7 @@ import numpy.typing as npt
 _Array = npt.NDArray[Any]
 _Int64 = npt.NDArray[np.int64]
 _Indices = npt.NDArray[np.int32] | npt.NDArray[np.int64]
-_Kind = Literal["target", "nan", "nan_truth"]
+_Kind = Literal["target", "nan", "nan_true_score"]
 
 __version__: str
 compiler: str
@@ -54,7 +54,7 @@ class FileScores:
         swapped: bool,
     ) -> None: ...
     @property
-    def by_whole_rows(self) -> bool: ...
+    def reads_whole_rows(self) -> bool: ...
 
 @final
 class Selection:
@@ -73,9 +73,9 @@ class Selection:
     def lists(self) -> _Int64 | None: ...
     @property
     def shared(self) -> bool: ...
-    def first_absent(self, columns: _Int64) -> int: ...
-    def checked(self, bound: int, threads: int) -> tuple[int, bool]: ...
-    def in_order(self, bound: int, threads: int) -> Selection: ...
+    def first_task_without(self, columns: _Int64) -> int: ...
+    def check(self, bound: int, threads: int) -> tuple[int, bool]: ...
+    def sorted_copy(self, bound: int, threads: int) -> Selection: ...
 
 @final
 class Tasks:
@@ -125,10 +125,10 @@ class Counts:
     def fault(self) -> Fault | None: ...
 
 def rank(scores: Scores | FileScores, tasks: Tasks, rules: Rules, threads: int) -> Counts: ...
-def count_part(
+def partial_counts(
     scores: Scores | FileScores,
     tasks: Tasks,
-    truths: _Array,
+    true_scores: _Array,
     first_column: int,
     rules: Rules,
     threads: int,
@@ -158,7 +158,7 @@ def topk_embeddings(
     tasks: Tasks,
     k: int,
     nan: str,
-    held: tuple[_Array, _Int64] | None,
+    current_matches: tuple[_Array, _Int64] | None,
     block: int,
     threads: int,
 ) -> tuple[_Int64, _Array, Fault | None]: ...
@@ -172,6 +172,6 @@ class Grid:
 def rank_grid(
     grid: Grid, tasks: Tasks, filter_left: Selection | None, nan: str, block: int, threads: int
 ) -> tuple[Counts, Counts]: ...
-def mean_best(
+def mean_topk(
     grid: Grid, k: int, nan: str, block: int, threads: int
 ) -> tuple[_Array, _Array, Fault | None]: ...

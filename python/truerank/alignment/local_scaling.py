@@ -131,7 +131,7 @@ def means_of_vectors(
     )
     if min(len(lefts), len(rights)) == 0:
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
-    *means, fault = _core.mean_best(_core.Grid(pairs.given, lefts, rights), most, nan, size, team)
+    *means, fault = _core.mean_topk(_core.Grid(pairs.given, lefts, rights), most, nan, size, team)
     if fault:
         raise explain(fault, nan, lefts, pairs.roles.nouns)
     found = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]

@@ -194,7 +194,7 @@ class RankCounter:
         found: dict[str, IntArray] = {}
         with stretches(scores) as parts:
             for left, matrix in parts:
-                counted = _core.count_part(
+                counted = _core.partial_counts(
                     _core.Scores(matrix, scores.dtype, scores.swapped),
                     _core.Tasks(rows, placed.targets, placed.filter),
                     self._truths.scores,

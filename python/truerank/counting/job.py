@@ -150,7 +150,7 @@ def explain(
         return InputValueError(
             "candidates", f"the target {targets[task]} of task {task} is not among its candidates"
         )
-    what = nouns.true_score if fault.kind == "nan_truth" else nouns.score
+    what = nouns.true_score if fault.kind == "nan_true_score" else nouns.score
     return forbidden_nan("scores", what.format(row=fault.row, column=fault.column), nan)
 
 

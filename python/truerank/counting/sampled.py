@@ -93,7 +93,7 @@ def rank_against(
     nowhere = np.full(tasks, NOWHERE, np.int64)
     lists = _core.Selection.of_ranges(indptr)
     asked = _core.Tasks(np.zeros(tasks, np.int64), nowhere, None, lists)
-    found = _core.count_part(values, asked, truth.array, 0, rules, team)
+    found = _core.partial_counts(values, asked, truth.array, 0, rules, team)
     if fault := found.fault:
         position = fault.column
         task = int(np.searchsorted(indptr, position, side="right")) - 1

@@ -109,7 +109,7 @@ def rank_store(
     io = choice("io", io or store.io, IO)
     store.check()
     if job.candidates is not None:
-        absent = job.candidates.first_absent(job.targets)
+        absent = job.candidates.first_task_without(job.targets)
         if absent >= 0:
             fault = _core.Fault("target", absent, -1, -1)
             raise job.refusal(fault)
@@ -156,7 +156,7 @@ def _by_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
         return True
     with store.block(tiles[0], io) as block:
         scores = scores_of(block, store)
-        return isinstance(scores, _core.Scores) or scores.by_whole_rows
+        return isinstance(scores, _core.Scores) or scores.reads_whole_rows
 
 
 def counted_by(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCount:
@@ -358,7 +358,7 @@ class _Parts(TileCount):
         wrong = self._truths.first_nan(job.rules.nan)
         if wrong >= 0:
             fault = _core.Fault(
-                "nan" if job.rules.nan == "raise" else "nan_truth",
+                "nan" if job.rules.nan == "raise" else "nan_true_score",
                 *(wrong, int(rows[wrong]), int(job.targets[wrong])),
             )
             raise job.refusal(fault)
@@ -367,7 +367,7 @@ class _Parts(TileCount):
     def count(self, tile: Tile, scores: Block, tasks: _core.Tasks, where: Where) -> _core.Counts:
         truths = np.ascontiguousarray(self._truths.scores[where])
         job = self.job
-        return _core.count_part(scores, tasks, truths, tile.left, job.rules, job.threads)
+        return _core.partial_counts(scores, tasks, truths, tile.left, job.rules, job.threads)
 
     def keep(self, where: Where, found: Mapping[str, IntArray]) -> None:
         self.torn = True

@@ -72,7 +72,7 @@ def selected_at(
         hits = np.flatnonzero(np.isin(indices, ordered))
     indptr = np.searchsorted(hits, indptr).astype(np.int64)
     indices = order[np.searchsorted(ordered, indices[hits])]
-    return Selection(indptr, indices, lists, shared).in_order(len(ordered), threads)
+    return Selection(indptr, indices, lists, shared).sorted_copy(len(ordered), threads)
 
 
 def as_integers(name: str, value: object, *, copy: bool = True) -> IntArray:
@@ -129,7 +129,7 @@ def as_selection(
             got = f"{selection.lists[wrong]} for task {wrong}"
             raise InputValueError(name, expected=f"lists from 0 to {lists - 1}", got=got)
     check_indptr(name, selection.indptr, lists, len(selection.indices))
-    outside, is_sorted = selection.checked(columns, threads)
+    outside, is_sorted = selection.check(columns, threads)
     if outside >= 0:
         of = int(np.searchsorted(selection.indptr, outside, side="right")) - 1
         got = selection.indices[outside]
@@ -137,7 +137,7 @@ def as_selection(
         raise InputValueError(
             name, expected=f"indices from 0 to {columns - 1}", got=f"{got}{where}"
         )
-    return selection if is_sorted else selection.in_order(columns, threads)
+    return selection if is_sorted else selection.sorted_copy(columns, threads)
 
 
 def check_indptr(

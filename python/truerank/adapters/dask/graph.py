@@ -73,7 +73,7 @@ def counted(inputs: Inputs, grid: Chunking, job: Job, how: How) -> Ranks:
         and for a true score that was another one in the second pass.
     """
     if job.candidates is not None:
-        absent = job.candidates.first_absent(job.targets)
+        absent = job.candidates.first_task_without(job.targets)
         if absent >= 0:
             raise job.refusal(Fault("target", absent, -1, -1))
     stripes = list(stripes_of(job, grid))
@@ -85,7 +85,7 @@ def counted(inputs: Inputs, grid: Chunking, job: Job, how: How) -> Ranks:
         rows = np.arange(len(scores)) if job.rows is None else job.rows
         refused += zip(rows[truths.nan].tolist(), job.targets[truths.nan].tolist(), strict=True)
     if refused:
-        fault = Fault("nan" if job.rules.nan == "raise" else "nan_truth", -1, *min(refused))
+        fault = Fault("nan" if job.rules.nan == "raise" else "nan_true_score", -1, *min(refused))
         raise job.refusal(fault)
     tallies = Tallies(len(scores), job.rules)
     for stripe, found in zip(stripes, sums, strict=True):

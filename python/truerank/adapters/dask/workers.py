@@ -115,7 +115,7 @@ def _counted(
     faults = []
     for scores, start in blocks:
         left = part.left + start
-        found = _core.count_part(scores, tasks, known.truths, left, how.rules, how.threads)
+        found = _core.partial_counts(scores, tasks, known.truths, left, how.rules, how.threads)
         del scores  # before the next ones are made
         tallies.add(found.arrays)
         if fault := found.fault:
