@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from example_ranks import sided_ranks
+from support.environment import ROOT, SANITIZED, Run
+from support.example_ranks import sided_ranks
 from truerank import Ranks, Report, report
-
-# Sanitizers slow everything down and own most of the memory.
-SANITIZED = any(name in os.environ.get("LD_PRELOAD", "") for name in ("asan", "tsan", "valgrind"))
 
 hypothesis.settings.register_profile(
     "truerank",
@@ -30,7 +27,7 @@ hypothesis.settings.load_profile("truerank")
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of real data; its absence skips the test, except in CI, where it fails."""
-    default = Path(__file__).resolve().parents[2] / "shared" / "data"
+    default = ROOT.parent / "shared" / "data"
     folder = Path(os.environ.get("TRUERANK_DATA", default))
     if not folder.is_dir():
         reason = f"no data in {folder}; TRUERANK_DATA names another folder"
@@ -56,9 +53,6 @@ def sided() -> Ranks:
 def grouped(sided: Ranks) -> Report:
     """Their report, by relation."""
     return report(sided, by="relation")
-
-
-Run = Callable[..., str]
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,386 @@
+"""truerank.adapters.dask beside the local calls: the same ranks, or the same refusal."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from strategies.count_problems import Problem, problems
+from strategies.embeddings import Tasks, Vectors, tasks, vectors
+from support.error_kinds import is_of_kind
+from support.problems import FORMS, SHARED_FORMS, Array
+from truerank.counting.job import prepare
+
+pytestmark = pytest.mark.python_only
+
+dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'truerank[dask]'")
+da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'truerank[dask]'")
+
+from truerank.adapters import dask as adapter  # noqa: E402
+from truerank.adapters.dask import workers  # noqa: E402
+from truerank.adapters.dask.stripes import grid_of, stripes_of  # noqa: E402
+
+SMALL = np.array([[0.5, 0.25], [1.0, 2.0]])
+NAMES = ("nan", "inf", "at_best", "differing")
+
+
+@pytest.fixture(autouse=True)
+def _synchronous() -> Any:
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@st.composite
+def chunks(draw: st.DrawFn, size: int) -> tuple[int, ...]:
+    """Cut a length anyhow: at once, one by one, or at random, now and then with chunks of 0."""
+    how = draw(st.sampled_from(["whole", "ones", "cuts", "cuts", "cuts"]))
+    if how == "whole" or size == 0:
+        return draw(st.sampled_from([(size,), (0, size), (size, 0)]))
+    if how == "ones" and size <= 30:
+        return (1,) * size
+    cuts = sorted(draw(st.lists(st.integers(0, size), max_size=5)))
+    return tuple(np.diff([0, *cuts, size]).tolist())
+
+
+def in_chunks(draw: Callable[[Any], Any], array: Array) -> Any:
+    cut = tuple(draw(chunks(size)) for size in array.shape)
+    return da.from_array(array, chunks=cut, name=False)
+
+
+def outcome(function: Callable[..., tr.Ranks], *args: Any, **keywords: Any) -> tr.Ranks | Exception:
+    try:
+        return function(*args, **keywords)
+    except (TypeError, ValueError, IndexError) as error:
+        return error
+
+
+def assert_same(got: tr.Ranks | Exception, expected: tr.Ranks | Exception) -> None:
+    """Equal counts, audits and protocols; or errors of one type with one message."""
+    if isinstance(expected, Exception) or isinstance(got, Exception):
+        assert (type(got), str(got)) == (type(expected), str(expected))
+        return
+    for name in ("above", "tied", "candidates"):
+        one, other = getattr(got, name), getattr(expected, name)
+        np.testing.assert_array_equal(one, other, err_msg=name, strict=True)
+    assert got.protocol == expected.protocol
+    assert (got.audit is None) == (expected.audit is None)
+    if got.audit is not None and expected.audit is not None:
+        for name in NAMES:
+            np.testing.assert_array_equal(getattr(got.audit, name), getattr(expected.audit, name))
+
+
+def call_of(problem: Problem) -> tuple[Any, dict[str, Any]]:
+    """The targets and the keywords of a call of `rank`."""
+    keywords = dict(problem.keywords)
+    targets = keywords.pop("as_targets", lambda targets: targets)(problem.targets)
+    for name in ("filter", "candidates"):
+        form, lists = keywords.pop(f"{name}_form", None), keywords.get(name)
+        if form in SHARED_FORMS:
+            keywords[name] = SHARED_FORMS[form](lists[0])
+        elif form is not None:
+            keywords[name] = FORMS[form](lists, problem.scores.shape[-1])
+    if keywords.get("rows") is not None:
+        keywords["rows"] = np.asarray(keywords["rows"], np.int64)
+    return targets, keywords
+
+
+@given(problems(nan=True, errors=True), st.data())
+@settings(max_examples=250)
+def test_any_chunks_give_what_rank_gives(problem: Problem, data: st.DataObject) -> None:
+    targets, keywords = call_of(problem)
+    expected = outcome(tr.rank, problem.scores, targets, **keywords)
+    event(str(expected)[:25] if isinstance(expected, Exception) else "ranked")
+    scores = in_chunks(data.draw, problem.scores)
+    assert_same(outcome(adapter.rank, scores, targets, **keywords), expected)
+
+
+@given(problems(nan=False, errors=False), st.data())
+@settings(max_examples=150)
+def test_any_chunks_give_what_rank_gives_without_nan(problem: Problem, data: st.DataObject) -> None:
+    targets, keywords = call_of(problem)
+    expected = outcome(tr.rank, problem.scores, targets, **keywords)
+    scores = in_chunks(data.draw, problem.scores)
+    assert_same(outcome(adapter.rank, scores, targets, **keywords), expected)
+
+
+@st.composite
+def questions(draw: st.DrawFn, *, nan: bool, errors: bool) -> tuple[Vectors, Tasks]:
+    given = replace(draw(vectors(nan=nan).filter(lambda v: len(v.entities))), csls=None)
+    single = given.queries.ndim == 1
+    return given, draw(tasks(given.height, len(given.entities), single, errors=errors))
+
+
+@given(questions(nan=True, errors=True), st.data())
+@settings(max_examples=200)
+def test_any_chunks_give_what_rank_embeddings_gives(
+    question: tuple[Vectors, Tasks], data: st.DataObject
+) -> None:
+    given, asked = question
+    keywords = {**given.keywords, **asked.keywords, "audit": data.draw(st.booleans())}
+    for name in ("block", "csls"):
+        keywords.pop(name)
+    expected = outcome(tr.rank_embeddings, given.queries, given.entities, asked.targets, **keywords)
+    event(str(expected)[:25] if isinstance(expected, Exception) else "ranked")
+    queries, entities = given.queries, in_chunks(data.draw, given.entities)
+    if data.draw(st.booleans()):
+        queries = in_chunks(data.draw, queries)
+    if given.bias is not None and data.draw(st.booleans()):
+        keywords["bias"] = in_chunks(data.draw, given.bias)
+    got = outcome(adapter.rank_embeddings, queries, entities, asked.targets, **keywords)
+    assert_same(got, expected)
+
+
+@given(questions(nan=True, errors=False), st.data())
+@settings(max_examples=60)
+def test_tiles_of_vectors_are_counted_as_one(
+    question: tuple[Vectors, Tasks], data: st.DataObject
+) -> None:
+    given, asked = question
+    keywords = {**given.keywords, **asked.keywords, "audit": True}
+    for name in ("block", "csls"):
+        keywords.pop(name)
+    vectors = given.queries, given.entities
+    expected = outcome(tr.rank_embeddings, *vectors, asked.targets, **keywords)
+    entities = in_chunks(data.draw, given.entities)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "TILE_BYTES", 1)
+        patch.setattr(workers, "LEAST_WIDTH", data.draw(st.integers(1, 9)))
+        got = outcome(adapter.rank_embeddings, given.queries, entities, asked.targets, **keywords)
+    assert_same(got, expected)
+
+
+# -- where chunks come from --------------------------------------------------------------------
+
+ROWS, COLUMNS = 6, 4000
+TASKS = ROWS
+CHUNK = (3, 1000)
+CHUNK_BYTES = 3 * 1000 * 8
+
+
+def scores_at(row: int, column: int) -> Array:
+    """A chunk of scores, always the same, with many ties."""
+    return np.random.default_rng((row, column)).integers(0, 50, CHUNK).astype(float)
+
+
+class Source:
+    """Chunks that are made when they are asked for, and the record of it."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[int, int]] = []
+        self.local = np.block([[scores_at(i, j) for j in range(4)] for i in range(2)])
+
+    def make(self, block_id: tuple[int, int]) -> Array:
+        self.made.append(block_id)
+        return scores_at(*block_id)
+
+    def mapped(self) -> Any:
+        chunks = ((3, 3), (1000,) * 4)
+        return da.map_blocks(self.make, chunks=chunks, dtype=float, meta=np.empty((0, 0)))
+
+    def delayed(self) -> Any:
+        make = dask.delayed(self.make, pure=False)
+        parts = [[da.from_delayed(make((i, j)), CHUNK, float) for j in range(4)] for i in range(2)]
+        return da.block(parts)
+
+    def computed(self) -> Any:
+        return self.mapped() * 2 - self.mapped()
+
+    def turned(self) -> Any:
+        return self.mapped().T.rechunk((700, 4)).T
+
+    def persisted(self) -> Any:
+        return self.mapped().persist()
+
+
+@pytest.mark.parametrize("how", ["mapped", "delayed", "computed", "turned", "persisted"])
+def test_chunks_of_any_making(how: str) -> None:
+    source = Source()
+    targets = np.array([0, 1500, 1600, 10, 20, 3999])
+    filter = [list(range(task, 4000, 7)) for task in range(TASKS)]
+    expected = tr.rank(source.local, targets, filter=filter, audit=True)
+    got = adapter.rank(getattr(source, how)(), targets, filter=filter, audit=True)
+    assert_same(got, expected)
+
+
+def test_chunks_are_made_once_for_each_pass_that_needs_them() -> None:
+    source = Source()
+    adapter.rank(source.mapped(), [0, 1500, 1600, 10, 20, 3999])
+    first = {(0, 0), (0, 1), (1, 0), (1, 3)}  # those that hold a target
+    everything = {(i, j) for i in range(2) for j in range(4)}
+    assert sorted(source.made) == sorted([*first, *everything])
+
+
+def test_chunks_that_are_kept_are_made_once() -> None:
+    source = Source()
+    scores = source.persisted()
+    source.made.clear()
+    adapter.rank(scores, [0, 1500, 1600, 10, 20, 3999])
+    assert source.made == []
+
+
+def test_chunks_that_nobody_asks_for_are_not_made() -> None:
+    source = Source()
+    candidates = [0, 5, 3000]
+    adapter.rank(source.mapped(), [5, 0], rows=[4, 3], candidates=candidates)
+    assert sorted(source.made) == [(1, 0), (1, 0), (1, 3)]
+    source.made.clear()
+    assert len(adapter.rank(source.mapped(), [], rows=[])) == 0
+    assert source.made == []
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_other_schedulers(scheduler: str) -> None:
+    scores = np.random.default_rng(0).integers(0, 50, (5, 400)).astype(np.float32)
+    targets = np.arange(5)
+    with dask.config.set(scheduler=scheduler):
+        got = adapter.rank(da.from_array(scores, chunks=(2, 90)), targets)
+    assert_same(got, tr.rank(scores, targets))
+
+
+def sizes_of_results(function: Callable[[], object]) -> list[int]:
+    """The bytes of what each task gives, and so of all that can go from one worker to another."""
+    from dask.callbacks import Callback
+
+    sizes: list[int] = []
+    with Callback(posttask=lambda key, value, *_: sizes.append(len(pickle.dumps(value)))):
+        function()
+    return sizes
+
+
+def test_no_chunk_is_ever_the_result_of_a_task() -> None:
+    """A chunk is made, read and forgotten within one task, and tasks give a few numbers."""
+    source = Source()
+    filter = [list(range(task, 4000, 7)) for task in range(TASKS)]
+    targets = [0, 1500, 1600, 10, 20, 3999]
+    sizes = sizes_of_results(lambda: adapter.rank(source.mapped(), targets, filter=filter))
+    assert len(sizes) < 40
+    assert max(sizes) < 2000  # of which the names of arrays and their classes are the most
+    assert max(sizes) < CHUNK_BYTES / 10
+
+
+def test_each_chunk_is_sent_its_own_part_of_the_filter() -> None:
+    columns, chunks = 10_000, 50
+    rng = np.random.default_rng(0)
+    lists = [rng.choice(columns, 500, replace=False) for _ in range(20)]
+    job = prepare(
+        *((20, columns), False, np.arange(20), None, lists, None, "descending", "raise"),
+        *(None, False),
+    )
+    grid = grid_of((20,), (columns // chunks,) * chunks)
+    (stripe,) = stripes_of(job, grid)
+    sent = [part.filter for part in stripe.parts.values() if part.filter is not None]
+    assert sum(len(entries.columns) for entries in sent) == 20 * 500
+    assert sum(entries.columns.nbytes + entries.owners.nbytes for entries in sent) == 20 * 500 * 8
+
+
+# -- refusals ----------------------------------------------------------------------------------
+
+
+def refuse(kind: type[Exception], words: str, *args: Any, **keywords: Any) -> None:
+    with pytest.raises(kind, match=words) as error:
+        adapter.rank(*args, **keywords)
+    assert is_of_kind(error.value, kind)
+
+
+def test_what_is_no_dask_array() -> None:
+    refuse(
+        TypeError, r"^scores: expected a dask array, got ndarray; truerank.rank takes it", SMALL, 0
+    )
+    with pytest.raises(TypeError, match=r"^entities: expected a dask array, got ndarray"):
+        adapter.rank_embeddings(SMALL, SMALL, [0, 1])
+
+
+def test_chunks_of_unknown_sizes() -> None:
+    scores = da.from_array(SMALL, chunks=1)
+    unknown = scores[:, scores[0] > 0]
+    refuse(ValueError, r"^scores: expected chunks of known sizes, got shape \(2, nan\)", unknown, 0)
+    entities = scores[scores[:, 0] > 0]
+    with pytest.raises(ValueError, match=r"^entities: expected chunks of known sizes"):
+        adapter.rank_embeddings(SMALL, entities, [0, 1])
+    with pytest.raises(ValueError, match=r"^queries: expected chunks of known sizes"):
+        adapter.rank_embeddings(entities, scores, [0, 1])
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "bool", "O", "M8[s]", "V2"])
+def test_dtypes_that_rank_refuses(dtype: str) -> None:
+    array = SMALL.astype("f2").view("V2") if dtype == "V2" else SMALL.astype(dtype)
+    expected = outcome(tr.rank, array, 0)
+    assert isinstance(expected, TypeError)
+    assert_same(outcome(adapter.rank, da.from_array(array, chunks=1), 0), expected)
+
+
+@pytest.mark.parametrize("shape", [(), (2, 2, 2)])
+def test_shapes_that_rank_refuses(shape: tuple[int, ...]) -> None:
+    expected = outcome(tr.rank, np.zeros(shape), 0)
+    assert_same(outcome(adapter.rank, da.zeros(shape), 0), expected)
+
+
+def test_targets_that_are_dask_arrays() -> None:
+    ranks = adapter.rank(da.from_array(SMALL, chunks=1), da.from_array(np.array([1, 0])))
+    assert_same(ranks, tr.rank(SMALL, [1, 0]))
+
+
+@pytest.mark.parametrize("keyword", ["order", "nan", "threads"])
+def test_words_that_rank_refuses(keyword: str) -> None:
+    expected = outcome(tr.rank, SMALL, 0, **{keyword: -1})
+    assert isinstance(expected, Exception)
+    assert_same(outcome(adapter.rank, da.from_array(SMALL), 0, **{keyword: -1}), expected)
+
+
+def test_chunks_of_another_dtype_than_the_array_says() -> None:
+    scores = da.from_array(SMALL).map_blocks(np.float32, dtype=float, meta=np.empty((0, 0)))
+    words = r"^scores: expected a chunk of float64, as the dask array says, got float32$"
+    refuse(TypeError, words, scores, 0)
+
+
+def test_chunks_of_another_shape_than_the_array_says() -> None:
+    wide = da.from_array(np.zeros((2, 9)), chunks=(2, 3))
+    scores = wide.map_blocks(lambda x: x[:, :2], dtype=float, meta=np.empty((0, 0)))
+    refuse(ValueError, r"^scores: expected a chunk of \(2, 3\), .* got \(2, 2\)$", scores, 0)
+
+
+def test_chunks_that_change_between_the_passes() -> None:
+    made = iter(range(100))
+    scores = da.from_array(SMALL).map_blocks(
+        lambda x: x + next(made), dtype=float, meta=np.empty((0, 0))
+    )
+    words = r"^scores: the true score of task 0 was another one .*; persist\(\) keeps chunks"
+    refuse(ValueError, words, scores, 0)
+    assert_same(adapter.rank(scores.persist(), 0), tr.rank(SMALL, 0))
+
+
+def test_a_bias_that_does_not_fit() -> None:
+    entities = da.from_array(SMALL, chunks=(1, 2))
+    wrong: list[Array] = [np.zeros(3), np.zeros((2, 1)), np.zeros(2, int)]
+    for bias in wrong:
+        expected = outcome(tr.rank_embeddings, SMALL, SMALL, [0, 1], bias=bias)
+        assert isinstance(expected, Exception)
+        for given_bias in (bias, da.from_array(bias)):
+            got = outcome(adapter.rank_embeddings, SMALL, entities, [0, 1], bias=given_bias)
+            assert_same(got, expected)
+
+
+def test_queries_in_a_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "queries.npy", SMALL)
+    entities = da.from_array(SMALL, chunks=(1, 1))
+    ranks = adapter.rank_embeddings(tmp_path / "queries.npy", entities, [0, 1])
+    assert_same(ranks, tr.rank_embeddings(SMALL, SMALL, [0, 1]))
+
+
+def test_queries_are_computed_once_however_many_chunks_of_entities_there_are() -> None:
+    made = []
+    queries = da.from_array(SMALL).map_blocks(
+        lambda x: made.append(0) or x, dtype=float, meta=np.empty((0, 0))
+    )
+    entities = da.from_array(np.random.default_rng(0).random((40, 2)), chunks=(4, 2))
+    adapter.rank_embeddings(queries, entities, [0, 1])
+    assert len(made) == 2  # once in each pass

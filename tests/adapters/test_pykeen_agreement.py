@@ -1,0 +1,227 @@
+"""Ranks and metrics of trained models, beside PyKEEN's own; what differs is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pykeen", reason="PyKEEN is not installed")
+
+import torch
+from pykeen.evaluation.ranks import Ranks as TheirRanks
+
+import truerank as tr
+from support.pykeen_models import by_pykeen, data_set, filtered_scores, known, ranks_of, trained
+from truerank.adapters.pykeen import RankEvaluator, evaluate_model
+from truerank.adapters.pykeen.metric_names import key_of
+
+pytestmark = pytest.mark.python_only
+
+KINDS = ("optimistic", "realistic", "pessimistic")
+MODELS = ("distmult", "complex", "transe", "rotate", "tucker", "conve", "ermlp")
+CASES = [
+    *((model, "nations", inverse) for model in MODELS for inverse in (False, True)),
+    *((model, "kinships", number % 2 == 0) for number, model in enumerate(MODELS)),
+    *(("convkb", "nations", False), ("transh", "kinships", False)),
+]
+IDS = ["-".join((model, name, "inverse" if on else "plain")) for model, name, on in CASES]
+
+# PyKEEN's realistic ranks are float32, and so are their sums. A z adds that error, divided by the
+# standard deviation of the metric; an index is a difference, near 0 for models like these.
+NEAR = {"rtol": 2e-6, "atol": 1e-6}
+NEAR_Z = {"rtol": 2e-5, "atol": 2e-5}
+
+
+def by_truerank(model: Any, data: Any, filtered: bool = True, **options: Any) -> Any:
+    evaluator = RankEvaluator(filtered=filtered, **options)
+    return evaluator.evaluate(
+        model,
+        data.testing.mapped_triples,
+        additional_filter_triples=known(data) if filtered else None,
+        batch_size=256,
+        use_tqdm=False,
+    )
+
+
+def assert_metrics_agree(ours: Any, theirs: Any) -> None:
+    """All of PyKEEN's metrics, under the same names in the same order."""
+    mine, other = ours.to_flat_dict(), theirs.to_flat_dict()
+    assert list(mine) == list(other)
+    for name, value in other.items():
+        near = NEAR_Z if ".z_" in name else NEAR
+        np.testing.assert_allclose(mine[name], value, err_msg=name, **near)
+
+
+@pytest.mark.parametrize(("name", "data", "inverse"), CASES, ids=IDS)
+@pytest.mark.parametrize("filtered", [True, False], ids=["filtered", "unfiltered"])
+def test_all_metrics_agree_on_trained_models(
+    name: str, data: str, inverse: bool, filtered: bool
+) -> None:
+    """Both ask the model for its scores, in unlike batches: nothing differs by that here."""
+    model, sets = trained(name, data, inverse), data_set(data, inverse)
+    theirs, evaluator = by_pykeen(model, sets, filtered)
+    ours = by_truerank(model, sets, filtered, fused=False)
+    for side in ("head", "tail"):
+        ranks = ours.ranks[ours.ranks.side.values == side]
+        apart = np.abs(ranks.realistic - ranks_of(evaluator, side, "realistic"))
+        # the last bit of a score may depend on how many are asked for at once
+        assert (apart > 0).mean() <= 0.005
+        assert apart.max() <= 1
+        candidates = np.concatenate(evaluator.num_candidates[side])
+        np.testing.assert_array_equal(ranks.candidates, candidates)
+    if not apart.any():
+        assert_metrics_agree(ours, theirs)
+
+
+@pytest.mark.parametrize(("name", "data", "inverse"), CASES, ids=IDS)
+def test_counts_of_the_same_scores_are_the_same(name: str, data: str, inverse: bool) -> None:
+    """One tensor of scores, counted by PyKEEN (NaN where filtered) and here."""
+    model, sets = trained(name, data, inverse), data_set(data, inverse)
+    triples = {"train": sets.training, "valid": sets.validation}
+    task = tr.link_prediction.Task(
+        sets.testing.mapped_triples.numpy(),
+        {split: factory.mapped_triples.numpy() for split, factory in triples.items()},
+        entities=sets.num_entities,
+    )
+    for side, column in (("head", 0), ("tail", 2)):
+        scores, masked = filtered_scores(model, sets, side)
+        true = scores.gather(1, sets.testing.mapped_triples[:, column, None])
+        theirs = TheirRanks.from_scores(true, masked)
+        without, _ = task.sides[side].selections()
+        ours = tr.rank(scores, task.sides[side].targets, filter=without)
+        for kind in KINDS:
+            np.testing.assert_array_equal(getattr(ours, kind), getattr(theirs, kind).numpy())
+        np.testing.assert_array_equal(ours.candidates, theirs.number_of_options.numpy())
+
+
+@pytest.mark.parametrize(("name", "data", "inverse"), CASES, ids=IDS)
+def test_the_fused_path_differs_in_near_ties_alone(name: str, data: str, inverse: bool) -> None:
+    """Another order of float operations: few ranks differ, and those by places of near ties."""
+    model, sets = trained(name, data, inverse), data_set(data, inverse)
+    fused = by_truerank(model, sets).ranks
+    own = by_truerank(model, sets, fused=False).ranks
+    np.testing.assert_array_equal(fused.candidates, own.candidates)
+    differ = np.flatnonzero((fused.above != own.above) | (fused.tied != own.tied))
+    assert len(differ) <= 0.01 * len(own)
+    if name == "transe":
+        assert not len(differ)  # torch takes L1 norms coordinate by coordinate, as truerank does
+    for side, column in (("head", 0), ("tail", 2)):
+        scores = filtered_scores(model, sets, side)[0]
+        true = scores.gather(1, sets.testing.mapped_triples[:, column, None])
+        of_side = np.flatnonzero(own.side.values == side)
+        near = (scores - true).abs() <= 1e-5 * true.abs().clamp_min(scores.abs().mean())
+        places = near.sum(dim=1).numpy()
+        moved = np.abs(fused.above[of_side] - own.above[of_side])
+        assert (moved < np.maximum(places, 1)).all()
+
+
+def with_vectors(change: Any) -> Any:
+    """An untrained model whose vectors of entities are changed."""
+    made = trained.__wrapped__("distmult", epochs=0)
+    with torch.no_grad():
+        change(made.entity_representations[0]._embeddings.weight)
+    return made
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # PyKEEN's metrics, of ranks that are 0
+def test_nan_is_an_error_here_and_a_good_rank_there() -> None:
+    def change(weight: Any) -> None:
+        weight[3] = torch.nan
+
+    model, sets = with_vectors(change), data_set("nations")
+    for fused in (True, False):
+        with pytest.raises(ValueError, match="NaN"):
+            by_truerank(model, sets, fused=fused)
+    _, evaluator = by_pykeen(model, sets)
+    truth = sets.testing.mapped_triples[:, 2].numpy() == 3
+    ranks = ranks_of(evaluator, "tail", "realistic")[truth]
+    assert len(ranks)
+    assert (ranks == 0.5).all()  # better than the first: a reciprocal rank of 2
+    ours = by_truerank(model, sets, nan="worst").ranks
+    ours = ours[ours.side.values == "tail"][truth]
+    np.testing.assert_array_equal(ours.optimistic, ours.candidates)
+
+
+def test_infinite_scores_are_candidates_here_and_none_there() -> None:
+    def change(weight: Any) -> None:
+        weight[3] = torch.finfo(torch.float32).max
+
+    model, sets = with_vectors(change), data_set("nations")
+    _, evaluator = by_pykeen(model, sets)
+    ours = by_truerank(model, sets, fused=False, nan="worst").ranks
+    tails = ours[ours.side.values == "tail"]
+    apart = tails.candidates - np.concatenate(evaluator.num_candidates["tail"])
+    assert apart.max() == 1
+    assert (tails.pessimistic <= tails.candidates).all()
+
+
+def test_ties_are_counted_alike() -> None:
+    """Equal vectors tie, in either path, as in PyKEEN."""
+
+    def change(weight: Any) -> None:
+        weight[1:6] = weight[0]
+
+    model, sets = with_vectors(change), data_set("nations")
+    _, evaluator = by_pykeen(model, sets)
+    fused = by_truerank(model, sets)
+    assert fused.report.summary.tied_tasks > 50
+    for ours in (fused, by_truerank(model, sets, fused=False)):
+        for side in ("head", "tail"):
+            ranks = ours.ranks[ours.ranks.side.values == side]
+            for kind in KINDS:
+                np.testing.assert_array_equal(getattr(ranks, kind), ranks_of(evaluator, side, kind))
+
+
+def test_a_saturated_sigmoid_ties_as_in_pykeen() -> None:
+    """The model's own scores are ranked, which saturate; without the sigmoid nothing ties."""
+
+    def change(weight: Any) -> None:
+        weight *= 1000
+
+    model, sets = with_vectors(change), data_set("nations")
+    model.predict_with_sigmoid = True
+    theirs, _ = by_pykeen(model, sets)
+    ours = by_truerank(model, sets)
+    assert ours.ranks.protocol.similarity is None
+    assert_metrics_agree(ours, theirs)
+    tied = ours.report.summary.tied_tasks
+    model.predict_with_sigmoid = False
+    assert by_truerank(model, sets).report.summary.tied_tasks < tied
+
+
+def test_evaluate_model_gives_the_evaluators_report() -> None:
+    model, sets = trained("rotate", "kinships", True), data_set("kinships", True)
+    named = {"train": sets.training, "valid": sets.validation}
+    report = evaluate_model(model, sets.testing, known=named)
+    result = by_truerank(model, sets)
+    np.testing.assert_array_equal(report.ranks.above, result.ranks.above)
+    assert report.protocol.filter == ("train", "valid", "test")
+    assert report.protocol.similarity == "l2"
+    assert report.ranks.group.vocabulary == tuple(
+        sets.testing.relation_id_to_label[i] for i in range(sets.num_relations // 2)
+    )
+    for metric in RankEvaluator().metrics:
+        key, sign = key_of(metric)
+        name = f"both.realistic.{metric.key}"
+        if not metric.key.endswith("_at_k"):
+            assert sign * report[key] == result.to_flat_dict()[name]
+    tails = evaluate_model(
+        model, sets.testing.mapped_triples, known=list(named.values()), sides=["tail"]
+    )
+    np.testing.assert_array_equal(tails.ranks.above, report.ranks[1074:].above)
+    assert tails.protocol.filter == ("known_0", "known_1", "test")
+
+
+def test_evaluate_model_with_other_candidates() -> None:
+    model, sets = trained("transh"), data_set("nations")
+    named = {"train": sets.training, "valid": sets.validation}
+    for candidates in ("typed", tr.link_prediction.Sampled(5, seed=1), range(14)):
+        chosen = list(candidates) if isinstance(candidates, range) else candidates
+        ours, own = (
+            evaluate_model(model, sets.testing, known=named, candidates=chosen, fused=fused)
+            for fused in (True, False)
+        )
+        np.testing.assert_array_equal(ours.ranks.candidates, own.ranks.candidates)
+        assert (ours.ranks.above != own.ranks.above).mean() < 0.01

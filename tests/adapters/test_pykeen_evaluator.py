@@ -1,0 +1,400 @@
+"""The evaluator in PyKEEN's pipeline, stoppers, loops and searches, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pykeen", reason="PyKEEN is not installed")
+
+import torch
+from pykeen.evaluation import LCWAEvaluationLoop, MacroRankBasedEvaluator, RankBasedEvaluator
+from pykeen.evaluation import evaluator_resolver as resolver
+from pykeen.hpo import hpo_pipeline
+from pykeen.metrics.ranking import RankBasedMetric, rank_based_metric_resolver
+from pykeen.pipeline import pipeline
+from pykeen.triples import TriplesFactory
+
+import truerank as tr
+from support.environment import ROOT
+from support.pykeen_models import by_pykeen, data_set, known, trained
+from truerank.adapters.pykeen import RankEvaluator, RankResults, evaluate_model
+from truerank.adapters.pykeen.metric_names import ADJUSTED, BASES, key_of
+
+pytestmark = [
+    pytest.mark.python_only,
+    # torch, in PyKEEN's training: there is no accelerator
+    pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning"),
+    # PyKEEN, of itself
+    pytest.mark.filterwarnings("ignore:Training instances are always shuffled:DeprecationWarning"),
+]
+
+QUIET = {"use_tqdm": False}
+
+
+def run(evaluator: Any, **options: Any) -> Any:
+    """A pipeline, which differs from PyKEEN's in one argument."""
+    return pipeline(
+        dataset="nations",
+        model="distmult",
+        model_kwargs={"embedding_dim": 8},
+        training_kwargs={"num_epochs": 4, **QUIET},
+        evaluation_kwargs=QUIET,
+        evaluator=evaluator,
+        random_seed=1,
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    "evaluator", [RankEvaluator, "rank", "truerank", RankEvaluator()], ids=["class", *"abc"]
+)
+def test_one_line_of_a_pipeline(evaluator: Any) -> None:
+    ours, theirs = run(evaluator), run(None)
+    assert isinstance(ours.metric_results, RankResults)
+    mine, other = ours.metric_results.to_flat_dict(), theirs.metric_results.to_flat_dict()
+    assert list(mine) == list(other)
+    for name in (
+        "hits@10",
+        "mrr",
+        "both.realistic.inverse_harmonic_mean_rank",
+        "tail.optimistic.mr",
+    ):
+        assert ours.get_metric(name) == pytest.approx(theirs.get_metric(name), rel=1e-6)
+    assert ours.metric_results.to_df().columns.tolist() == ["Side", "Rank_type", "Metric", "Value"]
+    assert ours.metric_results.report["mrr"] == ours.get_metric("mrr")
+    assert len(ours.metric_results.ranks) == 402
+    assert isinstance(resolver.make("rank"), RankEvaluator)
+
+
+def test_the_pipelines_options_are_taken() -> None:
+    options = {"filtered": True, "metrics": ["hits@k"], "metrics_kwargs": [{"k": 7}]}
+    more = {"add_defaults": False, "batch_size": 16}
+    ours = run(RankEvaluator, evaluator_kwargs={**options, **more, "fused": False})
+    theirs = run(None, evaluator_kwargs={**options, **more})
+    assert ours.metric_results.to_flat_dict() == theirs.metric_results.to_flat_dict()
+    assert next(iter(ours.metric_results.to_flat_dict())) == "head.optimistic.hits_at_7"
+
+
+def test_early_stopping_reads_it() -> None:
+    stopper = {"frequency": 1, "patience": 1, "relative_delta": 0.5, "metric": "hits@10"}
+    ours, theirs = (
+        run(evaluator, stopper="early", stopper_kwargs=stopper)
+        for evaluator in (RankEvaluator, None)
+    )
+    assert ours.stopper.results == pytest.approx(theirs.stopper.results)
+    assert ours.stopper.stopped == theirs.stopper.stopped
+
+
+def test_a_search_optimises_its_metric() -> None:
+    found = hpo_pipeline(
+        n_trials=1,
+        dataset="nations",
+        model="distmult",
+        model_kwargs_ranges={"embedding_dim": {"type": int, "low": 4, "high": 4}},
+        training_kwargs={"num_epochs": 1, **QUIET},
+        evaluator="rank",
+        evaluation_kwargs=QUIET,
+        metric="adjusted_mean_rank_index",
+    )
+    assert found.study.user_attrs["evaluator"] == "rank"
+    assert -1 <= found.study.best_value <= 1
+
+
+@pytest.mark.filterwarnings("ignore:Passed additional filter triples")
+@pytest.mark.parametrize("name", ["distmult", "convkb"])
+def test_evaluation_loops_hand_it_scores(name: str) -> None:
+    data, model = data_set("nations"), trained(name)
+    loop = LCWAEvaluationLoop(
+        triples_factory=data.testing,
+        evaluator="rank",
+        model=model,
+        additional_filter_triples=known(data),
+    )
+    result = loop.evaluate(batch_size=64, use_tqdm=False, pin_memory=False)
+    whole = RankEvaluator(fused=False).evaluate(
+        model, data.testing.mapped_triples, additional_filter_triples=known(data), use_tqdm=False
+    )
+    assert result.to_flat_dict() == pytest.approx(whole.to_flat_dict(), rel=1e-9)
+    assert result.report.protocol.filter == ("known",)
+    assert loop.evaluator._parts == []
+
+
+def test_the_number_of_entities_is_known_as_to_pykeens() -> None:
+    data, model = data_set("nations"), trained("distmult")
+    triples = data.testing.mapped_triples
+    everyone, few = None, (0, 2, 3, 5, 7, 8, 11)
+    for restricted in (everyone, few):
+        options = {"restrict_entities_to": restricted, "pre_filtered_triples": False, **QUIET}
+        options["additional_filter_triples"] = known(data)
+        both = RankEvaluator(), RankBasedEvaluator()
+        for evaluator in both:
+            assert evaluator.num_entities is None
+            evaluator.evaluate(model, triples, **options)
+        assert both[0].num_entities == both[1].num_entities == len(few if restricted else range(14))
+    handed = RankEvaluator()
+    handed.process_scores_(triples[:2], "tail", torch.zeros(2, 14), torch.zeros(2, 1))
+    assert handed.num_entities == 14
+
+
+@pytest.mark.filterwarnings("ignore:Passed additional filter triples")
+def test_evaluation_loops_ask_for_relations() -> None:
+    data, model = data_set("nations"), trained("distmult")
+    found = []
+    for evaluator in (RankEvaluator(), RankBasedEvaluator()):
+        loop = LCWAEvaluationLoop(
+            triples_factory=data.testing,
+            evaluator=evaluator,
+            model=model,
+            targets=("relation",),
+            additional_filter_triples=known(data),
+        )
+        found.append(loop.evaluate(batch_size=64, use_tqdm=False, pin_memory=False))
+        assert evaluator.num_entities == model.num_real_relations
+    ours, theirs = (result.to_flat_dict() for result in found)
+    assert list(ours) == list(theirs)
+    assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-5)
+    assert found[0].ranks.side.vocabulary == ("relation",)
+
+
+def test_confidence_intervals_of_pykeen_find_the_ranks() -> None:
+    data, model = data_set("nations"), trained("distmult")
+    both = (RankEvaluator(clear_on_finalize=False), RankBasedEvaluator(clear_on_finalize=False))
+    found = []
+    for evaluator in both:
+        evaluator.metrics = evaluator.metrics[:1]
+        evaluator.evaluate(
+            model,
+            data.testing.mapped_triples,
+            additional_filter_triples=known(data),
+            use_tqdm=False,
+        )
+        found.append(evaluator.finalize_with_confidence(n_boot=5))
+    assert found[0].keys() == found[1].keys()
+    for name, (middle, _) in found[0].items():
+        assert middle == pytest.approx(found[1][name][0], rel=1e-5, abs=1e-5)
+
+
+def test_restrictions_are_those_of_pykeen() -> None:
+    data, model = data_set("nations"), trained("distmult")
+    options: dict[str, Any] = {
+        "restrict_entities_to": (0, 2, 3, 5, 7, 8, 11),
+        "restrict_relations_to": tuple(range(30)),
+        "additional_filter_triples": known(data),
+        "pre_filtered_triples": False,
+        **QUIET,
+    }
+    ours, theirs = (
+        evaluator.evaluate(model, data.testing.mapped_triples, **options)
+        for evaluator in (RankEvaluator(), RankBasedEvaluator())
+    )
+    assert 0 < len(ours.ranks) < 402
+    # of seven candidates all are within the first ten: no adjustment here, some number there
+    mine, other = dict(ours.to_flat_dict()), theirs.to_flat_dict()
+    undefined = {name for name, value in mine.items() if np.isnan(value)}
+    assert {name.rpartition(".")[2] for name in undefined} == {"z_hits_at_k", "adjusted_hits_at_k"}
+    for key, value in mine.items():
+        assert key in undefined or value == pytest.approx(other[key], rel=1e-5, abs=1e-5)
+    for name in ("entities", "relations"):
+        other = {**options, "pre_filtered_triples": True, f"restrict_{name}_to": {0}}
+        other[f"restrict_{'relations' if name == 'entities' else 'entities'}_to"] = None
+        with pytest.raises(ValueError, match=f"^restrict_{name}_to: expected triples of these"):
+            RankEvaluator().evaluate(model, data.testing.mapped_triples, **other)
+
+
+@pytest.mark.parametrize("targets", [("tail",), ("head",), ("tail", "head")])
+def test_targets(targets: tuple[str, ...]) -> None:
+    data, model = data_set("nations"), trained("transe")
+    options = {"targets": targets, "additional_filter_triples": known(data)[0], **QUIET}
+    ours, theirs = (
+        evaluator.evaluate(model, data.testing.mapped_triples, **options)
+        for evaluator in (RankEvaluator(), RankBasedEvaluator())
+    )
+    assert list(ours.to_flat_dict()) == list(theirs.to_flat_dict())
+    assert ours.get_metric("mrr") == pytest.approx(theirs.get_metric("mrr"), rel=1e-6)
+
+
+def test_slices_batches_and_paths_change_nothing() -> None:
+    data, model = data_set("nations"), trained("ermlp")
+    results = [
+        evaluate_model(model, data.testing, batch_size=batch, slice_size=size, threads=threads)
+        for batch, size, threads in ((None, None, 1), (1, None, 2), (7, 3, None), (1000, 1, 1))
+    ]
+    for result in results[1:]:
+        assert (result.ranks.above != results[0].ranks.above).mean() < 0.01
+
+
+def test_every_query_is_scored_once() -> None:
+    data, model = data_set("kinships"), trained("ermlp", "kinships")
+    asked: list[Any] = []
+    predict = model.predict_t
+    model.predict_t = lambda queries, **options: (
+        asked.append(queries),
+        predict(queries, **options),
+    )[1]
+    try:
+        evaluate_model(model, data.testing, sides=("tail",), batch_size=100)
+    finally:
+        del model.predict_t
+    rows = torch.cat(asked)
+    assert [len(part) for part in asked[:-1]] == [100] * (len(asked) - 1)
+    assert len(rows) == len(rows.unique(dim=0)) == 744
+
+
+class Third(RankBasedMetric):
+    """A metric that PyKEEN and truerank do not have.
+
+    ---
+    link: https://example.org
+    description: The third of the mean rank.
+    """
+
+    name = "Third"
+    increasing = False
+    key = "third"
+
+    def __call__(self, ranks: Any, num_candidates: Any = None, weights: Any = None) -> float:
+        return float(np.mean(ranks)) / 3
+
+
+def test_metrics_of_others_are_asked_for_what_they_say() -> None:
+    data, model = data_set("nations"), trained("distmult")
+    evaluator = RankEvaluator(metrics=[Third()], add_defaults=False)
+    result = evaluator.evaluate(model, data.testing.mapped_triples, use_tqdm=False)
+    for (side, kind, name), value in result.data.items():
+        assert name == "third"
+        assert value == pytest.approx(result.report[f"{side}.{kind}.mr"] / 3)
+
+
+def test_every_metric_of_pykeen_has_a_key() -> None:
+    made = [metric for metric in rank_based_metric_resolver if metric is not Third]
+    assert {*BASES, *ADJUSTED} == set(made)
+    for metric in RankEvaluator().metrics:
+        assert key_of(metric) is not None
+    assert key_of(Third()) is None
+
+
+def test_macro_averages_are_weights_by_query() -> None:
+    data, model = data_set("nations"), trained("distmult")
+    theirs = MacroRankBasedEvaluator().evaluate(
+        model, data.testing.mapped_triples, additional_filter_triples=known(data), use_tqdm=False
+    )
+    ranks = evaluate_model(model, data.testing, known=known(data)).ranks
+    for side in ("head", "tail"):
+        ours = tr.report(ranks, weights="query")[f"{side}.mrr"]
+        assert ours == pytest.approx(theirs.get_metric(f"{side}.mrr"), rel=1e-5)
+
+
+def test_unfiltered_works_here_and_raises_there() -> None:
+    data, model = data_set("nations"), trained("distmult")
+    options = {"mapped_triples": data.testing.mapped_triples, **QUIET}
+    with pytest.raises(ValueError, match="needs the true scores"):
+        RankBasedEvaluator(filtered=False).evaluate(model, **options)
+    ours = RankEvaluator(filtered=False).evaluate(model, **options)
+    assert (ours.ranks.candidates == 14).all()
+    theirs, _ = by_pykeen(model, data, filtered=False)
+    assert ours.get_metric("mrr") == pytest.approx(theirs.get_metric("mrr"), rel=1e-6)
+
+
+def test_errors() -> None:
+    data, model = data_set("nations"), trained("distmult")
+    triples = data.testing.mapped_triples
+    with pytest.raises(TypeError, match=r"^model: expected a pykeen Model, got str"):
+        evaluate_model("distmult", triples)
+    with pytest.raises(ValueError, match=r"^sides: expected heads and tails, got 'relation'"):
+        evaluate_model(model, triples, sides=("relation",))
+    with pytest.raises(ValueError, match=r"^targets: expected heads and tails"):
+        RankEvaluator().evaluate(model, triples, targets=("relation",), **QUIET)
+    with pytest.raises(ValueError, match=r"^restrict_entities_to: expected None"):
+        RankEvaluator(candidates="typed").evaluate(
+            model, triples, restrict_entities_to=range(14), **QUIET
+        )
+    with pytest.raises(ValueError, match=r"^expected scores to have been processed, got none"):
+        RankEvaluator().finalize()
+    with pytest.raises(ValueError, match=r"nan: expected one of"):
+        RankEvaluator(nan="no").evaluate(model, triples, **QUIET)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"targets": "tail"}, "^targets: expected a sequence"),
+        ({"targets": ()}, "^targets: expected at least one"),
+        ({"batch_size": 0}, "^batch_size: expected an integer >= 1, got 0"),
+        ({"slice_size": -1}, "^slice_size: expected an integer >= 1, got -1"),
+    ],
+)
+def test_errors_name_pykeens_arguments(options: Any, message: str) -> None:
+    data, model = data_set("nations"), trained("distmult")
+    with pytest.raises((TypeError, ValueError), match=message):
+        RankEvaluator().evaluate(model, data.testing.mapped_triples, **QUIET, **options)
+    with pytest.raises(TypeError, match=r"^fused: expected True, False or None, got 'yes'"):
+        RankEvaluator(fused="yes").evaluate(model, data.testing.mapped_triples, **QUIET)
+
+
+def test_factories_with_other_ids_are_refused() -> None:
+    """One that is made of labels alone counts its own entities, in an order of its own."""
+    data, model = data_set("nations"), trained("distmult")
+    turned = {label: 13 - i for label, i in data.training.entity_to_id.items()}
+    relations = data.training.relation_to_id
+    other = TriplesFactory.from_labeled_triples(
+        data.training.triples, entity_to_id=turned, relation_to_id=relations
+    )
+    match = r'^known\["train"\]: expected the ids of triples, whose entity 0 is \'brazil\', got'
+    with pytest.raises(ValueError, match=match):
+        evaluate_model(model, data.testing, known={"train": other})
+    part = TriplesFactory.from_labeled_triples(data.testing.triples[:30])
+    match = r"^triples: expected a factory with the model's 14 entities, got \d+$"
+    with pytest.raises(ValueError, match=match):
+        evaluate_model(model, part)
+
+
+def test_results_are_saved_and_pickled(tmp_path: Path) -> None:
+    result = run(RankEvaluator, evaluator_kwargs={"nan": "worst"})
+    result.save_to_directory(tmp_path)
+    kept = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["metrics"]
+    mrr = result.get_metric("mrr")
+    assert kept["both"]["realistic"]["inverse_harmonic_mean_rank"] == mrr
+    assert pickle.loads(pickle.dumps(result.metric_results)).report["mrr"] == mrr
+
+
+def test_without_pykeen_the_message_is_one_line() -> None:
+    code = (
+        "import sys; sys.modules['pykeen'] = None\n"
+        "import truerank.adapters\n"
+        "try:\n    import truerank.adapters.pykeen\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == "truerank.adapters.pykeen needs pykeen: pip install 'truerank[pykeen]'\n"
+
+
+def test_the_migration_page_has_every_name() -> None:
+    """The first name of a row is PyKEEN's, the others its synonyms, and the key is ours."""
+    page = ROOT / "docs" / "migration" / "pykeen.md"
+    rows = re.findall(r"^\| (`.*) \| (.*`.*) \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    said = {}
+    for names, keys in rows:
+        first, *others = re.findall(r"`([^`]+)`", names)
+        sign = -1.0 if keys.startswith("minus") else 1.0
+        said[first] = others, sign, re.findall(r"`([^`]+)`", keys)
+    for made in (*BASES, *ADJUSTED):
+        hits = "Hits" in made.__name__
+        metric = made(k=10) if hits else made()
+        others, sign, keys = said[metric.key]
+        key, turned = key_of(metric)
+        of_ten = [word.replace("@k", "@10") for word in keys]
+        assert key in of_ten
+        assert sign == turned
+        assert len({str(tr.metrics.parse(word)) for word in of_ten}) == 1
+        for other in others:
+            resolved = rank_based_metric_resolver.lookup(other.replace("hits@10", "hits@k"))
+            assert resolved is made

@@ -1,0 +1,283 @@
+"""Every interaction that is taken as a similarity of vectors scores as it does in PyKEEN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("pykeen", reason="PyKEEN is not installed")
+
+import torch
+from pykeen.models import ERModel
+from pykeen.nn import modules
+from pykeen.nn.representation import Embedding
+
+import truerank as tr
+from support.pykeen_models import data_set, trained
+from truerank.adapters.pykeen import evaluate_model
+from truerank.adapters.pykeen.fused import SideVectors, vectors_of
+from truerank.adapters.pykeen.interaction_forms import FORMS
+from truerank.link_prediction import Task
+
+pytestmark = pytest.mark.python_only
+
+Dims = dict[str, int]
+QUERIES, ENTITIES = 3, 7
+
+# What interactions are made with, of the dimensions that were drawn.
+MADE: dict[type[Any], Callable[[Dims], dict[str, Any]]] = {
+    modules.TuckERInteraction: lambda d: {"embedding_dim": d["d"]},
+    modules.MultiLinearTuckerInteraction: lambda d: {
+        **{"head_dim": d["d"], "relation_dim": d["e"], "tail_dim": d["f"]}
+    },
+    modules.ConvEInteraction: lambda d: {
+        **{"embedding_dim": 4 * d["d"], "embedding_height": 4, "kernel_width": 1}
+    },
+    modules.ERMLPEInteraction: lambda d: {"embedding_dim": d["d"], "hidden_dim": d["e"]},
+    modules.CrossEInteraction: lambda d: {"embedding_dim": d["d"]},
+    modules.ProjEInteraction: lambda d: {"embedding_dim": d["d"]},
+    modules.AutoSFInteraction: lambda d: {
+        "coefficients": [(0, 0, 1, 1), (1, 2, 0, -1), (1, 1, 2, 1), (2, 0, 1, 1)]
+    },
+}
+NORMED = [made for made in FORMS if issubclass(made, modules.NormBasedInteraction)]
+ROTATE = modules.RotatEInteraction  # which reads neither p nor power_norm
+
+
+def drawn(interaction: Any, shapes: Any, rows: int, dims: Dims, dtype: Any) -> Any:
+    """Representations of some rows, as PyKEEN hands them over."""
+    kind = torch.complex128 if interaction.is_complex else torch.float64
+    parts = [torch.randn(rows, *(dims[x] for x in shape), dtype=kind) for shape in shapes]
+    narrow = {torch.float32: torch.complex64, torch.float64: torch.complex128}
+    parts = [part.to(narrow[dtype] if part.is_complex() else dtype) for part in parts]
+    return parts[0] if len(parts) == 1 else parts
+
+
+def each(f: Callable[[Any], Any], x: Any) -> Any:
+    return f(x) if isinstance(x, torch.Tensor) else [f(part) for part in x]
+
+
+def flat(x: Any) -> Any:
+    x = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
+    return x.reshape(len(x), -1).numpy()
+
+
+def centred(scores: Any) -> Any:
+    """What is the same for all candidates of a query is left out of vectors."""
+    return scores - scores.mean(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("made", FORMS, ids=lambda made: made.__name__)
+@settings(max_examples=12)
+@given(
+    seed=st.integers(0, 2**31),
+    sizes=st.tuples(*[st.integers(1, 9)] * 3),
+    power=st.booleans(),
+    p=st.sampled_from([1, 2]),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_rows_score_as_their_interaction(
+    made: Any, seed: int, sizes: tuple[int, int, int], power: bool, p: int, dtype: Any
+) -> None:
+    """The slow twin is the interaction itself, asked for every pair by broadcasting."""
+    torch.manual_seed(seed)
+    dims = {"d": sizes[0], "e": sizes[1], "f": sizes[2], "k": 4}
+    options = MADE.get(made, lambda d: {})(dims)
+    if made in NORMED:
+        options = {"p": p, "power_norm": power}
+    interaction = made(**options).to(dtype).eval()
+    if made is modules.ConvEInteraction:
+        dims = {**dims, "d": 4 * dims["d"]}
+    for norm in interaction.modules():
+        if isinstance(norm, torch.nn.BatchNorm1d | torch.nn.BatchNorm2d):
+            torch.nn.init.normal_(norm.running_mean)
+            torch.nn.init.uniform_(norm.running_var, 0.5, 2.0)
+    for parameter in interaction.parameters():
+        torch.nn.init.normal_(parameter)
+
+    form = FORMS[made]
+    shapes = interaction.head_shape, interaction.tail_shape
+    for direction, (given_shape, asked_shape) in (
+        (form.tail, shapes),
+        (form.head, shapes[::-1]),
+    ):
+        if direction is None:
+            continue
+        asked = drawn(interaction, asked_shape, ENTITIES, dims, dtype)
+        found = drawn(interaction, given_shape, QUERIES, dims, dtype)
+        # where candidates depend on the relation, all queries have one of it
+        rows = 1 if direction.bound else QUERIES
+        relation = drawn(interaction, interaction.relation_shape, rows, dims, dtype)
+        of_queries = each(lambda x: x.expand(QUERIES, *x.shape[1:]), relation)
+        wide = each(lambda x: x[:, None], found), each(lambda x: x[None], asked)
+        heads, tails = wide if direction is form.tail else wide[::-1]
+        with torch.no_grad():
+            theirs = interaction(h=heads, r=each(lambda x: x[:, None], of_queries), t=tails)
+            ours = tr.score_embeddings(
+                flat(direction.query(interaction, found, of_queries)),
+                flat(direction.candidates(interaction, asked, relation)),
+                similarity=form.similarity(interaction),
+                bias=None if direction.bias is None else direction.bias(asked).numpy(),
+            )
+        width = 1e-4 if dtype == torch.float32 else 1e-11
+        theirs = np.broadcast_to(theirs.numpy(), ours.shape)
+        scale = max(1.0, float(np.abs(theirs).max()), float(np.abs(ours).max()))
+        assert np.abs(centred(ours) - centred(theirs)).max() < width * scale
+
+
+def scores_of(vectors: SideVectors, queries: Any) -> Any:
+    """All scores of some queries by vectors."""
+    relations = queries[:, vectors.columns[1]]
+    scores = np.empty((len(queries), len(vectors.asked[0])), np.float32)
+    for relation in np.unique(relations):
+        rows = relations == relation
+        candidates, bias = vectors._candidates(int(relation) if vectors.side.bound else None)
+        scores[rows] = tr.score_embeddings(
+            vectors._queries(queries[rows]), candidates, similarity=vectors.similarity, bias=bias
+        )
+    return scores
+
+
+MODELS = (
+    *("autosf", "complex", "conve", "cp", "crosse", "distma", "distmult", "ermlpe", "hole", "mure"),
+    *("pairre", "proje", "quate", "rescal", "rgcn", "rotate", "se", "simple", "transd", "transe"),
+    *("transf", "transh", "transr", "tucker", "um"),
+)
+
+
+# R-GCN makes inverse triples of its own, and refuses those of a data set
+CASES = [(name, inverse) for name in MODELS for inverse in (False, True)]
+CASES.remove(("rgcn", True))
+
+
+@pytest.mark.parametrize(("name", "inverse"), CASES)
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # torch, for R-GCN
+def test_models_score_as_they_predict(name: str, inverse: bool) -> None:
+    model, data = trained(name, inverse=inverse, epochs=0), data_set("nations", inverse)
+    task = Task(data.testing.mapped_triples.numpy(), entities=14, relations=55)
+    for side, predict in (("tail", model.predict_t), ("head", model.predict_h)):
+        with torch.no_grad():
+            vectors = vectors_of(model, side, None)
+            if side == "head" and not inverse and name in ("conve", "crosse", "ermlpe", "proje"):
+                assert "no inverse relations" in str(vectors)
+                continue
+            assert isinstance(vectors, SideVectors), vectors
+            queries = task.sides[side].queries
+            theirs = predict(torch.from_numpy(queries.copy())).numpy()
+            ours = scores_of(vectors, queries)
+        scale = np.abs(theirs).max()
+        assert np.abs(centred(ours) - centred(theirs)).max() < 1e-5 * scale
+        if name == "transe":  # whose L1 norm torch takes in the same order
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_every_row_of_the_table_is_an_interaction_of_some_model_or_of_pykeen() -> None:
+    assert all(issubclass(made, modules.Interaction) for made in FORMS)
+    assert len(FORMS) == 27
+
+
+class Own(ERModel):  # type: ignore[misc]
+    """A model that scores in its own way.
+
+    ---
+    name: Own
+    citation:
+        author: Nobody
+        year: 2000
+        link: https://example.org
+    """
+
+    def score_t(self, *args: Any, **kwargs: Any) -> Any:
+        return -super().score_t(*args, **kwargs)
+
+
+def made_of(interaction: Any, kind: Any = ERModel, **options: Any) -> Any:
+    more = {"shape": 4, **options.pop("vectors", {})}
+    return kind(
+        triples_factory=data_set("nations").training,
+        interaction=interaction,
+        interaction_kwargs=options.pop("made", None),
+        entity_representations_kwargs=more,
+        relation_representations_kwargs=more,
+        random_seed=0,
+        **options,
+    ).eval()
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (lambda: trained("convkb", epochs=0), "ConvKBInteraction is no dot product"),
+        (lambda: made_of("distmult", predict_with_sigmoid=True), "predict_with_sigmoid"),
+        (lambda: made_of("distmult", Own), "Own has a score_t of its own"),
+        (lambda: made_of("transe", made={"p": 3}), "TransEInteraction with its settings"),
+        (
+            lambda: made_of("distmult", vectors={"dtype": torch.bfloat16}),
+            "vectors of torch.bfloat16",
+        ),
+        (lambda: trained("distmult", epochs=0), "inductive mode 'training'"),
+    ],
+)
+def test_reasons_not_to_take_vectors(model: Any, reason: str) -> None:
+    mode = "training" if "mode" in reason else None
+    made = model()
+    with torch.no_grad():
+        assert reason in str(vectors_of(made, "tail", mode))
+    testing = data_set("nations").testing
+    if mode is None:
+        with pytest.raises(
+            ValueError, match=r"^fused: expected a model whose heads can be .*, but"
+        ):
+            evaluate_model(made, testing, fused=True)
+
+
+def of_an_instance(model: Any) -> str:
+    predict = model.predict_t
+    model.predict_t = lambda *args, **options: -predict(*args, **options)
+    return "DistMult has a predict_t of its own"
+
+
+def by_a_hook(model: Any) -> str:
+    model.interaction.register_forward_hook(lambda module, args, scores: -scores)
+    return "its vectors score unlike the model"
+
+
+@pytest.mark.parametrize("change", [of_an_instance, by_a_hook])
+def test_a_model_that_was_changed_is_asked_for_its_own_scores(change: Any) -> None:
+    model, testing = trained.__wrapped__("distmult"), data_set("nations").testing
+    sides = ["tail"]
+    before = evaluate_model(model, testing, sides=sides, fused=True)
+    reason = change(model)
+    after = evaluate_model(model, testing, sides=sides)
+    np.testing.assert_array_equal(after.ranks.pessimistic, 15 - before.ranks.optimistic)
+    with pytest.raises(ValueError, match=reason):
+        evaluate_model(model, testing, sides=sides, fused=True)
+
+
+def test_a_form_that_is_not_pykeens_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a later PyKEEN had another ComplEx."""
+    model, testing = trained("complex"), data_set("nations").testing
+    own = evaluate_model(model, testing, fused=False)
+    made = modules.ComplExInteraction
+    monkeypatch.setitem(FORMS, made, FORMS[modules.DistMAInteraction])
+    found = evaluate_model(model, testing)
+    assert found.protocol.similarity is None
+    np.testing.assert_array_equal(found.ranks.above, own.ranks.above)
+
+
+def test_dropout_and_normalisers_are_part_of_the_vectors() -> None:
+    """Dropout is off in evaluation. By default this normaliser makes queries -1 and 1 alone."""
+    vectors = {"normalizer": "normalize", "dropout": 0.5}
+    model = made_of("distmult", vectors=vectors)
+    assert isinstance(model.entity_representations[0], Embedding)
+    testing = data_set("nations").testing
+    model.train()
+    fused = evaluate_model(model, testing, fused=True)
+    assert not model.training
+    own = evaluate_model(model, testing, fused=False)
+    np.testing.assert_array_equal(fused.ranks.above, own.ranks.above)

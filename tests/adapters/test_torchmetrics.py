@@ -1,0 +1,260 @@
+"""TrueRankMetric against `rank`: whatever the batches, the processes and the devices."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+
+pytestmark = pytest.mark.python_only
+
+torch = pytest.importorskip("torch", reason="a metric of torch")
+torchmetrics = pytest.importorskip("torchmetrics", reason="a metric of torchmetrics")
+
+from truerank.adapters.torchmetrics import TrueRankMetric  # noqa: E402
+
+RNG = np.random.default_rng(11)
+SCORES = RNG.integers(0, 40, (60, 50)).astype(np.float32)
+TARGETS = RNG.integers(0, 50, 60)
+FILTER = [RNG.integers(0, 50, 4).tolist() for _ in range(60)]
+KEYS = ("mrr", "pessimistic.hits@10", "amri", "median")
+
+
+def updated(metric: Any, start: int, stop: int, **keywords: Any) -> Any:
+    """The metric, after a batch of the scores."""
+    scores, targets = torch.from_numpy(SCORES[start:stop]), torch.from_numpy(TARGETS[start:stop])
+    metric.update(scores, targets, filter=FILTER[start:stop], **keywords)
+    return metric
+
+
+def values(ranks: tr.Ranks, keys: Any = KEYS, **options: Any) -> dict[str, float]:
+    report = tr.report(ranks, **options)
+    return {key: report[key] for key in keys}
+
+
+@given(st.lists(st.integers(0, 60), max_size=5), st.sampled_from(["descending", "ascending"]))
+@settings(max_examples=30)
+def test_batches_are_the_whole(cuts: list[int], order: str) -> None:
+    metric = TrueRankMetric(KEYS, order=order)
+    bounds = [0, *sorted(cuts), 60]
+    for start, stop in itertools.pairwise(bounds):
+        updated(metric, start, stop)
+    expected = tr.rank(SCORES, TARGETS, filter=FILTER, order=order)
+    found = metric.ranks
+    for name in ("above", "tied", "candidates"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert found.protocol.fingerprint == expected.protocol.fingerprint
+    assert metric.compute() == values(expected)
+    assert all(type(value) is float for value in metric.compute().values())
+    assert all(part.dtype == torch.int64 for part in metric.counts)
+
+
+def test_sides_groups_and_queries() -> None:
+    keys = ("mrr", "tail.mrr", "head.hits@10", "macro.mrr")
+    metric = TrueRankMetric(keys, sides=("head", "tail"), by="group")
+    ids = np.arange(60) // 7
+    updated(metric, 0, 25, side="tail", group=ids[:25], queries=torch.from_numpy(ids[:25] * 2))
+    updated(metric, 25, 60, side="head", group=ids[25:], queries=ids[25:] * 2)
+    side = ["tail"] * 25 + ["head"] * 35
+    expected = tr.rank(SCORES, TARGETS, filter=FILTER)
+    expected = expected.with_labels(side=side, group=ids, queries=ids * 2)
+    assert metric.compute() == values(expected, keys, by="group")
+    assert metric.report(by="side")["macro.mrr"] == tr.report(expected, by="side")["macro.mrr"]
+    assert metric.ranks.queries == expected.queries
+    assert metric.report(weights="query")["mrr"] == tr.report(expected, weights="query")["mrr"]
+
+
+def test_ids_count_once() -> None:
+    metric = TrueRankMetric(KEYS, sides=("head", "tail"))
+    updated(metric, 30, 60, side="tail", tasks=np.arange(30, 60))
+    updated(metric, 0, 35, side="tail", tasks=np.arange(35))  # a sampler that pads
+    updated(metric, 0, 5, side="head", tasks=np.arange(5))
+    tail, head = (tr.rank(SCORES[:n], TARGETS[:n], filter=FILTER[:n]) for n in (60, 5))
+    assert len(metric.ranks) == 65
+    np.testing.assert_array_equal(metric.ranks.above, [*head.above, *tail.above])
+
+
+def test_no_tasks_are_nan() -> None:
+    metric = TrueRankMetric(("mrr", "tail.mrr"), sides=("head", "tail"))
+    with pytest.warns(UserWarning, match="before the ``update`` method"):
+        found = metric.compute()
+    assert all(map(math.isnan, found.values()))
+    assert len(metric.ranks) == 0
+
+
+@pytest.mark.parametrize("by", [None, "group", "query"])
+def test_a_batch_without_tasks(by: str | None) -> None:
+    metric = TrueRankMetric(("mrr", "macro.mrr") if by else ("mrr",), by=by)
+    metric.reset()
+    assert all(map(math.isnan, metric(SCORES[:0], TARGETS[:0], group=[], queries=[]).values()))
+    metric.update(SCORES, TARGETS, group=[1] * 60, queries=range(60))
+    assert metric.compute()["mrr"] == tr.evaluate(SCORES, TARGETS)["mrr"]
+
+
+def test_refusals() -> None:
+    with pytest.raises(KeyError, match="mrrr"):
+        TrueRankMetric(["mrrr"])
+    with pytest.raises(ValueError, match="order: expected one of"):
+        TrueRankMetric(order="up")
+    with pytest.raises(TypeError, match="metrics: expected a sequence of keys, got 'mrr'"):
+        TrueRankMetric("mrr")
+    with pytest.raises(ValueError, match=r"by: expected one of side, group, .* got 'groups'"):
+        TrueRankMetric(by="groups")
+    with pytest.raises(ValueError, match="threads: expected at least 1, got 0"):
+        TrueRankMetric(threads=0)
+    with pytest.raises(ValueError, match="'tail' occurs twice"):
+        TrueRankMetric(sides=("tail", "tail"))
+    metric = updated(TrueRankMetric(KEYS, sides=("tail",)), 0, 10)
+    with pytest.raises(ValueError, match=r"^side: expected one of \('tail',\)"):
+        updated(metric, 10, 20, side="head")
+    with pytest.raises(ValueError, match=r"^tasks: expected 10 integers"):
+        updated(metric, 10, 20, tasks=[1])
+    with pytest.raises(ValueError, match=r"^scores: a score at row 1, column 2 is NaN"):
+        metric.update(np.array([[0, 1, 2.0], [0, 1, np.nan]]), [0, 0])
+    assert len(metric.ranks) == 10
+    metric.update(SCORES[:5], TARGETS[:5])  # without the filter of the others
+    with pytest.raises(ValueError, match=r"^update: expected the same rules, and a filter"):
+        metric.compute()
+
+
+# --- what torchmetrics asks of a metric
+
+
+def test_forward_gives_the_batch_and_keeps_the_sum() -> None:
+    metric = TrueRankMetric(KEYS)
+    for start in (0, 20, 40):
+        batch = slice(start, start + 20)
+        got = metric(SCORES[batch], TARGETS[batch])
+        assert got == values(tr.rank(SCORES[batch], TARGETS[batch]))
+    assert metric.compute() == values(tr.rank(SCORES, TARGETS))
+    metric.reset()
+    assert len(metric.ranks) == 0
+
+
+def test_pickle_copy_and_state_dict() -> None:
+    metric = updated(updated(TrueRankMetric(KEYS), 0, 10), 10, 60)
+    expected = metric.compute()
+    for again in (pickle.loads(pickle.dumps(metric)), copy.deepcopy(metric), metric.clone()):
+        assert again.compute() == expected
+    assert not metric.state_dict()
+    metric.persistent(True)
+    other = TrueRankMetric(KEYS)
+    other.persistent(True)
+    other.load_state_dict(metric.state_dict())
+    assert other.ranks == metric.ranks
+
+
+def test_a_default_device_changes_nothing() -> None:
+    metric = TrueRankMetric(KEYS)
+    with torch.device("meta"):
+        assert len(metric.ranks) == 0
+        found = updated(metric, 0, 60).compute()
+    assert found == values(tr.rank(SCORES, TARGETS, filter=FILTER))
+
+
+def test_states_merge() -> None:
+    one, two = updated(TrueRankMetric(KEYS), 0, 10), updated(TrueRankMetric(KEYS), 10, 60)
+    two.merge_state(one)  # what comes is put before
+    assert two.compute() == values(tr.rank(SCORES, TARGETS, filter=FILTER))
+    unlike = updated(TrueRankMetric(KEYS, nan="omit"), 0, 10)
+    one.merge_state(unlike)
+    with pytest.raises(ValueError, match="the same rules"):
+        one.report()
+
+
+def test_collections() -> None:
+    collection = torchmetrics.MetricCollection(
+        {
+            "all": TrueRankMetric(["mrr"]),
+            "same": TrueRankMetric(["mr"]),
+            "omit": TrueRankMetric(["mr"], nan="omit"),  # the same counts, as long as none is NaN
+        }
+    )
+    collection.update(torch.from_numpy(SCORES), torch.from_numpy(TARGETS))
+    assert sorted(map(sorted, collection.compute_groups.values())) == [["all", "same"], ["omit"]]
+    ranks = tr.rank(SCORES, TARGETS)
+    expected = {"all_mrr": tr.report(ranks)["mrr"], "same_mr": tr.report(ranks)["mr"]}
+    found = collection.compute()
+    for key, value in expected.items():
+        assert found[key] == value
+
+
+# --- processes
+
+
+def test_a_report_that_fails_leaves_the_metric_of_this_process() -> None:
+    twice = {"distributed_available_fn": lambda: True, "dist_sync_fn": lambda x, group: [x, x]}
+    metric = updated(TrueRankMetric(KEYS, **twice), 0, 30)
+    with pytest.raises(ValueError, match="groups"):
+        metric.report(by="groups")
+    updated(metric, 30, 60)
+    assert len(metric.ranks) == 60
+    assert len(metric.report().ranks) == 120
+
+
+def test_a_process_that_asks_for_itself_waits_for_no_other() -> None:
+    def never(*args: Any, **keywords: Any) -> Any:
+        raise AssertionError("asked the others")
+
+    alone = {"distributed_available_fn": lambda: True, "dist_sync_fn": never}
+    metric = updated(TrueRankMetric(KEYS, sync_on_compute=False, **alone), 0, 60)
+    assert values(metric.report().ranks) == metric.compute()
+    with pytest.raises(AssertionError, match="asked the others"):
+        updated(TrueRankMetric(KEYS, **alone), 0, 60).report()
+
+
+SHARES: dict[str, list[tuple[int, int]]] = {
+    "uneven": [(0, 45), (45, 60)],
+    "one has none": [(0, 60), (0, 0)],
+    "the first has none": [(0, 0), (0, 60)],
+    "none": [(0, 0), (0, 0)],
+}
+
+
+def of_process(rank: int, folder: str) -> None:
+    """What one of two processes does; its findings go to a file."""
+    store = f"file://{folder}/meeting"
+    torch.distributed.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
+    found: dict[str, Any] = {}
+    for name, shares in SHARES.items():
+        start, stop = shares[rank]
+        metric = TrueRankMetric(KEYS, sides=("head", "tail"))
+        for first in range(start, stop, 10):
+            last = min(first + 10, stop)
+            updated(metric, first, last, side="tail", tasks=np.arange(first, last))
+        if stop and rank:
+            updated(metric, 0, 5, side="tail", tasks=np.arange(5))  # padding
+        metric._update_count += 1  # else it warns that there has been no update
+        whole = metric.report()
+        found[name] = metric.compute(), whole.ranks, len(metric.ranks)
+    Path(folder, f"found-{rank}").write_bytes(pickle.dumps(found))
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+def test_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    torch.multiprocessing.spawn(of_process, (str(tmp_path),), nprocs=2)
+    expected = tr.rank(SCORES, TARGETS, filter=FILTER).with_labels(side="tail")
+    for rank in range(2):
+        found = pickle.loads((tmp_path / f"found-{rank}").read_bytes())
+        for name, (computed, ranks, own) in found.items():
+            start, stop = SHARES[name][rank]
+            assert own == stop - start + (5 if rank and start else 0), name
+            if name == "none":
+                assert len(ranks) == 0
+                assert all(map(math.isnan, computed.values()))
+                continue
+            assert computed == values(expected), name
+            for field in ("above", "tied", "candidates", "side"):
+                assert np.all(getattr(ranks, field) == getattr(expected, field)), name

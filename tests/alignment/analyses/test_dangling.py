@@ -1,0 +1,240 @@
+"""Who has no counterpart: every threshold, counted entity by entity."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from truerank.alignment.inference.counterparts import dangling
+from truerank.alignment.inference.matching import infer
+from truerank.alignment.local_scaling import csls_means
+
+pytestmark = pytest.mark.python_only
+
+Array = npt.NDArray[Any]
+
+
+def value_of(row: Array, by: str) -> Any:
+    """What has to be below the threshold, of the scores of one entity."""
+    scores = sorted((score for score in row if score == score), reverse=True)
+    if by == "similarity":
+        return scores[0] if scores else -math.inf
+    if len(scores) < 2:
+        return math.inf if scores else -math.inf
+    with np.errstate(all="ignore"):
+        return 0 if scores[0] == scores[1] else scores[0] - scores[1]
+
+
+def curve(values: list[Any], apart: list[bool], kind: Any) -> list[tuple[Any, ...]]:
+    """For each threshold in ascending order: entities said, right ones, and the three shares."""
+    distinct = sorted(set(values))
+    thresholds = distinct[1:]
+    if distinct[-1] < math.inf:
+        thresholds.append(np.nextafter(kind(distinct[-1]), kind(math.inf)))
+    rows = []
+    for threshold in thresholds:
+        said = sum(value < threshold for value in values)
+        correct = sum(
+            value < threshold and alone for value, alone in zip(values, apart, strict=True)
+        )
+        precision, recall = correct / said, correct / sum(apart)
+        f1 = 2 * precision * recall / (precision + recall) if correct else 0.0
+        rows.append((threshold, said, correct, precision, recall, f1))
+    return rows
+
+
+def check(found: Any, values: list[Any], apart: list[bool], kind: Any) -> None:
+    rows = curve(values, apart, kind)
+    names = ("thresholds", "said", "correct", "precision", "recall", "f1")
+    for i, name in enumerate(names):
+        array = getattr(found, name)
+        assert not array.flags.writeable
+        expected = np.array([row[i] for row in rows], array.dtype)
+        if name == "f1":  # the mean of two rounded shares, or one share
+            np.testing.assert_allclose(array, expected, rtol=1e-14)
+        else:
+            np.testing.assert_array_equal(array, expected, strict=True)
+    assert found.thresholds.dtype == found.values.dtype == kind
+    assert (found.exclusive, found.entities) == (sum(apart), len(apart))
+    assert len(found) == len(rows)
+    area, before = 0.0, 0.0
+    for _, _, _, precision, recall, _ in rows:
+        area, before = area + (recall - before) * precision, recall
+    assert found.average_precision == pytest.approx(area, abs=1e-14)
+    assert found.best_f1 == max(found.f1, default=0.0)
+    if rows:
+        lowest = min(row[0] for row, f1 in zip(rows, found.f1, strict=True) if f1 == found.best_f1)
+        assert found.best_threshold == lowest
+    else:
+        assert math.isnan(found.best_threshold)
+
+
+@st.composite
+def matrices(draw: st.DrawFn) -> Array:
+    shape = draw(st.integers(1, 12)), draw(st.integers(0, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    values = [0.1, 0.2, 0.25, 0.7, -1.0, np.nan, np.inf, -np.inf]
+    kind = draw(st.sampled_from([np.float32, np.float64]))
+    return rng.choice(np.array(values[: draw(st.integers(1, len(values)))], kind), shape)
+
+
+@given(matrices(), st.sampled_from(["similarity", "margin"]), st.booleans(), st.data())
+@settings(max_examples=300)
+def test_curve(scores: Array, by: str, turned: bool, data: st.DataObject) -> None:
+    height, width = scores.shape
+    ids = st.integers(0, height - 1)
+    exclusive = data.draw(st.lists(ids, min_size=1))
+    others = sorted(set(range(height)) - set(exclusive))
+    matched = data.draw(st.none() | st.lists(st.sampled_from(others)) if others else st.none())
+    candidates = data.draw(st.none() | st.lists(st.integers(0, width - 1)) if width else st.none())
+    found = dangling(
+        scores.T if turned else scores,
+        None,
+        exclusive,
+        matched=matched,
+        candidates=candidates,
+        by=by,
+        direction="right_to_left" if turned else "left_to_right",
+        nan="omit",
+    )
+    looked_at = sorted({*exclusive, *(others if matched is None else matched)})
+    columns = list(range(width)) if candidates is None else sorted(set(candidates))
+    values = [value_of(scores[i, columns], by) for i in looked_at]
+    assert found.ids.tolist() == looked_at
+    np.testing.assert_array_equal(found.values, np.array(values, scores.dtype))
+    check(found, values, [i in exclusive for i in looked_at], scores.dtype.type)
+
+
+@given(
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.integers(0, 2**32),
+    st.sampled_from([None, 2]),
+    st.sampled_from(["similarity", "margin"]),
+    st.sampled_from(["left_to_right", "right_to_left"]),
+)
+def test_vectors(n: int, m: int, seed: int, csls: int | None, by: str, direction: str) -> None:
+    rng = np.random.default_rng(seed)
+    left, right = (rng.integers(-2, 3, (size, 2)).astype(np.float32) for size in (n, m))
+    means = None if csls is None else csls_means(left, right, csls, similarity="dot")
+    scores = tr.score_embeddings(left, right, csls=means)
+    turned = direction == "right_to_left"
+    rows = scores.T if turned else scores
+    exclusive = rng.integers(0, len(rows), 3)
+    found = dangling(
+        left, right, exclusive, by=by, direction=direction, similarity="dot", csls=csls
+    )
+    values = [value_of(row, by) for row in rows]
+    check(found, values, [i in exclusive for i in range(len(rows))], np.float32)
+    assert (found.by, found.direction) == (by, direction)
+
+
+def test_by_hand() -> None:
+    """0 and 1 have counterparts; 2, 3, 4 have none; 1 and 2 are equally near to somebody."""
+    scores = np.array([[0.9, 0.1], [0.5, 0.4], [0.5, 0.5], [0.2, 0.1], [0.0, 0.3]])
+    found = dangling(scores, None, [2, 3, 4])
+    assert found.thresholds.tolist() == [0.3, 0.5, 0.9, np.nextafter(0.9, 1)]
+    assert found.said.tolist() == [1, 2, 4, 5]
+    assert found.correct.tolist() == [1, 2, 3, 3]
+    assert found.precision.tolist() == [1, 1, 0.75, 0.6]
+    assert found.recall.tolist() == [1 / 3, 2 / 3, 1, 1]
+    assert found.average_precision == pytest.approx(2 / 3 + 0.75 / 3)
+    assert (found.best_threshold, found.best_f1) == (0.9, 6 / 7)
+    margin = dangling(scores, None, [2, 3, 4], by="margin")
+    np.testing.assert_allclose(margin.values, [0.8, 0.1, 0, 0.1, 0.3])
+
+
+def test_infinite_values() -> None:
+    """Equal scores have no margin, infinite ones neither; who has none to choose from is below."""
+    up, nan = np.inf, np.nan
+    scores = np.array([[up, up], [-up, -up], [up, 1], [3, nan], [nan, nan], [1, -up], [3, 1]])
+    margin = dangling(scores, None, [0, 2, 4], by="margin", nan="omit")
+    assert margin.values.tolist() == [0, 0, up, up, -up, up, 2]
+    assert margin.thresholds.tolist() == [0, 2, up]
+    assert margin.said.tolist() == [1, 3, 4]
+    assert margin.recall.tolist() == [1 / 3, 2 / 3, 2 / 3]  # 2 is at +inf: it is never said
+    nearest = dangling(scores, None, [0, 2, 4], nan="omit")
+    assert nearest.values.tolist() == [up, -up, up, 3, -up, 1, 3]
+    assert nearest.thresholds.tolist() == [1, 3, up]
+    nothing = dangling(np.full((2, 2), up), None, [0])
+    assert (len(nothing), nothing.best_f1, nothing.average_precision) == (0, 0, 0)
+    assert math.isnan(nothing.best_threshold)
+
+
+def test_the_best_threshold_is_one_for_infer() -> None:
+    rng = np.random.default_rng(4)
+    left, right = (rng.standard_normal((40, 5)).astype(np.float32) for _ in range(2))
+    found = dangling(left, right, range(0, 40, 3))
+    kept = infer(left, right, threshold=found.best_threshold)
+    said = set(range(40)) - set(kept.pairs[:, 0].tolist())
+    assert len(said) == found.said[np.argmax(found.f1)]
+    assert said == set(found.ids[found.values < found.best_threshold].tolist())
+
+
+def test_csls_is_over_who_takes_part() -> None:
+    rng = np.random.default_rng(5)
+    left, right = (rng.standard_normal((30, 5)).astype(np.float32) for _ in range(2))
+    ids, among = np.arange(0, 30, 2), np.arange(10, 25)
+    found = dangling(left, right, ids[:5], matched=ids[5:], candidates=among, csls=3)
+    part = dangling(left[ids], right[among], range(5), csls=3)
+    np.testing.assert_array_equal(found.values, part.values)
+    np.testing.assert_array_equal(found.f1, part.f1)
+
+
+def test_numbers_for_loggers() -> None:
+    found = dangling(np.eye(4, dtype=np.float32), None, [1, 2], by="margin")
+    told = found.to_dict()
+    assert told == {
+        "by": "margin", "direction": "left_to_right", "exclusive": 2, "entities": 4,
+        "best_f1": found.best_f1, "best_threshold": found.best_threshold,
+        "average_precision": found.average_precision,
+    }  # fmt: skip
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_a_data_frame() -> None:
+    pytest.importorskip("pandas")
+    for exclusive in ([1, 2], [3]):
+        found = dangling(np.eye(4, 3, dtype=np.float32) / 3, None, exclusive)
+        table = found.to_pandas()
+        assert list(table) == ["threshold", "precision", "recall", "f1", "said", "correct"]
+        np.testing.assert_array_equal(table["threshold"], found.thresholds.astype(float))
+        for name in list(table)[1:]:
+            np.testing.assert_array_equal(table[name], getattr(found, name))
+    empty = dangling(np.full((2, 2), np.inf), None, [0]).to_pandas()
+    assert empty.shape == (0, 6)
+
+
+def test_errors() -> None:
+    scores = np.eye(4)
+    for exclusive in ([], None):
+        with pytest.raises(ValueError, match="exclusive: expected at least one entity, got none"):
+            dangling(scores, None, exclusive)
+    with pytest.raises(ValueError, match="exclusive: expected ids from 0 to 3, got 4"):
+        dangling(scores, None, [1, 4])
+    with pytest.raises(TypeError, match="exclusive: expected integers, got dtype float64"):
+        dangling(scores, None, [0.5])
+    with pytest.raises(ValueError, match="matched: expected none that are exclusive, got 2"):
+        dangling(scores, None, [1, 2], matched=[0, 2])
+    with pytest.raises(ValueError, match="matched: expected ids from 0 to 3, got -1"):
+        dangling(scores, None, [1, 2], matched=[-1])
+    with pytest.raises(ValueError, match="candidates: expected ids from 0 to 3, got 7"):
+        dangling(scores, None, [1], candidates=[7])
+    with pytest.raises(ValueError, match="by: expected one of similarity, margin, got 'score'"):
+        dangling(scores, None, [1], by="score")
+    with pytest.raises(ValueError, match="direction: expected one of left_to_right"):
+        dangling(scores, None, [1], direction="both")
+    scores[2, 1] = np.nan
+    with pytest.raises(ValueError, match="the score of left 2 and right 1 is NaN"):
+        dangling(scores, None, [1])
+    with pytest.raises(ValueError, match="the score of left 2 and right 1 is NaN"):
+        dangling(scores, None, [1], direction="right_to_left")
+    assert dangling(scores, None, [1], matched=[0, 3]).entities == 3

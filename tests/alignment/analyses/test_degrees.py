@@ -1,0 +1,214 @@
+"""Results by degree: against a report of each bucket's tasks, and by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from truerank.alignment.analyses.buckets import EDGES, bucket_labels, by_degree
+from truerank.alignment.datasets.graphs import degrees
+from truerank.alignment.pair_task import Task
+
+pytestmark = pytest.mark.python_only
+
+LEFT, RIGHT = [0, 1, 2, 3], [2, 1, 0, 3]  # pairs
+SIDES = ["left_to_right"] * 4 + ["right_to_left"] * 4
+LEFT_DEGREES, RIGHT_DEGREES = [1, 4, 20, 0], [2, 0, 3, 0]
+
+
+def ranks_of(above: list[int] | None = None, **labels: Any) -> tr.Ranks:
+    labels = {"side": SIDES, "queries": LEFT + RIGHT, "targets": RIGHT + LEFT, **labels}
+    return tr.Ranks(above or [0, 3, 0, 9, 1, 5, 0, 0], [1] * 8, 10, **labels)
+
+
+def bucket(degree: float, edges: list[int]) -> str:
+    """The bucket of a degree, by trying each."""
+    if degree == 0:
+        return "0"
+    starts = edges if edges[0] == 1 else [1, *edges]
+    for i, start in enumerate(starts):
+        end = starts[i + 1] if i + 1 < len(starts) else None
+        # what lies between two whole numbers is in the lower one's, below 1 in the first
+        if max(degree, 1) >= start and (end is None or degree < end):
+            return (
+                f"{start}+"
+                if end is None
+                else str(start)
+                if end == start + 1
+                else (f"{start}-{end - 1}")
+            )
+    raise AssertionError(degree)
+
+
+DEGREE = {
+    "sum": lambda left, right, forward: left + right,
+    "mean": lambda left, right, forward: (left + right) / 2,
+    "left": lambda left, right, forward: left,
+    "right": lambda left, right, forward: right,
+    "query": lambda left, right, forward: left if forward else right,
+    "target": lambda left, right, forward: right if forward else left,
+}
+
+
+@given(st.data())
+@settings(max_examples=80)
+def test_groups_are_the_tasks_of_each_bucket(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 8))
+    lefts, rights = (data.draw(st.permutations(range(n))) for _ in range(2))
+    some = st.lists(st.integers(0, 25), min_size=n, max_size=n)
+    left_degrees, right_degrees = data.draw(some), data.draw(some)
+    edges = sorted(data.draw(st.sets(st.integers(1, 30), min_size=1, max_size=5)))
+    forward = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    of = data.draw(st.sampled_from([None, *DEGREE]))
+    above = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
+    pairs = list(zip(lefts, rights, forward, strict=True))
+    ranks = tr.Ranks(
+        above,
+        [1] * n,
+        10,
+        side=["left_to_right" if f else "right_to_left" for f in forward],
+        queries=[x if f else y for x, y, f in pairs],
+        targets=[y if f else x for x, y, f in pairs],
+    )
+    report = by_degree(ranks, left_degrees, right_degrees, of=of, edges=edges)
+    names = [
+        bucket(DEGREE[of or "sum"](left_degrees[x], right_degrees[y], f), edges)
+        for x, y, f in pairs
+    ]
+    assert report.ranks.labels["degree"].values.tolist() == names
+    starts = {name: int(name.rstrip("+").split("-")[0]) for name in names}
+    assert list(report.groups) == sorted(starts, key=lambda name: starts[name])
+    for name in set(names):
+        tasks = ranks[np.array(names) == name]
+        assert report.groups[name]["mrr"] == pytest.approx(tr.report(tasks)["mrr"])
+    assert report["mrr"] == pytest.approx(tr.report(ranks)["mrr"])
+
+
+def test_by_hand() -> None:
+    report = by_degree(ranks_of(), LEFT_DEGREES, RIGHT_DEGREES)
+    # sums 1 + 3, 4 + 0, 20 + 2, 0 + 0, each in both directions
+    assert report.group_tasks() == {"0": 2, "1-5": 4, "16+": 2}
+    hits = report.group_values("hits@1")
+    assert hits == {"0": 0.5, "1-5": 0.25, "16+": 1.0}
+    assert report.group_values("left_to_right.hits@1") == {"0": 0.0, "1-5": 0.5, "16+": 1.0}
+    assert report["macro.hits@1"] == pytest.approx((0.5 + 0.25 + 1) / 3)
+    assert report.by == "degree"
+    assert "by degree (3 groups)" in report.to_markdown()
+
+
+def test_whose_degree_counts() -> None:
+    def groups(**keywords: Any) -> list[str]:
+        return by_degree(ranks_of(), **keywords).ranks.labels["degree"].values.tolist()
+
+    both = {"left_degrees": LEFT_DEGREES, "right_degrees": RIGHT_DEGREES, "edges": range(1, 30)}
+    left, right = ["1", "4", "20", "0"], ["3", "0", "2", "0"]
+    assert groups(**both, of="left") == left * 2
+    assert groups(**both, of="right") == right * 2
+    assert groups(**both, of="query") == left + right
+    assert groups(**both, of="target") == right + left
+    assert groups(**both) == groups(**both, of="sum") == ["4", "4", "22", "0"] * 2
+    assert groups(**both, of="mean") == ["2", "2", "11", "0"] * 2
+    assert groups(left_degrees=LEFT_DEGREES, edges=range(1, 30)) == left * 2
+    assert groups(right_degrees=RIGHT_DEGREES, edges=range(1, 30)) == right * 2
+
+
+def test_buckets_are_openeas() -> None:
+    assert EDGES == (1, 6, 11, 16)
+    labels = bucket_labels(np.array([0, 1, 5, 6, 10, 11, 15, 16, 1000]))
+    expected = ["0", "1-5", "1-5", "6-10", "6-10", "11-15", "11-15", "16+", "16+"]
+    assert labels.values.tolist() == expected
+    # halves, as the script beside OpenEA's code has them: [1, 6), [6, 11), ...
+    means = bucket_labels(np.array([0.0, 0.5, 5.5, 6.0, 15.5, 16.0]))
+    assert means.values.tolist() == ["0", "1-5", "1-5", "6-10", "11-15", "16+"]
+
+
+def test_names_of_entities() -> None:
+    left, right = "abcd", "cbad"
+    ranks = ranks_of(queries=[*left, *right], targets=[*right, *left])
+    degrees_left = dict(zip("abcd", LEFT_DEGREES, strict=True))
+    degrees_right = dict(zip("abcd", RIGHT_DEGREES, strict=True))
+    report = by_degree(ranks, degrees_left, degrees_right)
+    assert report.group_values("hits@1") == {"0": 0.5, "1-5": 0.25, "16+": 1.0}
+    del degrees_right["b"]
+    with pytest.raises(ValueError, match=r"^right_degrees: .* every entity, got none for 'b'"):
+        by_degree(ranks, degrees_left, degrees_right)
+    assert by_degree(ranks, degrees_left, degrees_right, of="left").by == "degree"
+    with pytest.raises(TypeError, match=r"^left_degrees: expected a mapping of names to degrees"):
+        by_degree(ranks, LEFT_DEGREES)
+    with pytest.raises(TypeError, match=r"^left_degrees: expected one degree for each id"):
+        by_degree(ranks_of(), degrees_left)
+
+
+def test_a_report_keeps_its_seed_and_weights() -> None:
+    whole = tr.report(ranks_of(), seed=3, weights=[1, 2, 3, 4, 5, 6, 7, 8])
+    report = by_degree(whole, LEFT_DEGREES)
+    assert report.seed == 3
+    assert report["mrr"] == whole["mrr"]
+    np.testing.assert_array_equal(report.weights, whole.weights)
+    weighed = ranks_of(weights=[1, 2, 3, 4, 5, 6, 7, 8])
+    assert by_degree(weighed, LEFT_DEGREES)["mrr"] == whole["mrr"]
+
+
+def test_of_a_task() -> None:
+    rng = np.random.default_rng(0)
+    left, right = rng.standard_normal((2, 30, 4))
+    triples = np.stack([rng.integers(0, 30, 80), rng.integers(0, 3, 80), rng.integers(0, 30, 80)])
+    pairs = np.stack([rng.permutation(30)[:20], rng.permutation(30)[:20]], axis=1)
+    task = Task(pairs, left=30, right=30)
+    report = task.evaluate_embeddings(left, right)
+    numbers = degrees(triples.T, 30)
+    found = by_degree(report, numbers, numbers)
+    sums = numbers[pairs].sum(axis=1)
+    expected = bucket_labels(sums).values.tolist()
+    assert found.ranks.labels["degree"].values.tolist() == expected * 2
+    assert found["mrr"] == report["mrr"]
+    named = Task(
+        [(f"l{i}", f"r{j}") for i, j in pairs.tolist()],
+        left=[f"l{i}" for i in range(30)],
+        right=[f"r{i}" for i in range(30)],
+    ).evaluate_embeddings(left, right)
+    by_name = [{f"{side}{i}": int(n) for i, n in enumerate(numbers)} for side in "lr"]
+    assert by_degree(named, *by_name).group_values("mrr") == found.group_values("mrr")
+
+
+@pytest.mark.parametrize(
+    ("given", "keywords", "kind", "message"),
+    [
+        ([LEFT_DEGREES], {"of": "both"}, ValueError, "of: expected one of sum, mean, left"),
+        ([LEFT_DEGREES], {"of": "sum"}, ValueError, "right_degrees: expected degrees, which of="),
+        ([], {}, ValueError, "left_degrees: expected degrees, which of="),
+        ([[1, 2, 3]], {}, ValueError, "left_degrees: .* got 3 and none for entity 3"),
+        ([[1, -2, 3, 4]], {}, ValueError, "left_degrees: expected degrees from 0 on, got -2"),
+        ([[1.0, 2, 3, 4]], {}, TypeError, "left_degrees: expected integers"),
+        ([[LEFT_DEGREES]], {}, ValueError, "left_degrees: expected a 1-D array"),
+        ([LEFT_DEGREES], {"edges": []}, ValueError, "edges: expected ascending integers"),
+        ([LEFT_DEGREES], {"edges": [0, 5]}, ValueError, "edges: expected ascending integers"),
+        ([LEFT_DEGREES], {"edges": [5, 5]}, ValueError, "edges: expected ascending integers"),
+        ([LEFT_DEGREES], {"edges": [[5]]}, ValueError, "edges: expected a 1-D array"),
+        ([LEFT_DEGREES], {"edges": 5}, ValueError, "edges: expected a 1-D array"),
+        ([LEFT_DEGREES], {"edges": [1.5]}, TypeError, "edges: expected integers"),
+    ],
+)
+def test_errors(given: Any, keywords: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=f"^{message}"):
+        by_degree(ranks_of(), *given, **keywords)
+
+
+def test_errors_of_ranks() -> None:
+    with pytest.raises(ValueError, match=r"^ranks: expected the sides .*, got none"):
+        by_degree(ranks_of().with_labels(side=None), LEFT_DEGREES)
+    with pytest.raises(ValueError, match=r"^ranks: expected the sides .*, got tail"):
+        by_degree(ranks_of(side="tail"), LEFT_DEGREES)
+    for name in ("queries", "targets"):
+        with pytest.raises(ValueError, match=rf"^ranks: expected labels .* none for {name}; give"):
+            by_degree(ranks_of().with_labels(**{name: None}), LEFT_DEGREES)
+    with pytest.raises(TypeError, match=r"^ranks: expected a Report with ranks, or Ranks, got int"):
+        by_degree(1, LEFT_DEGREES)  # type: ignore[arg-type]
+    stored = tr.Report.from_json(tr.report(ranks_of()).to_json())
+    with pytest.raises(TypeError, match=r"^ranks: .* got a Report without"):
+        by_degree(stored, LEFT_DEGREES)

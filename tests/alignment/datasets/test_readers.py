@@ -1,0 +1,526 @@
+"""Readers of alignment data: what they read, what they refuse, and degrees."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.alignment_folders import DBP15K, OPENEA, filled, once, plain_dbp15k, plain_openea, told
+from truerank.alignment.datasets.graphs import AlignmentData, Graph, degrees
+from truerank.alignment.datasets.readers import read_dbp15k, read_openea, read_pairs
+from truerank.tasks.text import line_of
+
+pytestmark = pytest.mark.python_only
+
+NAMES = st.text(
+    st.characters(exclude_characters="\t\n\r\ufeff", exclude_categories=["Cs"]), min_size=1
+).filter(lambda name: name.strip(" ") and not name.isdecimal())
+
+# -- DBP15k ----------------------------------------------------------------------------------------
+
+
+def test_dbp15k(tmp_path: Path) -> None:
+    data = read_dbp15k(filled(tmp_path, DBP15K))
+    assert told(data) == plain_dbp15k(DBP15K)
+    assert data.left.names == ("Wien", "Graz", "Linz")
+    assert data.left.ids is not None
+    assert data.left.ids.tolist() == [7, 9, 3]
+    assert data.left.relation_ids is not None
+    assert data.left.relation_ids.tolist() == [2, 30]
+    assert data.left.relations is None
+    assert data.left.triples.tolist() == [[0, 1, 1], [1, 0, 1], [0, 1, 2]]
+    assert data.pairs.tolist() == [[1, 1], [0, 0]]
+    assert data.splits == {}
+    assert (data.left.size, data.right.size) == (3, 4)
+
+
+def test_dbp15k_with_splits_and_relations(tmp_path: Path) -> None:
+    files = {
+        **DBP15K,
+        "sup_ent_ids": "3\t11\n",
+        "rel_ids_1": "30\tnear\n5\tfar\n2\tin\n",
+        "rel_ids_2": "4\ta\n30\tb\n",
+    }
+    data = read_dbp15k(str(filled(tmp_path, files)))
+    assert told(data) == plain_dbp15k(files)
+    assert data.splits["train"].tolist() == [[2, 3]]
+    assert data.pairs.tolist() == [[2, 3], [1, 1], [0, 0]]
+    assert data.left.relations == ("near", "far", "in")
+    assert list(data.known()) == ["train"]
+
+
+def test_dbp15k_of_boot_ea(tmp_path: Path) -> None:
+    files = {**DBP15K, "sup_pairs": "9\t5\n", "ref_pairs": "7\t8\n3\t6\n"}
+    data = read_dbp15k(filled(tmp_path, files))
+    assert {name: len(pairs) for name, pairs in data.splits.items()} == {"train": 1, "test": 2}
+    assert data.pairs.tolist() == [[1, 1], [0, 0], [2, 2]]
+
+
+def test_a_pair_of_both_splits_is_one_pair(tmp_path: Path) -> None:
+    data = read_dbp15k(filled(tmp_path, {**DBP15K, "sup_ent_ids": "9\t5\n"}))
+    assert data.pairs.tolist() == [[1, 1], [0, 0]]
+    assert data.splits["test"].tolist() == [[1, 1], [0, 0]]
+
+
+def test_gzipped_crlf_and_blank_lines(tmp_path: Path) -> None:
+    files = {f"{name}.gz": "\n\n" + text.replace("\n", "\r\n\r\n") for name, text in DBP15K.items()}
+    assert told(read_dbp15k(filled(tmp_path, files))) == plain_dbp15k(DBP15K)
+
+
+DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
+    "too few columns": (
+        {"ent_ids_1": "7\tWien\n9\n"},
+        "ent_ids_1: line 2 has 1 column, expected 2, as in the first",
+    ),
+    "too many columns": (
+        {"ref_ent_ids": "9\t5\t1\n"},
+        "ref_ent_ids: line 1 has 3 columns, expected 2: left entity and right entity with a tab "
+        "between them",
+    ),
+    "quadruples": (
+        {"triples_1": "7\t30\t9\t1990\n"},
+        "triples_1: line 1 has 4 columns, expected 3: head, relation and tail with tabs between",
+    ),
+    "empty field": ({"ent_ids_2": "8\t\n"}, "ent_ids_2: line 1 has an empty name"),
+    "repeated id": (
+        {"ent_ids_1": "7\ta\n\n9\tb\n7\tc\n"},
+        "ent_ids_1: line 4: the id '7' stands in line 1, too",
+    ),
+    "no id": ({"ent_ids_1": "7\ta\n9b\tb\n"}, "ent_ids_1: line 2: expected an id, got '9b'"),
+    "zeros before": ({"ent_ids_1": "7\ta\n09\tb\n"}, "line 2: expected an id, got '09'"),
+    "negative id": ({"ent_ids_1": "-7\ta\n"}, "line 1: expected an id, got '-7'"),
+    "huge id": (
+        {"ent_ids_1": f"{2**64}\ta\n"},
+        "line 1: expected an id, got '18446744073709551616'",
+    ),
+    "unknown head": (
+        {"triples_1": "7\t30\t9\n\n8\t30\t9\n"},
+        r"triples_1: line 3: '8' is not in .*ent_ids_1",
+    ),
+    "unknown tail": ({"triples_2": "8\t4\t7\n"}, r"triples_2: line 1: '7' is not in .*ent_ids_2"),
+    "no relation": ({"triples_2": "8\tr\t5\n"}, "triples_2: line 1: expected an id, got 'r'"),
+    "unknown relation": (
+        {"rel_ids_1": "30\tnear\n"},
+        r"triples_1: line 2: '2' is not in .*rel_ids_1",
+    ),
+    "unknown left": ({"ref_ent_ids": "9\t5\n5\t9\n"}, r"ref_ent_ids: line 2: '5' is not in"),
+    "unknown right": ({"ref_ent_ids": "9\t7\n"}, r"ref_ent_ids: line 1: '7' is not in .*_2"),
+    "unknown in train": ({"sup_ent_ids": "4\t5\n"}, r"sup_ent_ids: line 1: '4' is not in"),
+    "no UTF-8": ({"ent_ids_1": b"7\ta\n9\t\xff\n"}, "ent_ids_1: line 2 is not in UTF-8"),
+    "empty": ({"triples_1": "\n"}, "triples_1: expected lines of head and relation and tail, got"),
+    "no entities": ({"ent_ids_2": ""}, "ent_ids_2: expected lines of id and name, got none"),
+    "no pairs": ({"ref_ent_ids": ""}, "ref_ent_ids: expected lines of left entity and right"),
+}
+
+
+@pytest.mark.parametrize(("edits", "said"), DAMAGE.values(), ids=DAMAGE)
+def test_damaged_dbp15k(edits: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"^folder: .*{said}"):
+        read_dbp15k(filled(tmp_path, {**DBP15K, **edits}))
+
+
+@pytest.mark.parametrize("name", DBP15K)
+def test_missing_file_of_dbp15k(name: str, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=name):
+        read_dbp15k(filled(tmp_path, {**DBP15K, name: None}))
+
+
+def test_missing_test_pairs(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="ref_pairs"):
+        read_dbp15k(filled(tmp_path, {**DBP15K, "sup_pairs": "9\t5\n"}))
+
+
+def test_damaged_gzip(tmp_path: Path) -> None:
+    filled(tmp_path, {**DBP15K, "triples_1": None})
+    (tmp_path / "triples_1.gz").write_bytes(b"\x1f\x8b\x08\x00cut")
+    with pytest.raises(OSError, match=r"triples_1\.gz: damaged gzip file"):
+        read_dbp15k(tmp_path)
+
+
+@settings(max_examples=50)  # each writes files
+@given(st.data())
+def test_dbp15k_as_the_slow_reader(data: st.DataObject) -> None:
+    ids = data.draw(st.lists(st.integers(0, 10**9), min_size=2, max_size=12, unique=True))
+    cut = data.draw(st.integers(1, len(ids) - 1))
+    files = {}
+    some_relations = st.sampled_from([0, 7, 10, 30])
+    for k, own in ((1, ids[:cut]), (2, ids[cut:])):
+        names = data.draw(st.lists(NAMES, min_size=len(own), max_size=len(own)))
+        files[f"ent_ids_{k}"] = "".join(f"{i}\t{n}\n" for i, n in zip(own, names, strict=True))
+        entity = st.sampled_from(own)
+        triples = data.draw(st.lists(st.tuples(entity, some_relations, entity), min_size=1))
+        files[f"triples_{k}"] = "".join(f"{h}\t{r}\t{t}\n" for h, r, t in triples)
+        if data.draw(st.booleans()):
+            files[f"rel_ids_{k}"] = "10\tx\n0\ty\n30\tx\n5\tz\n7\tw\n"
+    pair = st.tuples(st.sampled_from(ids[:cut]), st.sampled_from(ids[cut:]))
+    for name in data.draw(st.sampled_from([["ref_ent_ids"], ["ref_ent_ids", "sup_ent_ids"]])):
+        pairs = data.draw(st.lists(pair, min_size=1))
+        files[name] = "".join(f"{a}\t{b}\n" for a, b in pairs)
+    with tempfile.TemporaryDirectory() as folder:
+        assert told(read_dbp15k(filled(Path(folder), files))) == plain_dbp15k(files)
+
+
+def test_real_dbp15k(data: Path) -> None:
+    """Table 1 of "A Critical Assessment of State-of-the-Art in Entity Alignment"."""
+    read = read_dbp15k(data / "dbp15k_zh_en")
+    assert repr(read) == (
+        "AlignmentData(19,388 and 19,572 entities, 70,414 and 95,142 triples, 15,000 pairs)"
+    )
+    lines = (data / "dbp15k_zh_en" / "ref_ent_ids").read_text().split("\n")
+    for row in (0, 77, 14_999):
+        left, right = map(int, lines[row].split("\t"))
+        assert read.left.ids is not None
+        assert read.right.ids is not None
+        a, b = read.pairs[row]
+        assert (read.left.ids[a], read.right.ids[b]) == (left, right)
+    assert read.left.names is not None
+    assert read.left.names[0] == "http://zh.dbpedia.org/resource/阿卜杜拉·居尔"
+
+
+# -- OpenEA ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fold", [None, 1, 2])
+def test_openea(fold: int | None, tmp_path: Path) -> None:
+    assert told(read_openea(filled(tmp_path, OPENEA), fold)) == plain_openea(OPENEA, fold)
+
+
+def test_openea_by_hand(tmp_path: Path) -> None:
+    data = read_openea(filled(tmp_path, OPENEA), 1)
+    assert data.left.names == ("Graz", "Linz", "Steiermark", "Wien")
+    assert data.right.names == ("Austria", "Graz", "Linz", "Styria", "Vienna")
+    assert data.right.relations == ("in", "near")
+    assert data.right.triples.tolist() == [[4, 1, 2], [1, 0, 3], [3, 0, 0]]
+    assert data.pairs.tolist() == [[3, 4], [0, 1], [2, 3], [1, 2]]
+    assert {name: pairs.tolist() for name, pairs in data.known().items()} == {
+        "train": [[0, 1]],
+        "valid": [[1, 2]],
+    }
+    assert list(read_openea(tmp_path, 2).splits) == ["train", "test"]  # no validation, no split
+
+
+def test_openea_with_lists_of_ids(tmp_path: Path) -> None:
+    files = {
+        **OPENEA,
+        "ent_ids_1": "5\tWien\n0\tKrems\n2\tGraz\n3\tSteiermark\n1\tLinz\n",
+        "rel_ids_1": "9\tof\n8\tnear\n7\tin\n",
+    }
+    data = read_openea(filled(tmp_path, files), 1)
+    assert data.left.names == ("Wien", "Krems", "Graz", "Steiermark", "Linz")
+    assert data.left.ids is not None
+    assert data.left.ids.tolist() == [5, 0, 2, 3, 1]
+    assert data.left.triples.tolist() == [[0, 1, 4], [2, 2, 3]]
+    assert data.left.relations == ("of", "near", "in")
+    assert data.pairs.tolist() == [[0, 4], [2, 1], [3, 3], [4, 2]]
+
+
+def test_openea_without_links_or_validation(tmp_path: Path) -> None:
+    files = {**OPENEA, "ent_links": None, "721_5fold/1/valid_links": None}
+    data = read_openea(filled(tmp_path, files), 1)
+    assert data.pairs.tolist() == [[0, 1], [2, 3], [3, 4]]
+    assert list(data.splits) == ["train", "test"]
+    with pytest.raises(FileNotFoundError, match="ent_links"):
+        read_openea(tmp_path)
+
+
+def test_an_entity_of_a_pair_needs_no_triple(tmp_path: Path) -> None:
+    files = {**OPENEA, "ent_links": OPENEA["ent_links"] + "Krems\tKrems\n"}
+    data = read_openea(filled(tmp_path, files))
+    assert data.left.names == ("Graz", "Krems", "Linz", "Steiermark", "Wien")
+    assert degrees(data.left.triples, data.left.size).tolist() == [1, 0, 1, 1, 1]
+
+
+def test_names_that_are_numbers(tmp_path: Path) -> None:
+    files = {"rel_triples_1": "10\t1\t9\n", "rel_triples_2": "2\t1\tx\n", "ent_links": "9\t2\n"}
+    data = read_openea(filled(tmp_path, files))
+    assert data.left.names == ("9", "10")  # as numbers; elsewhere, by code point
+    assert data.right.names == ("2", "x")
+
+
+def test_folds_of_another_name(tmp_path: Path) -> None:
+    files = {name.replace("721_5fold", "631"): text for name, text in OPENEA.items()}
+    assert list(read_openea(filled(tmp_path, files), 1, folds="631").splits) == [
+        "train",
+        "valid",
+        "test",
+    ]
+    with pytest.raises(FileNotFoundError, match="721_5fold"):
+        read_openea(tmp_path, 1)
+
+
+OPENEA_DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
+    "columns": ({"rel_triples_2": "a\tb\n"}, "rel_triples_2: line 1 has 2 columns, expected 3"),
+    "empty field": ({"ent_links": "a\t\n"}, "ent_links: line 1 has an empty right entity"),
+    "pair of a fold": (
+        {"721_5fold/1/test_links": "Steiermark\tStyria\n\nWien\tGraz\n"},
+        r"test_links: line 3: the pair is not in .*ent_links",
+    ),
+    "unknown in a fold": ({"721_5fold/1/train_links": "Rom\tRome\n"}, "line 1: the pair is not in"),
+    "not listed": (
+        {"ent_ids_2": "0\tVienna\n1\tLinz\n2\tGraz\n3\tStyria\n"},
+        r"rel_triples_2: line 3: 'Austria' is not in .*ent_ids_2",
+    ),
+    "not listed in a pair": (
+        {"ent_ids_1": "0\tWien\n1\tLinz\n2\tGraz\n3\tSteiermark\n", "ent_links": "Rom\tGraz\n"},
+        r"ent_links: line 1: 'Rom' is not in .*ent_ids_1",
+    ),
+    "relation not listed": ({"rel_ids_1": "0\tnear\n"}, r"rel_triples_1: line 2: 'in' is not in"),
+    "name twice": (
+        {"ent_ids_1": "0\tWien\n1\tWien\n"},
+        "ent_ids_1: line 2: the name 'Wien' stands in line 1, too",
+    ),
+    "id twice": ({"ent_ids_1": "0\tWien\n0\tGraz\n"}, "line 2: the id '0' stands in line 1, too"),
+    "no UTF-8": ({"rel_triples_1": b"\xe9\tb\tc\n"}, "rel_triples_1: line 1 is not in UTF-8"),
+    "no triples": ({"rel_triples_1": ""}, "rel_triples_1: expected lines of head"),
+    "no pairs": ({"ent_links": ""}, "ent_links: expected lines of left entity and right entity"),
+    "no train": ({"721_5fold/1/train_links": ""}, "train_links: expected lines of left"),
+    "no test": ({"721_5fold/1/test_links": "\n"}, "test_links: expected lines of left"),
+}
+
+
+@pytest.mark.parametrize(("edits", "said"), OPENEA_DAMAGE.values(), ids=OPENEA_DAMAGE)
+def test_damaged_openea(edits: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"^folder: .*{said}"):
+        read_openea(filled(tmp_path, {**OPENEA, **edits}), 1)
+
+
+@pytest.mark.parametrize("fold", [True, "1", 1.0])
+def test_fold_is_an_int(fold: Any, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"^fold: expected an int, got"):
+        read_openea(filled(tmp_path, OPENEA), fold)
+
+
+def test_missing_fold(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=re.escape(str(Path("721_5fold", "6")))):
+        read_openea(filled(tmp_path, OPENEA), 6)
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_openea_as_the_slow_reader(data: st.DataObject) -> None:
+    files = {}
+    ends = []
+    for k in (1, 2):
+        names = st.sampled_from(data.draw(st.lists(NAMES, min_size=1, max_size=8)))
+        rows = data.draw(st.lists(st.tuples(names, NAMES, names), min_size=1, max_size=8))
+        files[f"rel_triples_{k}"] = "".join("\t".join(row) + "\n" for row in rows)
+        ends.append(names)
+    links = data.draw(st.lists(st.tuples(*ends), min_size=2, max_size=8))
+    files["ent_links"] = "".join("\t".join(pair) + "\n" for pair in links)
+    for split in ("train", "valid", "test"):
+        some = data.draw(st.lists(st.sampled_from(links), min_size=split != "valid"))
+        files[f"721_5fold/3/{split}_links"] = "".join("\t".join(pair) + "\n" for pair in some)
+    fold = data.draw(st.sampled_from([None, 3]))
+    with tempfile.TemporaryDirectory() as folder:
+        read = read_openea(filled(Path(folder), files), fold)
+    assert told(read) == plain_openea(files, fold)
+
+
+# -- plain text ------------------------------------------------------------------------------------
+
+
+def test_pairs_by_name(tmp_path: Path) -> None:
+    filled(tmp_path, {"pairs.tsv": "b\tY\na\tX\n", "left.tsv": "c\t10\ta\nb\t9\tb\n"})
+    data = read_pairs(
+        tmp_path / "pairs.tsv", left_triples=tmp_path / "left.tsv", right=["Z", "Y", "X"]
+    )
+    assert data.left.names == ("a", "b", "c")
+    assert data.left.relations == ("9", "10")
+    assert data.left.triples.tolist() == [[2, 1, 0], [1, 0, 1]]
+    assert data.right.names == ("Z", "Y", "X")
+    assert data.right.size == 3
+    assert data.pairs.tolist() == [[1, 1], [0, 2]]
+    assert data.splits == {}
+    assert len(data.right.triples) == 0
+
+
+def test_pairs_by_id_in_splits(tmp_path: Path) -> None:
+    filled(tmp_path, {"train.gz": "1\t0\n", "test": "0\t2\n1\t0\n", "right": "3\tr\t2\n"})
+    files = {"train": str(tmp_path / "train.gz"), "test": str(tmp_path / "test")}
+    data = read_pairs(files, left=2, right=4, right_triples=tmp_path / "right")
+    assert data.splits["test"].tolist() == [[0, 2], [1, 0]]
+    assert data.pairs.tolist() == once([[1, 0], [0, 2], [1, 0]])
+    assert data.left.names is None
+    assert data.right.triples.tolist() == [[3, 0, 2]]
+
+
+PAIRS_DAMAGE: dict[str, tuple[str, dict[str, Any], str]] = {
+    "columns": ("a\tb\tc\n", {}, "line 1 has 3 columns, expected 2: left entity and right entity"),
+    "numbers": ("1\tb\n", {}, "^left: all labels of left are numbers"),
+    "unknown": ("a\tb\n\nx\tb\n", {"left": ["a"]}, "pairs.tsv: unknown left entity 'x' in line 3"),
+    "no ids": ("a\tb\n", {"left": 4}, "expected left entity ids.* got 'a' in line 1"),
+    "out of range": ("1\tb\n4\tb\n", {"left": 4}, "ids from 0 to 3, got 4 in line 2"),
+    "empty": ("", {}, "expected lines of left entity and right entity, got none"),
+    "nothing": ("a\tb\n", {"pairs": {}}, "^pairs: expected at least one file"),
+    "triples": ("a\tb\n", {"left_triples": "pairs.tsv"}, "^left_triples: .* has 2 columns"),
+}
+
+
+@pytest.mark.parametrize(("text", "keywords", "said"), PAIRS_DAMAGE.values(), ids=PAIRS_DAMAGE)
+def test_damaged_pairs(text: str, keywords: dict[str, Any], said: str, tmp_path: Path) -> None:
+    path = filled(tmp_path, {"pairs.tsv": text}) / "pairs.tsv"
+    given = {k: path if v == "pairs.tsv" else v for k, v in keywords.items()}
+    with pytest.raises(ValueError, match=said):
+        read_pairs(given.pop("pairs", path), **given)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "keywords", "said"),
+    [
+        (3, {}, "^pairs: expected a path or a dict of paths, got int"),
+        ({"train": 3}, {}, r'^pairs\["train"\]: expected a path, got int'),
+        ("pairs", {"left_triples": 3}, "^left_triples: expected a path, got int"),
+        ("pairs", {"left": 3.0}, "^left: expected an int"),
+    ],
+)
+def test_wrong_types_of_pairs(pairs: Any, keywords: Any, said: str, tmp_path: Path) -> None:
+    path = filled(tmp_path, {"pairs": "a\tb\n"}) / "pairs"
+    with pytest.raises(TypeError, match=said):
+        read_pairs(path if pairs == "pairs" else pairs, **keywords)
+
+
+def test_lines_are_counted_for_messages(tmp_path: Path) -> None:
+    path = filled(tmp_path, {"pairs": "\ufeff\n a\tb\r\n  \r\n\nc\td"}) / "pairs"
+    assert [line_of(str(path), row) for row in (0, 1)] == [2, 5]
+    with pytest.raises(ValueError, match="it has changed while it was read"):
+        line_of(str(path), 2)
+
+
+# -- graphs and data -------------------------------------------------------------------------------
+
+
+def slow_degrees(triples: list[tuple[int, ...]], entities: int) -> list[int]:
+    return [sum(e in (row[0], row[2]) for row in set(triples)) for e in range(entities)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(-2, 2), st.integers(0, 5)), max_size=30),
+    st.integers(6, 9),
+    st.sampled_from([np.int64, np.int32, np.int8]),
+)
+def test_degrees(triples: list[tuple[int, ...]], entities: int, dtype: Any) -> None:
+    rows = np.array(triples, dtype=dtype).reshape(-1, 3)
+    rows.flags.writeable = False
+    found = degrees(rows, entities)
+    assert found.dtype == np.int64
+    assert found.tolist() == slow_degrees(triples, entities)
+    assert degrees(triples, entities).tolist() == found.tolist()
+
+
+def test_degrees_by_hand() -> None:
+    assert degrees([(0, 0, 1), (0, 0, 1)], 3).tolist() == [1, 1, 0]  # repeated
+    assert degrees([(1, 0, 1)], 2).tolist() == [0, 1]  # with itself
+    assert degrees([(0, 0, 1), (0, 1, 1), (1, 0, 0)], 2).tolist() == [3, 3]
+    assert degrees([(0, 0, 1, 1990), (0, 0, 1, 1991)], 2).tolist() == [2, 2]
+    assert degrees([], 2).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("triples", "entities", "kind", "said"),
+    [
+        ([(0, 0, 2)], 2, ValueError, "^triples: expected entity ids below 2, got 2 as the tail of"),
+        ([(0, 0, 0), (-1, 0, 0)], 2, ValueError, "got -1 as the head of triple 1"),
+        (
+            [(0, 0)],
+            2,
+            ValueError,
+            r"^triples: expected shape \(n, 3\) or wider, got shape \(1, 2\)",
+        ),
+        ([(0, 0, 0), (0, 0)], 2, ValueError, "^triples: expected shape"),
+        ([(0.0, 0, 1)], 2, TypeError, "^triples: expected integers, got dtype float64"),
+        ([(True, False, True)], 2, TypeError, "^triples: expected integers, got dtype bool"),
+        ([(0, 0, 0)], True, TypeError, "^entities: expected how many there are, got bool"),
+        ([(0, 0, 0)], 2.0, TypeError, "^entities: expected how many there are, got float"),
+        ([], -1, ValueError, "^entities: expected how many there are, got -1"),
+    ],
+)
+def test_wrong_triples(triples: Any, entities: Any, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        degrees(triples, entities)
+    with pytest.raises(kind, match=said.replace("entities:", "size:")):
+        Graph(triples, entities)
+
+
+def test_graph_has_as_many_names_as_entities() -> None:
+    with pytest.raises(ValueError, match=r"^names: expected 2, one each, got 1"):
+        Graph(size=2, names=("a",))
+    with pytest.raises(ValueError, match=r"^ids: expected 2, one each, got 3"):
+        Graph(size=2, ids=np.arange(3))
+
+
+def test_relations_are_those_with_names() -> None:
+    with pytest.raises(ValueError, match=r"^triples: expected relations from 0 on, got -1 in tri"):
+        Graph([(0, -1, 1)], 2)
+    with pytest.raises(ValueError, match=r"^triples: expected relations from 0 to 0, got 1 in tri"):
+        Graph([(0, 0, 1), (0, 1, 1)], 2, relations=["r"])
+    with pytest.raises(ValueError, match=r"^triples: expected relations from 0 to 1, got 2 in tri"):
+        Graph([(0, 2, 1)], 2, relations="rst", relation_ids=[7, 8])
+
+
+def test_nothing_of_the_callers_is_kept_or_changed() -> None:
+    triples, pairs = np.array([[0, 0, 1]]), np.array([[0, 1]], dtype=np.int32)
+    data = AlignmentData(Graph(triples, 2), Graph(triples, 2), pairs, {"test": pairs})
+    triples[0, 2] = pairs[0, 1] = 0
+    assert data.left.triples.tolist() == [[0, 0, 1]]
+    assert data.pairs.tolist() == data.splits["test"].tolist() == [[0, 1]]
+    for array in (data.left.triples, data.pairs, data.splits["test"]):
+        assert array.dtype == np.int64
+        assert not array.flags.writeable
+
+
+def test_copies_and_pickles_stay_read_only(tmp_path: Path) -> None:
+    data = read_openea(filled(tmp_path, OPENEA), 1)
+    for other in (pickle.loads(pickle.dumps(data)), copy.deepcopy(data)):
+        assert told(other) == told(data)
+        assert not other.pairs.flags.writeable
+        assert not other.left.triples.flags.writeable
+        assert not other.splits["test"].flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("pairs", "splits", "kind", "said"),
+    [
+        (
+            [(0, 2)],
+            {},
+            ValueError,
+            "^pairs: expected entities below 2 in column 1, got 2 in pair 0",
+        ),
+        ([(0, 0), (-1, 0)], {}, ValueError, "^pairs: .* in column 0, got -1 in pair 1"),
+        ([(0, 0, 0)], {}, ValueError, r"^pairs: expected shape \(n, 2\), got shape \(1, 3\)"),
+        ([(0, 0), (1,)], {}, ValueError, "^pairs: expected shape"),
+        ([(0.5, 1)], {}, TypeError, "^pairs: expected integers, got dtype float64"),
+        ([("a", "b")], {}, TypeError, "^pairs: expected integers"),
+        ([(0, 0)], {"test": [(0, 5)]}, ValueError, r'^splits\["test"\]: expected entities below 2'),
+        ([(0, 0)], [[(0, 0)]], TypeError, "^splits: expected a dict, got list"),
+    ],
+)
+def test_wrong_pairs(pairs: Any, splits: Any, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        AlignmentData(Graph(size=2), Graph(size=2), pairs, splits)
+
+
+def test_known_splits() -> None:
+    data = AlignmentData(Graph(size=2), Graph(size=2), [(0, 0)], {"a": [(0, 0)], "b": []})
+    assert list(data.known("a")) == ["b"]
+    with pytest.raises(
+        ValueError, match=r"^split: expected one of the splits \(a, b\), got 'test'"
+    ):
+        data.known()
+    with pytest.raises(ValueError, match=r"\(none\)"):
+        data.with_splits({}).known()
+    assert repr(data) == "AlignmentData(2 and 2 entities, 0 and 0 triples, 1 pairs; a 1, b 0)"
+
+
+def test_data_is_of_graphs() -> None:
+    with pytest.raises(TypeError, match=r"^right: expected a Graph, got int"):
+        AlignmentData(Graph(size=2), cast(Any, 2), [(0, 0)])

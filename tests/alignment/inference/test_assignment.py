@@ -1,0 +1,220 @@
+"""Optimal pairs: the highest total, as trying all matchings gives it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from truerank.alignment.inference import assignment
+from truerank.alignment.inference.matching import infer
+
+pytestmark = pytest.mark.python_only
+
+Array = npt.NDArray[Any]
+SOLVED = {
+    "dense": {"dense": True},
+    "sparse, 2 candidates per entity": {"candidates_per_entity": 2},
+    "sparse, 32 candidates per entity": {"dense": False},
+}
+WHOLE = [solved for solved in SOLVED if " 2 " not in solved]  # which look at all of a small matrix
+
+
+def best(scores: Array) -> tuple[int, float]:
+    """The most pairs without a NaN, and the highest total of so many: all matchings are tried."""
+    if scores.shape[0] > scores.shape[1]:
+        return best(scores.T)
+    height, width = scores.shape
+    found = []
+    for columns in permutations(range(width), height):
+        chosen = scores[range(height), columns]
+        there = chosen[~np.isnan(chosen)]
+        found.append((len(there), float(there.sum(dtype=np.float64))))
+    return max(found)
+
+
+def check_matching(found: Any, scores: Array) -> None:
+    """Nobody twice, scores as given, by left id."""
+    left, right = found.pairs.T
+    assert (np.diff(left) > 0).all()
+    assert len(np.unique(right)) == len(right)
+    np.testing.assert_array_equal(found.scores, scores[left, right])
+    assert not np.isnan(found.scores).any()
+
+
+@st.composite
+def matrices(draw: st.DrawFn, *, nan: bool) -> Array:
+    shape = draw(st.integers(0, 6)), draw(st.integers(0, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    values = draw(st.sampled_from([(0,), (0, 1), (-3, -2, -1, 0, 1, 2, 7), (0.1, 0.2, 0.7, 1e3)]))
+    scores = rng.choice(np.array(values, draw(st.sampled_from([np.float32, np.float64]))), shape)
+    if nan:
+        scores[rng.random(shape) < draw(st.sampled_from([0.1, 0.5, 1.0]))] = np.nan
+    return scores
+
+
+@pytest.mark.parametrize("solved", WHOLE)
+@given(scores=matrices(nan=False))
+@settings(max_examples=60)
+def test_the_total_is_the_highest(solved: str, scores: Array) -> None:
+    found = infer(scores, None, method="optimal", **SOLVED[solved])
+    check_matching(found, scores)
+    assert found.solved == solved
+    assert len(found) == min(scores.shape)
+    assert found.total == pytest.approx(best(scores)[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("solved", WHOLE)
+@given(scores=matrices(nan=True))
+@settings(max_examples=60)
+def test_with_nan_there_are_as_many_pairs_as_can_be(solved: str, scores: Array) -> None:
+    found = infer(scores, None, method="optimal", nan="omit", **SOLVED[solved])
+    check_matching(found, scores)
+    pairs, total = best(scores)
+    assert len(found) == pairs
+    assert found.total == pytest.approx(total, rel=1e-9, abs=1e-9)
+
+
+@given(matrices(nan=False), st.integers(1, 3))
+@settings(max_examples=60)
+def test_of_few_candidates_it_is_a_matching_no_worse_than_the_stable_one(
+    scores: Array, candidates: int
+) -> None:
+    """However crowded the nearest are, the smaller side is matched whole."""
+    found = infer(scores, None, method="optimal", candidates_per_entity=candidates)
+    check_matching(found, scores)
+    assert len(found) == min(scores.shape)
+    assert found.total <= best(scores)[1] + 1e-9
+    assert found.total >= infer(scores, None, method="stable").total - 1e-9
+
+
+def test_what_is_looked_at() -> None:
+    """Each entity's nearest, from both sides, and the stable pairs: their matching is the best."""
+    rng = np.random.default_rng(3)
+    for shape in ((6, 6), (5, 7), (7, 5)):
+        scores = rng.integers(0, 9, shape).astype(float)
+        near = np.full(shape, np.nan)
+        for row, column in enumerate(scores.argmax(axis=1)):
+            near[row, column] = scores[row, column]
+        for column, row in enumerate(scores.argmax(axis=0)):
+            near[row, column] = scores[row, column]
+        stable = tuple(infer(scores, None, method="stable").pairs.T)
+        near[stable] = scores[stable]
+        found = infer(scores, None, method="optimal", candidates_per_entity=1)
+        assert (len(found), found.total) == best(near)
+
+
+def vectors(n: int, m: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng(n)
+    left = rng.standard_normal((n, 24)).astype(np.float32)
+    right = np.resize(left, (m, 24)) + rng.standard_normal((m, 24)).astype(np.float32)
+    return left, right.astype(np.float32)
+
+
+@pytest.mark.parametrize(("n", "m"), [(300, 300), (200, 320), (320, 200)])
+def test_sparse_reaches_the_total_of_dense(n: int, m: int) -> None:
+    left, right = vectors(n, m)
+    dense = infer(left, right, method="optimal")
+    sparse = infer(left, right, method="optimal", candidates_per_entity=40)
+    scores = tr.score_embeddings(left, right, similarity="cosine")
+    for found in (dense, sparse):
+        check_matching(found, scores)
+        assert found.scores.dtype == np.float32
+    assert (dense.solved, sparse.solved) == ("dense", "sparse, 40 candidates per entity")
+    assert sparse.total == pytest.approx(dense.total, rel=1e-6)
+    assert sparse.total <= dense.total + 1e-9
+    assert dense.total > infer(left, right, method="stable").total
+
+
+def test_some_take_part_and_csls_is_of_them() -> None:
+    left, right = vectors(60, 70)
+    ids = np.arange(0, 60, 3), np.arange(1, 70, 3)
+    found = infer(left, right, method="optimal", csls=4, left_ids=ids[0], right_ids=ids[1])
+    part = infer(left[ids[0]], right[ids[1]], method="optimal", csls=4)
+    assert found.total == part.total
+    assert set(found.pairs[:, 0]) == set(ids[0].tolist())
+    assert set(found.pairs[:, 1]) <= set(ids[1].tolist())
+
+
+def test_the_default_is_dense_where_it_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = np.eye(4)
+    assert infer(scores, None, method="optimal").solved == "dense"
+    monkeypatch.setattr(assignment, "MOST_CELLS", 15)
+    assert infer(scores, None, method="optimal").solved == "sparse, 32 candidates per entity"
+    assert infer(scores, None, method="optimal", dense=True).solved == "dense"
+    assert infer(scores, None, method="optimal", left_ids=[0, 1, 2]).solved == "dense"
+
+
+@pytest.mark.parametrize("keywords", SOLVED.values())
+def test_the_threshold_leaves_pairs_out_afterwards(keywords: dict[str, Any]) -> None:
+    """Nobody is matched anew: left 1 stays with right 0, its better one was given away."""
+    scores = [[0.2, 0.9], [0.1, 0.9]]
+    found = infer(scores, None, method="optimal", **keywords, threshold=0.5)
+    whole = infer(scores, None, method="optimal", **keywords)
+    assert whole.pairs.tolist() == [[0, 0], [1, 1]]
+    assert found.pairs.tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize("keywords", SOLVED.values())
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("infinite", [np.inf, -np.inf])
+def test_there_is_no_total_of_infinite_scores(
+    keywords: dict[str, Any], turned: bool, infinite: float
+) -> None:
+    scores = np.full((2, 3), 0.5)
+    scores[:, 2] = infinite
+    words = "left 2 and right 0" if turned else "left 0 and right 2"
+    with pytest.raises(ValueError, match=f"scores: expected finite ones .*inf of {words}"):
+        infer(scores.T if turned else scores, None, method="optimal", **keywords)
+
+
+@pytest.mark.parametrize("keywords", SOLVED.values())
+def test_nan_is_refused(keywords: dict[str, Any]) -> None:
+    scores = np.array([[0.5, 0.5], [np.nan, 0.5], [0.5, 0.5]])
+    with pytest.raises(ValueError, match="the score of left 1 and right 0 is NaN"):
+        infer(scores, None, method="optimal", **keywords)
+    with pytest.raises(ValueError, match="the score of left 0 and right 1 is NaN"):
+        infer(scores.T, None, method="optimal", **keywords)
+
+
+def test_options_of_optimal() -> None:
+    scores = np.eye(3)
+    for name, value in (("dense", True), ("candidates_per_entity", 3)):
+        with pytest.raises(ValueError, match=f'{name}: expected with method="optimal" alone'):
+            infer(scores, None, method="stable", **{name: value})
+    with pytest.raises(ValueError, match="candidates_per_entity: expected None where dense"):
+        infer(scores, None, method="optimal", dense=True, candidates_per_entity=3)
+    with pytest.raises(ValueError, match="candidates_per_entity: expected at least 1, got 0"):
+        infer(scores, None, method="optimal", candidates_per_entity=0)
+    with pytest.raises(TypeError, match="candidates_per_entity: expected an integer, got float"):
+        infer(scores, None, method="optimal", candidates_per_entity=2.0)
+    with pytest.raises(TypeError, match="dense: expected a bool or None, got int"):
+        infer(scores, None, method="optimal", dense=1)
+
+
+def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("scipy.optimize", "scipy.sparse.csgraph"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for keywords in SOLVED.values():
+        with pytest.raises(ImportError, match=r"needs scipy: pip install 'truerank\[scipy\]'"):
+            infer(np.eye(2), None, method="optimal", **keywords)
+    assert len(infer(np.eye(2), None, method="stable")) == 2
+
+
+def test_scipy_is_imported_by_optimal_alone() -> None:
+    script = """
+import sys
+from truerank.alignment.inference.matching import infer
+for method in ("greedy", "mutual", "stable"):
+    infer([[0.5, 0.7]], None, method=method)
+assert not any(name.partition(".")[0] == "scipy" for name in sys.modules)
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True, timeout=60)

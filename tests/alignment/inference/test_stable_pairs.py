@@ -1,0 +1,377 @@
+"""Stable pairs: what the textbook's proposals, one at a time, end in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from truerank.alignment.inference import proposals
+from truerank.alignment.inference import similarity_sources as sources
+from truerank.alignment.inference.matching import infer
+from truerank.alignment.local_scaling import csls_means
+
+Array = npt.NDArray[Any]
+Scores = list[list[float]]
+
+
+def preferences(scores: Scores) -> list[list[int]]:
+    """The whole list of each row: NaN are none, equal scores by the lower column."""
+    return [
+        sorted((j for j, score in enumerate(row) if score == score), key=lambda j: (-row[j], j))
+        for row in scores
+    ]
+
+
+def textbook(scores: Scores, height: int, width: int) -> list[tuple[int, int]]:
+    """Gale and Shapley: rows propose, the last who came free first; columns keep the best."""
+    lists = preferences(scores)
+    places = [
+        {i: place for place, i in enumerate(order)}
+        for order in preferences([[scores[i][j] for i in range(height)] for j in range(width)])
+    ]
+    holder: dict[int, int] = {}
+    free = list(range(height))
+    while free:
+        i = free.pop()
+        if not lists[i]:
+            continue
+        j = lists[i].pop(0)
+        if j not in holder:
+            holder[j] = i
+        elif places[j][i] < places[j][holder[j]]:
+            free.append(holder[j])
+            holder[j] = i
+        else:
+            free.append(i)
+    return sorted((i, j) for j, i in holder.items())
+
+
+def in_line(scores: Scores, height: int, width: int) -> list[tuple[int, int]]:
+    """Another way: all pairs by score, left id and right id; each is taken if both are free."""
+    pairs = [(i, j) for i in range(height) for j in range(width) if scores[i][j] == scores[i][j]]
+    left, right, taken = set(range(height)), set(range(width)), []
+    for i, j in sorted(pairs, key=lambda pair: (-scores[pair[0]][pair[1]], pair)):
+        if i in left and j in right:
+            left.remove(i)
+            right.remove(j)
+            taken.append((i, j))
+    return sorted(taken)
+
+
+def blocking(scores: Array, pairs: Array) -> Array:
+    """The pairs that would rather have each other than what they have."""
+    height, width = scores.shape
+    has = np.full(height, -1), np.full(width, -1)
+    has[0][pairs[:, 0]], has[1][pairs[:, 1]] = pairs[:, 1], pairs[:, 0]
+    row, column = np.indices(scores.shape)
+    of_left = scores[np.arange(height), has[0]][:, None]
+    of_right = scores[has[1], np.arange(width)]
+    left = (has[0] < 0)[:, None] | (scores > of_left)
+    left |= (scores == of_left) & (column < has[0][:, None])
+    right = (has[1] < 0) | (scores > of_right)
+    right |= (scores == of_right) & (row < has[1])
+    return np.argwhere(left & right & ~np.isnan(scores))
+
+
+def check(found: Any, scores: Array) -> None:
+    expected = textbook(scores.tolist(), *scores.shape)
+    assert found.pairs.dtype == np.int64
+    assert found.pairs.tolist() == [list(pair) for pair in expected]
+    np.testing.assert_array_equal(found.scores, [scores[pair] for pair in expected])
+    assert (found.method, found.solved) == ("stable", "")
+
+
+@st.composite
+def matrices(draw: st.DrawFn, values: tuple[float, ...]) -> Array:
+    shape = draw(st.integers(0, 9)), draw(st.integers(0, 9))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return rng.choice(np.array(values[: draw(st.integers(1, len(values)))], np.float32), shape)
+
+
+@given(matrices((0, 1, 2, 3, 4, 5, 6, 7)))
+def test_who_proposes_makes_no_difference(scores: Array) -> None:
+    """Since both sides go by the same scores, there is one stable matching."""
+    height, width = scores.shape
+    expected = textbook(scores.tolist(), height, width)
+    turned = textbook(scores.T.tolist(), width, height)
+    assert expected == sorted((i, j) for j, i in turned)
+    assert expected == in_line(scores.tolist(), height, width)
+
+
+@given(matrices((0, np.nan, -np.inf, -0.0, np.inf, 1, 2)), st.integers(1, 12))
+@settings(max_examples=300)
+def test_a_matrix(scores: Array, k: int) -> None:
+    check(infer(scores, None, method="stable", nan="omit", k=k), scores)
+
+
+@given(
+    st.integers(0, 14),
+    st.integers(0, 14),
+    st.integers(1, 3),
+    st.integers(0, 2**32),
+    st.sampled_from(["dot", "l1", "cosine"]),
+    st.sampled_from([1, 2, 3, 32]),
+    st.sampled_from([None, 1, 3]),
+)
+@settings(max_examples=300)
+def test_vectors(
+    height: int, width: int, most: int, seed: int, similarity: str, k: int, csls: int | None
+) -> None:
+    """Small integers, so that many scores are equal; lists that are used up again and again."""
+    rng = np.random.default_rng(seed)
+    left = rng.integers(-most, most + 1, (height, 2)).astype(np.float32)
+    right = rng.integers(-most, most + 1, (width, 2)).astype(np.float32)
+    scores = tr.score_embeddings(left, right, similarity=similarity)
+    if csls is not None and height and width:
+        means = csls_means(left, right, csls, similarity=similarity)
+        scores = 2 * scores - (means.queries[:, None] + means.entities)
+    check(infer(left, right, method="stable", similarity=similarity, csls=csls, k=k), scores)
+
+
+@given(
+    st.lists(st.sampled_from([1.0, 2.0, 0.0]), max_size=9),
+    st.lists(st.sampled_from([1.0, 2.0, -np.inf, np.inf, -1.0, np.nan]), max_size=9),
+    st.integers(1, 4),
+    st.booleans(),
+)
+@settings(max_examples=300)
+def test_infinite_scores_of_vectors(
+    left: list[float], right: list[float], k: int, turned: bool
+) -> None:
+    """Numbers and their products: -inf, too, is a score, and NaN (of 0 inf) is none."""
+    sides = [np.array(side, np.float32).reshape(-1, 1) for side in (left, right)]
+    if turned:
+        sides = sides[::-1]
+    scores = tr.score_embeddings(*sides)
+    check(infer(*sides, method="stable", similarity="dot", nan="omit", k=k), scores)
+
+
+@given(matrices((0, 1, 2, 3)), st.data())
+def test_some_take_part(scores: Array, data: st.DataObject) -> None:
+    left, right = (
+        data.draw(st.lists(st.integers(0, max(0, n - 1)), max_size=n)) for n in scores.shape
+    )
+    found = infer(scores, None, method="stable", left_ids=left, right_ids=right, k=2)
+    ids = sorted(set(left)), sorted(set(right))
+    part = scores[np.ix_(np.array(ids[0], int), np.array(ids[1], int))]
+    pairs = textbook(part.tolist(), *part.shape)
+    assert found.pairs.tolist() == [[ids[0][i], ids[1][j]] for i, j in pairs]
+
+
+def hubby(n: int, m: int) -> tuple[Array, Array]:
+    """Vectors of which some are near to everybody."""
+    rng = np.random.default_rng(n)
+    left = rng.standard_normal((n, 16)).astype(np.float32) + 0.7
+    right = np.resize(left, (m, 16)) + 1.5 * rng.standard_normal((m, 16)).astype(np.float32)
+    return left, right.astype(np.float32)
+
+
+@pytest.mark.parametrize(("n", "m"), [(700, 700), (400, 900), (900, 400)])
+@pytest.mark.parametrize("k", [1, 16])
+def test_no_pair_would_rather_have_each_other(n: int, m: int, k: int) -> None:
+    left, right = hubby(n, m)
+    found = infer(left, right, method="stable", k=k)
+    scores = tr.score_embeddings(left, right, similarity="cosine")
+    assert len(found) == min(n, m)
+    assert not len(blocking(scores, found.pairs))
+    np.testing.assert_array_equal(found.scores, scores[tuple(found.pairs.T)])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in memory is at most twice k entries for each of those who propose."""
+    rng = np.random.default_rng(seed)
+    n = 50
+    wanted = rng.integers(0, 9, n)  # by everybody, so that many come away empty-handed again
+    scores = (wanted + rng.integers(0, 3, (n, n + seed % 3))[:, :n]).astype(np.float32)
+    sizes = []
+    add = proposals._Proposals.add
+
+    def told(self: Any, *arguments: Any) -> None:
+        add(self, *arguments)
+        sizes.append(len(self.ids))
+
+    monkeypatch.setattr(proposals._Proposals, "add", told)
+    found = infer(scores, None, method="stable", k=2)
+    assert found.pairs.tolist() == [list(pair) for pair in in_line(scores.tolist(), n, n)]
+    assert len(sizes) > 2
+    assert max(sizes) <= 2 * 2 * n
+
+
+def test_a_list_that_is_cut_is_asked_for_again() -> None:
+    """It was all who would accept before, and is not any more."""
+    scores = np.tile(np.arange(6.0), (4, 1))
+    proposing = proposals._Proposals(source_of_matrix(scores), 1)
+    proposing.add(np.arange(4), proposing.source.best(6))
+    assert proposing.complete.all()
+    proposing.compact()
+    assert proposing.ids.tolist() == [5, 5, 5, 5]
+    assert not proposing.complete.any()
+    assert proposing.rounds(np.arange(4)).tolist() == [1, 2, 3]
+
+
+def source_of_matrix(scores: Array) -> sources.MatrixSource:
+    ids = tuple(np.arange(size) for size in scores.shape)
+    return sources.MatrixSource(scores, "float64", "raise", ids)
+
+
+def test_k_and_threads_change_nothing() -> None:
+    left, right = hubby(300, 310)
+    expected = infer(left, right, method="stable", k=310).pairs
+    for k, threads in ((1, 1), (2, 2), (7, 1), (1000, None)):
+        got = infer(left, right, method="stable", k=k, threads=threads).pairs
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("shape", [(60, 60), (60, 90), (90, 60)])
+@pytest.mark.parametrize("k", [1, 8])
+def test_all_alike(shape: tuple[int, int], k: int) -> None:
+    """Everybody wants the same: pairs are by id."""
+    found = infer(np.zeros(shape, np.float32), None, method="stable", k=k)
+    assert found.pairs.tolist() == [[i, i] for i in range(min(shape))]
+
+
+AGREEING: dict[str, Callable[[int], tuple[Array, Array]]] = {
+    "tied": lambda n: (np.zeros(n), np.zeros(n)),
+    "rights": lambda n: (np.zeros(n), np.arange(n) * 7919 % n),
+    "the last are the best": lambda n: (np.arange(n), np.zeros(n)),
+    "the first are the best": lambda n: (-np.arange(n), np.arange(n)),
+    "one order of either side": lambda n: (np.arange(n) * 7907 % n, np.arange(n) * 7919 % n),
+}
+
+
+def sums(left: Array, right: Array) -> tuple[Array, Array]:
+    """Vectors whose products are x + y: everybody goes by the same order of the other side."""
+    x, y = left.astype(np.float32), right.astype(np.float32)
+    return np.stack([x, np.ones_like(x)], axis=1), np.stack([np.ones_like(y), y], axis=1)
+
+
+@given(
+    st.sampled_from(sorted(AGREEING)),
+    st.integers(1, 45),
+    st.integers(-6, 6),
+    st.integers(1, 4),
+    st.integers(0, 3),
+    st.integers(0, 2**32),
+)
+def test_preferences_that_agree(
+    name: str, n: int, more: int, k: int, noise: int, seed: int
+) -> None:
+    """Or nearly so: passes of all match hardly anybody, and batches come in."""
+    scores = np.add.outer(*AGREEING[name](n)).astype(np.float32)[:, : max(1, n + more)]
+    scores += np.random.default_rng(seed).integers(0, noise + 1, scores.shape)
+    check(infer(scores, None, method="stable", k=k), scores)
+    check(infer(scores.T, None, method="stable", k=k), scores.T)
+
+
+@pytest.mark.python_only
+@pytest.mark.parametrize("name", AGREEING)
+@pytest.mark.parametrize("k", [1, 32])
+def test_work_is_a_small_multiple_of_all_pairs(
+    name: str, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much preferences agree; and every round of proposals matches somebody."""
+    n = 3000
+    sides = AGREEING[name](n)
+    asked, rounds, sizes = [], [], []
+    accepting, best = sources.VectorSource.accepting, sources.VectorSource.best
+    accepted, add = proposals._Proposals.accepted, proposals._Proposals.add
+
+    def told_accepting(source: Any, width: int, rows: Array, *holding: Any) -> Any:
+        asked.append(len(rows))
+        return accepting(source, width, rows, *holding)
+
+    def told_best(source: Any, *arguments: Any) -> Any:
+        asked.append(n)
+        return best(source, *arguments)
+
+    def told_accepted(state: Any, left: Array, *arguments: Any) -> Any:
+        rounds.append(len(left))
+        return accepted(state, left, *arguments)
+
+    def told_add(state: Any, *arguments: Any) -> None:
+        add(state, *arguments)
+        sizes.append(len(state.ids))
+
+    monkeypatch.setattr(sources.VectorSource, "accepting", told_accepting)
+    monkeypatch.setattr(sources.VectorSource, "best", told_best)
+    monkeypatch.setattr(proposals._Proposals, "accepted", told_accepted)
+    monkeypatch.setattr(proposals._Proposals, "add", told_add)
+    found = infer(*sums(*sides), method="stable", similarity="dot", k=k)
+    orders = [np.argsort(-side, kind="stable") for side in sides]
+    expected = np.stack(orders, axis=1)
+    np.testing.assert_array_equal(found.pairs, expected[np.argsort(expected[:, 0])])
+    assert sum(asked) <= 6 * n
+    assert len(asked) <= 3 * n**0.5 / k**0.5 + 30
+    assert len(rounds) <= n + 3 * len(asked)
+    assert max(sizes) <= 2 * n * k
+
+
+def test_minus_infinity_is_better_than_nobody() -> None:
+    low = -np.inf
+    found = infer([[low, 1.0], [low, 2.0]], None, method="stable")
+    assert found.pairs.tolist() == [[0, 0], [1, 1]]
+    assert found.scores.tolist() == [low, 2.0]
+    assert infer([[low, low], [low, low]], None, method="stable").pairs.tolist() == [[0, 0], [1, 1]]
+    found = infer([[low, 1.0], [low, 2.0]], None, method="stable", threshold=-1e300)
+    assert found.pairs.tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_nan(turned: bool) -> None:
+    scores = np.array([[np.nan, 0.5], [0.1, 0.9], [0.3, np.nan]])
+    told = "left 0 and right 0"
+    if turned:
+        scores = scores.T
+    with pytest.raises(ValueError, match=f"scores: the score of {told} is NaN, which nan="):
+        infer(scores, None, method="stable")
+    found = infer(scores, None, method="stable", nan="omit").pairs
+    assert found.tolist() == ([[0, 2], [1, 1]] if turned else [[1, 1], [2, 0]])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_nan_of_vectors(turned: bool) -> None:
+    sides = [np.ones((4, 2), np.float32), np.ones((3, 2), np.float32)]
+    sides[0][2, 1] = np.nan
+    told = "left 2 and right 0"
+    if turned:
+        sides, told = sides[::-1], "left 0 and right 2"
+    with pytest.raises(ValueError, match=f"scores: the score of {told} is NaN, which nan="):
+        infer(*sides, method="stable", similarity="dot")
+    found = infer(*sides, method="stable", similarity="dot", nan="omit").pairs
+    whole = [[0, 0], [1, 1], [3, 2]]
+    assert found.tolist() == ([pair[::-1] for pair in whole] if turned else whole)
+
+
+def test_all_nan() -> None:
+    assert len(infer(np.full((3, 4), np.nan), None, method="stable", nan="omit")) == 0
+
+
+@pytest.mark.parametrize("method", ["greedy", "mutual", "stable"])
+def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of vectors no scores are made but the best; of a matrix a few rows at a time are read."""
+    left, right = hubby(300, 310)
+    expected = infer(left, right, method=method).pairs
+    monkeypatch.setattr(sources, "score_pairs", None)
+    monkeypatch.setattr(sources, "_CELLS", 5000)
+    np.testing.assert_array_equal(infer(left, right, method=method, k=3).pairs, expected)
+
+    sizes = []
+    plain = sources.MatrixSource.plain
+
+    def told(source: Any, rows: Array) -> Array:
+        found = plain(source, rows)
+        sizes.append(found.size)
+        return found
+
+    monkeypatch.setattr(sources.MatrixSource, "plain", told)
+    matrix = tr.score_embeddings(left, right, similarity="cosine")
+    np.testing.assert_array_equal(infer(matrix, None, method=method, k=3).pairs, expected)
+    assert max(sizes) <= 5000

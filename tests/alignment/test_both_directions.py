@@ -1,0 +1,447 @@
+"""Both directions from the same scores, and the means of CSLS: what a dense matrix gives."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.counting import Refused, count
+from oracles.embeddings import mean_best, same_bits, score, with_csls
+from strategies.embeddings import VALUES, numbers
+from support.environment import Run
+from truerank import _core
+from truerank.alignment import both_directions as grid
+from truerank.alignment.local_scaling import csls_means
+from truerank.alignment.two_graphs import FORWARD
+from truerank.embeddings.scoring import Holding, topk_pairs
+from truerank.embeddings.vectors import CSLS, pairs_of
+from truerank.tasks.side_tasks import SideTasks
+
+Array = np.ndarray[Any, Any]
+SIDES = ("left_to_right", "right_to_left")
+
+
+def rank_both(
+    left: Any,
+    right: Any,
+    sides: dict[str, SideTasks],
+    *,
+    similarity: str = "cosine",
+    csls: CSLS | None = None,
+    **rules: Any,
+) -> Any:
+    """Both directions of vectors, opened for that alone."""
+    pairs = pairs_of(left, right, similarity, None, None, csls, FORWARD)
+    return grid.rank_both(pairs, sides, **rules)
+
+
+@dataclass
+class Aligned:
+    """Vectors of two graphs, pairs, what is known besides, and who are candidates."""
+
+    left: Array
+    right: Array
+    pairs: Array
+    known: Array
+    among: tuple[Array | None, Array | None]
+    similarity: str = "cosine"
+
+    def sides(self) -> dict[str, SideTasks]:
+        made = {}
+        for side, turn in zip(SIDES, (1, -1), strict=True):
+            asked, answers = self.pairs[:, ::turn].T
+            queries, rows = np.unique(asked, return_inverse=True)
+            lists = [
+                np.unique(self.known[:, ::turn][self.known[:, ::turn][:, 0] == q, 1])
+                for q in queries
+            ]
+            ends = np.cumsum([0, *map(len, lists)])
+            made[side] = SideTasks(
+                *(side, queries[:, None], rows.reshape(-1), np.ascontiguousarray(answers)),
+                len(self.right if turn == 1 else self.left),
+                (ends, np.concatenate([np.zeros(0, np.int64), *lists])),
+                self.among[1 if turn == 1 else 0],
+            )
+        return made
+
+    def expected(self, scores: Array, nan: str) -> list[Any]:
+        """What the definition counts on a dense matrix, or refuses."""
+        found: list[Any] = []
+        for turn, matrix, among in ((1, scores, self.among[1]), (-1, scores.T, self.among[0])):
+            asked, answers = self.pairs[:, ::turn].T.tolist()
+            known = self.known[:, ::turn]
+            plain: dict[str, Any] = {
+                "rows": asked,
+                "filter": [known[known[:, 0] == q, 1].tolist() for q in asked],
+                "nan": nan,
+            }
+            if among is not None:
+                plain["candidates"] = [among.tolist()] * len(asked)
+            try:
+                found.append(count(matrix, answers, **plain))
+            except Refused as refused:
+                return [*found, refused]
+        return found
+
+
+@st.composite
+def aligned(draw: st.DrawFn, *, nan: bool) -> Aligned:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n1, n2 = (draw(st.sampled_from([1, 2, 5, 6, 7, 13, 16, 33, 63, 64, 65, 130])) for _ in range(2))
+    kinds = [draw(st.sampled_from(["float32", "float32", "float16", "float64"])) for _ in range(2)]
+    values = draw(st.sampled_from(VALUES if "float64" not in kinds else VALUES[:3]))
+    d = draw(st.integers(1, 5))
+    left, right = (
+        numbers(rng, values, kind, (n, d), nan=nan) for kind, n in zip(kinds, (n1, n2), strict=True)
+    )
+    if kinds[0] == kinds[1]:
+        right[rng.integers(0, n2, 3)] = left[rng.integers(0, n1, 3)]
+
+    def some(most: int) -> Array:
+        size = draw(st.integers(1, most))
+        return np.stack([rng.integers(0, n, size) for n in (n1, n2)], axis=1)
+
+    pairs = rng.permutation(np.unique(some(30), axis=0))
+    known = some(60)
+    if draw(st.booleans()):
+        known = np.concatenate([known, pairs])
+    among: list[Array | None] = [None, None]
+    for i, n in enumerate((n1, n2)):
+        if draw(st.booleans()):
+            among[i] = np.union1d(pairs[:, i], rng.integers(0, n, draw(st.integers(0, n))))
+    similarities = ("dot", "cosine", "l1", "l2", "sql2", "inverse_l1", "inverse_l2")
+    return Aligned(
+        left, right, pairs, known, (among[0], among[1]), draw(st.sampled_from(similarities))
+    )
+
+
+def check(
+    drawn: Aligned, monkeypatch: pytest.MonkeyPatch, csls: CSLS | None, nan: str, **options: Any
+) -> None:
+    """The counts of the definition, or its refusal, whether counted at once or one by one."""
+    scores = with_csls(score(drawn.left, drawn.right, drawn.similarity), csls)
+    expected = drawn.expected(scores, nan)
+    for at_once in (True, False):
+        monkeypatch.setattr(grid, "_pays_off", lambda *sides, says=at_once: says)
+        got: Any
+        try:
+            got = rank_both(
+                *(drawn.left, drawn.right, drawn.sides()),
+                **{"similarity": drawn.similarity, "csls": csls, "nan": nan, **options},
+            )
+        except ValueError as error:
+            got = error
+        if isinstance(got, Exception):
+            assert isinstance(expected[-1], Refused), f"refused without need: {got!r}"
+            assert expected[-1].nan is not None
+            pair = expected[-1].nan[:: 1 if len(expected) == 1 else -1]
+            assert re.search(r"left (\d+) and right (\d+),? is NaN", str(got)).groups() == tuple(
+                map(str, pair)
+            ), (got, pair)
+            continue
+        for ranks, counts in zip(got, expected, strict=True):
+            assert not isinstance(counts, Refused), f"should have refused: {counts}"
+            assert ranks.above.tolist() == list(counts.above)
+            assert ranks.tied.tolist() == list(counts.tied)
+            assert ranks.candidates.tolist() == list(counts.candidates)
+            named = drawn.similarity if csls is None else f"{drawn.similarity}, csls {csls.k}"
+            assert ranks.protocol.similarity == named
+
+
+@pytest.mark.smoke
+@given(aligned(nan=False), st.data())
+@settings(max_examples=120)
+def test_both_directions_are_those_of_the_matrix(drawn: Aligned, data: st.DataObject) -> None:
+    csls = None
+    if data.draw(st.booleans()):
+        k = data.draw(st.sampled_from([1, 2, 10, 200]))
+        csls = csls_means(
+            drawn.left,
+            drawn.right,
+            k,
+            similarity=drawn.similarity,
+            candidates=drawn.among,
+            nan="omit",
+        )
+    event(drawn.similarity)
+    options = {
+        "block": data.draw(st.sampled_from([None, 1, 50, 64, 100])),
+        "threads": data.draw(st.sampled_from([1, 2, 3])),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        check(drawn, patch, csls, "worst", **options)
+
+
+@given(aligned(nan=True), st.sampled_from(["raise", "worst", "omit"]))
+@settings(max_examples=120)
+def test_nan_in_both_directions(drawn: Aligned, nan: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        check(drawn, patch, None, nan)
+
+
+@given(aligned(nan=True), st.sampled_from([1, 2, 3, 10, 65, 1000]), st.data())
+@settings(max_examples=120)
+def test_means_are_those_of_the_matrix(drawn: Aligned, k: int, data: st.DataObject) -> None:
+    scores = score(drawn.left, drawn.right, drawn.similarity)
+    ids = [
+        np.arange(n) if among is None else among
+        for among, n in zip(drawn.among, scores.shape, strict=True)
+    ]
+    among = scores[np.ix_(*ids)]
+    options: dict[str, Any] = {
+        "similarity": drawn.similarity,
+        "candidates": drawn.among,
+        "block": data.draw(st.sampled_from([None, 1, 20, 64])),
+        "threads": data.draw(st.sampled_from([1, 2, 3])),
+    }
+    if np.isnan(among).any():
+        row, column = np.argwhere(np.isnan(among))[0]
+        with pytest.raises(ValueError, match=f"left {ids[0][row]} and right {ids[1][column]} is"):
+            csls_means(drawn.left, drawn.right, k, **options)
+        options["nan"] = data.draw(st.sampled_from(["worst", "omit"]))
+    found = csls_means(drawn.left, drawn.right, k, **options)
+    for means, chosen, matrix in ((found[0], ids[0], among), (found[1], ids[1], among.T)):
+        expected = np.full(len(means), np.nan, scores.dtype)
+        expected[chosen] = mean_best(matrix, k)
+        assert same_bits(means, expected)
+    assert found.k == k
+
+
+def test_large_and_threads() -> None:
+    """Several cells, with thresholds handed on from one to the next."""
+    rng = np.random.default_rng(3)
+    left = (rng.integers(-20, 21, (1203, 9)) / 16).astype(np.float32)
+    right = (rng.integers(-20, 21, (911, 9)) / 16).astype(np.float32)
+    pairs = np.stack([rng.permutation(1203)[:700], rng.permutation(911)[:700]], axis=1)
+    drawn = Aligned(left, right, pairs, pairs, (None, None), "dot")
+    scores = tr.score_embeddings(left, right)
+    means = csls_means(left, right, 7, similarity="dot", threads=1)
+    for mean, matrix in ((means.queries, scores), (means.entities, scores.T)):
+        best = -np.sort(-matrix, axis=1)[:, :7].astype(np.float64)
+        assert same_bits(mean, (np.cumsum(best, axis=1)[:, -1] / 7).astype(np.float32))
+    dense = with_csls(scores, means)
+    for threads, block in ((1, None), (2, None), (3, 128), (2, 64)):
+        again = csls_means(left, right, 7, similarity="dot", threads=threads, block=block)
+        assert all(map(same_bits, again[:2], means[:2]))
+        for csls, matrix in ((None, scores), (means, dense)):
+            found = rank_both(
+                left,
+                right,
+                drawn.sides(),
+                similarity="dot",
+                csls=csls,
+                threads=threads,
+                block=block,
+            )
+            truths = matrix[pairs[:, 0], pairs[:, 1]]
+            for ranks, rows in zip(
+                found, (matrix[pairs[:, 0]], matrix.T[pairs[:, 1]]), strict=True
+            ):
+                np.testing.assert_array_equal(ranks.above, (rows > truths[:, None]).sum(1))
+                np.testing.assert_array_equal(ranks.tied, (rows == truths[:, None]).sum(1))
+
+
+def test_equal_scores_without_end() -> None:
+    """Nothing but ties, and nothing but -inf: thresholds that equals must not pass for ever."""
+    for value in (1.0, -np.inf, np.inf):
+        left, right = np.full((300, 1), value, np.float32), np.ones((400, 1), np.float32)
+        found = csls_means(left, right, 5, similarity="dot")
+        assert (found.queries == value).all()
+        assert (found.entities == value).all()
+
+
+def test_few_pairs_many_answers_and_hubs_are_counted_one_direction_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where a pass over all candidates of both sides costs more than it saves."""
+    rng = np.random.default_rng(4)
+    left, right = rng.standard_normal((2, 60, 4))
+    taken: list[bool] = []
+    counted = _core.rank_grid
+
+    def spy(*arguments: Any) -> Any:
+        taken.append(True)
+        return counted(*arguments)
+
+    monkeypatch.setattr(_core, "rank_grid", spy)
+    ids = np.arange(60)
+    one_to_one, few = np.stack([ids, ids], 1), np.stack([ids[:9], ids[:9]], 1)
+    hub = np.stack([ids, np.where(ids < 30, 7, ids)], 1)
+    dense = np.stack(np.meshgrid(ids[:40], ids), -1).reshape(-1, 2)
+    none = np.zeros((0, 2), np.int64)
+    for pairs, known, at_once in (
+        (one_to_one, none, True),
+        (few, none, False),
+        (hub, none, False),
+        (one_to_one, dense, False),
+        (one_to_one, dense[:300], True),
+    ):
+        taken.clear()
+        drawn = Aligned(left, right, pairs, known, (None, None), "dot")
+        got = rank_both(left, right, drawn.sides(), similarity="dot")
+        for ranks, expected in zip(got, drawn.expected(left @ right.T, "raise"), strict=True):
+            assert np.abs(ranks.above - expected.above).max() <= 1  # products round unlike
+        assert bool(taken) == at_once
+
+
+def test_audit_is_counted_too() -> None:
+    left, right = np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)[::-1].copy()
+    drawn = Aligned(
+        left, right, np.array([[0, 3], [1, 1]]), np.zeros((0, 2), np.int64), (None, None)
+    )
+    forward, backward = rank_both(left, right, drawn.sides(), audit=True)
+    assert forward.optimistic.tolist() == backward.optimistic.tolist() == [1, 2]
+    assert forward.audit is not None
+    assert backward.audit is not None
+    assert forward.audit.at_best.tolist() == [1, 1]
+
+
+@given(aligned(nan=False), st.sampled_from([1, 2, 5, 300]), st.data())
+@settings(max_examples=100)
+def test_best_that_would_leave_what_they_hold(drawn: Aligned, k: int, data: st.DataObject) -> None:
+    scores = score(drawn.left, drawn.right, drawn.similarity)
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    rows = rng.integers(0, len(drawn.left), 7)
+    holders = rng.integers(0, len(drawn.left) + 1, len(drawn.right))
+    held = scores[rng.integers(0, len(drawn.left), len(drawn.right)), np.arange(len(drawn.right))]
+    held = np.where(rng.random(len(held)) < 0.3, -np.inf, held).astype(scores.dtype)
+    pairs = pairs_of(drawn.left, drawn.right, drawn.similarity, None, None)
+    found = topk_pairs(pairs, k, rows=rows, nan="omit", holding=Holding(held, holders))
+    most = min(k, len(drawn.right))
+    for row, ids, best in zip(rows, found.ids, found.scores, strict=True):
+        s = scores[row]
+        wanted = np.flatnonzero((s > held) | ((s == held) & (row < holders)))
+        order = wanted[np.argsort(-s[wanted], kind="stable")][:most]
+        assert ids[: len(order)].tolist() == order.tolist()
+        assert (ids[len(order) :] == -1).all()
+        assert same_bits(best[: len(order)], s[order])
+
+
+def test_nobody_keeps_more_than_there_are() -> None:
+    """A k beyond one side, which takes memory for the other's alone."""
+    left, right = np.ones((2, 1), np.float32), np.arange(5000, dtype=np.float32)[:, None]
+    found = csls_means(left, right, 4000, similarity="dot")
+    assert found.queries.tolist() == [np.float32(np.arange(1000, 5000).mean())] * 2
+    assert (found.entities == np.arange(5000)).all()
+
+
+def test_many_tasks_of_one_pair_are_counted_once() -> None:
+    """More tasks of a query than are counted at once: its columns are those of the first."""
+    left, right = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)
+    zeros = np.zeros(70_000, np.int64)
+    with_all = np.arange(3)
+    vectors = (_core.Scores(array, "float32", False) for array in (left, right))
+    sides = _core.Grid(_core.Embeddings(*vectors, "dot"), with_all, with_all)
+    for found in _core.rank_grid(sides, _core.Tasks(zeros, zeros), None, "raise", 0, 1):
+        assert found.fault is None
+        assert (found.arrays["above"] == 0).all()
+        assert (found.arrays["tied"] == 1).all()
+        assert (found.arrays["candidates"] == 3).all()
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "row", "target", "message"),
+    [
+        ([0, 2], [0, 1, 2], 1, 0, "rows: not among the queries that take part"),
+        ([0, 1], [1, 2], 0, 0, "targets: not among the entities that take part"),
+        ([1, 0], [0], 0, 0, "left, right: not ascending"),
+        ([0, 3], [0], 0, 0, "left, right: outside of the vectors"),
+        ([-1, 0], [0], 0, 0, "left, right: outside of the vectors"),
+        ([], [0], 0, 0, "left, right: no ids"),
+    ],
+)
+def test_the_core_checks_who_takes_part(
+    left: list[int], right: list[int], row: int, target: int, message: str
+) -> None:
+    vectors = _core.Scores(np.eye(3), "float64", False)
+    pairs = _core.Embeddings(vectors, vectors, "dot")
+    sides = [np.array(ids, np.int64) for ids in (left, right)]
+    asked = _core.Tasks(np.array([row]), np.array([target]))
+    with pytest.raises(ValueError, match=message):
+        _core.rank_grid(_core.Grid(pairs, *sides), asked, None, "raise", 0, 1)
+
+
+BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "k": ({"k": 0}, ValueError, "k: expected at least 1"),
+    "k of floats": ({"k": 2.0}, TypeError, "k: expected an integer"),
+    "similarity": ({"similarity": "cos"}, ValueError, "similarity: expected one of dot, cosine"),
+    "no pair": ({"candidates": np.arange(2)}, TypeError, "candidates: expected a pair"),
+    "nobody": ({"candidates": ([], None)}, ValueError, "candidates: expected at least one entity"),
+    "far": ({"candidates": (None, [9])}, ValueError, "candidates: expected right ids from 0 to 4"),
+    "floats": ({"candidates": ([0.5], None)}, TypeError, "candidates: expected integers"),
+    "depth": (
+        {"candidates": ([[0]], None)},
+        ValueError,
+        "candidates: expected a 1-D array of left",
+    ),
+    "nan": ({"nan": "skip"}, ValueError, "nan: expected one of raise, worst, omit"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_arguments_of_means(name: str) -> None:
+    options, kind, message = BAD[name]
+    with pytest.raises(kind, match=message):
+        csls_means(np.eye(4), np.ones((5, 4)), **options)
+
+
+def test_means_that_do_not_fit() -> None:
+    left, right = np.eye(3), np.ones((2, 3))
+    good = csls_means(left, right, 1)
+    for csls, kind, message in (
+        (10, TypeError, "csls: expected a CSLS, as csls_means gives it, got int"),
+        (
+            good._replace(queries=good.entities),
+            ValueError,
+            "csls: expected 3 means for queries, one for each",
+        ),
+        (good._replace(entities=[1, 2]), TypeError, "csls: expected floats for entities"),
+    ):
+        with pytest.raises(kind, match=message):
+            tr.rank_embeddings(left, right, 0, csls=csls)
+
+
+def test_openea_takes_means_that_lie_near_ours() -> None:
+    """Its partition leaves out any one of the k + 1 highest."""
+    rng = np.random.default_rng(7)
+    left, right = rng.standard_normal((2, 60, 8))
+    scores = tr.score_embeddings(left, right, similarity="cosine")
+    k = 5
+    theirs = -np.partition(-scores, k + 1, axis=1)[:, :k]
+    highest = -np.sort(-scores, axis=1)
+    ours = csls_means(left, right, k).queries
+    np.testing.assert_allclose(ours, highest[:, :k].mean(axis=1), rtol=1e-14)
+    assert (theirs.mean(axis=1) <= ours + 1e-15).all()
+    assert (theirs.mean(axis=1) >= highest[:, 1 : k + 1].mean(axis=1) - 1e-15).all()
+
+
+def test_no_matrix_is_made(run_python: Run) -> None:
+    """Both passes over 6,000 x 6,000 pairs, whose scores would take 144 MB, within 30 MB."""
+    code = """
+import resource
+import numpy as np
+from truerank.alignment.local_scaling import csls_means
+from truerank.alignment.both_directions import rank_both
+from truerank.embeddings.vectors import pairs_of
+from truerank.tasks.side_tasks import SideTasks
+
+rng = np.random.default_rng(0)
+left, right = rng.standard_normal((2, 6000, 8), dtype=np.float32)
+ids = np.arange(6000)
+sides = {
+    side: SideTasks(side, ids[:, None], ids, ids, 6000)
+    for side in ("left_to_right", "right_to_left")
+}
+csls_means(left[:9], right[:9], 3)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+rank_both(pairs_of(left, right, "cosine", None, None, csls_means(left, right)), sides)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    assert int(run_python(code)) < 30_000

@@ -1,0 +1,272 @@
+"""Candidate sets of alignment against their definition, and what a report says of "test"."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import truerank as tr
+from strategies.alignments import Alignment, alignments
+from support.error_kinds import is_of_kind
+from truerank.alignment import Task
+from truerank.link_prediction import Sampled
+from truerank.link_prediction import Task as LinkPrediction
+
+pytestmark = pytest.mark.python_only
+
+TEST = [(0, 0), (1, 2)]
+TRAIN = [(2, 1), (3, 3)]
+
+
+def task_of(what: Any, **how: Any) -> Task:
+    return Task(TEST, **{"left": 6, "right": 5, "known": {"train": TRAIN}, **how}, candidates=what)
+
+
+def listed(task: Task) -> list[list[int]]:
+    assert task.candidates is not None
+    return [ids.tolist() for ids in task.candidates]
+
+
+@given(alignments())
+def test_the_definition(drawn: Alignment) -> None:
+    task = drawn.task()
+    if drawn.candidates == "all":
+        assert task.candidates is None
+    else:
+        assert listed(task) == list(drawn.among)
+        assert task.left_to_right.candidates.tolist() == drawn.among[1]
+        assert task.right_to_left.candidates.tolist() == drawn.among[0]
+    name = drawn.candidates
+    if not isinstance(name, str):
+        left, right = (np.array(ids, "<i8") for ids in drawn.among)
+        digest = blake2b(left.tobytes() + right.tobytes(), digest_size=4).hexdigest()
+        name = f"selection of {len(left)} x {len(right)} ({digest})"
+    assert task.protocol.candidates == name
+
+
+def sizes(task: Task) -> list[list[int]]:
+    """The number of candidates of every task, by side."""
+    ranks = task.evaluate_scores(np.zeros((6, 5))).ranks
+    return [ranks.candidates[ranks.side.values == side].tolist() for side in task.sides]
+
+
+def test_by_hand() -> None:
+    """Left 4 and 5 and right 4 are exclusive."""
+    assert sizes(task_of("all")) == [[5, 5], [6, 6]]
+    test = task_of("test")
+    assert listed(test) == [[0, 1], [0, 2]]
+    assert sizes(test) == [[2, 2], [2, 2]]
+    unaligned = task_of("unaligned")
+    assert listed(unaligned) == [[0, 1, 4, 5], [0, 2, 4]]
+    assert sizes(unaligned) == [[3, 3], [4, 4]]
+    explicit = task_of(([1, 0, 5, 5], np.array([4, 2, 0], np.uint8)))
+    assert listed(explicit) == [[0, 1, 5], [0, 2, 4]]
+    assert sizes(explicit) == [[3, 3], [3, 3]]
+    assert sizes(task_of([[0, 1], [0, 2]])) == [[2, 2], [2, 2]]
+
+
+def test_a_test_entity_stays_where_a_known_pair_has_it_too() -> None:
+    """And a candidate that is a right answer is filtered all the same."""
+    task = Task([(0, 0)], left=3, right=3, known=[(0, 1), (2, 0)], candidates="unaligned")
+    assert listed(task) == [[0, 1], [0, 2]]
+    known = {"train": TRAIN, "valid": [(4, 4)]}
+    assert listed(task_of("unaligned", known=known)) == [[0, 1, 5], [0, 2]]
+    several = Task([(0, 0), (0, 1)], left=2, right=3, candidates="test")
+    assert listed(several) == [[0], [0, 1]]
+    ranks = several.evaluate_scores(np.zeros((2, 3))).ranks
+    assert ranks.candidates.tolist() == [1, 1, 1, 1]
+
+
+def test_what_is_dropped_is_no_test_entity() -> None:
+    pairs = [*TEST, TRAIN[0]]
+    with pytest.warns(UserWarning, match=r"^test: 1 \(2 1\) pairs are in a known split"):
+        kept = Task(pairs, left=6, right=5, known=TRAIN, candidates="test")
+    assert listed(kept) == [[0, 1, 2], [0, 1, 2]]
+    how: dict[str, Any] = {"left": 6, "right": 5, "known": TRAIN, "leaks": "drop"}
+    assert listed(Task(pairs, candidates="test", **how)) == [[0, 1], [0, 2]]
+    assert listed(Task(pairs, candidates="unaligned", **how)) == [[0, 1, 4, 5], [0, 2, 4]]
+
+
+def test_names_tell_lists_apart() -> None:
+    def name(left: list[int], right: list[int]) -> str:
+        return task_of((left, right)).protocol.candidates
+
+    first = name([0, 1, 4], [0, 2])
+    assert first.startswith("selection of 3 x 2 (")
+    assert first == name([4, 1, 0, 0], [2, 0])
+    assert len({first, name([0, 1, 5], [0, 2]), name([0, 1], [0, 2, 4]), name([0, 1], [0, 2])}) == 4
+    prints = {task_of(what).protocol.fingerprint for what in ("all", "test", "unaligned")}
+    assert len(prints) == 3
+
+
+def test_labels_of_candidates() -> None:
+    task = Task(
+        [("a", "x")], left=["a", "b"], right=["x", "y", "z"], candidates=(["b", "a"], ["z", "x"])
+    )
+    assert listed(task) == [[0, 1], [0, 2]]
+
+
+ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
+    "unknown": (
+        ValueError,
+        r"^candidates: expected one of all, test, unaligned, or \(left_ids, right_ids\), got 'tst'",
+        *("tst", {}),
+    ),
+    "none": (TypeError, "^candidates: expected one of all, .*, got NoneType", None, {}),
+    "a number": (TypeError, "^candidates: expected one of all, .*, got int", 100, {}),
+    "an array": (TypeError, "^candidates: .*, got ndarray", np.zeros((2, 2), int), {}),
+    "sampled": (ValueError, "^candidates: .*, got 3 members", Sampled(3), {}),
+    "one list": (ValueError, "^candidates: .*, got 1 members", ([0, 1],), {}),
+    "flat ids": (ValueError, r"^candidates\[0\]: expected a 1-D array", [0, 1], {}),
+    "floats": (TypeError, r"^candidates\[1\]: expected integers", ([0, 1], [0.0, 2.0]), {}),
+    "a mask": (TypeError, r"^candidates\[0\]: expected integers", ([True, False], [0]), {}),
+    "out of range": (
+        ValueError,
+        r"^candidates\[1\]: expected ids from 0 to 4, got 5 at position 2",
+        *(([0, 1], [0, 2, 5]), {}),
+    ),
+    "negative": (ValueError, r"^candidates\[0\]: expected ids .* got -1", ([-1], [0]), {}),
+    "labels": (
+        TypeError,
+        r"^candidates\[0\]: expected ids, as left is no list of labels, got str",
+        *((["a"], [0]), {}),
+    ),
+    "a test entity is missing": (
+        ValueError,
+        r"^candidates\[0\]: 1 of 2 left entities of the test are not among the candidates, first 1",
+        *(([0, 4], [0, 2]), {}),
+    ),
+    "all are missing": (
+        ValueError,
+        r"^candidates\[1\]: 2 of 2 right entities of the test are not among .*, first 0",
+        *(([0, 1], []), {}),
+    ),
+    "unaligned without known": (
+        ValueError,
+        '^candidates: "unaligned" leaves out what known pairs align, but there are no known',
+        *("unaligned", {"known": None}),
+    ),
+    "unaligned with an empty dict": (ValueError, "give known=$", "unaligned", {"known": {}}),
+}
+
+
+@pytest.mark.parametrize(("kind", "words", "what", "how"), ERRORS.values(), ids=ERRORS)
+def test_errors(kind: type[Exception], words: str, what: Any, how: dict[str, Any]) -> None:
+    with pytest.raises(kind, match=words) as error:
+        task_of(what, **how)
+    assert is_of_kind(error.value, kind)
+
+
+def test_errors_speak_of_labels() -> None:
+    words = r"^candidates\[0\]: 1 of 1 left entities .*, first 'a'"
+    with pytest.raises(ValueError, match=words):
+        Task([("a", "x")], left=["a", "b"], right=["x"], candidates=(["b"], ["x"]))
+    with pytest.raises(ValueError, match=r"^candidates\[1\]: unknown label 'y'"):
+        Task([("a", "x")], left=["a", "b"], right=["x"], candidates=(["a"], ["y"]))
+    # splits without pairs are known, too
+    assert listed(task_of("unaligned", known={"train": []})) == [[*range(6)], [*range(5)]]
+
+
+# -- what is said of candidates of the test alone --------------------------------------------------
+
+N = 60
+SAID = "the candidates are the entities of the test alone"
+
+
+def report_of(what: str, n: int = N, seed: int = 0, size: int = N) -> tr.Report:
+    scores = np.random.default_rng(seed).random((size, size)) + np.eye(size) / 2
+    task = Task(np.stack([np.arange(n)] * 2, 1), left=size, right=size, candidates=what)
+    return task.evaluate_scores(scores, audit=True)
+
+
+def found(report: tr.Report) -> list[Any]:
+    return [finding for finding in report.audit() if finding.name == "test candidates"]
+
+
+def test_the_audit_says_it_with_adjusted_numbers() -> None:
+    report = report_of("test", 20)
+    (finding,) = found(report)
+    assert (finding.value, finding.threshold) == (1.0, 0.0)
+    assert str(finding) == (
+        f"test candidates: {SAID}: the fewer these are, the better are mr, mrr and hits@k, which "
+        "do not compare across test sizes; the adjusted mean rank index hardly moves: "
+        f"amri {report['amri']:.4g}"
+    )
+    assert found(report_of("all", 20)) == []
+    one = report_of("test", 1)  # of a single candidate there is no index
+    assert found(one)[0].message.endswith("do not compare across test sizes")
+
+
+def test_raw_numbers_drift_and_the_adjusted_one_less() -> None:
+    """What the warning is about."""
+    small, large = (report_of("test", n, size=400) for n in (100, 400))
+    assert small["mr"] < large["mr"] / 2
+    assert small["hits@10"] > large["hits@10"] + 0.05
+    assert abs(small["amri"] - large["amri"]) < 0.05
+
+
+def test_printed_reports_say_it() -> None:
+    report = report_of("test", 20)
+    line = f"T{found(report)[0].message[1:]}."
+    assert line in report.to_markdown().splitlines()
+    assert f"% {line}" in report.to_latex().splitlines()
+    assert line in report._repr_html_()
+    assert SAID[1:] not in report_of("all").to_markdown()
+    stored = tr.Report.from_json(report.to_json())
+    assert found(stored) == found(report)
+    assert line in stored.to_markdown().splitlines()
+    assert "test candidates" in {f["name"] for f in json.loads(report.to_json())["findings"]}
+    one_side = tr.report(report.ranks[:20])
+    assert line != f"T{found(one_side)[0].message[1:]}."
+    assert f"amri {one_side['amri']:.4g}" in one_side.to_markdown()
+    by_group = tr.report(report.ranks, by=np.arange(40) % 2)
+    assert all(found(group) for group in by_group.groups.values())
+    recalled = tr.Report.from_json(by_group.to_json())
+    assert SAID[1:] not in recalled.groups[0].to_markdown()  # of which no findings are stored
+
+
+def test_a_table_says_it() -> None:
+    models = {"A": report_of("test", 20), "B": report_of("test", 20, 1)}
+    table = tr.table(models, ["mr", "hits@1", "amri"])
+    beside = "; ".join(f"{name} amri {report['amri']:.4g}" for name, report in models.items())
+    note = (
+        "The candidates of A, B are the entities of the test alone: mr, hits@1 do not compare "
+        f"across test sizes. Adjusted: {beside}."
+    )
+    assert note in table.notes
+    assert note in table.to_markdown()
+    assert not any(
+        "alone" in note for note in tr.table(models, ["amri", "left_to_right.index.mr"]).notes
+    )
+    assert any("index.mrr do" in note for note in tr.table(models, ["amri", "index.mrr"]).notes)
+    with_all = {"A": models["A"], "B": report_of("all", 20)}
+    mixed = tr.table(with_all, ["mr"], allow_unlike=True)
+    assert any(note.startswith("The candidates of A are the entities") for note in mixed.notes)
+    every = tr.table({"A": report_of("all"), "B": report_of("all", seed=1)}, ["mr"])
+    assert not any("alone" in note for note in every.notes)
+    folds = tr.table({"A": [models["A"], models["B"]]}, ["mr"])
+    mean = (models["A"]["amri"] + models["B"]["amri"]) / 2
+    assert any(f"Adjusted: A amri {mean:.4g}." in note for note in folds.notes)
+    read = {name: tr.Report.from_json(r.to_json(["mr", "amri"])) for name, r in models.items()}
+    notes = tr.table(read, ["mr"]).notes
+    told = "; ".join(f"{name} amri {report['amri']:.4g}" for name, report in models.items())
+    assert any(note.endswith(f"Adjusted: {told}.") for note in notes)
+
+
+@pytest.mark.parametrize("candidates", [None, "all", "train", "typed", [0, 1, 2, 3], Sampled(2)])
+def test_it_is_not_said_of_link_prediction(candidates: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        task = LinkPrediction(
+            [(0, 0, 1), (2, 0, 3)], {"train": [(1, 0, 0), (3, 0, 2)]}, candidates=candidates
+        )
+    report = task.evaluate_scores(np.eye(4)[:2], np.eye(4)[:2])
+    assert found(report) == []
+    assert "alone" not in report.to_markdown()
+    assert not any("alone" in n for n in tr.table({"A": report, "B": report}, ["mr"]).notes)

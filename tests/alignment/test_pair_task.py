@@ -1,0 +1,465 @@
+"""The task of alignment against its definition: queries, filter, audit, labels, forms of pairs."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import pickle
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import truerank as tr
+from oracles import alignment as oracle
+from strategies.alignments import Alignment, alignments
+from support.error_kinds import is_of_kind
+from truerank.alignment import Task
+from truerank.tasks.side_tasks import SideTasks
+
+pytestmark = pytest.mark.python_only
+
+SIDES = ("left_to_right", "right_to_left")
+TEST = [("a", "x"), ("b", "y"), ("b", "z")]
+TRAIN = [("c", "w"), ("a", "w")]
+LEFT, RIGHT = ("a", "b", "c", "d"), ("w", "x", "y", "z")
+
+
+def quiet(*args: Any, **keywords: Any) -> Task:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return Task(*args, **{"left": LEFT, "right": RIGHT, **keywords})
+
+
+def lists(selection: Any) -> list[list[int]]:
+    indptr, indices = selection
+    bounds = zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)
+    return [indices[start:stop].tolist() for start, stop in bounds]
+
+
+def check_side(tasks: SideTasks, expected: oracle.Side, drawn: Alignment) -> None:
+    """Queries, filter and labels as the definition has them, in the layout that is promised."""
+    assert tasks.queries.dtype == tasks.rows.dtype == tasks.targets.dtype == np.int64
+    assert tasks.queries.tolist() == [[query] for query in sorted(set(expected.queries))]
+    assert tasks.queries[tasks.rows, 0].tolist() == expected.queries
+    assert tasks.targets.tolist() == expected.targets
+    assert tasks.given.tolist() == drawn.chosen
+    assert tasks.height == len(drawn.test)
+    assert tasks.filter is not None
+    answers = lists(tasks.filter)
+    each = zip(tasks.rows.tolist(), expected.others, expected.targets, strict=True)
+    for row, others, target in each:
+        assert answers[row] == sorted({*others, target})
+    everything = list(range(tasks.columns))
+    among = everything if tasks.candidates is None else tasks.candidates.tolist()
+    assert among == expected.candidates
+    assert (tasks.candidates is None) == (drawn.candidates == "all")
+    assert tasks.labels["queries"].values.tolist() == expected.queries
+    assert tasks.labels["targets"].values.tolist() == expected.targets
+
+
+def shown(test: list[Any], where: list[int]) -> tuple[Any, ...]:
+    """The first three of some pairs, each once."""
+    return tuple(dict.fromkeys(test[i] for i in where))[:3]
+
+
+@given(alignments())
+def test_the_definition(drawn: Alignment) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        task = Task(drawn.test, **drawn.given)
+    found, known = drawn.found, drawn.known or {}
+    noted = [
+        found.duplicates and drawn.rules["duplicates"] == "keep",
+        any(found.leaks.values()) and drawn.rules["leaks"] == "keep",
+    ]
+    assert len(caught) == sum(map(bool, noted))
+    assert task.pairs.tolist() == [list(drawn.test[i]) for i in drawn.chosen]
+    assert list(task.sides) == list(SIDES)
+    for j, name in enumerate(SIDES):
+        assert task.sides[name].columns == drawn.sizes[1 - j]
+        check_side(task.sides[name], drawn.sides[name], drawn)
+    audit = task.audit
+    assert (audit.given, audit.kept) == (len(drawn.test), len(drawn.chosen))
+    assert audit.known == {name: len(pairs) for name, pairs in known.items()}
+    assert audit.duplicates.count == len(found.duplicates)
+    assert audit.duplicates.examples == shown(drawn.test, found.duplicates)
+    for name, where in found.leaks.items():
+        assert audit.leaks[name].count == len(where)
+        assert audit.leaks[name].examples == shown(drawn.test, where)
+    assert audit.leaked == len({i for where in found.leaks.values() for i in where})
+    assert task.protocol.filter == (*known, "test")
+    assert not task.protocol.sampled
+
+
+# -- several counterparts, by hand -----------------------------------------------------------------
+
+
+def counts(task: Task, scores: Any) -> list[tuple[int, int, int]]:
+    ranks = task.evaluate_scores(np.array(scores, np.float32)).ranks
+    return list(
+        zip(ranks.above.tolist(), ranks.tied.tolist(), ranks.candidates.tolist(), strict=True)
+    )
+
+
+def test_one_to_many() -> None:
+    """Left 0 has the counterparts 0 and 1: each is ranked without the other."""
+    task = Task([(0, 0), (0, 1), (1, 2)], left=2, right=4)
+    scores = [[0.7, 0.9, 0.1, 0.8], [0.2, 0.3, 0.5, 0.9]]
+    assert lists(task.left_to_right.filter) == [[0, 1], [2]]
+    assert lists(task.right_to_left.filter) == [[0], [0], [1]]
+    assert counts(task, scores) == [
+        (1, 1, 3),  # 0.7 below 0.8, and 0.9 is as right
+        (0, 1, 3),
+        (1, 1, 4),  # 0.9
+        *((0, 1, 2), (0, 1, 2), (0, 1, 2)),
+    ]
+    # as it would be without: 0.9 and 0.8 above 0.7
+    assert counts(Task([(0, 0)], left=2, right=4), scores)[0] == (2, 1, 4)
+
+
+def test_known_counterparts_are_left_out_in_both_directions() -> None:
+    """A training pair of the same left entity, and one of the same right entity."""
+    task = Task([(0, 0)], left=3, right=3, known={"train": [(0, 2), (1, 0)]})
+    scores = [[0.5, 0.6, 0.9], [0.8, 0.0, 0.0], [0.7, 0.0, 0.0]]
+    assert counts(task, scores) == [(1, 1, 2), (1, 1, 2)]
+    assert counts(Task([(0, 0)], left=3, right=3), scores) == [(2, 1, 3), (2, 1, 3)]
+    assert task.protocol.filter == ("train", "test")
+
+
+def test_many_to_many() -> None:
+    """Entities 0 and 1 of both graphs all belong together, as "1" and "1." do in WK3l."""
+    known = {"train": [(0, 1), (1, 0)]}
+    task = Task([(0, 0), (1, 1)], left=3, right=3, known=known)
+    scores = [[0.1, 0.9, 0.5], [0.9, 0.1, 0.0], [0.5, 0.0, 0.0]]
+    assert counts(task, scores) == [(1, 1, 2), (0, 1, 2), (1, 1, 2), (0, 1, 2)]
+    # the filter is that of all pairs, whoever asks
+    both = Task([(0, 0), (0, 1), (1, 0), (1, 1)], left=3, right=3)
+    assert counts(both, scores) == [
+        *((1, 1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 2)),
+        *((1, 1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 2)),
+    ]
+
+
+def test_a_filter_without_known_pairs() -> None:
+    """The test's own right answers are left out, known or not."""
+    for known in (None, {}, []):
+        task = Task(TEST, left=LEFT, right=RIGHT, known=known)
+        assert task.protocol.filter == ("test",)
+        assert lists(task.left_to_right.filter) == [[1], [2, 3]]
+
+
+# -- audit -----------------------------------------------------------------------------------------
+
+
+def test_audit_in_words() -> None:
+    test = [*TEST, TEST[0], TRAIN[0]]
+    task = quiet(test, known={"train": TRAIN, "valid": TRAIN[:1]}, duplicates="drop")
+    assert str(task.audit).splitlines() == [
+        "test: 5 pairs, 4 ranked; known: train 2, valid 1",
+        "duplicates: 1 (a x), dropped",
+        "leaks: in train 1 (c w); in valid 1 (c w), kept",
+    ]
+    assert task.left_to_right.given.tolist() == [0, 1, 2, 4]
+    assert task.audit.to_dict() == {
+        **{"split": "test", "given": 5, "kept": 4, "leaked": 1},
+        "known": {"train": 2, "valid": 1},
+        "rules": {"duplicates": "drop", "leaks": "keep"},
+        "leaks": {name: {"count": 1, "examples": [["c", "w"]]} for name in ("train", "valid")},
+        "duplicates": {"count": 1, "examples": [["a", "x"]]},
+    }
+    assert str(quiet(TEST).audit).splitlines() == [
+        "test: 3 pairs, 3 ranked; known: none",
+        "duplicates: none",
+        "leaks: none",
+    ]
+
+
+def test_warnings_name_what_they_found() -> None:
+    how: dict[str, Any] = {"left": LEFT, "right": RIGHT, "known": {"train": TRAIN}}
+    with pytest.warns(UserWarning, match=r"^test: 1 \(a x\) pairs repeat an earlier") as caught:
+        Task([*TEST, TEST[0]], **how)
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"^test: 1 \(c w\) pairs are in a known split, too; they"):
+        Task([*TEST, TRAIN[0]], **how)
+    with pytest.raises(ValueError, match=r"^test: 1 \(a x\) pairs repeat an earlier one$"):
+        Task([*TEST, TEST[0]], duplicates="raise", **how)
+    with pytest.raises(ValueError, match=r"^test: 1 \(c w\) pairs are in a known split, too$"):
+        Task([*TEST, TRAIN[0]], leaks="raise", **how)
+    with pytest.raises(ValueError, match=r"^test: nothing is left, all 2 pairs were dropped"):
+        Task(TRAIN, leaks="drop", **how)
+
+
+# -- forms -----------------------------------------------------------------------------------------
+
+IDS = np.array([[0, 1], [1, 2], [1, 3]])
+FORMS: dict[str, Callable[[Path], Any]] = {
+    "labels": lambda folder: TEST,
+    "lists": lambda folder: [list(pair) for pair in TEST],
+    "an array of labels": lambda folder: np.array(TEST),
+    "objects": lambda folder: np.array(TEST, object),
+    "ids": lambda folder: IDS,
+    "small ids": lambda folder: IDS.astype(np.uint8),
+    "tuples of ids": lambda folder: [(0, 1), (1, 2), (1, 3)],
+    "a .npy file": lambda folder: written(folder, IDS),
+    "text": lambda folder: written(folder, "a\tx\nb\ty\nb\tz\n"),
+    "gzipped text": lambda folder: written(folder, gzip.compress(b"a\tx\r\nb\ty\r\nb\tz")),
+}
+
+
+def written(folder: Path, content: Any) -> Path:
+    if isinstance(content, np.ndarray):
+        np.save(folder / "pairs.npy", content)
+        return folder / "pairs.npy"
+    path = folder / ("pairs.tsv.gz" if isinstance(content, bytes) else "pairs.tsv")
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_forms_of_pairs(form: Callable[[Path], Any], tmp_path: Path) -> None:
+    given_pairs = form(tmp_path)
+    task = Task(given_pairs, left=LEFT, right={label: i for i, label in enumerate(RIGHT)})
+    assert task.pairs.tolist() == IDS.tolist()
+    assert (task.left, task.right) == (LEFT, RIGHT)
+    assert task.left_to_right.names == RIGHT
+    assert task.right_to_left.names == LEFT
+    with_known = Task([("d", "w")], left=LEFT, right=RIGHT, known={"train": given_pairs})
+    assert with_known.audit.known == {"train": 3}
+
+
+def test_text_of_ids(tmp_path: Path) -> None:
+    """Where the entities are only counted, text holds ids; of one column, or of both."""
+    path = written(tmp_path, "0\t1\n1\t2\n1\t3\n")
+    assert Task(path, left=4, right=4).pairs.tolist() == IDS.tolist()
+    mixed = written(tmp_path, "a\t1\nb\t2\nb\t3\n")
+    task = Task(mixed, left=LEFT, right=4)
+    assert task.pairs.tolist() == IDS.tolist()
+    assert (task.left, task.right) == (LEFT, None)
+    assert Task([("a", 1)], left=LEFT, right=4).pairs.tolist() == [[0, 1]]
+
+
+KNOWN_FORMS = {
+    "mapping": ({"train": TRAIN}, ["train"]),
+    "a list of splits": ([TRAIN, TRAIN[:1]], ["known_0", "known_1"]),
+    "one split": (TRAIN, ["known_0"]),
+    "lists as rows": ([list(row) for row in TRAIN], ["known_0"]),
+    "an array": (np.array(TRAIN), ["known_0"]),
+    "arrays": ([np.array(TRAIN), np.array(TRAIN)], ["known_0", "known_1"]),
+    "an empty split": ([TRAIN, []], ["known_0", "known_1"]),
+    "an empty array": ({"train": np.zeros((0, 2), int)}, ["train"]),
+    "none": ([], []),
+}
+
+
+@pytest.mark.parametrize(("known", "names"), KNOWN_FORMS.values(), ids=KNOWN_FORMS)
+def test_known_forms(known: Any, names: list[str]) -> None:
+    task = quiet(TEST, known=known, split="final")
+    assert list(task.audit.known) == names
+    assert task.protocol.filter == (*names, "final")
+    assert task.protocol.split == "final"
+
+
+def test_arrays_are_read_only_also_after_pickling() -> None:
+    task = quiet(TEST, known={"train": TRAIN}, candidates="unaligned")
+    assert task.candidates is not None
+    for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
+        arrays = [each.pairs, *each.candidates]
+        for side in each.sides.values():
+            arrays += [side.queries, side.rows, side.targets, side.given, side.candidates]
+            arrays += side.filter
+        assert not any(array.flags.writeable for array in arrays)
+        assert each.protocol == task.protocol
+        assert each.audit == task.audit
+        assert each.left_to_right.labels == task.left_to_right.labels
+        assert len(each.evaluate_scores(np.eye(4)).ranks) == 6
+
+
+def test_inputs_are_left_alone() -> None:
+    test, train = IDS.astype(np.int32), np.array([[2, 0], [0, 0]])
+    chosen = np.array([3, 1, 0, 2, 3]), np.array([3, 2, 1])
+    for array in (test, train, *chosen):
+        array.flags.writeable = False
+    task = Task(test, left=4, right=4, known={"train": train}, candidates=chosen)
+    assert task.candidates is not None
+    assert [ids.tolist() for ids in task.candidates] == [[0, 1, 2, 3], [1, 2, 3]]
+    assert chosen[0].tolist() == [3, 1, 0, 2, 3]
+    writeable = IDS.copy()
+    task = Task(writeable, left=4, right=4)
+    writeable[:] = 0
+    assert task.pairs.tolist() == IDS.tolist()
+
+
+def test_what_a_task_shows() -> None:
+    task = Task(TEST, left=LEFT, right=[*RIGHT, "more"])
+    assert repr(task) == (
+        "Task(3 pairs of 4 left and 5 right entities; split test, filtered by test, all "
+        "candidates, nan raise)"
+    )
+    assert task.left_to_right is task.sides["left_to_right"]
+    assert task.right_to_left is task.sides["right_to_left"]
+    assert repr(Task([(0, 0)], left=1, right=1)).startswith("Task(1 pair of 1 left and 1 right ")
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
+    "no pairs": (ValueError, "^test: expected at least one pair, got none", [], {}),
+    "no rows": (ValueError, "^test: expected at least one pair", np.zeros((0, 2), int), {}),
+    "floats": (TypeError, "^test: expected integers or labels, got dtype float64", IDS * 1.0, {}),
+    "nan": (
+        TypeError,
+        "^test: expected integers or labels, got dtype float64",
+        *(np.array([[0, np.nan]]), {}),
+    ),
+    "a float": (TypeError, r"^test: .* in column 1, got float \(pair 0\)", [(0, 1.0)], {}),
+    "bools": (TypeError, "^test: .* got dtype bool", IDS > 0, {}),
+    "a bool": (TypeError, r"^test: .* column 0, got bool \(pair 1\)", [(0, 1), (True, 1)], {}),
+    "known floats": (
+        TypeError,
+        r'^known\["train"\]: expected integers or labels',
+        *(IDS, {"known": {"train": IDS * 1.0}}),
+    ),
+    "known none": (TypeError, r'^known\["a"\]: expected an array', IDS, {"known": {"a": None}}),
+    "three columns": (
+        ValueError,
+        r"^test: expected shape \(n, 2\) \(left, right\), got shape \(1, 3\)",
+        *(np.zeros((1, 3), int), {}),
+    ),
+    "triples": (ValueError, "^test: expected 2 members, got 3 in pair 0", [("a", "r", "x")], {}),
+    "one member": (ValueError, "^test: expected 2 members, .* in pair 1", [(0, 1), (0,)], {}),
+    "flat": (ValueError, r"^test: expected shape .*got shape \(2,\)", IDS[0], {}),
+    "flat list": (TypeError, r"^test: expected tuples \(left, right\), got int", [0, 1], {}),
+    "labels and ids": (TypeError, r"got both \(pair 1 has int", [("a", "x"), (1, 1)], {}),
+    "left out of range": (
+        ValueError,
+        "^test: expected left entity ids from 0 to 3, got 4 in column 0 of pair 1",
+        *([(0, 0), (4, 0)], {}),
+    ),
+    "right out of range": (
+        ValueError,
+        r"^known\[1\]: expected right entity ids from 0 to 3, got 4 in column 1 of pair 0",
+        *(IDS, {"known": [IDS, [(0, 4)]]}),
+    ),
+    "negative": (ValueError, "^test: expected left entity ids .* got -1", [(-1, 0)], {}),
+    "huge": (ValueError, "^test: expected right entity ids from 0 to 3", [(0, 2**62)], {}),
+    "unknown left": (
+        ValueError,
+        "^test: unknown left entity 'e' in column 0 of pair 0; left has 4 labels, and not this",
+        *([("e", "x")], {}),
+    ),
+    "unknown right": (ValueError, "^test: unknown right entity 'a'", [("a", "a")], {}),
+    "labels for ids": (
+        ValueError,
+        "^test: expected left entity ids, as left is no list of labels, got 'a'",
+        *(TEST, {"left": 4}),
+    ),
+    "no left": (TypeError, "^left: expected the number of entities", IDS, {"left": None}),
+    "no right": (TypeError, "^right: expected the number of entities", IDS, {"right": None}),
+    "a float as left": (TypeError, "^left: expected an int, a sequence", IDS, {"left": 4.0}),
+    "a bool as right": (TypeError, "^right: expected an int", IDS, {"right": True}),
+    "none at all": (ValueError, r"^left: expected from 1 to 2\*\*36, got 0", IDS, {"left": 0}),
+    "label twice": (ValueError, "^right: 'a' occurs twice", IDS, {"right": ["a", "a"]}),
+    "split": (
+        ValueError,
+        "^split: expected a name of its own for the test, got the name of a known split",
+        *(IDS, {"known": {"test": IDS}}),
+    ),
+    "split type": (TypeError, "^split: expected a str, got int", IDS, {"split": 3}),
+    "known name": (TypeError, "^known: expected names of splits", IDS, {"known": {1: IDS}}),
+    "rule": (ValueError, "^leaks: expected one of keep, drop, raise", IDS, {"leaks": "warn"}),
+    "other rule": (ValueError, "^duplicates: expected one of", IDS, {"duplicates": ""}),
+}
+
+
+@pytest.mark.parametrize(("kind", "words", "test", "how"), ERRORS.values(), ids=ERRORS)
+def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any]) -> None:
+    with pytest.raises(kind, match=words) as error:
+        quiet(test, **how)
+    assert is_of_kind(error.value, kind)
+
+
+TEXTS = {
+    "three columns": ("a\tb\tc\n", "line 1 has 3 columns, expected 2: left and right with a tab"),
+    "one column": ("a\n", "line 1 has 1 column, expected 2: left and right with a tab between"),
+    "widths": ("a\tx\n\nb\ty\tz\n", "line 3 has 3 columns, expected 2, as in the first"),
+    "empty left": ("a\tx\n\ty\n", "line 2 has an empty left"),
+    "empty right": ("a\t\n", "line 1 has an empty right"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), TEXTS.values(), ids=TEXTS)
+def test_errors_of_text(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=rf"^test: .*pairs\.tsv: {words}"):
+        quiet(written(tmp_path, text))
+
+
+def test_files_that_are_missing(tmp_path: Path) -> None:
+    for name in ("absent.npy", "absent.tsv"):
+        with pytest.raises(FileNotFoundError, match="absent"):
+            quiet(tmp_path / name)
+
+
+def test_dbp15k(data: Path) -> None:
+    """The real thing, every other pair known, against the twin."""
+    folder = data / "dbp15k_zh_en"
+    names = [
+        [line.split("\t")[0] for line in (folder / name).read_text("utf-8").splitlines()]
+        for name in ("ent_ids_1", "ent_ids_2")
+    ]
+    assert list(map(len, names)) == [19_388, 19_572]
+    lines = (folder / "ref_ent_ids").read_text("utf-8").splitlines()
+    pairs = [tuple(line.split("\t")) for line in lines]
+    assert len(pairs) == 15_000
+    places = [{name: i for i, name in enumerate(of_graph)} for of_graph in names]
+    ids = [(places[0][left], places[1][right]) for left, right in pairs]
+    how = {"left": names[0], "right": names[1]}
+    test, train = pairs[::2], pairs[1::2]
+    sizes = {"all": (19_388, 19_572), "test": (7_500, 7_500), "unaligned": (11_888, 12_072)}
+    for what, expected in sizes.items():
+        task = Task(test, known={"train": train}, candidates=what, **how)
+        assert task.pairs.tolist() == [list(pair) for pair in ids[::2]]
+        listed = task.candidates
+        assert expected == (sizes["all"] if listed is None else tuple(map(len, listed)))
+    for j, name in enumerate(SIDES):
+        side = task.sides[name]
+        assert side.queries[side.rows, 0].tolist() == [pair[j] for pair in ids[::2]]
+        assert side.targets.tolist() == [pair[1 - j] for pair in ids[::2]]
+        assert np.diff(side.filter[0]).tolist() == [1] * 7_500  # one to one
+        assert side.filter[1].tolist() == side.targets[np.argsort(side.rows)].tolist()
+    whole = Task(folder / "ref_ent_ids", **how)
+    assert whole.pairs.tolist() == [list(pair) for pair in ids]
+    assert (whole.audit.duplicates.count, whole.audit.leaked) == (0, 0)
+
+
+def test_masked_pairs_are_refused() -> None:
+    pairs = np.ma.masked_array([[0, 1], [1, 0]], [[False, False], [True, True]])
+    with pytest.raises(TypeError, match=r"^test: expected a plain array, got a masked array"):
+        Task(pairs, left=2, right=2)
+
+
+def test_both_directions_of_a_pair_are_one_cluster() -> None:
+    rng = np.random.default_rng(2)
+    scores = rng.random((60, 60)) + np.eye(60)
+    task = Task(np.stack([np.arange(60)] * 2, 1), left=60, right=60)
+    report = task.evaluate_scores(scores)
+    assert report.ranks.labels["pair"].values.tolist() == [*range(60), *range(60)]
+    other = task.evaluate_scores(rng.random((60, 60)) + np.eye(60))
+    assert tr.compare(report, other, metric="mrr", by="pair").units == 60
+    assert tr.compare(report, other, metric="mrr").units == 120
+
+
+def test_answers_of_the_two_graphs_do_not_mix() -> None:
+    """Equal ids of left and right entities are other entities."""
+    report = Task([(0, 1), (1, 2)], left=3, right=4).evaluate_scores(np.eye(3, 4))
+    groups = tr.report(report.ranks, by="target").groups
+    assert list(groups) == [
+        *(("left_to_right", 1), ("left_to_right", 2)),
+        *(("right_to_left", 0), ("right_to_left", 1)),
+    ]
+    pooled = tr.report(report.ranks, by="target")["macro.mrr"]
+    assert pooled == pytest.approx(tr.report(report.ranks, weights="target")["mrr"])

@@ -1,0 +1,69 @@
+"""`truerank compat`: what other toolkits make of the same scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support import cli_files
+from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run
+from truerank import compat
+
+pytestmark = pytest.mark.python_only
+
+run = cli_files.run
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> dict[str, Path]:
+    """Scores, targets, a filter, sides and a dump in files."""
+    paths = {name: tmp_path / f"{name}.npy" for name in ("scores", "targets", "side")}
+    np.save(paths["scores"], SCORES)
+    np.save(paths["targets"], TARGETS)
+    np.save(paths["side"], np.array(["head", "tail", "head", "tail"]))
+    paths["filter"], paths["dump"] = tmp_path / "filter.npz", tmp_path / "dump.npz"
+    np.savez(paths["filter"], indptr=INDPTR, indices=INDICES)
+    np.savez(paths["dump"], y_pred_pos=SCORES[:, 0], y_pred_neg=SCORES[:, 1:])
+    return paths
+
+
+def test_all_toolkits(run: Run, stored: dict[str, Path]) -> None:
+    line = ["compat", stored["scores"], stored["targets"], "--filter", stored["filter"]]
+    found = compat.table(SCORES, TARGETS, filter=(INDPTR, INDICES))
+    assert run(*line).out == found.to_markdown()
+    assert json.loads(run(*line, "--format", "json").out) == found.to_dict()
+
+
+@pytest.mark.parametrize("name", compat.PRESETS)
+def test_one_toolkit(run: Run, stored: dict[str, Path], name: str) -> None:
+    line = ["compat", stored["scores"], stored["targets"], "--side", stored["side"]]
+    line += ["--order", "ascending", "--preset", name]
+    sides = np.load(stored["side"])
+    found = compat.report(SCORES, TARGETS, preset=name, order="ascending", side=sides)
+    assert run(*line).out == found.to_markdown()
+    assert json.loads(run(*line, "--format", "json").out) == found.to_dict()
+
+
+def test_a_dump(run: Run, stored: dict[str, Path]) -> None:
+    dump = compat.read_ogb(stored["dump"])
+    assert run("compat", stored["dump"]).out == dump.table().to_markdown()
+    assert run("compat", stored["dump"], "--preset", "ogb").out == dump.report().to_markdown()
+
+
+def test_wrong_lines_and_bad_data(run: Run, stored: dict[str, Path], tmp_path: Path) -> None:
+    code, out, err = run("compat", stored["dump"], "--filter", stored["filter"])
+    assert (code, out) == (2, "")
+    assert "--filter: cannot be given without TARGETS" in err
+    assert run("compat", stored["scores"], stored["targets"], "--preset", "none").code == 2
+    code, out, err = run("compat", stored["filter"])
+    assert (code, out) == (1, "")
+    assert "y_pred_pos" in err
+    code, out, err = run("compat", tmp_path / "absent.npy", "1")
+    assert (code, out) == (1, "")
+    assert "absent.npy" in err
+    code, _, err = run("compat", stored["scores"], "7")
+    assert code == 1
+    assert err.startswith("Error: targets: expected integers from 0 to 4")

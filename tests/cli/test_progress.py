@@ -1,0 +1,198 @@
+"""Progress of long runs: what is said, when it is drawn, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+import truerank as tr
+from truerank.cli import progress
+from truerank.cli.progress import Bar, Follower, progress_text, size_text, time_text
+
+pytestmark = pytest.mark.python_only
+
+SHOWN = """
+import sys
+from truerank.cli.progress import Bar
+now = iter([0.0, 0.1, 1.0, 1.05, 2.0, 3.0])
+with Bar(clock=lambda: next(now)) as bar:
+    for fraction, text in [(0.1, "early"), (0.2, "first"), (0.3, "too soon"), (0.4, "second")]:
+        bar.show(fraction, text)
+print("the result")
+"""
+
+
+def in_terminal(script: str, code: int = 0, **environment: str) -> tuple[str, str]:
+    """Run a script whose standard error is a terminal; its output, and what the terminal got."""
+    import pty
+    import subprocess
+
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "TERM": "xterm", "COLUMNS": "80", **environment}
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=env,
+        text=True,
+    )
+    os.close(theirs)
+    drawn = b""
+    while True:
+        try:
+            more = os.read(ours, 4096)
+        except OSError:  # how Linux says that the other end was closed
+            break
+        if not more:
+            break
+        drawn += more
+    os.close(ours)
+    out, _ = process.communicate()
+    assert process.returncode == code, drawn
+    return out, drawn.decode()
+
+
+terminals = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POSIX")
+
+
+@terminals
+def test_a_bar_comes_late_and_goes() -> None:
+    out, drawn = in_terminal(SHOWN)
+    assert out == "the result\n"
+    assert "early" not in drawn
+    assert "too soon" not in drawn
+    assert drawn.index("first") < drawn.index("second")
+    assert drawn.rstrip("\r\n").endswith("\x1b[2K")  # the line is erased
+    assert drawn.count("\n") <= 1
+
+
+class Stream(io.StringIO):
+    """What may be a terminal."""
+
+    terminal = True
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+def pretended(monkeypatch: pytest.MonkeyPatch) -> Stream:
+    """A standard error that says it is a terminal; not in a fixture, pytest sets its own later."""
+    for name, value in (("TERM", "xterm"), ("COLUMNS", "80")):
+        monkeypatch.setenv(name, value)
+    for name in ("TTY_COMPATIBLE", "TTY_INTERACTIVE", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "stderr", stream := Stream())
+    return stream
+
+
+def shown(*seconds: float) -> None:
+    """Show a bar, as the clock says."""
+    with Bar(clock=iter(seconds).__next__) as bar:
+        for _ in seconds[1:]:
+            bar.show(0.5, "half of it")
+
+
+def test_what_ends_early_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = pretended(monkeypatch)
+    shown(0.0, 0.4)
+    assert stderr.getvalue() == ""
+    shown(0.0, 0.6)
+    assert "half of it" in stderr.getvalue()
+
+
+def test_terminals_that_cannot_move_their_cursor_get_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stderr = pretended(monkeypatch)
+    monkeypatch.setenv("TERM", "dumb")
+    shown(0.0, 1.0, 2.0)
+    assert stderr.getvalue() == ""
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_pipes_get_nothing(monkeypatch: pytest.MonkeyPatch, forced: bool) -> None:
+    stderr = pretended(monkeypatch)
+    stderr.terminal = False
+    if forced:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    shown(0.0, 1.0, 2.0)
+    assert stderr.getvalue() == ""
+
+
+def test_no_standard_error_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    with Bar(clock=iter([0.0, 5.0]).__next__) as bar:
+        Follower(bar)(tr.Progress(2, 4, 1.0, 1))
+
+
+def test_texts() -> None:
+    begun = tr.Progress(0, 8 * 10**9, 0.0, 0)
+    assert progress_text(begun) == "0 bytes of 8 GB"
+    half = tr.Progress(4 * 10**9, 8 * 10**9, 2.0, 0)
+    assert progress_text(half) == "4 GB of 8 GB, 2 GB/s, 0:02 left"
+    resumed = tr.Progress(6 * 10**9, 8 * 10**9, 10.0, 4 * 10**9)
+    assert progress_text(resumed) == "6 GB of 8 GB, 200 MB/s, 0:10 left"
+    assert [size_text(n) for n in (0, 1000, 99_960, 123_400_000)] == [
+        "0 bytes",
+        "1 kB",
+        "100 kB",
+        "123 MB",
+    ]
+    assert [time_text(s) for s in (0, 59.6, 3600)] == ["0:00", "1:00", "1:00:00"]
+
+
+def test_what_was_done_before_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with Bar() as bar:
+        follower = Follower(bar)
+        for done in (5 * 10**9, 6 * 10**9):
+            follower(tr.Progress(done, 8 * 10**9, 1.0, 4 * 10**9))
+        Follower(bar)(tr.Progress(1, 0, 1.0, 0))
+    assert capsys.readouterr() == ("", "Resumed: 4 GB of 8 GB had been counted before.\n")
+
+
+def test_reports_of_a_count_move_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = pretended(monkeypatch)
+    monkeypatch.setattr(progress, "LATE", 0.0)
+    with Bar() as bar:
+        Follower(bar)(tr.Progress(1, 4, 1.0, 0))
+    assert "1 bytes of 4 bytes" in stderr.getvalue()
+
+
+@terminals
+def test_ctrl_c_erases_the_bar_before_it_says_anything(tmp_path: Path) -> None:
+    np.save(tmp_path / "scores.npy", np.zeros((100, 100), np.float32))
+    arguments = ["evaluate", "scores.npy", "0", "--save", "ranks.npz"]
+    script = f"""
+import os, signal, sys
+from truerank.counting import tiles as streaming
+from truerank.__main__ import main
+from truerank.cli import evaluating, progress
+
+streaming.TILE_BYTES = 4096
+progress.LATE = 0.0
+
+class Follower(progress.Follower):
+    def __call__(self, told):
+        super().__call__(told)
+        if told.done > told.total / 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+evaluating.Follower = Follower
+os.chdir({str(tmp_path)!r})
+sys.argv = ["truerank", *{arguments}]
+main()
+"""
+    out, drawn = in_terminal(script, code=130)
+    assert out == ""
+    assert " of 40 kB" in drawn
+    assert drawn.replace("\r\n", "\n").endswith(
+        "\x1b[2KStopped; --resume goes on from ranks.npz.partial\n"
+    )

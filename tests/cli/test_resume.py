@@ -1,0 +1,261 @@
+"""`truerank evaluate --save --resume`: a stopped run goes on, to the same bytes in the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support import cli_files
+from support.cli_files import Outcome, Run
+from truerank.cli import evaluating, wanted
+from truerank.counting import tiles as streaming
+
+pytestmark = pytest.mark.python_only
+
+run = cli_files.run
+Stop = Callable[..., Outcome]
+
+# Runs the command line with small tiles and a checkpoint after each; after so many reports of
+# progress it meets a signal.
+DRIVER = """
+import os, signal, sys
+from truerank.counting import tiles as streaming
+from truerank.__main__ import main
+from truerank.cli import evaluating
+
+name, after, *arguments = sys.argv[1:]
+streaming.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+streaming.TILE_BYTES = 4096
+
+class Follower(evaluating.Follower):
+    reports = 0
+
+    def __call__(self, progress):
+        super().__call__(progress)
+        Follower.reports += 1
+        if Follower.reports == int(after):
+            os.kill(os.getpid(), getattr(signal, name))
+
+evaluating.Follower = Follower
+sys.argv = ["truerank", *arguments]
+main()
+"""
+
+
+def driven(name: str, after: int, *arguments: object) -> Outcome:
+    """Run the command line until it has told of progress so often; 0: to its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, name, str(after), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def line(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+    """A command line over shards (by rows, or as asked), with rows and a filter."""
+    rng = np.random.default_rng(7)
+    scores = rng.integers(0, 99, (100, 100)).astype(np.float32)
+    shards = getattr(request, "param", "rows")
+    for part, shard in enumerate(np.split(scores, 4, axis=("rows", "columns").index(shards))):
+        np.save(tmp_path / f"part-{part}.npy", shard)
+    np.save(tmp_path / "targets.npy", rng.integers(0, 100, 150))
+    np.save(tmp_path / "rows.npy", rng.integers(0, 100, 150))
+    np.savez(tmp_path / "filter.npz", indptr=2 * np.arange(151), indices=rng.integers(0, 100, 300))
+    named = [("--rows", "rows.npy"), ("--filter", "filter.npz")]
+    options = [word for option, name in named for word in (option, str(tmp_path / name))]
+    files = [str(tmp_path / "part-*.npy"), str(tmp_path / "targets.npy")]
+    return ["evaluate", *files, *options, "--shards", shards]
+
+
+@pytest.fixture
+def whole(run: Run, line: list[str], tmp_path: Path) -> bytes:
+    """The ranks file of a run that nothing disturbs."""
+    assert run(*line, "--save", tmp_path / "whole.npz").code == 0
+    return (tmp_path / "whole.npz").read_bytes()
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process, too, tiles are small and kept at once."""
+    monkeypatch.setattr(streaming, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(streaming, "TILE_BYTES", 4096)
+
+
+@pytest.fixture
+def stop(run: Run, small: None, monkeypatch: pytest.MonkeyPatch) -> Stop:
+    """Run the command line in this process until it has told of progress so often."""
+
+    class Stopping(evaluating.Follower):
+        reports = 0
+
+        def __call__(self, progress: tr.Progress) -> None:
+            super().__call__(progress)
+            self.reports += 1
+            if self.reports == self.after:
+                signal.raise_signal(signal.SIGINT)
+
+        after = 0
+
+    def stop(after: int, *arguments: object) -> Outcome:
+        with monkeypatch.context() as patch:
+            patch.setattr(Stopping, "after", after)
+            patch.setattr(evaluating, "Follower", Stopping)
+            return run(*arguments)
+
+    return stop
+
+
+posix = pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+
+
+@posix
+@pytest.mark.parametrize(
+    ("line", "stops"), [("rows", (7, 2)), ("columns", (5,))], indirect=["line"]
+)
+def test_killed_and_resumed(
+    run: Run, small: None, line: list[str], whole: bytes, tmp_path: Path, stops: tuple[int, ...]
+) -> None:
+    saved, partial = tmp_path / "ranks.npz", tmp_path / "ranks.npz.partial"
+    line = [*line, "--save", str(saved), "--resume"]
+    for after in stops:
+        killed = driven("SIGKILL", after, *line)
+        assert (killed.code, killed.out) == (-signal.SIGKILL, "")
+        assert partial.exists()
+        assert not saved.exists()
+    done = run(*line)
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert done.err.startswith("Resumed: ")
+    assert saved.read_bytes() == whole
+    assert not partial.exists()
+
+
+@posix
+def test_interrupted_and_resumed(
+    run: Run, small: None, line: list[str], whole: bytes, tmp_path: Path
+) -> None:
+    saved, partial = tmp_path / "ranks.npz", tmp_path / "ranks.npz.partial"
+    line = [*line, "--save", str(saved)]
+    stopped = driven("SIGINT", 5, *line)
+    assert (stopped.code, stopped.out, stopped.err.count("\n")) == (130, "", 1)
+    assert f"--resume goes on from {partial}" in stopped.err
+    assert not saved.exists()
+    done = run(*line, "--resume", "--format", "csv", "--metrics", "mr")
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert done.out == f"key,value\nmr,{tr.report(tr.load(tmp_path / 'whole.npz'))['mr']!r}\n"
+    assert saved.read_bytes() == whole
+    assert not partial.exists()
+
+
+def test_interrupted_without_save(stop: Stop, line: list[str]) -> None:
+    stopped = stop(2, *line)
+    assert (stopped.code, stopped.out, stopped.err.strip()) == (130, "", "")
+
+
+def test_without_resume_it_starts_anew(
+    run: Run, stop: Stop, line: list[str], whole: bytes, tmp_path: Path
+) -> None:
+    saved = tmp_path / "ranks.npz"
+    before = set(tmp_path.iterdir())
+    line = [*line, "--save", str(saved)]
+    for _ in range(2):
+        assert stop(4, *line).code == 130
+        assert set(tmp_path.iterdir()) - before == {tmp_path / "ranks.npz.partial"}
+    assert run(*line)[::2] == (0, "")
+    assert saved.read_bytes() == whole
+    assert set(tmp_path.iterdir()) - before == {saved}
+
+
+def test_nothing_to_resume(run: Run, line: list[str], whole: bytes, tmp_path: Path) -> None:
+    outcome = run(*line, "--save", tmp_path / "ranks.npz", "--resume")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert (tmp_path / "ranks.npz").read_bytes() == whole
+
+
+@pytest.mark.parametrize("changed", ["scores", "targets", "filter", "order"])
+def test_another_count_is_not_resumed(
+    run: Run, stop: Stop, line: list[str], tmp_path: Path, changed: str
+) -> None:
+    saved, partial = tmp_path / "ranks.npz", tmp_path / "ranks.npz.partial"
+    line = [*line, "--save", str(saved)]
+    assert stop(4, *line).code == 130
+    before = partial.read_bytes()
+    if changed == "scores":
+        part = tmp_path / "part-0.npy"
+        os.utime(part, ns=(0, 10**9))
+    elif changed == "order":
+        line += ["--order", "ascending"]
+    else:
+        values: dict[str, Any] = {
+            "targets": np.zeros(150, int),
+            "filter": {"indptr": np.zeros(151, int), "indices": np.zeros(0, int)},
+        }
+        value = values[changed]
+        np.savez(tmp_path / "filter.npz", **value) if changed == "filter" else np.save(
+            tmp_path / "targets.npy", value
+        )
+    done = run(*line, "--resume")
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "ranks.npz.partial" in done.err
+    assert (partial.read_bytes(), saved.exists()) == (before, False)
+
+
+def test_a_damaged_checkpoint(run: Run, line: list[str], tmp_path: Path) -> None:
+    partial = tmp_path / "ranks.npz.partial"
+    partial.write_bytes(b"PK\x03\x04 not any more")
+    code, out, err = run(*line, "--save", tmp_path / "ranks.npz", "--resume")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "ranks.npz.partial" in err
+    assert partial.exists()
+    assert run(*line, "--save", tmp_path / "ranks.npz").code == 0
+    assert not partial.exists()
+
+
+def test_a_wrong_command_line_costs_no_checkpoint(
+    run: Run, line: list[str], tmp_path: Path
+) -> None:
+    partial = tmp_path / "ranks.npz.partial"
+    partial.write_bytes(b"hours of work")
+    np.save(tmp_path / "far.npy", np.full(150, 100))
+    far = ["--candidates", tmp_path / "far.npy"]  # this one is refused by `rank` itself
+    for more in (["--metrics", "head.mr"], ["--by", "relation"], ["--split", ""], far):
+        assert run(*line, "--save", tmp_path / "ranks.npz", *more).code in (1, 2)
+        assert partial.read_bytes() == b"hours of work"
+        assert not partial.with_name("ranks.npz.partial.old").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_a_count(
+    run: Run, line: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)
+    monkeypatch.setattr(evaluating, "rank", lambda *_, **__: pytest.fail("counted"))
+    code, out, err = run(*line, "--save", tmp_path / "ranks.npz")
+    assert (code, out) == (1, "")
+    assert err == f"Error: --save: no permission to write into {tmp_path}\n"
+
+
+def test_saved_ranks_leave_no_checkpoint(
+    run: Run, line: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> tr.Report:
+        raise ValueError("too late")
+
+    saved = tmp_path / "ranks.npz"
+    report = wanted.report
+    monkeypatch.setattr(
+        wanted, "report", lambda ranks, **k: (failing if saved.exists() else report)(ranks, **k)
+    )
+    assert run(*line, "--save", saved) == (1, "", "Error: too late\n")
+    assert len(tr.load(saved)) == 150
+    assert not (tmp_path / "ranks.npz.partial").exists()

@@ -1,0 +1,510 @@
+"""Comparisons: p-values and bounds against plain loops over swapped and resampled ranks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from truerank import Protocol, Ranks, Report, report, table
+from truerank.comparison import Comparison, Comparisons, compare
+from truerank.comparison.paired import holm, signed_rank
+from truerank.comparison.resampling import draws
+
+pytestmark = pytest.mark.python_only
+
+METRICS = ("mr", "mrr", "hits@3", "gmr", "median", "std", "mad", "power_mean:2")
+KEYS = (*METRICS, "index.mrr", "z.mr", "ratio.hits@3", "z.gmr", "expected.mrr", "expected.median")
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Ranks, Ranks]:
+    """Two models over 1 to 6 tasks, with ties, queries and perhaps weights."""
+    n = draw(st.integers(1, 6))
+    numbers = st.lists(st.integers(0, 5), min_size=n, max_size=n)
+    above, more = ([np.array(draw(numbers)) for _ in range(2)] for _ in range(2))
+    below = np.array(draw(numbers))
+    candidates = np.maximum(above[0] + more[0], above[1] + more[1]) + below + 1
+    shared = {"queries": draw(numbers), "targets": range(n)}
+    if draw(st.booleans()):
+        some = st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=n, max_size=n)
+        shared["weights"] = draw(some)
+    a, b = (Ranks(above[i], more[i] + 1, candidates, **shared) for i in range(2))
+    return a, b
+
+
+def swapped(a: Ranks, b: Ranks, mask: np.ndarray) -> tuple[Ranks, Ranks]:
+    """The two with the ranks of some tasks exchanged."""
+
+    def mixed(one: Ranks, two: Ranks) -> Ranks:
+        above, tied = (np.where(mask, getattr(two, x), getattr(one, x)) for x in ("above", "tied"))
+        return Ranks(above, tied, one.candidates, weights=one.weights)
+
+    return mixed(a, b), mixed(b, a)
+
+
+def difference(a: Ranks, b: Ranks, key: str) -> float:
+    return report(a)[key] - report(b)[key]
+
+
+def unit_of(ranks: Ranks, by: str | None) -> np.ndarray:
+    codes = np.arange(len(ranks)) if by is None else ranks.queries.codes
+    return np.unique(codes, return_inverse=True)[1]
+
+
+@given(pairs(), st.sampled_from(KEYS), st.sampled_from([None, "query"]))
+@settings(max_examples=150)
+def test_permutation_is_every_swap(models: tuple[Ranks, Ranks], key: str, by: str | None) -> None:
+    a, b = models
+    if "gmr" in key and a.weights is not None:
+        a, b = a.with_weights(None), b.with_weights(None)
+    found = compare(a, b, metric=key, by=by, resamples=64)
+    unit = unit_of(a, by)
+    measured = difference(a, b, key)
+    assert found.difference == pytest.approx(measured, nan_ok=True)
+    if math.isnan(measured):
+        assert math.isnan(found.p_value)
+        return
+    ways = [
+        difference(*swapped(a, b, np.array(way)[unit]), key)
+        for way in itertools.product([False, True], repeat=int(unit.max()) + 1)
+    ]
+    scale = abs(measured) + abs(report(a)[key])
+    beyond = [not abs(way) < abs(measured) - 1e-11 * scale - 1e-14 for way in ways]
+    assert found.p_value == pytest.approx(np.mean(beyond))
+    assert found.units == unit.max() + 1
+    assert found.pairing == "query and target ids"
+
+
+@given(pairs(), st.sampled_from(KEYS), st.sampled_from([None, "query"]))
+@settings(max_examples=60)
+def test_bounds_are_percentiles_of_resampled_differences(
+    models: tuple[Ranks, Ranks], key: str, by: str | None
+) -> None:
+    a, b = models
+    if key.startswith(
+        "z."
+    ):  # is brought to the number of all tasks, or held: tested with intervals
+        key = key[2:]
+    found = compare(a, b, metric=key, by=by, resamples=20, seed=3, method="bootstrap")
+    unit = unit_of(a, by)
+    drawn = []
+    for row in np.concatenate(list(draws(int(unit.max()) + 1, 20, seed=3))):
+        tasks = np.repeat(np.arange(len(a)), row[unit])
+        drawn.append(difference(a[tasks], b[tasks], key))
+    drawn = np.array(drawn)
+    if found.units == 1:
+        assert math.isnan(found.low)
+        assert math.isnan(found.p_value)
+        return
+    if np.isnan(drawn).any() or math.isnan(found.difference):
+        return
+    assert (found.low, found.high) == pytest.approx(
+        tuple(np.quantile(drawn, [0.025, 0.975])), abs=1e-9
+    )
+    scale = 1e-10 * (1 + np.abs(drawn).max())
+    smaller = min((drawn <= scale).sum(), (drawn >= -scale).sum())
+    assert found.p_value == pytest.approx(min(1, 2 * (1 + smaller) / 21))
+
+
+@pytest.mark.parametrize("key", ["mrr", "hits@10", "median", "gmr", "expected.mr", "index.mrr"])
+def test_wilcoxon_is_scipys(key: str) -> None:
+    a, b = models(300)
+    found = compare(a, b, metric=key, method="wilcoxon", resamples=50)
+    one, two = ([Fraction(x) for x in ranks.realistic] for ranks in (a, b))
+    # exact: the size of each difference, and its sign
+    pairs = list(zip(one, two, strict=True))
+    if key.endswith("mrr"):
+        apart = [1 / x - 1 / y for x, y in pairs]
+    elif key == "hits@10":
+        apart = [Fraction((x <= 10) - (y <= 10)) for x, y in pairs]
+    elif key == "gmr":  # |log x - log y| grows with the larger quotient
+        apart = [(max(x / y, y / x) - 1) * (1 if x > y else -1) for x, y in pairs]
+    else:
+        apart = [x - y for x, y in pairs]
+    sizes = {size: i for i, size in enumerate(sorted({Fraction(0), *map(abs, apart)}))}
+    coded = [sizes[abs(x)] * (1 if x > 0 else -1) for x in apart]
+    peer = scipy.stats.wilcoxon(coded, zero_method="wilcox", correction=False, method="approx")
+    assert found.p_value == pytest.approx(peer.pvalue)
+    assert found.method == "wilcoxon"
+
+
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=30))
+def test_signed_rank_is_scipys(differences: list[int]) -> None:
+    found = signed_rank(np.array(differences, float))
+    if not any(differences):
+        assert found == 1
+        return
+    held = [x for x in differences if x]
+    peer = scipy.stats.wilcoxon(held, zero_method="wilcox", correction=False, method="approx")
+    assert found == pytest.approx(peer.pvalue)
+
+
+def models(n: int, seed: int = 0) -> tuple[Ranks, Ranks]:
+    rng = np.random.default_rng(seed)
+    shared = {"queries": rng.integers(0, n // 4, n), "targets": np.arange(n)}
+    above = rng.geometric(0.05, (2, n))
+    tied = rng.integers(1, 3, (2, n))
+    a, b = (Ranks(above[i], tied[i], 1000, **shared) for i in range(2))
+    return a, b
+
+
+# -- what a comparison says ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["permutation", "bootstrap", "wilcoxon"])
+def test_a_model_against_itself(method: str) -> None:
+    a, _ = models(60)
+    found = compare(a, a, metric="index.mrr", method=method, resamples=99)
+    assert (found.difference, found.low, found.high, found.p_value) == (0, 0, 0, 1)
+    assert (found.wins, found.ties, found.losses) == (0, 60, 0)
+
+
+@pytest.mark.parametrize("method", ["permutation", "bootstrap", "wilcoxon"])
+@pytest.mark.parametrize("key", ["mrr", "median", "z.hits@3"])
+def test_the_other_way_round(method: str, key: str) -> None:
+    a, b = models(80)
+    one, two = (compare(*x, metric=key, method=method, resamples=199) for x in ((a, b), (b, a)))
+    assert one.difference == -two.difference
+    assert (one.low, one.high) == pytest.approx((-two.high, -two.low))
+    assert one.p_value == two.p_value
+    assert (one.wins, one.losses) == (two.losses, two.wins)
+
+
+@pytest.mark.parametrize(
+    ("key", "wins", "losses"),
+    [
+        ("mrr", 2, 1),
+        ("mr", 2, 1),
+        ("gmr", 2, 1),
+        ("power_mean:-2", 2, 1),
+        ("median", 2, 1),
+        ("std", 2, 1),
+        ("index.mr", 2, 1),
+        ("hits@3", 1, 0),
+        ("hits@1", 0, 0),
+    ],
+)
+def test_wins_are_where_the_rank_is_better(key: str, wins: int, losses: int) -> None:
+    a, b = Ranks([1, 4, 8, 5], [1, 1, 1, 1], 30), Ranks([5, 6, 7, 5], [1, 1, 1, 1], 30)
+    found = compare(a, b, metric=key, resamples=20)
+    assert (found.wins, found.losses) == (wins, losses)
+    assert found.wins + found.ties + found.losses == 4
+
+
+def test_a_better_model_is_found_out() -> None:
+    a, b = models(400)
+    better = Ranks(a.above // 2, a.tied, 1000, queries=a.queries, targets=a.targets)
+    for method in ("permutation", "bootstrap"):
+        found = compare(better, b, method=method, resamples=999)
+        assert found.low > 0
+        assert found.p_value == pytest.approx(1 / 1000 if method == "permutation" else 2 / 1000)
+    assert compare(better, b, method="wilcoxon", resamples=9).p_value < 1e-6
+
+
+def test_groups_are_swapped_as_a_whole() -> None:
+    a, b = models(40)
+    found = compare(a, b, by="query", resamples=2**10)
+    assert found.units == len(np.unique(a.queries.codes)) <= 10
+    numbered = compare(a, b, by=a.queries.codes, resamples=2**10)
+    assert numbered == found
+    apart = 1 / a.realistic - 1 / b.realistic
+    sums = np.bincount(np.unique(a.queries.codes, return_inverse=True)[1], weights=apart)
+    ways = np.array(list(itertools.product([-1, 1], repeat=len(sums)))) @ sums
+    assert found.p_value == pytest.approx(np.mean(np.abs(ways) >= abs(sums.sum()) - 1e-12))
+    wilcoxon = compare(a, b, by="query", method="wilcoxon", resamples=9)
+    means = sums / np.bincount(np.unique(a.queries.codes, return_inverse=True)[1])
+    assert wilcoxon.p_value == pytest.approx(signed_rank(means))
+
+
+def test_macro_averages_are_compared_over_groups() -> None:
+    a, b = models(40)
+    found = compare(a, b, metric="macro.index.mr", by="query", resamples=2**10)
+    within = [list(report(x, by="query").group_values("index.mr").values()) for x in (a, b)]
+    apart = np.subtract(*within)
+    assert found.difference == pytest.approx(apart.mean())
+    ways = np.array(list(itertools.product([-1, 1], repeat=len(apart)))) @ apart
+    assert found.p_value == pytest.approx(np.mean(np.abs(ways) >= abs(apart.sum()) - 1e-12))
+
+
+def test_sides_and_random_ranks() -> None:
+    a, b = models(30)
+    side = ["head", "tail", "tail"] * 10
+    a, b = a.with_labels(side=side), b.with_labels(side=side)
+    found = compare(a, b, metric="tail.random.mr", draw_seed=4, resamples=50)
+    values = [report(x, seed=4)["tail.random.mr"] for x in (a, b)]
+    assert [found.value_a, found.value_b] == values
+    assert found.units == 20
+    assert compare(a, b.with_labels(side=None), metric="tail.mr", resamples=9).units == 20
+
+
+def test_weights_count() -> None:
+    a, b = models(30)
+    weights = np.arange(30.0)
+    found = compare(a.with_weights(weights), b.with_weights(weights * 7), resamples=50)
+    apart = difference(a.with_weights(weights), b.with_weights(weights), "mrr")
+    assert found.difference == pytest.approx(apart)
+    assert found.units == 29
+    assert found.wins + found.ties + found.losses == 29
+
+
+def test_nothing_to_compare() -> None:
+    empty = Ranks([], [], [])
+    single = Ranks([3], [1], 9)
+    for method in ("permutation", "bootstrap", "wilcoxon"):
+        found = compare(empty, empty, method=method, resamples=9)
+        assert found.units == found.wins == 0
+        for value in (found.difference, found.low, found.high, found.p_value):
+            assert math.isnan(value)
+        assert math.isnan(compare(single, single, method=method, resamples=9).low)
+    assert compare(single, single, resamples=9).p_value == 1
+
+
+def test_text_and_dictionary() -> None:
+    a, b = Ranks([0, 1, 0], [1, 1, 1], 10), Ranks([3, 1, 2], [1, 1, 1], 10)
+    found = compare(a, b, metric="mr")
+    text = str(found)
+    assert text.startswith("mr: a 1.33333, b 3; difference -1.66667 [-3, +0] (95 %), p 0.5 ")
+    assert "(permutation, 3 units); 2 wins, 1 tie, 0 losses" in text
+    assert text.endswith("paired by position only")
+    assert found.to_dict()["difference"] == found.difference
+    assert found.to_dict()["notes"] == ["paired by position only"]
+    assert set(found.to_dict()) == set(Comparison._fields)
+
+
+# -- several models --------------------------------------------------------------------------------
+
+
+def test_all_pairs_with_holm() -> None:
+    a, b = models(100)
+    c = Ranks(a.above // 2, a.tied, 1000, queries=a.queries, targets=a.targets)
+    found = compare({"a": a, "b": b, "c|": c}, resamples=199)
+    assert isinstance(found, Comparisons)
+    assert [(pair.name_a, pair.name_b) for pair in found] == [("a", "b"), ("a", "c|"), ("b", "c|")]
+    assert [pair.p_holm for pair in found] == holm([pair.p_value for pair in found])
+    alone = compare(a, c, resamples=199)
+    assert found[1]._replace(name_a="a", name_b="b", p_holm=None) == alone
+    table = found.to_markdown()
+    assert "| a | c\\| |" in table
+    assert "p (Holm)" in table
+    assert str(found) == table
+    assert set(found.to_dict()) == {"a against b", "a against c|", "b against c|"}
+    assert len(found[:2]) == 2
+    assert "Holm" in str(found[0])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_is_its_definition(p_values: list[float]) -> None:
+    """Step down: hypotheses are rejected in order while p <= alpha / (number left)."""
+    corrected = holm(p_values)
+    for alpha in (0.01, 0.05, 0.3, *corrected):
+        left, rejected = len(p_values), set()
+        for i in sorted(range(len(p_values)), key=p_values.__getitem__):
+            if left * p_values[i] > alpha:
+                break
+            rejected.add(i)
+            left -= 1
+        assert alpha >= 1 or rejected == {i for i, p in enumerate(corrected) if p <= alpha}
+
+
+def test_holm_leaves_what_has_no_p_value_out() -> None:
+    assert holm([0.02, math.nan, 0.01])[0] == 0.02
+    assert math.isnan(holm([0.02, math.nan, 0.01])[1])
+
+
+# -- ranks that cannot be compared -----------------------------------------------------------------
+
+
+def unlike() -> Iterator[tuple[dict[str, object], str]]:
+    yield {"candidates": [9, 9, 8]}, "candidates: 1 of 3 tasks differ, the first at position 2 (9"
+    yield {"queries": [1, 2, 4]}, "queries: 1 of 3 tasks differ, the first at position 2 (3 against"
+    yield {"targets": ["x", "y", "z"]}, "targets: names against integer ids"
+    yield {"side": ["tail", "tail", "head"]}, "side: 1 of 3 tasks differ, the first at position 1"
+    yield {"protocol": Protocol(filter="train")}, "protocol: filter: none against train"
+
+
+@pytest.mark.parametrize(("changed", "message"), [*unlike()])
+def test_unlike_ranks_are_refused(changed: dict[str, object], message: str) -> None:
+    same = {
+        "candidates": [9, 9, 9],
+        "queries": [1, 2, 3],
+        "targets": [5, 6, 7],
+        "side": ["tail", "head", "head"],
+    }
+    a, b = (
+        Ranks([0, 1, x], [1, 1, 1], **parts) for x, parts in ((2, same), (3, {**same, **changed}))
+    )
+    with pytest.raises(ValueError, match="allow_unlike=True") as caught:
+        compare(a, b)
+    assert message in str(caught.value)
+    found = compare(a, b, allow_unlike=True)
+    assert any(message in note for note in found.notes)
+    assert compare(a, a).notes == ()
+
+
+def test_all_differences_are_listed() -> None:
+    a = Ranks([0, 1], [1, 1], 9, queries=[1, 2], protocol=Protocol(split="test"))
+    b = Ranks([0, 1], [1, 1], 8, queries=[1, 3])
+    with pytest.raises(ValueError, match=r"cannot compare: protocol: split.*; candidates.*; quer"):
+        compare(a, b)
+
+
+def test_lengths_and_weights_must_agree_in_any_case() -> None:
+    a = Ranks([0, 1], [1, 1], 9)
+    with pytest.raises(ValueError, match="tasks: 2 against 1"):
+        compare(a, a[:1], allow_unlike=True)
+    with pytest.raises(ValueError, match="weights: they differ"):
+        compare(a, a.with_weights([1, 2]), allow_unlike=True)
+    assert compare(a, a.with_weights([3, 3])).difference == 0
+
+
+def test_pairing_is_told() -> None:
+    a = Ranks([0, 1], [1, 1], 9, queries=[1, 2], targets=[3, 4])
+    assert compare(a, a).pairing == "query and target ids"
+    assert compare(a, a.with_labels(queries=None)).pairing == "target ids"
+    bare = a.with_labels(queries=None, targets=None)
+    found = compare(a, bare)
+    assert found.pairing == "position"
+    assert found.notes == ("paired by position only",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        (1, {}, TypeError, "b: expected Ranks or a Report, got NoneType"),
+        (
+            2,
+            {"method": "t"},
+            ValueError,
+            "method: expected one of permutation, bootstrap, wilcoxon",
+        ),
+        (2, {"metric": "mmr"}, KeyError, "did you mean"),
+        (2, {"metric": "macro.mrr"}, KeyError, "name them with by"),
+        (2, {"by": "query"}, ValueError, "by: these ranks have no labels 'queries'"),
+        (2, {"level": 95}, ValueError, "level: expected a number between 0 and 1, got 95"),
+        (2, {"resamples": 0}, ValueError, "resamples: expected an integer >= 1"),
+    ],
+)
+def test_errors_say_what_was_expected(
+    arguments: int, options: dict[str, object], error: type[Exception], message: str
+) -> None:
+    ranks = Ranks([0, 1], [1, 1], 9)
+    with pytest.raises(error) as caught:
+        compare(*[ranks] * arguments, **options)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["permutation", "bootstrap", "wilcoxon"])
+@pytest.mark.parametrize("key", ["count", "expected.count", "macro.count"])
+def test_counts_are_not_compared(method: str, key: str) -> None:
+    ranks = Ranks([0, 1], [1, 1], 9, queries=[1, 2])
+    with pytest.raises(ValueError, match="metric: count is the number of tasks"):
+        compare(ranks, ranks, metric=key, method=method, by="query")
+
+
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [("std", "std"), ("median", "median"), ("power_mean:2", "power_mean"), ("mad", "mad")]
+    + [(key, "") for key in ("mr", "mrr", "hits@3", "index.gmr", "imr")],
+)
+def test_what_wilcoxon_is_of(key: str, named: str) -> None:
+    a, b = models(40)
+    notes = compare(a, b, metric=key, method="wilcoxon", resamples=9).notes
+    assert notes == ((f"Wilcoxon is of the ranks, not of {named}",) if named else ())
+    assert compare(a, b, metric=key, resamples=9).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("split", "told"), [("test", True), ("Test-inductive", True), ("valid", False), (None, False)]
+)
+def test_a_test_split_is_not_for_choosing(split: str | None, told: bool) -> None:
+    a, b = (x.with_protocol(split=split) for x in models(40))
+    notes = compare(a, b, resamples=9).notes
+    assert len(notes) == told
+    assert not told or notes[0].startswith(f"of the split {split!r}: choosing a model by it")
+    several = compare({"a": a, "b": b, "c": a}, resamples=9).to_markdown()
+    assert several.count("choosing a model") == told
+
+
+def test_notes_of_some_pairs_name_them() -> None:
+    a = Ranks([0, 1], [1, 1], 9, queries=[1, 2])
+    bare = a.with_labels(queries=None)
+    text = compare({"a": a, "b": a, "c": bare}, resamples=1).to_markdown()
+    assert "- a - c, b - c: paired by position only\n" in text
+    assert "2 units, 1 resample." in text
+    text = compare({"a": bare, "b": bare}, resamples=9).to_markdown()
+    assert "\n- paired by position only\n" in text
+
+
+def test_mappings_are_checked() -> None:
+    ranks = Ranks([0, 1], [1, 1], 9)
+    with pytest.raises(ValueError, match="a: expected at least two Ranks or Reports to compare"):
+        compare({"a": ranks})
+    with pytest.raises(TypeError, match="b: expected nothing beside a mapping of Ranks"):
+        compare({"a": ranks, "b": ranks}, ranks)
+    with pytest.raises(TypeError, match="c: expected Ranks or a Report, got int"):
+        compare({"a": ranks, "c": 3})
+
+
+def test_reports_stand_for_their_ranks() -> None:
+    a, b = models(40)
+    one, two = (report(x, seed=3, by="query") for x in (a, b))
+    expected = compare(a, b, metric="mrr", resamples=99)
+    assert compare(one, two, resamples=99) == expected
+    assert compare(one, b, resamples=99) == compare(a, two, resamples=99) == expected
+    several = compare({"x": one, "y": b, "z": two}, metric="hits@3", resamples=9)
+    plain = compare({"x": a, "y": b, "z": b}, metric="hits@3", resamples=9)
+    assert list(several) == list(plain)
+
+
+def test_reports_are_compared_with_their_weights() -> None:
+    a, b = models(40)
+    one, two = (report(x, weights="query") for x in (a, b))
+    found = compare(one, two, resamples=99)
+    assert (found.value_a, found.value_b) == (one["mrr"], two["mrr"])
+    weighed = [x.with_weights(y.weights) for x, y in ((a, one), (b, two))]
+    assert found == compare(*weighed, resamples=99)
+    with pytest.raises(ValueError, match="weights: they differ"):
+        compare(one, b)
+
+
+def test_reports_that_hold_no_ranks() -> None:
+    a, _ = models(40)
+    kept = report(a)
+    back = Report.from_json(kept.to_json())
+    for models_of, name in (((back, a), "a"), ((kept, back), "b"), (({"x": a, "y": back},), "y")):
+        with pytest.raises(ValueError, match=rf"^{name}: this report was read from JSON, which"):
+            compare(*models_of)
+    repeats = report([kept, kept])
+    with pytest.raises(TypeError, match=r"^a: expected Ranks or a Report, got Repeats"):
+        compare(repeats, repeats)
+
+
+def test_wilcoxon_has_no_weights() -> None:
+    ranks = Ranks([0, 1, 4], [1, 1, 1], 9, weights=[1, 2, 1], queries=[1, 1, 2])
+    with pytest.raises(ValueError, match="wilcoxon has no meaning with unequal weights"):
+        compare(ranks, ranks, method="wilcoxon")
+    assert compare(ranks, ranks, method="wilcoxon", by="query").p_value == 1
+
+
+def test_names_are_shown_as_they_are_in_markdown() -> None:
+    a, b = models(20)
+    shown = compare({"a_*b*": a, "x<b>|y": b}, resamples=99).to_markdown()
+    assert "| a\\_\\*b\\* | x&lt;b>\\|y |" in shown
+
+
+def test_a_split_is_one_to_test_on_as_in_tables() -> None:
+    ranks = Ranks([0, 3], [1, 1], 9, protocol=Protocol(split=" Test"))
+    notes = compare(ranks, ranks).notes
+    assert notes[-1] == (
+        "of the split ' Test': choosing a model by it uses it up, choose by a validation split"
+    )
+    told = table({"a": report(ranks), "b": report(ranks)})
+    assert any("numbers of the test split" in note for note in told.notes)

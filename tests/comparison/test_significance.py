@@ -1,0 +1,596 @@
+"""p-values against chance: exact values, every outcome, plain convolutions, and the far tail."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.example_ranks import any_ranks
+from truerank import Ranks, report
+from truerank.comparison.significance import PValue, pvalue
+from truerank.metrics import METRICS, UnknownKeyError
+from truerank.metrics.chance_model import compress
+from truerank.metrics.chance_model import rank_sums as sums
+from truerank.metrics.chance_model.median_tails import hits_at_least, median_at_most
+from truerank.metrics.chance_model.rank_sums import sum_at_least, sum_at_most
+from truerank.metrics.chance_model.saddlepoints import (
+    Cumulants,
+    bracketed_tail,
+    log_normal_tail,
+    lugannani_rice,
+)
+
+pytestmark = pytest.mark.python_only
+
+EXACT = ("hits@1", "hits@3", "mr", "imr", "median", "imedian")
+RISING = ("mrr", "hmr", "gmr", "igmr", "power_mean:2", "power_mean:-0.5")
+EXTREMES = ("power_mean:inf", "power_mean:-inf")
+
+
+def ranks_of(ranks: Any, candidates: Any, **fields: Any) -> Ranks:
+    ranks = np.asarray(ranks)
+    return Ranks(ranks - 1, np.ones(len(ranks), int), candidates, **fields)
+
+
+def tasks_of(candidates: Any) -> Any:
+    if isinstance(candidates, dict):
+        return compress(([int(n) for n in candidates], list(candidates.values())))
+    return compress(candidates)
+
+
+def log(x: Fraction) -> float:
+    return math.log(x.numerator) - math.log(x.denominator)
+
+
+def test_reference_values(data: Path) -> None:
+    records = json.loads((data / "reference_values.json").read_text())
+    mine = [record for record in records if record["metric"] == "pvalue"]
+    assert len(mine) >= 13
+    for record in mine:
+        tasks = tasks_of(record["candidates"])
+        if record["of"] == "hits":
+            found = {"p_ge": hits_at_least(tasks, record["k"], record["observed_count"])}
+        else:
+            total = record["observed_sum"]
+            found = {"p_ge": sum_at_least(tasks, total), "p_le": sum_at_most(tasks, total)}
+        for name, tail in found.items():
+            assert tail.method == "exact"
+            assert math.exp(tail.log) == pytest.approx(float(record[name]), rel=1e-12, abs=0)
+
+
+# -- every outcome ---------------------------------------------------------------------------------
+
+
+def share_as_good(ranks: list[int], sizes: list[int], key: str) -> float:
+    """The share of all outcomes whose value is at least as good."""
+    observed = report(ranks_of(ranks, sizes))[key]
+    outcomes = [*itertools.product(*(range(1, size + 1) for size in sizes))]
+    values = [report(ranks_of(outcome, sizes))[key] for outcome in outcomes]
+    sign = 1 if METRICS[key.partition("@")[0].partition(":")[0]].increasing else -1
+    return sum(sign * v >= sign * observed - 1e-12 * abs(observed) for v in values) / len(values)
+
+
+@st.composite
+def outcomes(draw: st.DrawFn) -> tuple[list[int], list[int]]:
+    sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    return [draw(st.integers(1, size)) for size in sizes], sizes
+
+
+@settings(max_examples=25)
+@given(outcomes(), st.sampled_from([*EXACT, *RISING, *EXTREMES]))
+def test_all_outcomes(drawn: tuple[list[int], list[int]], key: str) -> None:
+    ranks, sizes = drawn
+    found = pvalue(ranks_of(ranks, sizes), key)
+    assert found.method == "exact"
+    assert found.p == pytest.approx(share_as_good(ranks, sizes, key), rel=1e-11)
+    assert found.log10_p == pytest.approx(math.log10(found.p), abs=1e-12)
+
+
+@given(outcomes(), st.sampled_from(["mr", "mrr", "gmr", "hits@2"]))
+def test_weighted_outcomes(drawn: tuple[list[int], list[int]], key: str) -> None:
+    ranks, sizes = drawn
+    weights = np.arange(1.0, len(ranks) + 1)
+    measured = ranks_of(ranks, sizes, weights=weights)
+    observed, good, count = report(measured)[key], 0, 0
+    for outcome in itertools.product(*(range(1, size + 1) for size in sizes)):
+        r = np.array(outcome, float)
+        f = {"mr": -r, "mrr": 1 / r, "gmr": -np.log(r), "hits@2": 1.0 * (r <= 2)}[key]
+        least = -observed if key == "mr" else -math.log(observed) if key == "gmr" else observed
+        good += bool(np.average(f, weights=weights) >= least - 1e-11)
+        count += 1
+    assert pvalue(measured, key).p == pytest.approx(good / count, rel=1e-11)
+
+
+# -- sums of ranks ---------------------------------------------------------------------------------
+
+
+def ways(sizes: list[int]) -> list[int]:
+    """How many outcomes have each sum of ranks - 1."""
+    found = [1]
+    for size in sizes:
+        longer = [0] * (len(found) + size - 1)
+        run = 0
+        for i in range(len(longer)):
+            run += found[i] if i < len(found) else 0
+            run -= found[i - size] if i >= size else 0
+            longer[i] = run
+        found = longer
+    return found
+
+
+MANY = [
+    [10] * 20,
+    [2] * 150,
+    [*range(2, 40)],
+    [2] * 60 + [300],
+    [1] * 9 + [3] * 50,
+    [40, 50, 60] * 10,
+]
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["in integers", "inverted"])
+@pytest.mark.parametrize("sizes", MANY, ids=lambda sizes: f"{len(sizes)} up to {max(sizes)}")
+def test_sums_of_ranks(sizes: list[int], whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both tails have all digits, however far out."""
+    monkeypatch.setattr(sums, "_TERMS", math.inf if whole else 0)
+    monkeypatch.setattr(sums, "_POWER", math.inf)
+    tasks, law = compress(sizes), ways(sizes)
+    below, total = [*itertools.accumulate(law)], sum(law)
+    for slack in range(0, len(law) - 1, max(1, len(law) // 40)):
+        exact = Fraction(below[slack], total)
+        tail = sum_at_most(tasks, slack + len(sizes))
+        assert tail.method == "exact"
+        if 2 * exact < 1:
+            assert tail.log == pytest.approx(log(exact), rel=1e-14, abs=2e-13)
+        else:
+            assert -math.expm1(tail.log) == pytest.approx(float(1 - exact), rel=1e-12)
+        mirrored = sum_at_least(tasks, sum(sizes) - slack)
+        assert mirrored == tail
+
+
+@pytest.mark.parametrize("sizes", [[10] * 20, [*range(2, 40)], [40, 50, 60] * 10, [7] * 200])
+def test_saddle_points_err_as_stated(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums, "_TERMS", 0)
+    monkeypatch.setattr(sums, "_WORK", 0)
+    tasks, law = compress(sizes), ways(sizes)
+    below, total = [*itertools.accumulate(law)], sum(law)
+    for slack in range(0, len(law) // 2, max(1, len(law) // 60)):
+        tail = sum_at_most(tasks, slack + len(sizes))
+        assert tail.method == "saddlepoint"
+        assert tail.error < 0.2
+        assert abs(tail.log - log(Fraction(below[slack], total))) <= 2 * tail.error + 1e-9
+
+
+def test_sums_of_few_huge_sizes() -> None:
+    n = 10**9
+    half = sum_at_most(compress([n] * 3), 3 * (n + 1) // 2)
+    assert math.exp(half.log) == pytest.approx(0.5, rel=1e-8)
+    assert sum_at_most(compress([2**62] * 1000), 1000).log == pytest.approx(
+        -1000 * math.log(2**62), rel=1e-13
+    )
+    assert sum_at_most(compress([5, 5]), 1).log == -math.inf
+    assert sum_at_most(compress([5, 5]), 10).log == 0
+
+
+# -- hits, medians ---------------------------------------------------------------------------------
+
+
+def test_hits_far_out() -> None:
+    """A share of 1/20 that all 3,000 reach: p = 20**-3000."""
+    for hits in (3000, 2999, 2500, 1000, 400):
+        exact = sum((math.comb(3000, j) * 19 ** (3000 - j) for j in range(hits, 3001)), 0)
+        found = hits_at_least(compress(([20], [3000])), 1, hits)
+        assert found.log == pytest.approx(log(Fraction(exact, 20**3000)), rel=1e-13)
+    measured = pvalue(Ranks([0] * 3000, [1] * 3000, 20), "hits@1")
+    assert measured.p == 0
+    assert measured.log10_p == pytest.approx(-3000 * math.log10(20), rel=1e-14)
+
+
+def test_hits_beyond_all_candidates() -> None:
+    assert pvalue(ranks_of([3, 5], [5, 5]), "hits@5")[:3] == (1.0, 0.0, "exact")
+    assert pvalue(ranks_of([3, 5], [5, 5]), f"hits@{10**30}").p == 1
+    mixed = pvalue(ranks_of([1, 2, 1, 9], [2, 2, 20, 20]), "hits@2")
+    assert mixed.p == pytest.approx(1 - 0.9**2)
+
+
+@pytest.mark.parametrize(
+    "sizes", [[*range(1, 80, 2)], [60] * 50, [1] * 10 + [90] * 12, [3, 90] * 20, [*range(5, 60)]]
+)
+def test_medians(sizes: list[int]) -> None:
+    """Against P(a <= x, b > y) of the two middle ranks, by a positive recursion."""
+    half, top = len(sizes) // 2, max(sizes)
+    x, y = np.arange(top + 1)[:, None], np.arange(top + 1)[None, :]
+    joint = np.zeros((half + 1, top + 1, top + 1))
+    joint[0] = 1
+    law = np.zeros((len(sizes) + 1, top + 1))
+    law[0] = 1
+    for size in sizes:
+        hit, miss = np.minimum(x / size, 1.0), np.maximum(size - y, 0.0) / size
+        joint[1:] = joint[1:] * miss + joint[:-1] * hit
+        joint[0] *= miss
+        law[1:] = law[1:] * (1 - hit[:, 0]) + law[:-1] * hit[:, 0]
+        law[0] *= 1 - hit[:, 0]
+    for twice in range(2, 2 * top + 1):
+        c = twice // 2
+        exact = law[half + len(sizes) % 2 :, c].sum()
+        if len(sizes) % 2 == 0:
+            u = np.arange(max(1, twice - top), c + 1)
+            exact -= (joint[half][u, twice - u] - joint[half][u - 1, twice - u]).sum()
+        found = median_at_most(compress(sizes), twice)
+        assert math.exp(found.log) == pytest.approx(exact, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("size", [10**6, 10**9, 2**62])
+def test_medians_far_out(size: int) -> None:
+    """Two ranks of sum t or less: t (t - 1) / 2 pairs, as long as t is no more than N."""
+    for t in (2, 3, 1000, 10**6):
+        exact = log(Fraction(t * (t - 1) // 2, size**2))
+        assert median_at_most(compress([size] * 2), t).log == pytest.approx(exact, rel=1e-13)
+        # the other rank has a size of its own, and any of its first t - 1 positions is as likely
+        unlike = log(Fraction(t * (t - 1) // 2, size * 10**6))
+        found = median_at_most(compress([size, 10**6]), t)
+        assert found.log == pytest.approx(unlike, rel=1e-13)
+
+
+# -- saddle points and the normal law --------------------------------------------------------------
+
+
+def test_log_normal_tail() -> None:
+    special = pytest.importorskip("scipy.special")
+    for z in (-40.0, -8.0, -1.0, 0.0, 0.5, 4.99, 5.01, 12.0, 40.0, 1e4, 1e150):
+        assert log_normal_tail(z) == pytest.approx(float(special.log_ndtr(-z)), rel=1e-14)
+    assert log_normal_tail(math.inf) == -math.inf
+    assert log_normal_tail(-math.inf) == 0
+    assert math.isnan(log_normal_tail(math.nan))
+    assert log_normal_tail(40.0) / math.log(10) == pytest.approx(-349.4371, rel=1e-6)
+
+
+def test_saddle_points_of_the_normal_law_are_exact() -> None:
+    for z in (0.0, 1e-9, 1e-4, 0.1, 3.0, 40.0):
+        log_p, error = lugannani_rice(-z * z / 2, z, 1.0, 0.0, 0.0)
+        assert log_p == pytest.approx(log_normal_tail(z), rel=1e-12)
+        assert error < 1e-9
+
+
+def on_a_grid(
+    sizes: list[int], f: Callable[[Any], Any], steps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points, and the probability that the mean of f is above each, by convolution on a grid."""
+    counts = [sizes.count(size) for size in sorted({*sizes})]
+    values = [f(np.arange(1.0, size + 1)) / len(sizes) for size in sorted({*sizes})]
+    low, high = (
+        sum(float(end(v)) * count for v, count in zip(values, counts, strict=True))
+        for end in (np.min, np.max)
+    )
+    step = (high - low) / steps
+    points = 2 * steps
+    transform = np.ones(points // 2 + 1, complex)
+    for v, count in zip(values, counts, strict=True):
+        # spread over two grid points, which keeps the mean
+        at = (v - v.min()) / step
+        first = np.floor(at).astype(int)
+        mass = np.bincount(first, 1 - at + first, points)
+        mass += np.bincount(first + 1, at - first, points)
+        transform *= np.fft.rfft(mass / len(v)) ** count
+    tail = np.fft.irfft(transform, points)[::-1].cumsum()[::-1]
+    return low + (np.arange(points) - 0.5) * step, tail
+
+
+MEANS = {"mrr": lambda r: 1 / r, "gmr": lambda r: -np.log(r), "square": lambda r: -(r**2.0)}
+
+
+@pytest.mark.parametrize("name", MEANS)
+@pytest.mark.parametrize("sizes", [[30] * 60, [*range(10, 90)], [500] * 40])
+def test_saddle_points_against_grids(sizes: list[int], name: str) -> None:
+    law = Cumulants(compress(sizes), MEANS[name])
+    x, tail = on_a_grid(sizes, MEANS[name], 40_000)
+    for p in (0.9, 0.5, 0.1, 1e-3, 1e-6):
+        i = int(np.argmin(abs(tail - p)))
+        log_p, error = law.log_tail(float(x[i]))
+        assert abs(log_p - math.log(tail[i])) < error + 0.003
+
+
+@pytest.mark.parametrize("name", MEANS)
+def test_inversions_against_grids(name: str) -> None:
+    """Also where one first place more makes a step that a saddle point does not see."""
+    sizes = [5000] * 200
+    law = Cumulants(compress(sizes), MEANS[name])
+    x, tail = on_a_grid(sizes, MEANS[name], 1 << 21)
+    for p in (0.999, 0.9, 0.5, 0.1, 1e-3, 1e-6):
+        i = int(np.argmin(abs(tail - p)))
+        found = law.inverted(float(x[i]))
+        assert found is not None
+        assert math.exp(found[0]) == pytest.approx(float(tail[i]), rel=2e-3)
+        assert found[1] < 1e-6
+
+
+def test_steps_are_inverted() -> None:
+    found = pvalue(Ranks([0, *range(1000, 1199)], [1] * 200, 5000), "mrr")
+    assert found.method == "inversion"
+    # one first place is there with 1 - (1 - 1/5000)^200 = 0.039, and what else there is suffices
+    assert found.p == pytest.approx(0.0372, abs=5e-4)
+
+
+def test_saddle_points_at_the_ends() -> None:
+    tasks = compress([30] * 20)
+    cumulants = Cumulants(tasks, lambda r: 1 / r)
+    assert cumulants.log_tail(1.0) == (pytest.approx(-20 * math.log(30)), 0)
+    assert cumulants.log_tail(1 / 30) == (0, 0)
+
+
+@pytest.mark.parametrize("key", ["mrr", "gmr", "mr", "hits@2", "median", "power_mean:3"])
+def test_better_values_are_less_likely(key: str) -> None:
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(20, 2000, 60)
+    ranks = rng.integers(1, sizes // 2 + 1)
+    found = [pvalue(ranks_of(np.maximum(ranks // k, 1), sizes), key) for k in (1, 2, 4, 16, 10**6)]
+    logs = [each.log10_p for each in found]
+    assert logs == sorted(logs, reverse=True)
+    assert all(math.isfinite(each) for each in logs)
+    assert logs[-1] < -20
+
+
+def test_a_z_of_forty_has_a_finite_logarithm() -> None:
+    ranks = np.random.default_rng(4).integers(1, 30, 4000)
+    for key in ("mrr", "gmr", "mr", "hits@10", "median", "imr", "power_mean:0.5"):
+        found = pvalue(ranks_of(ranks, 50_000), key)
+        assert abs(found.z) > 40
+        assert found.p == 0
+        assert -2e4 < found.log10_p < -1000
+
+
+def test_equal_and_unequal_weights_agree() -> None:
+    """The saddle point of weights that hardly differ is near the exact law of equal ones."""
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(50, 500, 200)
+    ranks = rng.integers(1, sizes + 1)
+    weights = 1 + 1e-3 * rng.random(200)
+    for key in ("mr", "hits@40"):
+        equal = pvalue(ranks_of(ranks, sizes), key)
+        unlike = pvalue(ranks_of(ranks, sizes, weights=weights), key)
+        assert (equal.method, unlike.method) in (("exact", "saddlepoint"), ("exact", "inversion"))
+        assert unlike.p == pytest.approx(equal.p, abs=0.08)
+
+
+# -- the function ----------------------------------------------------------------------------------
+
+
+def test_adjusted_keys_and_inverses_share() -> None:
+    rng = np.random.default_rng(6)
+    measured = ranks_of(rng.integers(1, 40, 50), 100, side=["head", "tail"] * 25)
+    for keys in (
+        ("mr", "imr", "amr", "amri", "zmr", "index.imr", "power_mean:1"),
+        ("mrr", "hmr", "amrr", "z.hmr", "power_mean:-1"),
+        ("gmr", "igmr", "power_mean:0"),
+        ("median", "imedian"),
+        ("hits@10", "ah@10", "zh@10"),
+        ("tail.optimistic.mr", "tail.pessimistic.imr"),
+    ):
+        found = [pvalue(measured, key) for key in keys]
+        assert len({each.log10_p for each in found}) == 1
+    tail = pvalue(measured, "tail.mrr")
+    assert tail == pvalue(measured[1::2], "mrr")
+    assert tail.z == pytest.approx(report(measured)["tail.z.mrr"])
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("macro.mrr", "a mean over groups has no p-value"),
+        ("std", "neither better nor worse"),
+        ("variance", "neither better nor worse"),
+        ("mad", "neither better nor worse"),
+        ("count", "neither better nor worse"),
+        ("mmr", "did you mean"),
+        ("nowhere.mrr", "no side 'nowhere'"),
+    ],
+)
+def test_keys_without_a_pvalue(key: str, message: str) -> None:
+    with pytest.raises(UnknownKeyError, match=message):
+        pvalue(ranks_of([1, 2], 5), key)
+
+
+def test_weighted_medians_have_none() -> None:
+    with pytest.raises(UnknownKeyError, match="weighted median"):
+        pvalue(ranks_of([1, 2], 5, weights=[1, 2]), "median")
+
+
+def test_only_ranks_are_taken() -> None:
+    with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
+        pvalue([1, 2])  # type: ignore[arg-type]
+
+
+def test_degenerate() -> None:
+    for key in (*EXACT, *RISING, *EXTREMES):
+        nothing = pvalue(Ranks([], [], []), key)
+        assert math.isnan(nothing.p)
+        assert math.isnan(nothing.log10_p)
+        assert nothing.method == "none"
+        alone = pvalue(Ranks([0, 0], [1, 1], 1), key)
+        assert (alone.p, alone.log10_p, alone.method) == (1, 0, "exact")
+        assert math.isnan(alone.z)
+
+
+def test_one_task_counts_its_ranks() -> None:
+    for size in (7, 10**12):
+        for key in (*RISING, *EXTREMES, "mr", "median"):
+            assert pvalue(ranks_of([3], size), key).p == pytest.approx(3 / size, rel=1e-12)
+        assert pvalue(ranks_of([3], size), "hits@3").p == pytest.approx(3 / size, rel=1e-12)
+        assert pvalue(ranks_of([3], size), "hits@2").p == 1
+
+
+def test_ties() -> None:
+    tied = Ranks([0, 2], [2, 2], 10)  # realistic 1.5 and 3.5, a sum of 5
+    assert pvalue(tied, "mr").p == pytest.approx(10 / 100)
+    assert pvalue(tied, "expected.mr").p == pvalue(tied, "mr").p
+    # one half of a hit counts as one
+    assert pvalue(tied, "expected.hits@1").p == pytest.approx(0.19)
+    half = Ranks([0, 2], [2, 1], 10)  # a sum of 4.5: no rank is a half
+    assert pvalue(half, "mr").p == pytest.approx(6 / 100)
+    assert pvalue(half, "random.mr", seed=1).p == pvalue(half, "random.mr", seed=1).p
+
+
+def test_constant_scores_are_chance() -> None:
+    constant = Ranks([0] * 400, [50] * 400, 50)
+    for key in ("mr", "expected.hits@10", "gmr", "expected.mrr", "expected.gmr"):
+        assert 0.4 < pvalue(constant, key).p <= 1
+
+
+def test_a_pvalue_is_a_number() -> None:
+    found = pvalue(ranks_of([1, 2], 5), "mr")
+    assert float(found) == found.p == found[0]
+    assert isinstance(found, PValue)
+    assert all(type(x) is float for x in (found.p, found.log10_p, found.z, found.error))
+
+
+@settings(max_examples=60)
+@given(
+    any_ranks(),
+    st.sampled_from(["optimistic", "realistic", "pessimistic", "expected", "random"]),
+    st.sampled_from(["mr", "mrr", "hits@2", "gmr", "median", "power_mean:2", *EXTREMES]),
+)
+def test_all_ranks_have_one(ranks: Ranks, kind: str, name: str) -> None:
+    ranks = ranks.with_labels(side=None)
+    if name == "median":
+        ranks = ranks.with_weights(None)
+    found = pvalue(ranks, f"{kind}.{name}")
+    if not len(ranks):
+        assert math.isnan(found.p)
+        return
+    assert 0 <= found.p <= 1
+    assert found.log10_p <= 0
+    assert math.isfinite(found.log10_p)
+
+
+# -- bounds ----------------------------------------------------------------------------------------
+
+DECREASING: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "reciprocal": lambda r: 1 / r,
+    "log": lambda r: -np.log(r),
+    "rank": lambda r: -r,
+    "hit": lambda r: (r <= 7).astype(float),
+}
+
+
+@given(
+    st.lists(st.integers(2, 90), min_size=2, max_size=3),
+    st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=3, max_size=3),
+    st.sampled_from([*DECREASING]),
+    st.data(),
+)
+@settings(max_examples=60)
+def test_bounds_hold_the_share_of_outcomes(
+    sizes: list[int], weights: list[float], name: str, data: st.DataObject
+) -> None:
+    f, weights = DECREASING[name], weights[: len(sizes)]
+    tasks, shares = compress(sizes, weights), np.array(weights) / sum(weights)
+    sums = np.zeros(1)
+    for size, share in zip(sizes, shares, strict=True):
+        sums = np.add.outer(sums, share * f(np.arange(1.0, size + 1))).ravel()
+    # between two values, which rounding does not move it past
+    distinct = np.unique(np.round(sums, 9))
+    i = data.draw(st.integers(0, max(len(distinct) - 2, 0)))
+    observed = (distinct[i] + distinct[min(i + 1, len(distinct) - 1)]) / 2
+    found = bracketed_tail(tasks, f, float(observed))
+    exact = np.count_nonzero(sums >= observed) / len(sums)
+    if found is None:
+        assert observed <= sums.min() + 1e-9
+    else:
+        p = math.exp(found[0])
+        assert p * (1 - found[1]) - 1e-12 <= exact <= p * (1 + found[1]) + 1e-12
+
+
+def test_few_tasks_of_many_candidates() -> None:
+    """The law of 1/r is one of jumps there, which a saddle point misses by half and more."""
+    found = pvalue(Ranks([1000, 10**6 - 1], [1, 1], 10**6), "mrr")
+    size = np.arange(1.0, 10**6 + 1)
+    least = (1 / 1001 + 1e-6) * (1 - 1e-12)
+    other = np.full(len(size), np.inf)  # the last rank of the other task that will do
+    np.divide(1, least - 1 / size, out=other, where=1 / size < least)
+    exact = np.minimum(np.floor(other), 10**6).sum() / 1e12
+    assert found.method == "bounds"
+    assert found.p == pytest.approx(exact, rel=2 * found.error)
+    assert found.error < 1e-4
+
+
+# -- laws with steps -------------------------------------------------------------------------------
+
+
+def exact_share(ranks: Ranks, f: Callable[[int], Fraction]) -> Fraction:
+    """P(sum of w f(r) >= observed), all of it in fractions; ranks that do not tie."""
+    weights = [Fraction(1)] * len(ranks) if ranks.weights is None else ranks.weights.tolist()
+    weights = [Fraction(w) for w in weights]
+    law = {Fraction(0): Fraction(1)}
+    for size, weight in zip(ranks.candidates.tolist(), weights, strict=True):
+        following: dict[Fraction, Fraction] = {}
+        for total, share in law.items():
+            for r in range(1, size + 1):
+                at = total + weight * f(r)
+                following[at] = following.get(at, Fraction(0)) + share / size
+        law = following
+    seen = zip(weights, ranks.optimistic.tolist(), strict=True)
+    observed = sum((w * f(r) for w, r in seen), Fraction(0))
+    return sum((share for total, share in law.items() if total >= observed), Fraction(0))
+
+
+STEPS: dict[str, Callable[[int], Fraction]] = {
+    "mr": lambda r: Fraction(-r),
+    "mrr": lambda r: Fraction(1, r),
+    "hits@2": lambda r: Fraction(int(r <= 2)),
+    "power_mean:2": lambda r: Fraction(-r * r),
+}
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 6), st.integers(0, 5)), min_size=1, max_size=9),
+    st.data(),
+    st.sampled_from([*STEPS]),
+)
+@settings(max_examples=60)
+def test_the_observed_value_counts_as_a_whole(
+    pairs: list[tuple[int, int]], data: st.DataObject, key: str
+) -> None:
+    """Weights that are small multiples of one another, few candidates: many outcomes are equal."""
+    sizes = [size for size, _ in pairs]
+    above = [min(a, size - 1) for size, a in pairs]
+    some = st.sampled_from([1.0, 2.0, 3.0, 0.5])
+    weights = data.draw(st.none() | st.lists(some, min_size=len(pairs), max_size=len(pairs)))
+    ranks = Ranks(above, [1] * len(pairs), sizes, weights=weights)
+    found = pvalue(ranks, key)
+    assert found.p == pytest.approx(float(exact_share(ranks, STEPS[key])), rel=1e-9)
+    assert found.method == "exact"
+
+
+def test_many_tasks_with_steps() -> None:
+    """More outcomes than can be counted; values from a convolution in integers."""
+    above = np.array([1] * 30 + [2, 3, 4, 5, 6, 7, 8] * 10) - 1
+    ranks = Ranks(above, [1] * 100, 8)
+    for weights, key, p in (
+        ([1] * 50 + [2] * 50, "mr", 0.12627422),
+        ([1, 2, 3, 7] * 25, "mr", 0.01121302),
+        ([1, 2, 3, 7] * 25, "hits@2", 0.00831086),
+    ):
+        assert pvalue(ranks.with_weights(weights), key).p == pytest.approx(p, rel=1e-6)
+    i = np.arange(100)
+    assert pvalue(Ranks(7 * i % 5, [1] * 100, 5), "mrr").p == pytest.approx(0.49390201, rel=1e-7)
+    found = pvalue(Ranks(7 * i % 8, [1] * 100, 8), "power_mean:2")
+    assert (found.p, found.method) == (pytest.approx(0.59398721, rel=1e-7), "exact")
+
+
+def test_the_best_hits_under_weights() -> None:
+    found = pvalue(Ranks([1] * 20, [1] * 20, 10, weights=range(1, 21)), "hits@5")
+    assert found.p == pytest.approx(0.5**20, rel=1e-9)
+    weights = np.linspace(1, 2, 60) ** math.pi  # no multiples of anything
+    best = pvalue(Ranks([1] * 60, [1] * 60, 10, weights=weights), "hits@5")
+    assert best.log10_p == pytest.approx(60 * math.log10(0.5), rel=1e-12)
+    assert pvalue(Ranks([0] * 60, [1] * 60, 999, weights=weights), "mrr").error == 0

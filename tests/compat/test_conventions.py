@@ -1,0 +1,436 @@
+"""The conventions of other toolkits: hand-made cases, and a slow twin for each of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.compat import ORACLES, exact
+from support.environment import ROOT
+from truerank import compat
+
+pytestmark = pytest.mark.python_only
+
+NAN, INF = float("nan"), float("inf")
+
+
+def places(preset: str, scores: list[float], filter: list[int] | None = None) -> tuple[float, ...]:
+    """The places of candidate 0, the first and the last; one number where they are the same."""
+    matrix = np.array([scores], np.float32)
+    found = compat.report(matrix, [0], preset=preset, filter=None if filter is None else [filter])
+    return tuple(dict.fromkeys((found.first[0], found.last[0])))
+
+
+# -- hand-made cases -------------------------------------------------------------------------------
+
+# scores (candidate 0 is true), filter, the exact realistic rank, and what toolkits make of it
+CASES = {
+    "a tie": (
+        [5, 5, 5, 9, 1], None, 3.0,
+        {"libkge": (3,), "openke": (2,), "ogb": (3,), "ogb-1.3.3": (2, 4), "ogb-hits": (4,),
+         "rotate": (2, 4), "dgl-ke": (5,), "pytorch-biggraph": (4,), "openea": (2, 4),
+         "gcn-align": (2, 4), "pykeen": (3,)},
+    ),
+    "a tie of two": (
+        [5, 5, 1], None, 1.5,
+        {"libkge": (2,), "openke": (1,), "ogb": (1.5,), "rotate": (1, 2), "pykeen": (1.5,)},
+    ),
+    "constant scores": (
+        [0] * 9, None, 5.0,
+        {"libkge": (5,), "openke": (1,), "ogb": (5,), "ogb-hits": (9,), "rotate": (1, 9),
+         "pytorch-biggraph": (9,), "openea": (1, 9), "pykeen": (5,)},
+    ),
+    "a truth of NaN": (
+        [NAN, 0.1, 0.2, 0.3], None, 4.0,
+        {"libkge": (4,), "openke": (1,), "ogb": (1,), "ogb-1.3.3": (1,), "ogb-hits": (4,),
+         "rotate": (1,), "dgl-ke": (1,), "pytorch-biggraph": (1,), "openea": (4,),
+         "gcn-align": (4,), "pykeen": (0.5,)},
+    ),
+    "NaN all over": (
+        [NAN] * 4, None, 4.0,
+        {"libkge": (3,), "openke": (1,), "ogb": (1,), "rotate": (1, 4), "openea": (1, 4),
+         "pykeen": (0.5,)},
+    ),
+    "a candidate of NaN": (
+        [2, NAN, 1], None, 1.0,
+        {"libkge": (1,), "openke": (1,), "ogb": (1,), "ogb-1.3.3": (2,), "ogb-hits": (2,),
+         "rotate": (2,), "pytorch-biggraph": (1,), "openea": (1,), "pykeen": (1,)},
+    ),
+    "a truth of -inf and a filter": (
+        [-INF, 3, 2, 1, 0], [1, 2], 3.0,
+        {"libkge": (4,), "openke": (3,), "ogb": (3,), "rotate": (3, 5), "dgl-ke": (6,),
+         "pytorch-biggraph": (6,), "openea": (3,), "pykeen": (3,)},
+    ),
+    "a truth of -1e9 and a filter": (
+        [-1e9, 3, 2, 1, 0], [1, 2], 3.0,
+        {"libkge": (3,), "pytorch-biggraph": (6,), "dgl-ke": (6,)},
+    ),
+    "candidates of inf": (
+        [2, INF, INF, 1], None, 3.0,
+        {"libkge": (3,), "openke": (3,), "ogb": (3,), "rotate": (3,), "pykeen": (3,)},
+    ),
+    "a tolerance that is relative": (
+        [-1000, -999.95, -999.93, -999.92], None, 4.0,
+        {"libkge": (3,), "openke": (4,), "ogb": (4,), "rotate": (4,), "pykeen": (4,)},
+    ),
+    "a filtered candidate that ties": (
+        [5, 5, 1], [1], 1.0,
+        {"libkge": (1,), "openke": (1,), "ogb": (1,), "rotate": (1,), "dgl-ke": (1,),
+         "pytorch-biggraph": (1,), "pykeen": (1,)},
+    ),
+    "a filter with repeats, and the truth in it": (
+        [5, 9, 1], [1, 1, 0], 1.0,
+        {name: (1,) for name in compat.PRESETS},
+    ),
+    "a filtered candidate that is far better": (
+        [-10, 5, -20], [1], 1.0,
+        {"dgl-ke": (2,), "libkge": (1,), "rotate": (1,), "pytorch-biggraph": (1,)},
+    ),
+    "a filtered score that 1 does not change": (
+        [2.0**25, 9, 1], [1], 1.0,
+        {"rotate": (1, 2), "libkge": (1,), "openke": (1,), "pykeen": (1,)},
+    ),
+    "scores that saturate": (
+        [300, 200, 250, 1], [], 1.0,
+        {"dgl-ke": (3,), "pytorch-biggraph": (1,), "openke": (1,)},
+    ),
+    "the truth among its own negatives": (
+        [9, 1, 2], None, 1.0, {"dgl-ke": (2,), "pytorch-biggraph": (1,), "ogb": (1,)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_hand_made(case: str) -> None:
+    scores, filtered, realistic, expected = CASES[case]
+    for name, wanted in expected.items():
+        assert places(name, scores, filtered) == wanted, name
+    matrix = np.array([scores], np.float32)
+    found = compat.report(matrix, [0], preset="openke", filter=None if not filtered else [filtered])
+    assert found.exact["mr"] == realistic
+    assert exact(matrix[0], 0, set(filtered or ())) == realistic
+
+
+def test_each_preset_departs_somewhere() -> None:
+    for name in compat.PRESETS:
+        shown = [
+            expected[name] != (realistic,)
+            for _, _, realistic, expected in CASES.values()
+            if name in expected
+        ]
+        assert any(shown), name
+
+
+# -- slow twins ------------------------------------------------------------------------------------
+
+VALUES = st.sampled_from(
+    [
+        *(NAN, INF, -INF, 0.0, -0.0, 1.0, 1.00005, 1.0002, -1.0, 2.0, -5.0, 90.0, 120.0, 500.0),
+        *(-1e9, -2e9, 2.0**24, 2.0**24 + 2, 2.0**25, -(2.0**25), 1e-6, 2e-6, 3e38, -3e38),
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_slow_twins(data: st.DataObject) -> None:
+    columns = data.draw(st.integers(1, 7))
+    tasks = data.draw(st.integers(1, 3))
+    rows = st.lists(VALUES, min_size=columns, max_size=columns)
+    scores = np.array(data.draw(st.lists(rows, min_size=tasks, max_size=tasks)), np.float32)
+    column = st.integers(0, columns - 1)
+    targets = data.draw(st.lists(column, min_size=tasks, max_size=tasks))
+    lists = st.lists(st.lists(column, max_size=4), min_size=tasks, max_size=tasks)
+    filtered = data.draw(st.none() | lists)
+    found = compat.table(scores, targets, filter=filtered)
+    assert list(found) == list(ORACLES)
+    for i, target in enumerate(targets):
+        out = None if filtered is None else set(filtered[i])
+        realistic = exact(scores[i], target, out)
+        assert found.exact.ranks.realistic[i] == realistic
+        for name, oracle in ORACLES.items():
+            got = found[name].first[i], found[name].last[i]
+            with np.errstate(over="ignore"):
+                assert got == oracle(scores[i], target, out), name
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_sampled_and_full_agree(data: st.DataObject) -> None:
+    """Negatives that are all other candidates, in a matrix or ragged: the same places."""
+    shape = data.draw(st.tuples(st.integers(1, 3), st.integers(2, 6)))
+    rows = st.lists(VALUES, min_size=shape[1], max_size=shape[1])
+    scores = np.array(data.draw(st.lists(rows, min_size=shape[0], max_size=shape[0])), np.float32)
+    whole = compat.table(scores, np.zeros(shape[0], int))
+    others = scores[:, 1:]
+    indptr = np.arange(shape[0] + 1) * (shape[1] - 1)
+    for form in (others, (others.ravel(), indptr)):
+        sampled = compat.table_against(scores[:, 0], form)
+        assert sampled.exact.ranks.protocol.sampled
+        for name in set(whole) - {"dgl-ke", "pytorch-biggraph"}:  # the truth is no negative here
+            np.testing.assert_array_equal(sampled[name].first, whole[name].first, err_msg=name)
+            np.testing.assert_array_equal(sampled[name].last, whole[name].last, err_msg=name)
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.integers(-3, 3, (20, 11)).astype(np.float32)
+    scores[rng.random(scores.shape) < 0.1] = np.nan
+    rows, targets = rng.integers(0, 20, 37), rng.integers(0, 11, 37)
+    filtered = [rng.integers(0, 11, 3).tolist() for _ in range(37)]
+    lists = (np.arange(0, 60, 3), rng.integers(0, 11, 57), rng.integers(0, 19, 37))
+    options = {"rows": rows, "candidates": np.arange(11)}
+    for out in (filtered, lists):
+        once = compat.table(scores, targets, filter=out, **options)
+        monkeypatch.setattr("truerank.compat.counting.ENTRIES", 30)
+        again = compat.table(scores, targets, filter=out, **options)
+        monkeypatch.undo()
+        for name in once:
+            np.testing.assert_array_equal(once[name].first, again[name].first)
+            np.testing.assert_array_equal(once[name].last, again[name].last)
+
+
+def test_candidates_are_the_only_ones() -> None:
+    scores = np.array([[5.0, 7.0, 6.0, 5.0]], np.float32)
+    for name in compat.PRESETS:
+        narrow = compat.report(scores, [0], preset=name, candidates=[0, 2], filter=[[]])
+        alone = compat.report(scores[:, [0, 2]], [0], preset=name, filter=[[]])
+        assert narrow.first[0] == alone.first[0]
+        assert narrow.last[0] == alone.last[0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int16", "int32"])
+def test_order_and_dtype(dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    scores = rng.integers(-5, 5, (6, 9)).astype(dtype)
+    targets = rng.integers(0, 9, 6)
+    down = compat.table(scores, targets)
+    up = compat.table(-scores, targets, order="ascending")
+    for name in down:
+        np.testing.assert_array_equal(down[name].first, up[name].first)
+        np.testing.assert_array_equal(down[name].last, up[name].last)
+
+
+def test_bfloat16_is_widened() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="makes bfloat16")
+    scores = np.array([[1.0, 1.0, 2.0]], ml_dtypes.bfloat16)
+    for form, dtype in ((scores, None), (scores.view(np.uint16), "bfloat16")):
+        found = compat.report(form, [0], preset="pytorch-biggraph", dtype=dtype)
+        assert found["pos_rank"] == 3
+
+
+# -- numbers and arithmetic ------------------------------------------------------------------------
+
+
+def test_realistic_rank_in_float32() -> None:
+    """Optimistic + pessimistic = 16,777,219: PyKEEN shows 8,388,610, not 8,388,609.5."""
+    counts = compat.counting.Counts(*np.array([[2**23], [2], [2**24 + 2]]))
+    convention = compat.PRESETS["pykeen"].convention
+    assert compat.figures.figure("mr", counts, compat.EXACT).value == 8_388_609.5
+    assert compat.figures.figure("mr", counts, convention).value == 8_388_610.0
+
+
+def test_float32_sums_stop_growing() -> None:
+    ranks = np.full(40, 2**20, np.int64)
+    counts = compat.counting.Counts(ranks - 1, np.ones(40, np.int64), np.full(40, 2**21))
+    counts = counts._replace(above=counts.above + (np.arange(40) >= 20))  # beyond 2**24: 1 is lost
+    openke = compat.PRESETS["openke"].convention
+    total = np.float32(0)
+    for rank in counts.above + 1:
+        total = np.float32(total + np.float32(rank))
+    assert compat.figures.figure("mr", counts, openke).value == total / np.float32(40)
+    exact_mean = compat.figures.figure("mr", counts, compat.EXACT).value
+    assert exact_mean != compat.figures.figure("mr", counts, openke).value
+
+
+def test_openke_averages_its_sides() -> None:
+    scores = np.random.default_rng(0).random((7, 50), np.float32)
+    side = ["head"] * 3 + ["tail"] * 4
+    found = compat.report(scores, np.arange(7), preset="openke", side=side)
+    ranks = found.first
+    assert found["MR"] == pytest.approx((ranks[:3].mean() + ranks[3:].mean()) / 2, rel=1e-6)
+    pooled = compat.report(scores, np.arange(7), preset="openke")
+    assert pooled["MR"] == pytest.approx(ranks.mean(), rel=1e-6)
+
+
+def test_openke_halves_in_float32() -> None:
+    """The sum of both sides is a float, too: it prints 26.200001 where a double gives 26.200000."""
+    scores = np.random.default_rng(1).random((40, 90), np.float32)
+    side = ["head"] * 7 + ["tail"] * 33
+    found = compat.report(scores, np.arange(40), preset="openke", side=side)
+    for name, values in (("MR", found.first), ("MRR", 1 / found.first), ("hit@10", None)):
+        values = found.first <= 10 if values is None else values
+        ends = []
+        for part in (values[:7], values[7:]):
+            total = np.float32(0)
+            for value in part.astype(float).tolist():
+                total = np.float32(float(total) + value)
+            ends.append(np.float32(total / np.float32(len(part))))
+        mean = np.float32(np.float32(ends[0] + ends[1]) / np.float32(2))
+        assert found[name] == mean
+        assert found.printed(name) == f"{mean:f}"
+
+
+def test_names_and_digits_are_the_toolkits() -> None:
+    scores = np.array([[3.0, 1.0, 4.0], [1.0, 5.0, 9.0], [2.0, 6.0, 5.0]])
+    found = compat.table(scores, [0, 1, 2], filter=[[], [], [1]])
+    assert list(found["libkge"])[:3] == [
+        "mean_rank_filtered",
+        "mean_reciprocal_rank_filtered",
+        "hits_at_1_filtered",
+    ]
+    assert found["openke"].printed("MRR") == "0.666667"
+    assert found["openea"].printed("hits@1") == "33.333"
+    assert found["openea"]["hits@1"] == pytest.approx(100 / 3)
+    assert found["gcn-align"].printed("Hits@1") == "33.33"
+    assert found["pytorch-biggraph"].printed("pos_rank") == "1.66667"
+    assert found["rotate"].printed("MR") == "1.666667"
+    assert found["dgl-ke"].printed("HITS@1") == repr(1 / 3)
+    raw = compat.report(scores, [0, 1, 2], preset="libkge")
+    assert "mean_rank" in raw
+    assert "mean_rank_filtered" not in raw
+
+
+def test_exact_numbers_are_those_of_rank() -> None:
+    rng = np.random.default_rng(11)
+    scores = rng.integers(0, 4, (30, 8)).astype(np.float32)
+    targets = rng.integers(0, 8, 30)
+    report = tr.evaluate(scores, targets, nan="worst")
+    found = compat.table(scores, targets)
+    for row in found.values():
+        for metric in row.preset.metrics:
+            name = metric.name.format(filtered="")
+            assert row.corrected(name) == report[metric.key] * metric.scale
+    assert found.to_dict()["exact"] == {
+        key: report[key] for key in ("mr", "mrr", "hits@1", "hits@10")
+    }
+
+
+def test_open_ties_are_bounded_and_averaged() -> None:
+    found = compat.report([[0.5, 0.5, 0.1]], [0], preset="rotate")
+    assert found["MRR"] == 0.75  # the mean over both orders
+    assert found.bounds("MRR") == (0.5, 1.0)
+    assert found.bounds("MR") == (1.0, 2.0)
+    assert found.printed("HITS@1") == "0.000000 to 1.000000"
+    assert found.figure("mrr").open
+    assert not found.figure("hits@10").open
+
+
+def test_steps_lead_from_the_exact_number_to_the_toolkits() -> None:
+    scores = np.array(
+        [[-INF, 3, 2, 1, 0], [NAN, 1, 2, 3, 4], [-1000, -999.95, -999.93, 0, 0], [5, 5, 1, 0, 0]],
+        np.float32,
+    )
+    found = compat.report(scores, [0] * 4, preset="libkge", filter=[[1, 2], [], [], []])
+    steps = {step.name: step.tasks for step in found.steps}
+    assert steps == {"nan": 0, "tolerance": 1, "filter": 1, "rank": 1, "mean": 0}
+    assert found.steps[-1].figures["mr"] == found["mean_rank_filtered"]
+    assert found.steps[0].figures["mr"] == found.exact["mr"]
+
+
+def test_a_preset_with_another_setting() -> None:
+    row = compat.preset("libkge")
+    strict = replace(row, name="strict", convention=replace(row.convention, rtol=0.0, atol=0.0))
+    scores = [[-1000, -999.95, -999.93, -999.92]]
+    assert compat.report(scores, [0], preset=strict)["mean_rank"] == 4
+    found = compat.table(scores, [0], presets=["libkge", strict])
+    assert found.to_dict()["libkge"]["mr"] == 3
+
+
+def test_no_tasks_and_one_candidate() -> None:
+    empty = compat.table(np.zeros((0, 3), np.float32), np.zeros(0, int))
+    assert all(np.isnan(row.figure("mr").value) for row in empty.values())
+    assert not any(row.figure("mr").open for row in empty.values())
+    alone = compat.table([[0.5]], [0], filter=[[0]])
+    assert {row.figure("mrr").value for row in alone.values()} == {1.0}
+
+
+# -- forms -----------------------------------------------------------------------------------------
+
+
+def test_forms() -> None:
+    found = compat.table([[0.5, 0.5, 0.1]], [0])
+    assert "| rotate | 1 to 2 | 0.5 to 1 | 0 to 1 | 1 |" in found.to_markdown()
+    assert '<th scope="row">openke</th>' in found._repr_html_()
+    assert repr(found).startswith("CompatTable(1 tasks; libkge, openke")
+    one = found["openke"]
+    assert one.to_dict() == dict(one)
+    assert "the best place of the tie" in one.to_markdown()
+    assert "<table>" in one._repr_html_()
+    assert repr(one).startswith("CompatReport(openke, 1 tasks: MRR 1.000000")
+    with pytest.raises(KeyError, match="name: expected one of MRR"):
+        one["mrr"]
+    with pytest.raises(KeyError, match="key: expected one of"):
+        one.figure("hits@7")
+
+
+def test_pandas() -> None:
+    pytest.importorskip("pandas", reason="makes frames")
+    frame = compat.table([[0.5, 0.5, 0.1]], [0], presets=["openke"]).to_pandas()
+    assert frame.loc["exact", "mr"] == 1.5
+    assert frame.loc["openke", "mr"] == 1.0
+
+
+def test_every_row_says_where_it_is_from() -> None:
+    for row in compat.PRESETS.values():
+        assert row.version
+        assert row.source
+        assert all(re.match(r"[\w.-]+/[\w.-]+: .+, \w+", where) for where in row.source), row.name
+        assert row.departures()
+        assert {metric.key for metric in row.metrics} & {"mrr", "hits@1", "hits@20"}
+
+
+def test_the_page_has_the_table() -> None:
+    page = ROOT / "docs" / "compat.md"
+    assert compat.describe() in page.read_text(encoding="utf-8")
+
+
+def _showing(key: str) -> compat.Preset:
+    return replace(compat.preset("ogb"), metrics=(compat.Metric("a number", key),))
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "call"),
+    [
+        ("preset: expected one of libkge", KeyError, lambda: compat.preset("LibKGE")),
+        ("preset: expected a name", TypeError, lambda: compat.preset(3)),
+        ("presets: expected several", TypeError, lambda: compat.table([[1.0]], [0], presets="ogb")),
+        (
+            "presets: expected each name once",
+            ValueError,
+            lambda: compat.table([[1.0]], [0], presets=["ogb", "ogb"]),
+        ),
+        (
+            "presets: expected several names or Presets, got 3",
+            TypeError,
+            lambda: compat.table([[1.0]], [0], presets=3),
+        ),
+        (
+            "scores: expected an array in memory or a memory map, got str",
+            TypeError,
+            lambda: compat.table("scores.npy", [0]),
+        ),
+        (
+            "key: expected mr, mrr, hits@k or amri, got 'gmr'",
+            ValueError,
+            lambda: compat.report([[1.0]], [0], preset=_showing("gmr")),
+        ),
+        ("rank: expected one of", ValueError, lambda: compat.Convention(rank="middle")),
+        ("rtol, atol: expected numbers >= 0", ValueError, lambda: compat.Convention(rtol=-1.0)),
+        (
+            "integers of up to 32 bits, got int64",
+            TypeError,
+            lambda: compat.report(np.array([[1, 2]]), [0], preset="libkge"),
+        ),
+        ("targets", ValueError, lambda: compat.report([[1.0]], [3], preset="ogb")),
+    ],
+)
+def test_errors(words: str, error: type[Exception], call: object) -> None:
+    with pytest.raises(error, match=words):
+        call()

@@ -1,0 +1,299 @@
+"""Memory: what is read stays as it is, and little more than it is ever held."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import mmap
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from oracles.counting import count
+from support.problems import DTYPES, LAYOUTS, Array, assert_same, csr, pool, pool_without_nan
+
+Run = Callable[..., str]
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux")
+
+
+def matrix(shape: tuple[int, int] = (6, 300)) -> Array:
+    values = pool_without_nan("float32")
+    picked: Array = values[np.random.default_rng(0).integers(0, len(values), shape)]
+    return picked
+
+
+FILTER = [[5, 1, 5], [], [299, 0], [7], list(range(300)), [3, 2, 1]]
+CHOSEN = [[8, 1, 2, 9, 8]] * 6
+
+
+def lock(*arrays: Array) -> None:
+    for array in arrays:
+        array.flags.writeable = False
+
+
+def digest(*arrays: Array) -> str:
+    """Of all memory behind the arrays, the part between their elements too."""
+    whole = hashlib.sha256()
+    for array in arrays:
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        whole.update(array.tobytes("A"))
+    return whole.hexdigest()
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+@pytest.mark.parametrize("rule", ["worst", "raise"])
+def test_input_is_never_modified(layout: str, rule: str) -> None:
+    scores = matrix()
+    if rule == "raise":
+        scores[5, 298] = np.nan  # an error must leave it as it was, too
+    scores = LAYOUTS[layout](scores)
+    targets, rows = np.array([8, 1, 2, 9, 8, 1]), np.array([5, 0, 5, 1, 2, 3])
+    chosen = np.array(CHOSEN[0])
+    inputs = [scores, targets, rows, chosen, *csr(FILTER), np.arange(6)[::-1].copy()]
+    before = digest(*inputs)
+    for order in ("descending", "ascending"):
+        for candidates in (None, chosen):
+            for filter in (None, tuple(inputs[4:6]), tuple(inputs[4:])):
+                try:
+                    tr.rank(
+                        scores,
+                        targets,
+                        rows=rows,
+                        filter=filter,
+                        candidates=candidates,
+                        order=order,
+                        nan=rule,
+                        audit=True,
+                    )
+                except ValueError:
+                    assert rule == "raise"
+                assert digest(*inputs) == before
+
+
+def test_large_input_is_never_modified() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.standard_normal((12, 1_000_000), np.float32)
+    inputs = (scores, rng.integers(0, 1_000_000, 12), *csr(rng.integers(0, 1_000_000, (12, 50))))
+    before = digest(*inputs)
+    for threads in (1, 2):
+        tr.rank(scores, inputs[1], filter=inputs[2:], threads=threads)
+    assert digest(*inputs) == before
+
+
+def test_everything_may_be_read_only() -> None:
+    scores = matrix()
+    targets, rows = np.array([8, 1, 2, 9, 8, 1]), np.array([5, 0, 5, 1, 2, 3])
+    indptr, indices = csr(FILTER)
+    lists, chosen = np.arange(6), np.array(CHOSEN[0])
+    lock(scores, targets, rows, indptr, indices, lists, chosen)
+    expected = count(scores, targets.tolist(), rows=rows, filter=FILTER, candidates=CHOSEN)
+    for filter in ((indptr, indices), (indptr, indices, lists)):
+        ranks = tr.rank(scores, targets, rows=rows, filter=filter, candidates=chosen)
+        assert_same(ranks, expected)
+
+
+def test_results_do_not_hang_on_to_input() -> None:
+    scores = matrix()
+    references = sys.getrefcount(scores)
+    ranks = tr.rank(scores, 3, audit=True)
+    assert sys.getrefcount(scores) == references
+    expected = ranks.above.tolist()
+    scores[...] = 0
+    assert ranks.above.tolist() == expected
+    assert not any(np.shares_memory(a, scores) for a in (ranks.above, ranks.tied, ranks.candidates))
+
+
+def test_memory_maps_are_read_where_they_are(tmp_path: Path) -> None:
+    scores = matrix()
+    path = tmp_path / "scores.npy"
+    expected = count(scores, 3, filter=FILTER)
+    for mode in ("r", "r+", "c"):
+        for order in ("C", "F"):
+            np.save(path, np.asarray(scores, order=order))
+            before = path.read_bytes()
+            mapped = np.load(path, mmap_mode=mode)
+            assert_same(tr.rank(mapped, 3, filter=csr(FILTER)), expected)
+            del mapped
+            assert path.read_bytes() == before
+
+
+def test_selections_may_be_memory_maps(tmp_path: Path) -> None:
+    scores = matrix()
+    arrays = {"indptr": csr(FILTER)[0], "indices": csr(FILTER)[1], "targets": np.arange(6)}
+    mapped: dict[str, Any] = {}
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        mapped[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+    ranks = tr.rank(scores, mapped["targets"], filter=(mapped["indptr"], mapped["indices"]))
+    assert_same(ranks, count(scores, list(range(6)), filter=FILTER))
+
+
+# --- not a byte beyond
+
+WALLED = [(1, 1), (1, 3), (2, 5), (3, 17), (1, 31), (4, 63), (3, 65), (7, 130)]
+WALLED += [(33, 9), (129, 5), (300, 7), (1027, 3), (2, 4097), (5000, 2)]
+
+
+def walled(a: Array, *, order: str, at_end: bool) -> Array:
+    """A copy that touches a page nobody may read, with its last byte or with its first."""
+    page = mmap.PAGESIZE
+    pages = -(-a.nbytes // page)
+    memory = mmap.mmap(-1, (pages + 2) * page)
+    start = page + (pages * page - a.nbytes if at_end else 0)
+    view: Array = np.ndarray(a.shape, a.dtype, memory, start, order=order)
+    view[...] = a
+    first = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for wall in (first, first + (pages + 1) * page):
+        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(wall), ctypes.c_size_t(page), 0) == 0
+    return view
+
+
+@linux
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("at_end", [False, True])
+def test_nothing_is_read_beyond_the_scores(dtype: str, order: str, at_end: bool) -> None:
+    """A read beyond them ends the process here, as it would at the end of a memory map."""
+    rng = np.random.default_rng(0)
+    for height, width in WALLED:
+        scores = pool(dtype)[rng.integers(0, len(pool(dtype)), (height, width))]
+        view = walled(scores, order=order, at_end=at_end)
+        targets = rng.integers(0, width, height)
+        rows, columns = rng.integers(0, height, 12), rng.integers(0, width, 12)
+        for turned, plain in ((view, scores), (view[::-1], scores[::-1].copy())):
+            for audit in (False, True):
+                kw: dict[str, Any] = {"nan": "worst", "audit": audit}
+                assert tr.rank(turned, targets, **kw) == tr.rank(plain, targets, **kw)
+                kw |= {"rows": rows, "filter": [[0, width - 1]] * 12}
+                assert tr.rank(turned, columns, **kw) == tr.rank(plain, columns, **kw)
+
+
+# --- peak memory
+
+PEAK = """
+import sys, threading, time
+import numpy as np
+import truerank as tr
+
+def anonymous():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("RssAnon")) / 1024
+def peak(work):
+    '''MB of anonymous memory that `work` takes at most beyond what is there before it.'''
+    before, seen, done = anonymous(), [], threading.Event()
+    def watch():
+        while not done.is_set():
+            seen.append(anonymous())
+            time.sleep(0.0005)
+    thread = threading.Thread(target=watch)
+    thread.start()
+    work()
+    while len(seen) < 10:  # on a busy machine a short work may go unseen
+        work()
+    seen.append(anonymous())
+    done.set()
+    thread.join()
+    return max(seen) - before
+path = sys.argv[1]
+tr.rank(np.zeros((2, 3)), 0)  # what the first call sets up, once
+"""
+
+MAPS = {
+    "float32": "np.memmap(path, '<f4', 'r', shape=(100, 750_000))",
+    "Fortran": "np.memmap(path, '<f4', 'r', shape=(5_000, 15_000), order='F')",
+    "float16": "np.memmap(path, '<f2', 'r', shape=(100, 1_500_000))",
+    "bfloat16": "np.memmap(path, 'V2', 'r', shape=(100, 1_500_000))",
+    "byte-swapped": "np.memmap(path, '>f4', 'r', shape=(100, 750_000))",
+    "unaligned": "np.memmap(path, '<f4', 'r', offset=1, shape=(100, 749_999))",
+    "sliced": "np.memmap(path, '<f4', 'r', shape=(100, 750_000))[::-1, ::-2]",
+    "one row": "np.memmap(path, '<f4', 'r', shape=(75_000_000,))[np.newaxis]",
+    "one row of bytes": "np.memmap(path, 'i1', 'r', shape=(300_000_000,))[np.newaxis]",
+    "tall": "np.memmap(path, '<f4', 'r', shape=(750_000, 100))",
+    "tall byte-swapped Fortran": "np.memmap(path, '>f4', 'r', shape=(750_000, 100), order='F')",
+    "doubles": "np.memmap(path, '<f8', 'r', shape=(50, 750_000))",
+}
+
+
+@pytest.fixture(scope="module")
+def sparse_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """300 MB of zeros that take no space on disk."""
+    path = tmp_path_factory.mktemp("sparse") / "scores.bin"
+    with path.open("wb") as file:
+        file.truncate(300_000_004)
+    return path
+
+
+CALLS = {
+    "plain": "",
+    "tasks": "rows=np.repeat(np.arange(min(100, len(scores))), 5),",
+    "filter": "filter=([0, 3_000], np.arange(3_000) * 5, np.zeros(len(scores), int)),",
+    "audit": "audit=True, nan='worst',",
+}
+# Every map plainly, and one of each sort in every call.
+PEAKS = [(name, "plain") for name in MAPS]
+PEAKS += [(name, call) for name in ("float32", "Fortran", "one row", "sliced") for call in CALLS]
+
+
+@linux
+@pytest.mark.parametrize(("name", "call"), dict.fromkeys(PEAKS))
+def test_peak_memory(
+    run_python: Run, sanitized: bool, sparse_file: Path, name: str, call: str
+) -> None:
+    if sanitized:
+        pytest.skip("a sanitizer takes memory of its own")
+    script = f"""
+scores = {MAPS[name]}
+dtype = "bfloat16" if scores.dtype.kind == "V" else None
+result = []
+used = peak(lambda: result.append(tr.rank(scores, 2, {CALLS[call]} dtype=dtype)))
+assert result[0].above.max() == 0
+assert result[0].tied.max() <= scores.shape[1]
+print(used)
+"""
+    assert float(run_python(PEAK + script, sparse_file)) < 50
+
+
+@linux
+def test_peak_memory_of_npy_and_candidates(
+    run_python: Run, sanitized: bool, tmp_path: Path
+) -> None:
+    if sanitized:
+        pytest.skip("a sanitizer takes memory of its own")
+    path = tmp_path / "scores.npy"
+    np.lib.format.open_memmap(path, "w+", np.float32, (100, 750_000)).flush()
+    script = """
+scores = np.load(path, mmap_mode="r")
+chosen = np.arange(0, 750_000, 3)
+print(peak(lambda: tr.rank(scores, 3, candidates=chosen)), peak(lambda: tr.rank(scores, 3)))
+"""
+    for used in run_python(PEAK + script, path).split():
+        assert float(used) < 50
+
+
+@linux
+def test_counting_again_and_again_takes_no_more(run_python: Run, sanitized: bool) -> None:
+    if sanitized:
+        pytest.skip("a sanitizer keeps what is freed")
+    script = """
+scores = np.zeros((50, 2_000), np.float32)
+nan = scores.copy()
+nan[3, 3] = np.nan
+filter = [[1, 2]] * 50
+def work():
+    for _ in range(500):
+        tr.rank(scores, 0, filter=filter, audit=True)
+        try:
+            tr.rank(nan, 0, filter=filter)
+        except ValueError:
+            pass
+work()
+print(peak(work))
+"""
+    assert float(run_python(PEAK + script, "")) < 10

@@ -1,0 +1,456 @@
+"""Threads, forks and instruction sets: none may change or keep back a count."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from oracles.counting import Counts, count_large
+from support.problems import Array, assert_same, csr
+from truerank import _core
+
+Run = Callable[..., str]
+
+posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes and signals")
+
+
+# --- several Python threads
+
+
+def mixed_problems() -> list[tuple[Array, list[int], Array, list[list[int]], Counts]]:
+    rng = np.random.default_rng(1)
+    problems = []
+    for shape, dtype in (
+        ((3, 40), "float32"),
+        ((50, 3_000), "int8"),
+        ((40, 60_000), "float32"),
+        ((3, 1_500_000), "float32"),
+        ((2_000, 2_000), "float64"),
+        ((100_000, 12), "float16"),
+    ):
+        scores = rng.integers(-9, 9, shape).astype(dtype)
+        rows = rng.integers(0, shape[0], 30)
+        targets = rng.integers(0, shape[1], 30).tolist()
+        filter = [rng.integers(0, shape[1], 20).tolist() for _ in rows]
+        problems.append(
+            (scores, targets, rows, filter, count_large(scores, targets, rows=rows, filter=filter))
+        )
+    return problems
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2])
+def test_calls_from_several_threads_at_once(threads: int | None) -> None:
+    problems = mixed_problems()
+    start = threading.Barrier(4)
+
+    def work(seed: int) -> None:
+        order = np.random.default_rng(seed).permutation(len(problems) * 2) % len(problems)
+        start.wait()
+        for i in order:
+            scores, targets, rows, filter, expected = problems[i]
+            ranks = tr.rank(
+                scores, targets, rows=rows, filter=csr(filter), threads=threads, audit=True
+            )
+            assert_same(ranks, expected, audit=True)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+
+
+def test_errors_in_several_threads_at_once() -> None:
+    scores = np.zeros((4, 3_000_000), np.float32)
+    scores[2, 2_999_999] = scores[3, 5] = np.nan
+
+    def work(seed: int) -> None:
+        for i in range(8):
+            if (i + seed) % 2:
+                with pytest.raises(ValueError, match=r"row 2\b.*column 2999999\b"):
+                    tr.rank(scores, 0)
+            else:
+                assert tr.rank(scores[:2], 0).tied.tolist() == [3_000_000] * 2
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+
+
+def test_other_threads_run_during_a_count(run_python: Run) -> None:
+    """A count that kept the interpreter to itself would not let the ticking thread tick."""
+    script = """
+import threading, time
+import numpy as np
+import truerank as tr
+
+scores = np.broadcast_to(np.arange(1_000_000, dtype=np.float32), (1000, 1_000_000))
+ticks, done = 0, False
+def tick():
+    global ticks
+    while not done:
+        time.sleep(0.001)
+        ticks += 1
+ticker = threading.Thread(target=tick)
+ticker.start()
+start, before = time.perf_counter(), ticks
+tr.rank(scores, 0, threads=1)
+elapsed, during = time.perf_counter() - start, ticks - before
+done = True
+ticker.join()
+assert elapsed > 0.02, elapsed
+assert during > 0.1 * elapsed / 0.001, (during, elapsed)
+"""
+    run_python(script)
+
+
+# --- fork
+
+FORK = """
+import os, signal, sys, threading, time, warnings
+import numpy as np
+import truerank as tr
+
+warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
+scores = np.zeros((12, 1_000_000), np.float32)  # 48 MB: threads start
+scores[:, 1] = 1
+def right(**keywords):
+    ranks = tr.rank(scores, 0, **keywords)
+    small = tr.rank(scores[:2, :50], 1, **keywords)
+    return (
+        ranks.above.tolist() == [1] * 12
+        and ranks.tied.tolist() == [999_999] * 12
+        and (small.above.tolist(), small.tied.tolist()) == ([0, 0], [1, 1])
+    )
+def wait(pid, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return "hangs"
+def fork(work):
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            code = 0 if work() else 2
+        finally:
+            os._exit(code)
+    return wait(pid)
+"""
+
+
+@posix
+@pytest.mark.parametrize("threads", [None, 1, 2, 4])
+def test_fork_after_a_parallel_count(run_python: Run, threads: int | None) -> None:
+    script = f"""
+assert right(threads={threads})
+for child in (None, 1, 2, {threads}):
+    result = fork(lambda: right(threads=child))
+    assert result == 0, (child, result)
+assert right(threads={threads})
+# A child of the child, and a parent that has forked and gone on counting.
+assert fork(lambda: right() and fork(right) == 0) == 0
+assert fork(right) == 0
+"""
+    run_python(FORK + script)
+
+
+@posix
+def test_fork_before_the_first_count(run_python: Run) -> None:
+    run_python(FORK + "assert fork(right) == 0\nassert right(threads=2)\nassert fork(right) == 0\n")
+
+
+@posix
+def test_fork_while_another_thread_counts(run_python: Run) -> None:
+    script = """
+stop = False
+def count():
+    while not stop:
+        assert right(threads=2)
+threads = [threading.Thread(target=count) for _ in range(2)]
+for thread in threads:
+    thread.start()
+results = []
+for _ in range(8):
+    time.sleep(0.02)
+    results.append(fork(right))
+stop = True
+for thread in threads:
+    thread.join()
+assert results == [0] * 8, results
+"""
+    run_python(FORK + script)
+
+
+@posix
+def test_multiprocessing_with_fork(run_python: Run) -> None:
+    script = """
+import multiprocessing
+def work(row):
+    ranks = tr.rank(scores[row:], 0, threads=2)
+    return ranks.above.tolist(), ranks.tied.tolist()
+assert right(threads=2)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    results = pool.map_async(work, range(6)).get(timeout=40)
+assert results == [([1] * (12 - r), [999_999] * (12 - r)) for r in range(6)]
+assert right(threads=2)
+"""
+    run_python(FORK + script)
+
+
+# --- how many threads
+
+
+def test_default_threads() -> None:
+    assert isinstance(_core.default_threads(), int)
+    assert 1 <= _core.default_threads() <= max(1, os.cpu_count() or 1)
+
+
+DEFAULT = "from truerank import _core; print(_core.default_threads())"
+
+
+several_processors = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) == 1 if hasattr(os, "sched_getaffinity") else os.cpu_count() == 1,
+    reason="needs two processors",
+)
+
+
+@several_processors
+@pytest.mark.parametrize(
+    ("value", "threads"), [("1", 1), ("2", 2), (" 2 ", 2), ("2,1", 2)], ids=repr
+)
+def test_omp_num_threads(run_python: Run, value: str, threads: int) -> None:
+    """Heeded without OpenMP, too."""
+    assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": value})) == threads
+
+
+@several_processors
+@pytest.mark.parametrize("value", ["", "0", "-1", "two", "1x", "99999999999999999999"])
+def test_omp_num_threads_that_means_nothing(
+    run_python: Run, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    runtime = "print(any('libomp' in line for line in open('/proc/self/maps')))"
+    if os.path.exists("/proc/self/maps") and run_python(f"{DEFAULT}; {runtime}").endswith("True\n"):
+        pytest.skip("LLVM's OpenMP ends the process for some of these")
+    everything = int(run_python(DEFAULT))
+    assert everything > 1
+    assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": value})) == everything
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs affinity masks")
+def test_affinity(run_python: Run) -> None:
+    without = {key: value for key, value in os.environ.items() if key == "OMP_NUM_THREADS"}
+    pin = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+    unset = "import os; os.environ.pop('OMP_NUM_THREADS', None)\n" if without else ""
+    assert int(run_python(unset + pin + DEFAULT)) == 1
+
+
+# The most threads that there are in the process while it counts.
+MOST = """
+import os, threading, time
+import numpy as np
+import truerank as tr
+
+def most(threads):
+    seen, done = [], False
+    time.sleep(0.05)  # the system lists a thread a little longer than it lives
+    def look():
+        while not done:
+            seen.append(len(os.listdir("/proc/self/task")))
+            time.sleep(0.001)
+    looker = threading.Thread(target=look)
+    looker.start()
+    scores = np.broadcast_to(np.arange(1_000_000, dtype=np.float32), (2000, 1_000_000))
+    tr.rank(scores, 0, threads=threads)
+    done = True
+    looker.join()
+    return max(seen)
+"""
+needs_tasks = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
+
+
+@needs_tasks
+def test_several_threads_are_several(run_python: Run) -> None:
+    script = "one = most(1)\nprint(most(2) - one, most(4) - one)\n"
+    assert run_python(MOST + script).split() == ["1", "3"]
+
+
+@posix
+@needs_tasks
+def test_a_child_counts_on_one_thread(run_python: Run) -> None:
+    """With OpenMP or without: neither the threads of the parent, nor new ones."""
+    script = """
+import warnings
+warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
+most(2)
+pid = os.fork()
+if pid == 0:
+    code = 1
+    try:
+        code = 0 if most(4) == most(1) else 2
+    finally:
+        os._exit(code)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+"""
+    run_python(MOST + script)
+
+
+@pytest.mark.skipif(_core.openmp(), reason="OpenMP ends the process")
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+def test_count_where_no_thread_can_be_started(run_python: Run, sanitized: bool) -> None:
+    if sanitized:
+        pytest.skip("a sanitizer needs memory of its own")
+    script = """
+import resource
+import numpy as np
+import truerank as tr
+
+scores = np.zeros((12, 1_000_000), np.float32)
+tr.rank(scores, 0, threads=1)
+with open("/proc/self/statm") as file:
+    size = int(file.read().split()[0]) * resource.getpagesize()
+limits = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (size + 2_000_000, limits[1]))  # no room for a stack
+ranks = tr.rank(scores, 0, threads=4)
+resource.setrlimit(resource.RLIMIT_AS, limits)
+assert ranks.tied.tolist() == [1_000_000] * 12
+"""
+    run_python(script)
+
+
+@needs_tasks
+@pytest.mark.parametrize(("keyword", "variable"), [("1", "4"), ("None", "1")])
+def test_one_thread_is_one_thread(run_python: Run, keyword: str, variable: str) -> None:
+    script = f"""
+import os
+import numpy as np
+import truerank as tr
+before = len(os.listdir("/proc/self/task"))
+tr.rank(np.zeros((20, 1_000_000), np.float32), 0, threads={keyword})
+assert len(os.listdir("/proc/self/task")) == before
+"""
+    run_python(script, env={"OMP_NUM_THREADS": variable, "OPENBLAS_NUM_THREADS": "1"})
+
+
+@needs_tasks
+def test_small_work_starts_no_threads(run_python: Run) -> None:
+    script = """
+import os
+import numpy as np
+import truerank as tr
+before = len(os.listdir("/proc/self/task"))
+tr.rank(np.zeros((10, 100), np.float32), 0)
+tr.rank(np.zeros((100, 1000), np.float32), 0)
+assert len(os.listdir("/proc/self/task")) == before
+"""
+    run_python(script)
+
+
+# --- instruction sets
+
+DIGEST = """
+import hashlib, sys
+import ml_dtypes
+import numpy as np
+import truerank as tr
+from truerank import _core
+
+rng = np.random.default_rng(2024)
+digest = hashlib.sha256()
+def add(ranks):
+    for array in (ranks.above, ranks.tied, ranks.candidates, *(ranks.audit or ())):
+        digest.update(array.tobytes())
+names = "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
+dtypes = [np.dtype(name) for name in names] + [np.dtype(ml_dtypes.bfloat16)]
+for dtype in dtypes:
+    for height, width in ((1, 1), (3, 17), (9, 31), (5, 64), (4, 257), (2, 17_003)):
+        raw = rng.integers(0, 256, (height, width * dtype.itemsize), np.uint8)
+        for mask in (0xFF, 0xC1):  # any bits, and few distinct ones
+            scores = (raw & mask).view(dtype)
+            if mask == 0xC1:
+                scores = scores[:, rng.integers(0, min(width, 7), width)]
+            for order in ("descending", "ascending"):
+                for laid in (scores, np.asfortranarray(scores), scores[::-1, ::-1]):
+                    add(tr.rank(laid, width // 2, nan="worst", order=order, audit=True))
+                    add(tr.rank(laid, width - 1, nan="worst", order=order))
+                for tasks in (2, 5, 40):
+                    rows = rng.integers(0, height, tasks)
+                    targets = rng.integers(0, width, tasks)
+                    filter = [rng.integers(0, width, 5) for _ in rows]
+                    some = min(width, 500)
+                    chosen = [np.append(rng.integers(0, width, some), t) for t in targets]
+                    keywords = dict(rows=rows, nan="worst", order=order)
+                    add(tr.rank(scores, targets, **keywords, audit=True))
+                    add(tr.rank(scores, targets, filter=filter, **keywords))
+                    add(tr.rank(scores, targets, candidates=chosen, filter=filter, **keywords))
+    large = (rng.integers(0, 256, (3, 400_000 * dtype.itemsize), np.uint8) & 0xC1).view(dtype)
+    for threads in (1, 2, 3, 4):
+        add(tr.rank(large, 5, nan="worst", threads=threads, audit=True))
+        try:
+            tr.rank(large, 5, threads=threads)
+        except ValueError as error:
+            digest.update(str(error).encode())
+print(_core.isa(), digest.hexdigest())
+"""
+
+
+def test_isas() -> None:
+    assert _core.isa() in _core.isas()
+    assert "baseline" in _core.isas()
+    assert len(set(_core.isas())) == len(_core.isas())
+
+
+def test_instruction_sets_change_nothing(run_python: Run) -> None:
+    """Nor do they change what an error says."""
+
+    def run(isa: str) -> list[str]:
+        return run_python(DIGEST, env={"TRUERANK_ISA": isa}, timeout=120).split()
+
+    with ThreadPoolExecutor(2) as pool:
+        results = dict(zip(_core.isas(), pool.map(run, _core.isas()), strict=True))
+    for isa, (used, _) in results.items():
+        assert used == isa
+    assert len({digest for _, digest in results.values()}) == 1, results
+
+
+def test_unknown_instruction_set(run_python: Run) -> None:
+    script = """
+try:
+    import truerank._core
+except ImportError as error:
+    print(error)
+else:
+    raise SystemExit("imported")
+"""
+    for name in ("sse9", "AVX-2000", "neon" if "neon" not in _core.isas() else "avx2"):
+        message = run_python(script, env={"TRUERANK_ISA": name})
+        assert "TRUERANK_ISA" in message
+        assert name in message
+        for isa in _core.isas():
+            assert isa in message
+
+
+# --- free-threaded Python
+
+
+@pytest.mark.skipif(
+    not hasattr(sys, "_is_gil_enabled"), reason="needs Python 3.13, free-threaded or not"
+)
+def test_import_does_not_turn_the_lock_on(run_python: Run) -> None:
+    script = """
+import sys
+before = sys._is_gil_enabled()
+import truerank._core
+assert sys._is_gil_enabled() == before
+"""
+    run_python(script)

@@ -1,0 +1,521 @@
+"""RankCounter: whatever the blocks, what `rank` counts of the whole."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.counting import exact
+from strategies.count_problems import Problem, problems
+from support.error_kinds import is_of_kind
+from support.interruptions import interrupted
+from support.problems import FORMS, Array
+from truerank.ranks.archives import json_array, write_archive
+
+SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
+TARGETS = np.array([2, 1])
+TRUE = SCORES[[0, 1], TARGETS]
+
+
+def counter(**keywords: Any) -> tr.RankCounter:
+    return tr.RankCounter(TRUE, TARGETS, **{"candidates": 4, **keywords})
+
+
+def refusal(kind: type[Exception], words: str, call: Any, *args: Any, **keywords: Any) -> str:
+    with pytest.raises(kind, match=words) as error:
+        call(*args, **keywords)
+    assert is_of_kind(error.value, kind)
+    return str(error.value)
+
+
+def outcome(call: Any) -> tr.Ranks | str:
+    """What a call gives, or that a NaN is in the way; any other error is one of the test."""
+    try:
+        ranks: tr.Ranks = call()
+    except ValueError as error:
+        if "is NaN" not in str(error):
+            raise
+        return "NaN"
+    return ranks
+
+
+def assert_equal(got: tr.Ranks, expected: tr.Ranks) -> None:
+    for name in ("above", "tied", "candidates"):
+        a, b = getattr(got, name), getattr(expected, name)
+        np.testing.assert_array_equal(a, b, err_msg=name, strict=True)
+    assert (got.audit is None) == (expected.audit is None)
+    if got.audit is not None and expected.audit is not None:
+        for field, a, b in zip(got.audit._fields, got.audit, expected.audit, strict=True):
+            np.testing.assert_array_equal(a, b, err_msg=field, strict=True)
+    assert got.protocol == expected.protocol
+
+
+def pieces(rng: np.random.Generator, columns: int) -> list[Array]:
+    """All columns in blocks: of neighbours, or of any, in any order; some of them empty."""
+    cuts = np.sort(rng.integers(0, columns + 1, rng.integers(0, 4)))
+    shuffled = rng.permutation(columns) if rng.integers(2) else np.arange(columns)
+    blocks = np.split(shuffled, cuts)
+    rng.shuffle(blocks)  # type: ignore[arg-type]
+    return blocks
+
+
+def feed(counter: tr.RankCounter, scores: Array, block: Array, by_start: bool) -> None:
+    straight = block.size > 0 and (np.diff(block) == 1).all()
+    part = scores[:, block[0] : block[-1] + 1] if straight else scores[:, block]
+    if straight and by_start:
+        counter.update(part, start=int(block[0]))
+    else:
+        counter.update(part, columns=block)
+
+
+def parts_of(problem: Problem) -> tuple[Array, Array, Array, dict[str, Any]]:
+    """Scores, rows and targets in full, and the keywords that a counter takes."""
+    scores = problem.scores
+    tasks = len(problem.keywords.get("rows", scores if scores.ndim == 2 else [0]))
+    targets = np.asarray(problem.targets, np.int64)
+    targets = np.full(tasks, targets) if targets.ndim == 0 else targets
+    keywords = dict(problem.keywords)
+    rows = np.asarray(keywords.get("rows", np.arange(len(targets))), np.int64)
+    form = keywords.pop("filter_form", None)
+    if form is not None:
+        keywords["filter"] = FORMS[form](keywords["filter"], scores.shape[-1])
+    for name in ("as_targets", "candidates", "candidates_form"):
+        keywords.pop(name, None)
+    return scores, rows, targets, keywords
+
+
+@given(problems(nan=True, errors=False), st.integers(0, 2**32), st.integers(1, 4))
+@settings(max_examples=200)
+def test_blocks_count_what_the_whole_does(problem: Problem, seed: int, counters: int) -> None:
+    """In any order, by any number of counters, some of them saved, pickled and merged."""
+    assume(problem.scores.ndim == 2)
+    scores, rows, targets, keywords = parts_of(problem)
+    expected = outcome(lambda: tr.rank(scores, targets, **keywords))
+    rng = np.random.default_rng(seed)
+
+    def by_blocks() -> tr.Ranks:
+        made = [
+            tr.RankCounter(scores[rows, targets], targets, candidates=scores.shape[1], **keywords)
+            for _ in range(counters)
+        ]
+        for block in pieces(rng, scores.shape[1]):
+            one = int(rng.integers(counters))
+            feed(made[one], scores, block, bool(rng.integers(2)))
+            if rng.integers(4) == 0:
+                made[one] = pickle.loads(pickle.dumps(made[one]))
+        order = rng.permutation(counters)
+        return functools.reduce(lambda a, b: a.merge(b), [made[i] for i in order]).ranks()
+
+    got = outcome(by_blocks)
+    if isinstance(expected, str) or isinstance(got, str):
+        assert got == expected
+        return
+    assert_equal(got, expected)
+
+
+@given(problems(nan=True, errors=False), st.integers(0, 2**32))
+@settings(max_examples=100)
+def test_the_block_has_no_say_in_the_truth(problem: Problem, seed: int) -> None:
+    """Whatever stands in the target's column: the truth is what was given, and counted once."""
+    assume(problem.scores.ndim == 2 and "rows" not in problem.keywords)
+    scores, rows, targets, keywords = parts_of(problem)
+    keywords["nan"] = "worst"
+    rng = np.random.default_rng(seed)
+    truth = scores[rows, targets]
+    others = scores.copy()
+    others[rows, targets] = rng.permutation(truth)
+    counter = tr.RankCounter(truth, targets, candidates=scores.shape[1], **keywords)
+    for block in pieces(rng, scores.shape[1]):
+        feed(counter, others, block, True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        got = counter.ranks()
+    expected = tr.rank(scores, targets, **keywords)
+    for name in ("above", "tied", "candidates"):
+        np.testing.assert_array_equal(getattr(got, name), getattr(expected, name), err_msg=name)
+    pairs = zip(numbers(truth, keywords), numbers(others[rows, targets], keywords), strict=True)
+    differing = [not (a == b or (a != a and b != b)) for a, b in pairs]
+    np.testing.assert_array_equal(counter.differing, np.array(differing, np.int64))
+    assert len(caught) == int(counter.differing.any())
+    if got.audit is not None and expected.audit is not None:
+        for field in ("nan", "inf", "at_best"):
+            a, b = getattr(got.audit, field), getattr(expected.audit, field)
+            np.testing.assert_array_equal(a, b, err_msg=field)
+        np.testing.assert_array_equal(got.audit.differing, counter.differing)
+
+
+def numbers(scores: Array, keywords: dict[str, Any]) -> list[Any]:
+    return exact(scores, keywords["dtype"])[0] if scores.size else []
+
+
+def test_a_model_that_scores_a_pair_twice_is_told_of() -> None:
+    one = counter(audit=True)
+    one.update(np.where(SCORES == 0.2, 0.25, SCORES))
+    with pytest.warns(UserWarning, match=r"1 of 2 true candidates .* first that of task 1"):
+        ranks = one.ranks()
+    assert one.differing.tolist() == [0, 1]
+    assert ranks.audit is not None
+    assert ranks.audit.differing.tolist() == [0, 1]
+    assert ranks.above.tolist() == [1, 3]
+    told = [str(finding) for finding in tr.report(ranks).audit() if finding.name == "rescored"]
+    assert told == [
+        "rescored: 1 true candidates have another score in their block of candidates: the model "
+        "scores a pair differently in two batches"
+    ]
+
+
+def test_nothing_is_told_where_scores_agree() -> None:
+    one = counter(audit=True)
+    one.update(SCORES)
+    ranks = one.ranks()
+    assert_equal(ranks, tr.rank(SCORES, TARGETS, audit=True))
+
+
+# -- columns ---------------------------------------------------------------------------------------
+
+
+def test_a_column_given_twice() -> None:
+    one = counter()
+    one.update(SCORES[:, :3], start=0)
+    before = repr(one)
+    refusal(ValueError, "column 2 has been counted before", one.update, SCORES[:, 2:], start=2)
+    refusal(ValueError, "column 3 is given twice", one.update, SCORES[:, 2:], columns=[3, 3])
+    assert repr(one) == before == "RankCounter(2 tasks, float64, 3 of 4 columns)"
+    one.update(SCORES[:, 3:], start=3)
+    assert_equal(one.ranks(), tr.rank(SCORES, TARGETS))
+
+
+def test_a_column_that_is_missing() -> None:
+    one = counter()
+    refusal(ValueError, r"column 0 .* \(4 of 4 columns", one.ranks)
+    one.update(SCORES[:, [3, 0]], columns=[3, 0])
+    refusal(ValueError, r"column 1 has not been counted \(2 of 4 columns are missing\)", one.ranks)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({}, "start: expected a column, or columns, for a block of 2 of 4"),
+        ({"start": 3}, "start: expected columns from 0 to 3, got 3 to 4"),
+        ({"start": -1}, "start: expected columns from 0 to 3, got -1 to 0"),
+        ({"columns": [3, 4]}, "columns: expected columns from 0 to 3, got 3 to 4"),
+        ({"columns": [9, 1]}, "columns: expected columns from 0 to 3, got 9 at position 0"),
+        ({"columns": [1]}, "columns: expected 2, one for each column of the block"),
+        ({"start": 0, "columns": [0, 1]}, "columns: expected none beside start"),
+    ],
+)
+def test_columns_that_do_not_fit(keywords: dict[str, Any], words: str) -> None:
+    refusal(ValueError, words, counter().update, SCORES[:, :2], **keywords)
+
+
+def test_a_start_that_is_no_integer() -> None:
+    refusal(
+        TypeError, "start: expected an integer, .* got float", counter().update, SCORES, start=0.0
+    )
+
+
+def test_a_narrow_start_does_not_wrap() -> None:
+    one = tr.RankCounter(np.zeros(1), [0], candidates=200)
+    one.update(np.zeros((1, 50)), start=np.int8(100))
+    refusal(ValueError, "column 100", one.update, np.zeros((1, 50)), start=np.int8(100))
+    refusal(ValueError, "start: expected columns", one.update, SCORES[:1], start=2**63 - 1)
+
+
+def test_the_filter_is_the_counters_own() -> None:
+    indices = np.array([1, 3, 0])
+    one = counter(filter=(np.array([0, 2, 3]), indices))
+    one.update(SCORES[:, :2], start=0)
+    indices[:] = 2
+    one.update(SCORES[:, 2:], start=2)
+    assert_equal(one.ranks(), tr.rank(SCORES, TARGETS, filter=[[1, 3], [0]]))
+
+
+def test_filters_of_two_forms_merge_as_the_forms_they_are() -> None:
+    one = counter(filter=([0, 1, 1], [3]))
+    other = counter(filter=([0, 1, 1], [3], [0, 1]))
+    refusal(ValueError, "the same filter", one.merge, other)
+    refusal(ValueError, "the same filter", other.merge, one)
+
+
+def test_zeros_of_either_sign_are_one_truth() -> None:
+    one = tr.RankCounter([0.0, np.nan], nan="worst")
+    one.merge(tr.RankCounter([-0.0, -np.nan], nan="worst"))
+
+
+@pytest.mark.parametrize("how", ["update", "merge"])
+def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None:
+    """Wherever that was: the call given again is refused where it was done, and else does it."""
+    expected = tr.rank(SCORES, TARGETS, audit=True)
+    for stop in range(1, 1000):
+        one, other = counter(audit=True), counter(audit=True)
+        one.update(SCORES[:, :1], start=0)
+        other.update(SCORES[:, 1:], start=1)
+        calls = {
+            "update": lambda one=one: one.update(SCORES[:, 1:], start=1),
+            "merge": lambda one=one, other=other: one.merge(other),
+        }
+        if not interrupted(
+            calls[how], stop, ("counter.py", "partial_counts.py", "block_columns.py")
+        ):
+            break
+        try:
+            calls[how]()
+        except ValueError as error:
+            if "column 1" not in str(error):
+                raise
+        assert_equal(one.ranks(), expected)
+    assert 20 < stop < 999
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+def test_unlike_dtypes_are_named_both() -> None:
+    message = refusal(TypeError, "block", counter().update, SCORES.astype("f4"))
+    assert "float64" in message
+    assert "float32" in message
+    message = refusal(TypeError, "others", tr.rank_against, TRUE, SCORES.astype("f2"))
+    assert "float64" in message
+    assert "float16" in message
+
+
+def test_blocks_of_another_height() -> None:
+    refusal(ValueError, "block: expected 2 rows", counter().update, SCORES[:1])
+    refusal(ValueError, "task 1 reads that row", counter(rows=[0, 2]).update, SCORES)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "kind", "words"),
+    [
+        ({"candidates": None}, ValueError, "candidates: expected the number of columns"),
+        (
+            {"candidates": [0, 1]},
+            TypeError,
+            "candidates: expected an integer, the number of columns",
+        ),
+        ({"candidates": 2}, ValueError, "targets: expected integers from 0 to 1 .* got 2"),
+        ({"candidates": -1}, ValueError, "candidates: expected the number"),
+        ({"order": "up"}, ValueError, "order"),
+        ({"nan": "best"}, ValueError, "nan"),
+        ({"threads": 0}, ValueError, "threads"),
+        ({"rows": [0]}, ValueError, "rows: expected 2"),
+        ({"rows": [-1, 0]}, ValueError, "rows: expected rows from 0 on, got -1 for task 0"),
+        ({"filter": [[4], []]}, ValueError, "filter: expected indices from 0 to 3"),
+    ],
+)
+def test_arguments_that_do_not_fit(
+    keywords: dict[str, Any], kind: type[Exception], words: str
+) -> None:
+    refusal(kind, words, counter, **keywords)
+
+
+def test_true_scores_that_do_not_fit() -> None:
+    refusal(ValueError, "true_scores: expected one score", tr.RankCounter, SCORES)
+    refusal(ValueError, "targets: expected 2", tr.RankCounter, TRUE, [1], candidates=4)
+    refusal(ValueError, "candidates: expected none", tr.RankCounter, TRUE, candidates=4)
+    refusal(ValueError, "filter: expected none", tr.RankCounter, TRUE, filter=[[], []])
+    refusal(ValueError, "start: expected none", tr.RankCounter(TRUE).update, SCORES, start=0)
+
+
+@pytest.mark.parametrize("nan", ["raise", "omit"])
+def test_a_true_score_that_is_nan(nan: str) -> None:
+    for call in (tr.RankCounter, lambda t, **k: tr.rank_against(t, SCORES, **k)):
+        words = f'true score of task 1 is NaN, which nan="{nan}"'
+        refusal(ValueError, words, call, [0.5, np.nan], nan=nan)
+
+
+def test_a_nan_leaves_the_counter_as_it_was() -> None:
+    one = counter()
+    wrong = SCORES.copy()
+    wrong[1, 3] = np.nan
+    message = refusal(ValueError, "NaN", one.update, wrong[:, [3, 2]], columns=[3, 2])
+    assert "row 1, column 0 (column 3)" in message
+    one.update(SCORES)
+    assert_equal(one.ranks(), tr.rank(SCORES, TARGETS))
+
+
+# -- sampled negatives -----------------------------------------------------------------------------
+
+
+@given(problems(nan=True, errors=False), st.integers(0, 2**32))
+@settings(max_examples=100)
+def test_sampled_negatives_are_counted_as_given(problem: Problem, seed: int) -> None:
+    """Beside the truth in a column of its own, matrices and ragged lists are what `rank` sees."""
+    assume(problem.scores.ndim == 2 and "rows" not in problem.keywords)
+    scores, rows, targets, keywords = parts_of(problem)
+    keywords.pop("filter", None)
+    truth = scores[rows, targets]
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, scores.shape[1] + 1, len(scores))
+    if rng.integers(2):
+        lengths[:] = scores.shape[1]
+    beside = np.concatenate([truth[:, None], scores], axis=1)
+    kept = [[0, *range(1, n + 1)] for n in lengths.tolist()]
+    expected = outcome(lambda: tr.rank(beside, 0, candidates=kept, **keywords))
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    rows_given = [row[:n] for row, n in zip(scores, lengths.tolist(), strict=True)]
+    values = np.concatenate([scores[:0, 0], *rows_given])
+    given = [(values, indptr)]
+    given += [scores] if (lengths == scores.shape[1]).all() else []
+    for others in given:
+        got = outcome(lambda others=others: tr.rank_against(truth, others, **keywords))
+        if isinstance(expected, str) or isinstance(got, str):
+            assert got == expected
+            continue
+        assert got.protocol.sampled
+        for name in ("above", "tied", "candidates"):
+            np.testing.assert_array_equal(getattr(got, name), getattr(expected, name))
+        if got.audit is not None and expected.audit is not None:
+            for a, b in zip(got.audit, expected.audit, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
+def test_a_block_of_one_dimension_has_columns() -> None:
+    refusal(ValueError, r"block: expected a matrix \(tasks, k\)", tr.RankCounter(TRUE).update, TRUE)
+    one = tr.RankCounter(SCORES[0][[2, 1]], [2, 1], candidates=4)
+    one.update(SCORES[0])  # a single row, which all tasks read
+    assert_equal(one.ranks(), tr.rank(SCORES[0], [2, 1]))
+
+
+def test_sampled_blocks_add_up() -> None:
+    one, other = tr.RankCounter(TRUE), tr.RankCounter(TRUE)
+    one.update(SCORES[:, :1])
+    other.update(SCORES[:, 1:])
+    other.update(SCORES[:, 1:])
+    assert_equal(one.merge(other).ranks(), tr.rank_against(TRUE, SCORES[:, [0, 1, 2, 3, 1, 2, 3]]))
+    assert repr(one) == "RankCounter(2 tasks, float64, sampled)"
+
+
+@pytest.mark.parametrize(
+    ("others", "kind", "words"),
+    [
+        ([0.1, 0.2], ValueError, "others: expected a matrix"),
+        (SCORES[:1], ValueError, "others: expected 2 rows"),
+        ((SCORES[0],), ValueError, "got 1 members"),
+        ((SCORES, [0, 1, 2]), ValueError, "1-D values"),
+        ((SCORES[0], [0, 4]), ValueError, "indptr of length 3"),
+        ((SCORES[0], [0, 1, 3]), ValueError, "from 0 to 4"),
+        ((SCORES[0], [0, 5, 4]), ValueError, "falls after position 1"),
+        ((SCORES[0], [0.0, 1, 4]), TypeError, "indptr: expected integers"),
+        ((SCORES[0].astype("f4"), [0, 1, 4]), TypeError, "expected float64"),
+        ((np.array([0.1, np.nan, 0.3]), [0, 1, 3]), ValueError, "position 1, of task 1, is NaN"),
+    ],
+)
+def test_others_that_do_not_fit(others: Any, kind: type[Exception], words: str) -> None:
+    refusal(kind, words, tr.rank_against, TRUE, others)
+
+
+# -- parts -----------------------------------------------------------------------------------------
+
+
+def test_several_threads_update_one_counter() -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.integers(0, 9, (40, 3000)).astype(np.int16)
+    targets = rng.integers(0, 3000, 40)
+    one = tr.RankCounter(scores[np.arange(40), targets], targets, candidates=3000, audit=True)
+    starts = rng.permutation(np.arange(0, 3000, 100)).tolist()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda s: one.update(scores[:, s : s + 100], start=s), starts))
+    assert_equal(one.ranks(), tr.rank(scores, targets, audit=True))
+
+
+UNLIKE: dict[str, Any] = {
+    "order, nan and audit": lambda: counter(order="ascending"),
+    "candidates": lambda: counter(candidates=5),
+    "filter": lambda: counter(filter=[[0], []]),
+    "targets": lambda: tr.RankCounter(TRUE, [2, 2], candidates=4),
+    "true_scores": lambda: tr.RankCounter(TRUE[::-1], TARGETS, candidates=4),
+    "dtype": lambda: tr.RankCounter(TRUE.astype("f4"), TARGETS, candidates=4),
+}
+
+
+@pytest.mark.parametrize("what", UNLIKE)
+def test_unlike_counters_do_not_merge(what: str) -> None:
+    refusal(ValueError, f"the same {what}", counter().merge, UNLIKE[what]())
+
+
+def test_what_does_not_merge() -> None:
+    one, other = counter(), counter()
+    one.update(SCORES[:, 1:3], start=1)
+    other.update(SCORES[:, 2:], start=2)
+    refusal(ValueError, "both counters have counted column 2", one.merge, other)
+    refusal(ValueError, "got this one", one.merge, one)
+    refusal(TypeError, "other: expected a RankCounter, got int", one.merge, 3)
+
+
+def test_a_saved_counter_goes_on(tmp_path: Path) -> None:
+    keywords = {"filter": ([0, 1, 1], [3], [0, 0]), "rows": [0, 1], "audit": True, "threads": 2}
+    one = counter(**keywords)
+    one.update(SCORES[:, :2], start=0)
+    one.save(tmp_path / "one.npz")
+    again = tr.RankCounter.load(tmp_path / "one.npz")
+    again.save(tmp_path / "two.npz")
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+    refusal(ValueError, "column 1 has been counted before", again.update, SCORES[:, 1:], start=1)
+    again.update(SCORES[:, 2:], start=2)
+    filtered = {"filter": [[3], [3]], "audit": True}
+    assert_equal(again.ranks(), tr.rank(SCORES, TARGETS, **filtered))
+
+
+def test_raw_bfloat16_stays_raw(tmp_path: Path) -> None:
+    raw = SCORES.astype(ml_dtypes.bfloat16).view(np.uint16)
+    one = tr.RankCounter(raw[[0, 1], TARGETS], TARGETS, candidates=4, dtype="bfloat16")
+    one.save(tmp_path / "one.npz")
+    again = tr.RankCounter.load(tmp_path / "one.npz")
+    again.update(raw)
+    assert_equal(again.ranks(), tr.rank(raw, TARGETS, dtype="bfloat16"))
+
+
+@pytest.mark.parametrize("cut", [0, 1, 100, -1])
+def test_a_damaged_file(cut: int, tmp_path: Path) -> None:
+    path = tmp_path / "one.npz"
+    counter().save(path)
+    path.write_bytes(path.read_bytes()[:cut])
+    refusal(ValueError, "one.npz", tr.RankCounter.load, path)
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "words"),
+    [
+        ("count.above", np.array([-1, 0]), "integers >= 0"),
+        ("count.above", np.array([9, 0]), "no more scores than candidates"),
+        ("count.above", np.array([0]), "expected 2 integers"),
+        ("count.tied", np.array([0.0, 0]), "expected 2 integers"),
+        ("seen.stops", np.array([9]), "seen: expected runs"),
+        ("facts", json_array({"dtype": "V0"}), "no member|damaged"),
+        ("facts", json_array([]), "one.npz"),
+        ("targets", np.array([0, 7]), "targets: expected integers"),
+    ],
+)
+def test_a_file_whose_content_is_impossible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member: str, value: Any, words: str
+) -> None:
+    """A checksum says nothing of who wrote it."""
+    one = counter()
+    one.update(SCORES[:, :2], start=0)
+
+    def write(path: Any, kind: Any, members: Any) -> None:
+        write_archive(path, kind, {**members, member: value})
+
+    monkeypatch.setattr("truerank.counting.saved_counters.write_archive", write)
+    one.save(tmp_path / "one.npz")
+    refusal(ValueError, words, tr.RankCounter.load, tmp_path / "one.npz")
+
+
+def test_files_of_another_kind(tmp_path: Path) -> None:
+    counter().save(tmp_path / "counter.npz")
+    tr.rank(SCORES, TARGETS).save(tmp_path / "ranks.npz")
+    refusal(ValueError, "truerank.counter", tr.load, tmp_path / "counter.npz")
+    refusal(ValueError, "truerank.ranks", tr.RankCounter.load, tmp_path / "ranks.npz")
+    refusal(FileNotFoundError, "none.npz", tr.RankCounter.load, tmp_path / "none.npz")

@@ -1,0 +1,396 @@
+"""Problems larger than the blocks, counters and thresholds inside, against the quick oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from oracles.counting import count_large
+from support.problems import (
+    DTYPES,
+    FLOATS,
+    FORMS,
+    LAYOUTS,
+    Array,
+    as_dtype,
+    check,
+    csr,
+    index_lists,
+    pool,
+    pool_without_nan,
+)
+
+EDGES = (4095, 4096, 4097, 16383, 16384, 16385, 65535, 65536, 65537, 300_000)
+
+
+def few(
+    rng: np.random.Generator, dtype: str, shape: tuple[int, ...], *, nan: bool = False
+) -> Array:
+    """A matrix of a handful of the dtype's telling values."""
+    values = pool(dtype) if nan else pool_without_nan(dtype)
+    picked: Array = rng.choice(values, 6)[rng.integers(0, 6, shape)]
+    return picked
+
+
+def distinct(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Array:
+    """A matrix of the dtype's values at random, NaN aside."""
+    size = as_dtype(dtype).itemsize
+    scores = rng.integers(0, 256, (*shape[:-1], shape[-1] * size), np.uint8).view(as_dtype(dtype))
+    if dtype in FLOATS:
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            scores[np.isnan(scores)] = 1
+    return scores
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_width(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    for width in range(1, 301, 1 if dtype in ("int8", "float32") else 3):
+        scores = few(rng, dtype, (3, width), nan=width % 2 == 0)
+        rows = [0, 1, 2, 2, 0, 2]
+        check(
+            count_large,
+            scores,
+            rng.integers(0, width, 6).tolist(),
+            rows=rows,
+            nan="worst",
+            audit=width % 4 < 2,
+            threads=1,
+        )
+
+
+@pytest.mark.parametrize("width", EDGES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_widths_at_block_edges(width: int, dtype: str) -> None:
+    rng = np.random.default_rng(width)
+    scores = few(rng, dtype, (2, width), nan=True)
+    targets = [0, width - 1, *rng.integers(0, width, 3).tolist()]
+    for order in ("descending", "ascending"):
+        check(
+            count_large,
+            scores,
+            targets,
+            rows=[0, 0, 1, 0, 1],
+            nan="worst",
+            order=order,
+            audit=True,
+            threads=2,
+        )
+    check(count_large, distinct(rng, dtype, (2, width)), [width - 1, 0], audit=True)
+
+
+@pytest.mark.parametrize("where", [0, 4095, 4096, 16384, 65535, 65536, 65999])
+@pytest.mark.parametrize("dtype", list(FLOATS))
+def test_one_nan_wherever_it_is(where: int, dtype: str) -> None:
+    scores = np.ones((3, 66_000), as_dtype(dtype))
+    scores[1, where] = scores[1, -1] = scores[2, 0] = np.nan
+    for rule in ("raise", "worst", "omit"):
+        check(count_large, scores, 5, nan=rule, audit=rule == "worst")
+        check(count_large, scores, [5, 6, 7], rows=[1, 1, 2], nan=rule)
+        nans = [[where, 65_999], [0], []]
+        check(count_large, scores, 5, rows=[1, 2, 0], filter=nans, nan=rule, audit=True)
+        check(count_large, scores, 5, rows=[2, 1, 1], filter=[[0], nans[0], [where]], nan=rule)
+    check(count_large, scores.T.copy().T, 5)
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3, 4, 7, 8, 10, 15, 16, 17, 33, 64, 100, 1000, 5000])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tasks_on_one_row(tasks: int, dtype: str) -> None:
+    rng = np.random.default_rng(tasks)
+    widest = 5001 if tasks <= 1000 or dtype in ("int8", "float32") else 1001
+    for width, nan in ((1, False), (37, True), (300, False), (widest, True)):
+        scores = few(rng, dtype, (2, width), nan=nan)
+        targets = rng.integers(0, width, tasks).tolist()
+        for order in ("descending", "ascending"):
+            check(
+                count_large,
+                scores,
+                targets,
+                rows=[1] * tasks,
+                order=order,
+                nan="worst",
+                audit=order == "ascending",
+            )
+        if width > 300 and tasks < 5000:
+            scores = distinct(rng, dtype, (2, width))
+            for layout in ("C", "Fortran", "negative steps", "byte-swapped"):
+                rows = rng.integers(0, 2, tasks)
+                check(count_large, LAYOUTS[layout](scores), targets, rows=rows, audit=True)
+
+
+@pytest.mark.parametrize("tasks", [1, 3, 10, 100, 700])
+@pytest.mark.parametrize("audit", [False, True])
+def test_many_tasks_on_wide_rows(tasks: int, audit: bool) -> None:
+    rng = np.random.default_rng(tasks)
+    scores = rng.integers(-50, 50, (2, 70_001)).astype(np.float32)
+    scores[1, rng.integers(0, 70_001, 50)] = np.nan
+    targets = rng.integers(0, 70_001, tasks).tolist()
+    rows = rng.integers(0, 2, tasks)
+    for order in ("descending", "ascending"):
+        check(
+            count_large,
+            scores,
+            targets,
+            rows=rows,
+            nan="worst",
+            order=order,
+            audit=audit,
+            threads=2,
+        )
+
+
+def test_targets_of_one_row_may_repeat() -> None:
+    rng = np.random.default_rng(5)
+    scores = few(rng, "float32", (3, 999))
+    targets = np.tile([998, 0, 5, 5], 200).tolist()
+    for rows in (np.arange(800) % 3, np.zeros(800, int), np.arange(800) // 300):
+        check(count_large, scores, targets, rows=rows)
+        check(count_large, scores, targets, rows=rows, filter=index_lists(rng, 800, 999, 20))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", ["Fortran", "Fortran steps", "negative Fortran"])
+def test_fortran_order_with_many_rows(dtype: str, layout: str) -> None:
+    rng = np.random.default_rng(7)
+    scores = LAYOUTS[layout](few(rng, dtype, (700, 300), nan=True))
+    check(count_large, scores, 299, nan="worst", audit=True)
+    rows = rng.integers(0, 700, 1500)
+    targets = rng.integers(0, 300, 1500).tolist()
+    check(count_large, scores, targets, rows=rows, nan="worst", threads=2)
+    check(count_large, scores, targets, rows=rows, threads=2)  # refused where there is NaN
+    filters = index_lists(rng, 1500, 300, 5)
+    check(count_large, scores, targets, rows=rows, filter=filters, nan="worst", audit=True)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float16", "bfloat16", "int16", "float32"])
+def test_counters_do_not_overflow(dtype: str) -> None:
+    n = 3_000_000
+    scores = np.ones((1, n), as_dtype(dtype))
+    for order, last in (("descending", 0), ("ascending", 2)):
+        scores[0, -1] = last  # worse than all others: n - 1 above, in every lane of every vector
+        targets = [n - 1, 0, n - 2, 1_000_000]
+        for tasks in (1, 2, 4):
+            check(
+                count_large,
+                scores,
+                targets[:tasks],
+                rows=[0] * tasks,
+                order=order,
+                audit=True,
+                threads=1,
+            )
+
+
+def test_counters_do_not_overflow_with_many_tasks_or_fortran_order() -> None:
+    scores = np.zeros((3, 100_000), np.int8)
+    scores[:, 5] = -1
+    for layout in ("C", "Fortran", "one row for all"):
+        laid = LAYOUTS[layout](scores)
+        check(count_large, laid, [5, 6] * 20, rows=[2] * 40, audit=True)
+        check(count_large, laid, 5, audit=True)
+    nans = np.full((1, 1_000_000), np.nan, np.float16)
+    check(count_large, nans, 70_000, nan="worst", audit=True)
+    nans[0, 0] = 1
+    check(count_large, nans, 0, nan="omit", audit=True)
+    check(count_large, nans, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("order", ["descending", "ascending"])
+def test_every_pattern_of_sixteen_bits(dtype: str, order: str) -> None:
+    bits = np.random.default_rng(3).permutation(65536).astype(np.uint16)
+    scores = bits.view(as_dtype(dtype))[np.newaxis]
+    targets = list(range(0, 65536, 64))
+    rows = [0] * len(targets)
+    check(count_large, scores, targets, rows=rows, order=order, nan="worst", audit=True)
+    check(count_large, scores, targets, rows=rows, order=order)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        numbers = np.flatnonzero(~np.isnan(scores[0]))
+    truths = numbers[::64].tolist()
+    for rule in ("omit", "raise"):
+        ranks = tr.rank(
+            scores, truths, rows=[0] * len(truths), candidates=numbers, nan=rule, order=order
+        )
+        values = np.sort(scores[0, numbers].astype(np.float64))
+        truth = scores[0, truths].astype(np.float64)
+        left, right = np.searchsorted(values, truth), np.searchsorted(values, truth, "right")
+        above = left if order == "ascending" else len(values) - right
+        np.testing.assert_array_equal(ranks.above, above)
+        np.testing.assert_array_equal(ranks.tied, right - left)
+    # One task a row takes another way through the code than a thousand on one.
+    one_by_one = [
+        tr.rank(scores, t, nan="worst", order=order).above[0] for t in truths[:: len(truths) // 50]
+    ]
+    assert one_by_one == above[:: len(truths) // 50].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64"])
+def test_any_bits(dtype: str) -> None:
+    rng = np.random.default_rng(4)
+    scores = distinct(rng, dtype, (5, 20_000))
+    scores[3] = rng.choice(pool(dtype), 20_000)
+    targets = rng.integers(0, 20_000, 200).tolist()
+    for rule in ("worst", "raise"):
+        check(count_large, scores, targets, rows=rng.integers(0, 5, 200), nan=rule, audit=True)
+    # Neighbours: a rounded comparison takes them for equal, a signed one turns them round.
+    bits = np.dtype(f"u{as_dtype(dtype).itemsize}")
+    steps = rng.integers(0, 5, (2, 3000)).astype(bits)
+    for base in pool(dtype):
+        near = (np.array([base]).view(bits) + steps).view(as_dtype(dtype))
+        check(count_large, near, 7, nan="worst", audit=True)
+
+
+@pytest.mark.parametrize("form", ["lists int64", "lists int32", "csr int32", "scipy csr"])
+def test_lists_shared_over_tasks_and_rows(form: str) -> None:
+    rng = np.random.default_rng(6)
+    scores = few(rng, "float32", (40, 20_000), nan=True)
+    hub = rng.integers(0, 20_000, 6_000).tolist()
+    pool_of_lists = [hub, [], [7], *index_lists(rng, 5, 20_000, 100)]
+    for rows in (np.repeat(np.arange(40), 3), rng.integers(0, 40, 120)):
+        uses = rng.integers(0, len(pool_of_lists), 120)
+        targets = rng.integers(0, 20_000, 120).tolist()
+        chosen = [pool_of_lists[u] for u in uses]
+        for rule in ("worst", "raise"):
+            check(
+                count_large,
+                scores,
+                targets,
+                rows=rows,
+                filter=chosen,
+                filter_form=form,
+                nan=rule,
+                audit=True,
+            )
+        with_target = [[*entries, t] for entries, t in zip(chosen, targets, strict=True)]
+        check(
+            count_large,
+            scores,
+            targets,
+            rows=rows,
+            candidates=with_target,
+            candidates_form=form,
+            filter=chosen[::-1],
+            filter_form=form,
+            nan="worst",
+            audit=True,
+        )
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 1.0])
+@pytest.mark.parametrize("layout", ["C", "Fortran", "byte-swapped", "unaligned steps"])
+def test_shared_candidates_of_any_share(share: float, layout: str) -> None:
+    rng = np.random.default_rng(8)
+    width = 40_000
+    scores = LAYOUTS[layout](few(rng, "float64", (9, width), nan=True))
+    chosen = rng.permutation(width)[: int(share * width)]
+    targets = rng.choice(chosen, 30).tolist()
+    check(
+        count_large,
+        scores,
+        targets,
+        rows=rng.integers(0, 9, 30),
+        candidates=[np.append(chosen, chosen[:99])] * 30,
+        candidates_form="shared int32",
+        filter=index_lists(rng, 30, width, 2000),
+        nan="worst",
+        audit=True,
+    )
+
+
+def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
+    """Everything is drawn: dtype, layout, size, tasks, selections, rules."""
+    rng = np.random.default_rng(seed)
+    dtype = str(rng.choice(DTYPES))
+    height = int(rng.choice([1, 2, 5, 40, 300]))
+    width = int(rng.choice([3, 100, 1_000, 4_096, 20_000, 70_000])) + int(rng.integers(0, 3))
+    if height * width > 2_000_000:
+        height = 5
+    nan = bool(rng.integers(0, 2))
+    scores = few(rng, dtype, (height, width), nan=nan)
+    if rng.integers(0, 2):
+        scores = distinct(rng, dtype, (height, width))
+        if nan and dtype in FLOATS:
+            scores[rng.integers(0, height, 9), rng.integers(0, width, 9)] = np.nan
+    scores = LAYOUTS[str(rng.choice(list(LAYOUTS)))](scores)
+
+    tasks = int(rng.choice([1, 2, height, 3 * height, 60]))
+    rows = (
+        rng.integers(0, height, tasks) if rng.integers(0, 2) else rng.integers(0, 2, tasks) % height
+    )
+    targets = rng.integers(0, width, tasks).tolist()
+    keywords: dict[str, Any] = {"rows": rows}
+    if rng.integers(0, 2):
+        most = int(rng.choice([0, 3, 50, width, 3 * width])) if tasks < 100 else 50
+        few_lists = index_lists(rng, int(rng.integers(1, 9)), width, most)
+        keywords["filter"] = [few_lists[k] for k in rng.integers(0, len(few_lists), tasks)]
+        keywords["filter_form"] = str(rng.choice(list(FORMS)))
+    how = rng.integers(0, 4)
+    if how == 0:
+        chosen = rng.integers(0, width, int(rng.choice([0, 3, 50, width]))).tolist() + targets
+        keywords["candidates"] = [chosen] * tasks
+        keywords["candidates_form"] = str(rng.choice(["shared int64", "shared int32"]))
+    elif how == 1:
+        some = index_lists(rng, 5, width, int(rng.choice([3, 50, width])))
+        keywords["candidates"] = [
+            [*some[k], t] for k, t in zip(rng.integers(0, 5, tasks), targets, strict=True)
+        ]
+        keywords["candidates_form"] = str(rng.choice(list(FORMS)))
+    for name in ("filter_form", "candidates_form"):
+        if keywords.get(name) == "csr int16":  # too narrow for these columns and lengths
+            keywords[name] = "csr int32"
+    keywords["order"] = str(rng.choice(["descending", "ascending"]))
+    keywords["nan"] = str(rng.choice(["raise", "worst", "worst", "omit"]))
+    keywords["audit"] = bool(rng.integers(0, 2))
+    keywords["threads"] = [1, 2, 3, None][rng.integers(0, 4)]
+    return scores, targets, keywords
+
+
+@pytest.mark.parametrize("decade", range(12))
+def test_anything_of_middle_size(decade: int) -> None:
+    for seed in range(10 * decade, 10 * decade + 10):
+        scores, targets, keywords = anything(seed)
+        try:
+            check(count_large, scores, targets, **keywords)
+        except AssertionError as error:
+            error.add_note(f"seed {seed}: {scores.shape} {scores.strides} {scores.dtype}")
+            raise
+
+
+def test_best_score_in_one_far_segment() -> None:
+    """What is at the row's best cannot be said before the row's end, in any thread."""
+    for best in (0, 1, 5_000_000, 9_999_999):
+        scores = np.zeros((1, 10_000_000), np.float32)
+        scores[0, [3, best]] = 1
+        for threads in (1, 2, 3):
+            ranks = tr.rank(scores, [7], threads=threads, audit=True)
+            assert ranks.audit is not None
+            assert ranks.audit.at_best.tolist() == [2]
+            ranks = tr.rank(scores, [7], threads=threads, audit=True, filter=csr([[best, best]]))
+            assert ranks.audit is not None
+            assert ranks.audit.at_best.tolist() == [1]
+            assert (ranks.above.tolist(), ranks.tied.tolist()) == ([1], [9_999_998])
+
+
+def test_more_columns_than_31_bits_count() -> None:
+    n = 2**31 + 5
+    scores = np.broadcast_to(np.int8(3), (1, n))
+    ranks = tr.rank(scores, [n - 1], filter=(np.array([0, 2]), np.array([2**31 + 1, 0])))
+    assert (ranks.above.tolist(), ranks.tied.tolist()) == ([0], [n - 2])
+    assert ranks.candidates.tolist() == [n - 2]
+    assert ranks.realistic.tolist() == [(n - 1) / 2]
+
+
+def test_more_columns_than_32_bits_count(sanitized: bool) -> None:
+    if sanitized:
+        pytest.skip("a sanitizer has no 4 GB to give")
+    n = 2**32 + 5
+    try:
+        scores = np.zeros((1, n), np.int8)  # never written to, and so of no memory
+    except MemoryError:
+        pytest.skip("the system does not promise 4 GB")
+    ranks = tr.rank(scores, [n - 1], filter=[[2**32 + 1, 0]])
+    assert (ranks.above.tolist(), ranks.tied.tolist()) == ([0], [n - 2])
+    assert ranks.candidates.tolist() == [n - 2]

@@ -1,0 +1,124 @@
+"""Hypothesis drives the package and the definition through everything a call can combine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+
+from oracles.counting import Counts, Refused, count, count_large
+from strategies.count_problems import Problem, problems
+from support.problems import KINDS, LAYOUTS, Array, check, dtype_keyword, pool, pool_without_nan
+
+
+@given(problems(nan=False, errors=False))
+@settings(max_examples=600)
+def test_rank_is_the_definition(problem: Problem) -> None:
+    check(count, problem.scores, problem.targets, **problem.keywords)
+
+
+@pytest.mark.smoke
+@given(problems(nan=True, errors=False))
+@settings(max_examples=600)
+def test_rank_is_the_definition_with_nan(problem: Problem) -> None:
+    event(problem.keywords["nan"])
+    check(count, problem.scores, problem.targets, **problem.keywords)
+
+
+@given(problems(nan=True, errors=True))
+@settings(max_examples=500)
+def test_rank_refuses_what_the_definition_refuses(problem: Problem) -> None:
+    check(count, problem.scores, problem.targets, **problem.keywords)
+
+
+@given(problems(nan=True, errors=False))
+@settings(max_examples=200)
+def test_the_two_oracles_agree(problem: Problem) -> None:
+    """The quick one that the large cases are held to is the definition too."""
+    ours = ("as_targets", "filter_form", "candidates_form", "audit", "threads")
+    keywords = {k: v for k, v in problem.keywords.items() if k not in ours}
+
+    def outcome(oracle: Any) -> Counts | tuple[int, int] | None:
+        try:
+            return oracle(problem.scores, problem.targets, **keywords)
+        except Refused as refused:
+            return refused.nan
+
+    slow, fast = outcome(count), outcome(count_large)
+    if not isinstance(slow, Counts):
+        assert slow == fast
+        return
+    assert isinstance(fast, Counts)
+    for field, a, b in zip(Counts._fields, slow, fast, strict=True):
+        np.testing.assert_array_equal(a, b, err_msg=field, strict=True)
+
+
+@given(problems(nan=True, errors=False))
+@settings(max_examples=100)
+def test_nothing_is_written_to(problem: Problem) -> None:
+    def memory(array: Array) -> bytes:
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        return array.tobytes()
+
+    before = memory(problem.scores)
+    try:
+        check(count, problem.scores, problem.targets, **problem.keywords)
+    finally:
+        assert memory(problem.scores) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ["descending", "ascending"])
+def test_every_pair_of_values(kind: str, order: str) -> None:
+    """Each telling value of each dtype as the truth among all of them."""
+    values = pool(kind)
+    targets = list(range(len(values)))
+    for layout in ("C", "Fortran", "byte-swapped", "unaligned"):
+        scores = LAYOUTS[layout](values[np.newaxis])
+        for rule in ("raise", "worst", "omit"):
+            check(
+                count,
+                scores,
+                targets,
+                rows=[0] * len(targets),
+                nan=rule,
+                order=order,
+                dtype=dtype_keyword(kind),
+                audit=True,
+            )
+        without_nan = pool_without_nan(kind)[np.newaxis]
+        check(
+            count,
+            LAYOUTS[layout](without_nan),
+            list(range(without_nan.shape[1])),
+            rows=[0] * without_nan.shape[1],
+            order=order,
+            dtype=dtype_keyword(kind),
+            audit=True,
+        )
+
+
+@pytest.mark.python_only
+def test_hypothesis_reaches_every_kind_of_refusal() -> None:
+    """The generator is worth something only if it makes problems of every outcome."""
+    seen: set[str] = set()
+
+    @given(problems(nan=True, errors=True))
+    @settings(max_examples=800, database=None, derandomize=True)
+    def collect(problem: Problem) -> None:
+        ours = ("as_targets", "filter_form", "candidates_form", "audit", "threads")
+        keywords = {k: v for k, v in problem.keywords.items() if k not in ours}
+        try:
+            count(problem.scores, problem.targets, **keywords)
+        except Refused as refused:
+            seen.add("/".join(refused.names))
+        else:
+            seen.add("counted")
+
+    collect()
+    assert seen == {"counted", "scores", "targets", "rows", "filter", "candidates"} | {
+        "targets/candidates"
+    }

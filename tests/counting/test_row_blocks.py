@@ -1,0 +1,139 @@
+"""rank_blocks: what `rank` gives for all rows at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import truerank as tr
+from support.error_kinds import is_of_kind
+
+RNG = np.random.default_rng(3)
+SCORES = RNG.integers(0, 40, (60, 90)).astype(np.float32)
+TARGETS = RNG.integers(0, 90, 60)
+FILTER = [RNG.integers(0, 90, 5).tolist() for _ in range(60)]
+STARTS = range(0, 60, 7)
+
+
+def same(got: tr.Ranks, expected: tr.Ranks) -> bool:
+    return got == expected and got.protocol == expected.protocol
+
+
+@pytest.mark.parametrize("audit", [False, True])
+@pytest.mark.parametrize("order", ["descending", "ascending"])
+def test_blocks_are_the_whole(audit: bool, order: str) -> None:
+    rules: dict[str, Any] = {"audit": audit, "order": order}
+    blocks = ((SCORES[s : s + 7].copy(), TARGETS[s : s + 7]) for s in STARTS)
+    assert same(tr.rank_blocks(blocks, **rules), tr.rank(SCORES, TARGETS, **rules))
+    filtered = [(SCORES[s : s + 7], TARGETS[s : s + 7], FILTER[s : s + 7]) for s in STARTS]
+    expected = tr.rank(SCORES, TARGETS, filter=FILTER, **rules)
+    assert same(tr.rank_blocks(filtered, **rules), expected)
+
+
+def test_blocks_of_a_matrix_whose_columns_are_contiguous() -> None:
+    scores = np.asfortranarray(SCORES)
+    blocks = ((scores[s : s + 7], TARGETS[s : s + 7]) for s in STARTS)
+    assert same(tr.rank_blocks(blocks), tr.rank(SCORES, TARGETS))
+
+
+def test_files_are_blocks_too(tmp_path: Path) -> None:
+    np.save(tmp_path / "scores.npy", SCORES)
+    got = tr.rank_blocks([(tmp_path / "scores.npy", TARGETS), (SCORES, TARGETS)])
+    expected = tr.concatenate([tr.rank(SCORES, TARGETS)] * 2)
+    np.testing.assert_array_equal(got.above, expected.above)
+    np.testing.assert_array_equal(got.tied, expected.tied)
+
+
+def test_targets_and_filters_may_be_filled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The count of a block begins when the producer has long gone on."""
+    gone_on = threading.Event()
+    rank = tr.rank
+
+    def late(*args: Any, **keywords: Any) -> tr.Ranks:
+        assert gone_on.wait(30)
+        return rank(*args, **keywords)
+
+    monkeypatch.setattr("truerank.counting.row_blocks.rank", late)
+    targets, indices = np.empty(30, np.int64), np.empty(30, np.int64)
+    indptr = np.arange(31)
+    forms = [
+        lambda: (indptr, indices),
+        lambda: [indices[i : i + 1] for i in range(30)],
+        lambda: scipy.sparse.csr_array((np.ones(30), indices, indptr), shape=(30, 90)),
+    ]
+    left_out = RNG.integers(0, 90, 60)
+    expected = rank(SCORES, TARGETS, filter=left_out[:, None].tolist())
+    for form in forms:
+
+        def blocks(form: Any = form) -> Iterator[tuple[Any, ...]]:
+            for start in (0, 30):
+                gone_on.clear()
+                targets[:], indices[:] = TARGETS[start : start + 30], left_out[start : start + 30]
+                yield SCORES[start : start + 30], targets, form()
+                targets[:], indices[:] = 0, 0
+                gone_on.set()
+
+        assert same(tr.rank_blocks(blocks()), expected)
+
+
+def test_scores_may_not_be_filled_again() -> None:
+    buffer = np.empty((30, 90), np.float32)
+
+    def blocks() -> Iterator[tuple[Any, Any]]:
+        for start in (0, 30):
+            buffer[:] = SCORES[start : start + 30]
+            yield buffer, TARGETS[start : start + 30]
+
+    with pytest.raises(ValueError, match="block 1 lies in the memory of the one before"):
+        tr.rank_blocks(blocks())
+
+
+def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count that waits for the next block to be asked for ends all the same."""
+    asked = threading.Event()
+    rank = tr.rank
+
+    def waiting(*args: Any, **keywords: Any) -> tr.Ranks:
+        assert asked.wait(30)
+        return rank(*args, **keywords)
+
+    def blocks() -> Iterator[tuple[Any, Any]]:
+        yield SCORES[:30], TARGETS[:30]
+        asked.set()
+        yield SCORES[30:], TARGETS[30:]
+
+    monkeypatch.setattr("truerank.counting.row_blocks.rank", waiting)
+    assert same(tr.rank_blocks(blocks()), rank(SCORES, TARGETS))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "kind", "words"),
+    [
+        ([], ValueError, "at least one block"),
+        ([SCORES], TypeError, r"blocks: expected \(scores, targets\)"),
+        ([(SCORES,)], TypeError, "block 0 is of 1 members"),
+        ([(SCORES, TARGETS), (SCORES[:3], [0, 1])], ValueError, "blocks: block 1"),
+        ([(SCORES, TARGETS), (SCORES.copy(), TARGETS + 90)], ValueError, "block 1: targets"),
+        ([(SCORES, TARGETS), (SCORES.copy(), TARGETS, FILTER)], ValueError, "all or none"),
+        ([(SCORES.astype(complex), TARGETS)], TypeError, "block 0: scores"),
+    ],
+)
+def test_blocks_that_do_not_fit(blocks: Any, kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words) as error:
+        tr.rank_blocks(blocks)
+    assert is_of_kind(error.value, kind)
+
+
+def test_what_the_producer_raises_comes_as_it_is() -> None:
+    def blocks() -> Iterator[tuple[Any, Any]]:
+        yield SCORES, TARGETS
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        tr.rank_blocks(blocks())

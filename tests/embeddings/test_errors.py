@@ -1,0 +1,231 @@
+"""A clear error for whatever is wrong with vectors, tasks and options; it names the argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from strategies.embeddings import vectors_of
+from support.error_kinds import is_of_kind
+
+
+def refuse(kind: type[Exception], message: str, **changed: Any) -> None:
+    """All three functions refuse, with the type exactly, as IndexError and the like were slips."""
+    plain = vectors_of("float32")
+    arguments = {"queries": plain.queries, "entities": plain.entities, **changed}
+    calls: list[Callable[..., Any]] = [
+        lambda **given: tr.rank_embeddings(**given, targets=[0] * 7),
+        lambda **given: tr.score_embeddings(**given),
+        lambda **given: tr.topk_embeddings(**given, k=2),
+    ]
+    for call in calls:
+        with pytest.raises(kind, match=message) as error:
+            call(**arguments)
+        assert is_of_kind(error.value, kind)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "empty.npy").write_bytes(b"")
+    (tmp_path / "text.npy").write_bytes(b"0.5 0.25\n")
+    np.save(tmp_path / "ints.npy", np.ones((3, 10), np.int8))
+    np.save(tmp_path / "cube.npy", np.ones((3, 10, 2), np.float32))
+    np.save(tmp_path / "line.npy", np.ones(10, np.float32))
+    np.save(tmp_path / "short.npy", np.ones((3, 9), np.float32))
+    for name in ("queries", "entities"):
+        refuse(ValueError, rf"^{name}: .*empty\.npy: expected", **{name: tmp_path / "empty.npy"})
+        refuse(ValueError, rf"^{name}: .*text\.npy: expected", **{name: tmp_path / "text.npy"})
+        refuse(TypeError, rf"^{name}: .* got dtype int8$", **{name: tmp_path / "ints.npy"})
+        message = rf"^{name}: .*cube\.npy: expected a matrix \({name}, d\).* got shape \(3, 10, 2\)"
+        refuse(ValueError, message, **{name: tmp_path / "cube.npy"})
+        refuse(FileNotFoundError, r"none\.npy", **{name: tmp_path / "none.npy"})
+    refuse(IsADirectoryError, "folder", entities=tmp_path)
+    refuse(ValueError, r"entities: expected a matrix", entities=tmp_path / "line.npy")
+    refuse(ValueError, "entities: expected vectors of length 10", entities=tmp_path / "short.npy")
+    refuse(
+        TypeError,
+        r"^entities: expected an array, or the path of one \.npy file, got ShardStore",
+        entities=[tmp_path / "short.npy", tmp_path / "short.npy"],
+    )
+
+
+# --- errors
+
+
+def test_shapes() -> None:
+    f4 = np.float32
+    one = np.ones((4, 10), f4)
+    refuse(ValueError, r"^queries: expected a matrix .* got shape \(\)", queries=1.0)
+    refuse(ValueError, r"^queries: expected a matrix \(queries, d\)", queries=one[None])
+    refuse(ValueError, r"^entities: expected a matrix \(entities, d\), got shape", entities=one[0])
+    refuse(ValueError, r"^entities: .* got shape \(\)", entities=f4(1))
+    refuse(ValueError, r"length 10, as the queries have, got shape \(4, 9\)", entities=one[:, 1:])
+    refuse(ValueError, r"length 9, as the queries have, got shape", queries=one[:, 1:])
+    refuse(ValueError, r"length 9, as the queries have, got shape", queries=one[0, 1:])
+    empty = np.ones((3, 0), f4)
+    message = r"^queries: expected vectors of length 1 or more, got shape \(3, 0\)"
+    refuse(ValueError, message, queries=empty, entities=empty)
+    refuse(ValueError, "^queries: .* inhomogeneous", queries=[[1.0, 2.0], [3.0]])
+    odd = np.ones((3, 5), f4)
+    message = r"^queries: expected vectors of even length for complex_l1, .* got shape \(3, 5\)"
+    refuse(ValueError, message, queries=odd, entities=odd, similarity="complex_l1")
+
+
+WRONG: dict[str, Any] = {
+    "int64": np.ones((3, 10), np.int64),
+    "int8": np.ones((3, 10), np.int8),
+    "int16": np.ones((3, 10), np.int16),
+    "bool": np.ones((3, 10), bool),
+    "object": np.ones((3, 10), object),
+    "str": np.full((3, 10), "a"),
+    "longdouble": np.ones((3, 10), np.longdouble),
+    "struct": np.zeros((3, 10), [("a", "f4")]),
+    "None": None,
+    "void": np.zeros((3, 10), "V2"),
+}
+
+
+@pytest.mark.parametrize("name", ["queries", "entities"])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_no_floats(name: str, wrong: str) -> None:
+    if wrong == "longdouble" and np.dtype(np.longdouble).itemsize == 8:
+        pytest.skip("it is a float64 here")
+    message = f"^{name}: expected one of float16, bfloat16, float32, float64, got dtype "
+    refuse(TypeError, message, **{name: WRONG[wrong]})
+
+
+@pytest.mark.parametrize("name", ["queries", "entities"])
+def test_other_objects(name: str) -> None:
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    ones = np.ones((3, 10), np.float32)
+    refuse(TypeError, f"^{name}: expected a dense array", **{name: scipy_sparse.csr_array(ones)})
+    masked: Any = np.ma.masked_array(ones, ones > 2)
+    refuse(TypeError, f"^{name}: expected plain numbers, got a masked", **{name: masked})
+    refuse(TypeError, f"^{name}: .* got dtype complex64; array.view", **{name: ones + 1j * ones})
+    refuse(FileNotFoundError, "no-such-file", **{name: "no-such-file.npy"})
+
+
+def test_raw_vectors_need_a_dtype() -> None:
+    raw = vectors_of("bfloat16 in V2").entities
+    refuse(TypeError, '^entities: .* got dtype .*dtype="bfloat16" says', entities=raw)
+    refuse(
+        TypeError,
+        "^dtype: entities of dtype .* cannot be taken as float32",
+        entities=raw,
+        dtype="float32",
+    )
+    refuse(
+        TypeError, "^dtype: queries of dtype float32 cannot be taken as float64", dtype="float64"
+    )
+    refuse(TypeError, "^dtype: expected one of float16, bfloat16, .*, got 'float8'", dtype="float8")
+
+
+def test_biases_that_do_not_fit() -> None:
+    refuse(
+        ValueError,
+        r"^bias: expected 19 numbers, one for each entity, got shape \(18,\)",
+        bias=np.ones(18),
+    )
+    refuse(
+        ValueError,
+        r"^bias: expected one number for each entity, got shape \(1, 19\)",
+        bias=np.ones((1, 19)),
+    )
+    refuse(ValueError, r"^bias: expected one number for each entity, got shape \(\)", bias=1.0)
+    refuse(
+        TypeError, "^bias: expected one of float16, .* got dtype int64", bias=np.ones(19, np.int64)
+    )
+    refuse(TypeError, "^bias: expected one of float16, .* got dtype object", bias=[None] * 19)
+
+
+def test_options() -> None:
+    refuse(ValueError, "^similarity: expected one of dot, cosine, .*, got 'L1'", similarity="L1")
+    refuse(TypeError, "^similarity: expected a str, got NoneType", similarity=None)
+    refuse(ValueError, "^threads: expected at least 1, got 0", threads=0)
+    refuse(TypeError, "^threads: expected an integer, got str", threads="2")
+    vectors = vectors_of("float32")
+    pair = vectors.queries, vectors.entities
+    functions = (tr.rank_embeddings, tr.topk_embeddings)
+    for function in functions:
+        for block, kind, message in (
+            (0, ValueError, "block: expected at least 1, got 0"),
+            (2.0, TypeError, "block: expected an integer, got float"),
+            (False, TypeError, "block: expected an integer, got bool"),
+        ):
+            with pytest.raises(kind, match=message):
+                function(*pair, 1, block=block)
+        with pytest.raises(ValueError, match="nan: expected one of raise, worst, omit, got 'no'"):
+            function(*pair, 1, nan="no")
+        assert function(*pair, 1, block=2**70) is not None
+
+
+def test_indices() -> None:
+    vectors = vectors_of("float32")
+    pair = vectors.queries, vectors.entities
+    for function in (tr.rank_embeddings, tr.score_embeddings):
+        for targets, message in (
+            ([0] * 6, "targets: expected 7 integers, one for each query, got 6"),
+            ([19] + [0] * 6, r"targets: expected integers from 0 to 18 \(19 entities\), got 19"),
+            ([0] * 6 + [-1], "got -1 for task 6"),
+            (19, r"\(19 entities\), got 19 for task 0"),
+            ([[0]], r"targets: expected one integer or a 1-D array, got shape \(1, 1\)"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                function(*pair, targets)
+        with pytest.raises(TypeError, match="targets: expected integers, got dtype float64"):
+            function(*pair, [0.0] * 7)
+        with pytest.raises(ValueError, match="rows: expected 2 rows, one for each target, got 1"):
+            function(*pair, [0, 1], rows=[0])
+    none = np.zeros((0, 10), np.float32)
+    with pytest.raises(ValueError, match="targets: expected no task, for there are no entities"):
+        tr.rank_embeddings(vectors.queries, none, 0)
+    calls: list[Callable[[Any], Any]] = [
+        lambda rows: tr.rank_embeddings(*pair, [0, 0], rows=rows),
+        lambda rows: tr.score_embeddings(*pair, [0, 0], rows=rows),
+        lambda rows: tr.score_embeddings(*pair, rows=rows),
+        lambda rows: tr.topk_embeddings(*pair, 2, rows=rows),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"rows: expected integers from 0 to 6 \(7 queries\)"):
+            call([0, 7])
+        with pytest.raises(ValueError, match="got -1 for task 0"):
+            call([-1, 0])
+        with pytest.raises(ValueError, match="rows: expected a 1-D array, got shape"):
+            call([[0, 1]])
+        with pytest.raises(TypeError, match="rows: expected integers, got dtype float64"):
+            call([0.0, 1.0])
+
+
+def test_selections() -> None:
+    vectors = vectors_of("float32")
+    pair = vectors.queries, vectors.entities
+    calls: list[Callable[..., Any]] = [
+        lambda **keywords: tr.rank_embeddings(*pair, 0, **keywords),
+        lambda **keywords: tr.topk_embeddings(*pair, 2, **keywords),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="filter: expected indices from 0 to 18, got 19"):
+            call(filter=[[19]] + [[]] * 6)
+        with pytest.raises(ValueError, match="candidates: expected indices from 0 to 18, got -1"):
+            call(candidates=[0, -1])
+        with pytest.raises(ValueError, match="filter: expected 7 index lists, one for each task"):
+            call(filter=[[]] * 6)
+        with pytest.raises(TypeError, match="filter: expected"):
+            call(filter=np.zeros((7, 19)))
+    with pytest.raises(ValueError, match="candidates: the target 0 of task 1 is not among its"):
+        tr.rank_embeddings(*pair, 0, candidates=[[0], [1], *[[0]] * 5])
+
+
+def test_nan_in_words() -> None:
+    entities = np.zeros((5, 2), np.float32)
+    entities[3, 1] = np.nan
+    queries = np.ones((3, 2), np.float32)
+    for rule, words in (("raise", "the score of"), ("omit", "the true score, of")):
+        with pytest.raises(ValueError, match=rf"^scores: {words} query 1 and entity 3,? is NaN"):
+            tr.rank_embeddings(*(queries, entities, [0, 3, 3]), filter=[[3], [], []], nan=rule)
+    ranks = tr.rank_embeddings(queries, entities, [0, 3, 3], nan="worst")
+    assert ranks.above.tolist() == [0, 4, 4]

@@ -1,0 +1,303 @@
+"""Every way of handing over vectors that is accepted, and a clear error for every other."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import truerank as tr
+from oracles.counting import count
+from oracles.embeddings import SIMILARITIES, same_bits, score
+from strategies.embeddings import KINDS, Vectors, tenths, vectors_of
+from support.problems import FLOATS, LAYOUTS, Array, assert_same, unaligned
+from truerank.stores import open_scores
+
+TARGETS = [0, 18, 5, 11, 18, 2, 7]
+
+
+def ranked(vectors: Vectors, **keywords: Any) -> tr.Ranks:
+    arguments = (vectors.queries, vectors.entities, TARGETS)
+    return tr.rank_embeddings(*arguments, **vectors.keywords, **keywords)
+
+
+def check(vectors: Vectors) -> None:
+    scores = vectors.scores()
+    assert_same(ranked(vectors), count(scores, TARGETS))
+    pairs = (vectors.queries, vectors.entities, TARGETS)
+    got = tr.score_embeddings(*pairs, **vectors.keywords)
+    assert same_bits(got, scores[np.arange(7), TARGETS])
+
+
+# --- layouts and dtypes
+
+
+@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("second", KINDS)
+def test_dtypes(first: str, second: str) -> None:
+    vectors = vectors_of(first, second)
+    check(vectors)
+    wide = "float64" if "float64" in (first, second) else "float32"
+    protocol = ranked(vectors).protocol
+    assert protocol is not None
+    assert protocol.dtype == wide
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+@pytest.mark.parametrize("kind", [*FLOATS, "bfloat16 in V2"])
+def test_layouts(kind: str, layout: str) -> None:
+    vectors = vectors_of(kind)
+    laid = Vectors(
+        LAYOUTS[layout](vectors.queries),
+        LAYOUTS[layout](vectors.entities),
+        "l1",
+        dtype=vectors.dtype,
+    )
+    check(laid)
+
+
+@pytest.mark.parametrize("layout", ["Fortran", "byte-swapped", "negative both", "unaligned steps"])
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_layouts_of_every_similarity(similarity: str, layout: str) -> None:
+    vectors = vectors_of("float32", similarity=similarity)
+    plain = tr.score_embeddings(vectors.queries, vectors.entities, **vectors.keywords)
+    laid = map(LAYOUTS[layout], (vectors.queries, vectors.entities))
+    assert same_bits(tr.score_embeddings(*laid, **vectors.keywords), plain)
+
+
+BIASES: dict[str, Callable[[Array], Any]] = {
+    "float64": lambda b: b,
+    "float32": lambda b: b.astype("f4"),
+    "float16": lambda b: b.astype("f2"),
+    "bfloat16": lambda b: b.astype(ml_dtypes.bfloat16),
+    "swapped": lambda b: b.astype(">f4"),
+    "swapped halves": lambda b: b.astype(">f2"),
+    "steps": lambda b: np.repeat(b, 3)[::3],
+    "backwards": lambda b: b[::-1].copy()[::-1],
+    "unaligned": lambda b: unaligned(b.astype("f4")[None])[0],
+    "read-only": lambda b: np.broadcast_to(b[:1], b.shape),
+    "list": lambda b: b.tolist(),
+    "tuple": lambda b: tuple(b.tolist()),
+}
+
+
+@pytest.mark.parametrize("how", BIASES)
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_biases(kind: str, how: str) -> None:
+    bias = BIASES[how](np.random.default_rng(3).standard_normal(19))
+    vectors = vectors_of(kind)
+    alone = tr.score_embeddings(vectors.queries, vectors.entities)
+    expected = alone + np.asarray(bias).astype(kind)
+    got = tr.score_embeddings(vectors.queries, vectors.entities, bias=bias)
+    assert same_bits(got, expected)
+
+
+def test_raw_bias_is_what_dtype_says() -> None:
+    bias = tenths("bfloat16", 19, d=1)[:, 0]
+    vectors = vectors_of("float32")
+    expected = tr.score_embeddings(vectors.queries, vectors.entities, bias=bias)
+    for disguise in ("u2", "i2", "V2", ">u2"):
+        raw = bias.view("u2").astype(">u2") if disguise == ">u2" else bias.view(disguise)
+        got = tr.score_embeddings(vectors.queries, vectors.entities, bias=raw, dtype="bfloat16")
+        assert same_bits(got, expected)
+
+
+def test_dtype_is_of_raw_vectors_alone() -> None:
+    """Queries fresh from a model, entities from a file of bfloat16, which numpy reads as bytes."""
+    expected = vectors_of("float32", "bfloat16").scores()
+    vectors = vectors_of("float32", "bfloat16 in V2")
+    for dtype in ("bfloat16", ml_dtypes.bfloat16):
+        got = tr.score_embeddings(vectors.queries, vectors.entities, dtype=dtype)
+        assert same_bits(got, expected)
+    plain = vectors_of("float32")
+    for dtype in ("float32", np.float32, np.dtype("f4")):
+        assert ranked(plain) == tr.rank_embeddings(
+            plain.queries, plain.entities, TARGETS, dtype=dtype
+        )
+
+
+def test_one_query() -> None:
+    vectors = vectors_of("float32")
+    scores = vectors.scores()[2:3]
+    query = vectors.queries[2]
+    assert same_bits(tr.score_embeddings(query, vectors.entities), scores)
+    assert same_bits(tr.score_embeddings(query, vectors.entities, [3, 4, 3]), scores[0, [3, 4, 3]])
+    ranks = tr.rank_embeddings(query, vectors.entities, [3, 4, 3])
+    assert_same(ranks, count(scores[0], [3, 4, 3]))
+    assert_same(tr.rank_embeddings(query, vectors.entities, 3), count(scores[0], [3]))
+    assert tr.topk_embeddings(query, vectors.entities, 2).ids.shape == (1, 2)
+    assert tr.topk_embeddings(query, vectors.entities, 2, rows=[0, 0, 0]).ids.shape == (3, 2)
+
+
+def test_one_target_for_all() -> None:
+    vectors = vectors_of("float32")
+    ranks = tr.rank_embeddings(vectors.queries, vectors.entities, 4)
+    assert_same(ranks, count(vectors.scores(), 4))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_nothing_to_do(dtype: str) -> None:
+    for q, n in ((0, 5), (0, 0), (3, 0), (0, 1)):
+        queries, entities = np.zeros((q, 4), dtype), np.zeros((n, 4), dtype)
+        for similarity in SIMILARITIES:
+            scores = tr.score_embeddings(queries, entities, similarity=similarity)
+            assert scores.shape == (q, n)
+            assert scores.dtype == ("float64" if dtype == "float64" else "float32")
+            pairs = tr.score_embeddings(queries, entities, [], rows=[], similarity=similarity)
+            assert pairs.shape == (0,)
+            ranks = tr.rank_embeddings(
+                queries, entities, [], rows=[], similarity=similarity, audit=True
+            )
+            assert len(ranks) == 0
+            assert ranks.audit is not None
+    one = tr.rank_embeddings(np.zeros((1, 1), dtype), np.zeros((1, 1), dtype), 0)
+    assert (one.above.tolist(), one.tied.tolist(), one.candidates.tolist()) == ([0], [1], [1])
+
+
+# --- objects
+
+
+class Arrays:
+    """Offers `__array__` alone."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self.values if dtype is None else self.values.astype(dtype)
+
+
+OBJECTS: dict[str, Callable[[Array], Any]] = {
+    "__array__": Arrays,
+    "memoryview": memoryview,
+    "lists": lambda a: a.tolist(),
+    "list of rows": list,
+}
+
+
+@pytest.mark.parametrize("how", OBJECTS)
+def test_foreign_objects(how: str) -> None:
+    vectors = vectors_of("float64")
+    turned = OBJECTS[how](vectors.queries), OBJECTS[how](vectors.entities)
+    assert same_bits(tr.score_embeddings(*turned), vectors.scores())
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_torch_tensors(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    vectors = vectors_of(name, similarity="l2")
+
+    def tensor(array: Array) -> Any:
+        if name == "bfloat16":
+            return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
+        return torch.from_numpy(array.copy())
+
+    queries, entities = tensor(vectors.queries), tensor(vectors.entities)
+    expected = vectors.scores()
+    assert same_bits(tr.score_embeddings(queries, entities, similarity="l2"), expected)
+    leaf = queries.requires_grad_()
+    strided = tensor(np.ascontiguousarray(vectors.entities.T)).T
+    assert same_bits(tr.score_embeddings(leaf, strided, similarity="l2"), expected)
+    bias = tensor(vectors.entities[:, 0].copy())
+    got = tr.score_embeddings(queries, entities, similarity="l2", bias=bias)
+    assert same_bits(got, expected + vectors.entities[:, 0].astype(expected.dtype))
+
+
+def test_torch_complex_as_rotate_has_it() -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(5)
+    plain = rng.standard_normal((9, 6)).astype(np.float32)
+    tensor = torch.view_as_complex(torch.from_numpy(plain.reshape(9, 3, 2).copy()))
+    flat = torch.view_as_real(tensor).flatten(-2)
+    got = tr.score_embeddings(flat, flat, similarity="complex_l1")
+    assert same_bits(got, score(plain, plain, "complex_l1"))
+    assert same_bits(tensor.numpy().view(np.float32), plain)
+
+
+# --- files
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_files(tmp_path: Path, kind: str, order: Any) -> None:
+    vectors = vectors_of(kind, similarity="l1")
+    dtype = "bfloat16" if kind == "bfloat16" else None
+    paths = {}
+    for name in ("queries", "entities"):
+        paths[name] = tmp_path / f"{name}.npy"
+        np.save(paths[name], np.asarray(getattr(vectors, name), order=order))
+    expected = vectors.scores()
+    options: dict[str, Any] = {"similarity": "l1", "dtype": dtype}
+    for one in (vectors.queries, paths["queries"], str(paths["queries"])):
+        for other in (paths["entities"], os.fsencode(paths["entities"])):
+            assert same_bits(tr.score_embeddings(one, other, **options), expected)
+    for mode in ("r", "c", "r+"):
+        mapped = np.load(paths["entities"], mmap_mode=mode)
+        assert same_bits(tr.score_embeddings(vectors.queries, mapped, **options), expected)
+        turned = tr.score_embeddings(vectors.queries, mapped[::-1], **options)
+        assert same_bits(turned, expected[:, ::-1])
+        del mapped
+    ranks = tr.rank_embeddings(vectors.queries, paths["entities"], TARGETS, **options)
+    assert_same(ranks, count(expected, TARGETS))
+    assert ranks.protocol is not None
+    assert ranks.protocol.files == (str(paths["entities"]),)
+
+
+def test_queries_and_bias_in_files(tmp_path: Path) -> None:
+    vectors = vectors_of("float32")
+    np.save(tmp_path / "one.npy", vectors.queries[3])
+    np.save(tmp_path / "bias.npy", vectors.entities[:, 1].astype(np.float64))
+    got = tr.score_embeddings(tmp_path / "one.npy", vectors.entities, bias=tmp_path / "bias.npy")
+    assert same_bits(got, (vectors.scores()[3] + vectors.entities[:, 1])[None])
+
+
+def test_other_files_that_lie_as_an_array_does(tmp_path: Path) -> None:
+    vectors = vectors_of("float32")
+    np.savez(tmp_path / "x.npz", a=vectors.entities)
+    assert same_bits(tr.score_embeddings(vectors.queries, tmp_path / "x.npz"), vectors.scores())
+    vectors.entities.tofile(tmp_path / "x.bin")
+    with open_scores(tmp_path / "x.bin", dtype="float32", shape=(-1, 10)) as store:
+        for _ in range(2):  # it stays open
+            assert same_bits(tr.score_embeddings(vectors.queries, store), vectors.scores())
+
+
+def test_files_without_vectors(tmp_path: Path) -> None:
+    np.save(tmp_path / "none.npy", np.zeros((0, 10), np.float32))
+    queries = vectors_of("float32").queries
+    assert tr.score_embeddings(queries, tmp_path / "none.npy").shape == (7, 0)
+    assert tr.score_embeddings(tmp_path / "none.npy", queries).shape == (0, 7)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a mapped file cannot be cut there")
+@pytest.mark.parametrize("name", ["queries", "entities", "bias"])
+def test_a_map_whose_file_has_shrunk(tmp_path: Path, name: str) -> None:
+    arguments: dict[str, Any] = {
+        "queries": np.ones((2, 64), np.float32),
+        "entities": np.ones((4000, 64), np.float32),
+        "bias": np.ones(4000, np.float32),
+    }
+    path = tmp_path / "x.npy"
+    np.save(path, arguments[name])
+    arguments[name] = np.load(path, mmap_mode="r")
+    assert len(tr.rank_embeddings(**arguments, targets=0)) == 2
+    os.truncate(path, 130)
+    message = rf"^{name}: {re.escape(str(path))}: expected [0-9,]+ bytes .* the file has 130$"
+    calls: list[Callable[[], Any]] = [
+        lambda: tr.rank_embeddings(**arguments, targets=0),
+        lambda: tr.score_embeddings(**arguments),
+        lambda: tr.topk_embeddings(**arguments, k=1),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=message):
+            call()
+    arguments[name] = path
+    for call in calls:
+        with pytest.raises(ValueError, match=message):
+            call()

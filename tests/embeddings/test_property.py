@@ -1,0 +1,115 @@
+"""Hypothesis drives fused scoring and the oracle through everything a call can combine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.counting import Refused, count
+from oracles.embeddings import SIMILARITIES, same_bits
+from strategies.embeddings import ENTITIES, Vectors, check, tasks, vectors
+
+
+def _tasks(data: st.DataObject, drawn: Vectors, *, errors: bool = False):
+    columns = max(1, len(drawn.entities))
+    return data.draw(tasks(drawn.height, columns, drawn.queries.ndim == 1, errors=errors))
+
+
+@pytest.mark.smoke
+@given(vectors(nan=False), st.data(), st.booleans())
+@settings(max_examples=200)
+def test_counts_are_those_of_the_oracle(drawn: Vectors, data: st.DataObject, audit: bool) -> None:
+    event(drawn.similarity)
+    if len(drawn.entities):
+        check(drawn, _tasks(data, drawn), audit=audit)
+
+
+@given(vectors(nan=True), st.data(), st.booleans())
+@settings(max_examples=200)
+def test_counts_with_nan(drawn: Vectors, data: st.DataObject, audit: bool) -> None:
+    if len(drawn.entities):
+        check(drawn, _tasks(data, drawn), audit=audit)
+
+
+@given(vectors(nan=True), st.data())
+@settings(max_examples=150)
+def test_refused_is_what_the_oracle_refuses(drawn: Vectors, data: st.DataObject) -> None:
+    if len(drawn.entities):
+        check(drawn, _tasks(data, drawn, errors=True))
+
+
+@given(vectors(nan=True), st.data())
+@settings(max_examples=100)
+def test_pairs_are_entries_of_the_matrix(drawn: Vectors, data: st.DataObject) -> None:
+    scores, (height, columns) = drawn.scores(), (drawn.height, len(drawn.entities))
+    rows = data.draw(st.lists(st.integers(0, height - 1), max_size=20)) if height else []
+    targets = [data.draw(st.integers(0, columns - 1)) for _ in rows] if columns else []
+    threads = data.draw(st.sampled_from([None, 1, 2, 3]))
+
+    def ask(*targets: object, rows: object = None) -> np.ndarray:
+        vectors = (drawn.queries, drawn.entities)
+        return tr.score_embeddings(*vectors, *targets, rows=rows, threads=threads, **drawn.keywords)
+
+    chosen = np.array(rows, np.int64)
+    assert same_bits(ask(rows=chosen), scores[chosen])
+    if columns:
+        assert same_bits(ask(targets, rows=chosen), scores[chosen, targets])
+        assert same_bits(ask(0, rows=chosen), scores[chosen, 0])
+        assert same_bits(ask([0] * height), scores[:, 0])
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_tile_edges(similarity: str, dtype: str) -> None:
+    """Sizes around those of tiles: no false candidates, and none left out."""
+    rng = np.random.default_rng(5)
+    wide = (rng.integers(-3, 4, (13 + 129, 6)) / 16).astype(dtype)
+    scores = Vectors(wide[:13], wide[13:], similarity).scores()
+    for n in ENTITIES:
+        for q in range(1, 14) if n in (1, 16, 17, 129) else (1, 6, 13):
+            targets = rng.integers(0, n, q)
+            expected = count(scores[:q, :n], targets.tolist())
+            for block in (None, 1, 4):
+                ranks = tr.rank_embeddings(
+                    wide[:q], wide[13 : 13 + n], targets, similarity=similarity, block=block
+                )
+                assert (ranks.above == expected.above).all(), (q, n, block)
+                assert (ranks.tied == expected.tied).all(), (q, n, block)
+                assert (ranks.candidates == n).all()
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize("d", [64, 100, 1022, 3000])
+def test_long_vectors(similarity: str, d: int) -> None:
+    rng = np.random.default_rng(d)
+    queries = (rng.standard_normal((3, d)) / (2 * np.sqrt(d))).astype(np.float32)
+    entities = (rng.standard_normal((18, d)) / (2 * np.sqrt(d))).astype(np.float16)
+    scores = Vectors(queries, entities, similarity).scores()
+    expected = count(scores, [0, 17, 5])
+    ranks = tr.rank_embeddings(queries, entities, [0, 17, 5], similarity=similarity)
+    assert (ranks.above == expected.above).all()
+    Vectors(queries[:2], entities[:3].astype(np.float64), similarity).scores()
+
+
+@pytest.mark.python_only
+def test_hypothesis_reaches_every_kind_of_outcome() -> None:
+    seen: set[str] = set()
+
+    @given(vectors(nan=True, similarities=("l1",)), st.data())
+    @settings(max_examples=150, database=None, derandomize=True)
+    def collect(drawn: Vectors, data: st.DataObject) -> None:
+        if not len(drawn.entities):
+            return
+        asked, scores = _tasks(data, drawn, errors=True), drawn.scores()
+        try:
+            count(scores[0] if drawn.queries.ndim == 1 else scores, asked.targets, **asked.plain)
+        except Refused as refused:
+            seen.add("/".join(refused.names))
+        else:
+            seen.add("counted")
+
+    collect()
+    assert seen >= {"counted", "scores", "targets", "rows", "filter", "targets/candidates"}

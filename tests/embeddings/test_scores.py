@@ -1,0 +1,422 @@
+"""Fused scoring: what a score is to the last bit, and that nothing else has a say in it."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from oracles.counting import count_large
+from oracles.embeddings import (
+    EXACT,
+    SIMILARITIES,
+    same_bits,
+    score,
+)
+from strategies.embeddings import Vectors
+from support.problems import Array, assert_same, csr
+from truerank import _core
+
+Run = Callable[..., str]
+
+# --- formulas
+
+
+PLAIN: dict[str, Callable[[Array, Array], Any]] = {
+    "dot": lambda q, e: q @ e,
+    "cosine": lambda q, e: q @ e / np.linalg.norm(q) / np.linalg.norm(e),
+    "l1": lambda q, e: -np.abs(q - e).sum(),
+    "l2": lambda q, e: -np.linalg.norm(q - e),
+    "sql2": lambda q, e: -(np.linalg.norm(q - e) ** 2),
+    "complex_l1": lambda q, e: -np.abs((q - e).view(complex)).sum(),
+    "inverse_l1": lambda q, e: 1 / (1 + np.abs(q - e).sum()),
+    "inverse_l2": lambda q, e: 1 / (1 + np.linalg.norm(q - e)),
+    "poincare": lambda q, e: (
+        -(np.arccosh(1 + 2 * ((q - e) @ (q - e)) / (1 - q @ q) / (1 - e @ e)) ** 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_formulas(similarity: str, dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    queries = (rng.standard_normal((7, 20)) / 10).astype(dtype)
+    entities = (rng.standard_normal((23, 20)) / 10).astype(dtype)
+    wide = queries.astype(np.float64), entities.astype(np.float64)
+    expected = [[PLAIN[similarity](q, e) for e in wide[1]] for q in wide[0]]
+    scores = tr.score_embeddings(queries, entities, similarity=similarity)
+    assert scores.dtype == (np.float64 if dtype == "float64" else np.float32)
+    most = 1e-12 if dtype == "float64" else 1e-5
+    np.testing.assert_allclose(scores, expected, rtol=most, atol=most / 100)
+
+
+def test_murp_as_its_paper_writes_it() -> None:
+    """The distance is 2 artanh |(-q) + e| with Moebius addition."""
+    rng = np.random.default_rng(2)
+    q, e = rng.uniform(-0.3, 0.3, (2, 9))
+    dot, square_q, square_e = -q @ e, q @ q, e @ e
+    added = ((1 + 2 * dot + square_e) * -q + (1 - square_q) * e) / (
+        1 + 2 * dot + square_q * square_e
+    )
+    expected = -((2 * np.arctanh(np.linalg.norm(added))) ** 2)
+    assert tr.score_embeddings(q, e[None], similarity="poincare")[0] == pytest.approx(expected)
+
+
+def test_rotate_takes_complex_vectors() -> None:
+    rng = np.random.default_rng(3)
+    queries, entities = (
+        (rng.standard_normal((n, 5)) + 1j * rng.standard_normal((n, 5))).astype(np.complex64)
+        for n in (3, 8)
+    )
+    got = tr.score_embeddings(
+        queries.view(np.float32), entities.view(np.float32), similarity="complex_l1"
+    )
+    expected = -np.abs(queries[:, None] - entities).sum(axis=2)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_the_order_of_a_sum_is_that_of_the_vector() -> None:
+    queries = np.ones((1, 3), np.float32)
+    entities = np.array([[1e8, 1, -1e8], [1e8, -1e8, 1], [1, 1e8, -1e8]], np.float32)
+    assert tr.score_embeddings(queries, entities).tolist() == [[0, 1, 0]]
+
+
+def test_products_are_not_rounded() -> None:
+    """(1 + u)(1 + u) - 1 with u = 2^-12: rounded on the way, the last bit would be lost."""
+    one = 1 + 2.0**-12
+    queries, entities = np.array([[1, one]], np.float32), np.array([[-1, one]], np.float32)
+    assert tr.score_embeddings(queries, entities).tolist() == [[2.0**-11 + 2.0**-24]]
+
+
+def test_the_root_makes_ties() -> None:
+    """Sums 1 and 1 + 2^-23, neighbours in float32, have the same root."""
+    entities = np.array([[1, 0], [1, 1.5 * 2.0**-12]], np.float32)
+    query = np.zeros((1, 2), np.float32)
+    assert tr.rank_embeddings(query, entities, 0, similarity="l2").tied.tolist() == [2]
+    assert tr.rank_embeddings(query, entities, 0, similarity="sql2").tied.tolist() == [1]
+
+
+def test_bias_is_added_last() -> None:
+    rng = np.random.default_rng(4)
+    queries, entities = rng.standard_normal((2, 5, 6)).astype(np.float32)
+    for similarity in SIMILARITIES:
+        scale = np.float32(0.1 if similarity == "poincare" else 1)
+        vectors = queries * scale, entities * scale
+        bias = rng.standard_normal(5)
+        alone = tr.score_embeddings(*vectors, similarity=similarity)
+        for added in (bias.astype(np.float32), bias, bias.tolist()):
+            got = tr.score_embeddings(*vectors, similarity=similarity, bias=added)
+            assert same_bits(got, alone + bias.astype(np.float32))
+
+
+def test_cosine_of_zeros_is_zero() -> None:
+    vectors = np.array([[0, 0], [3, 4], [-3, -4], [1e-30, 0]], np.float32)
+    scores = tr.score_embeddings(vectors, vectors, similarity="cosine")
+    assert scores[0].tolist() == scores[:, 0].tolist() == [0] * 4
+    assert scores[3].tolist() == [0, np.float32(0.6), -np.float32(0.6), 1]
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_copies_tie(similarity: str, dtype: str) -> None:
+    """However rounding falls, what is equal stays equal, wherever in a tile it stands."""
+    rng = np.random.default_rng(6)
+    distinct = (rng.standard_normal((40, 33)) / 20).astype(dtype)
+    if similarity == "complex_l1":
+        distinct = distinct[:, :32]
+    copies = np.concatenate([np.arange(40)] * 5)[rng.permutation(200)]
+    queries = (rng.standard_normal((11, distinct.shape[1])) / 20).astype(dtype)
+    queries[3] = distinct[7]
+    bias = rng.standard_normal(40).astype(np.float32)[copies]
+    for keywords in ({}, {"bias": bias}):
+        scores = tr.score_embeddings(queries, distinct[copies], similarity=similarity, **keywords)
+        for i in range(40):
+            same = scores[:, copies == i]
+            assert same_bits(same, np.repeat(same[:, :1], 5, axis=1))
+        targets = rng.integers(0, 200, 11)
+        ranks = tr.rank_embeddings(
+            queries, distinct[copies], targets, similarity=similarity, **keywords
+        )
+        assert (ranks.tied >= 5).all()
+        assert (ranks.tied % 5 == 0).all()
+
+
+@pytest.mark.parametrize("similarity", ["l1", "l2", "sql2", "complex_l1", "poincare"])
+def test_nothing_is_nearer_than_an_equal_vector(similarity: str) -> None:
+    rng = np.random.default_rng(7)
+    entities = (rng.standard_normal((70, 12)) / 10).astype(np.float32)
+    scores = tr.score_embeddings(entities, entities, similarity=similarity)
+    assert (np.diag(scores) == 0).all()
+    ranks = tr.rank_embeddings(entities, entities, np.arange(70), similarity=similarity)
+    assert (ranks.above == 0).all()
+
+
+SPECIALS = [0.0, -0.0, 1.0, -1.5, 1e-45, 1e-39, 3e38, -3e38, 1e19, np.inf, -np.inf, np.nan]
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_special_values(similarity: str, dtype: str) -> None:
+    with np.errstate(over="ignore"):
+        vectors = np.array(list(product(SPECIALS, SPECIALS)), dtype)
+    scores = Vectors(vectors[:12], vectors, similarity).scores()
+    bias = np.array(SPECIALS * 12, dtype)
+    Vectors(vectors[::13], vectors, similarity, bias).scores()
+    for rule in ("worst", "omit"):
+        finite = np.flatnonzero(~np.isnan(scores[5]))[:3]
+        expected = count_large(scores, finite.tolist(), rows=[5] * len(finite), nan=rule)
+        ranks = tr.rank_embeddings(
+            *(vectors[:12], vectors, finite),
+            similarity=similarity,
+            rows=[5] * len(finite),
+            nan=rule,
+            audit=True,
+        )
+        assert_same(ranks, expected, audit=True)
+
+
+def test_infinities_may_make_nan() -> None:
+    inf = np.array([[np.inf, 1]], np.float32)
+    for similarity in ("l1", "l2", "sql2", "complex_l1", "poincare", "cosine"):
+        assert np.isnan(tr.score_embeddings(inf, inf, similarity=similarity)).all(), similarity
+    with pytest.raises(ValueError, match='score of query 0 and entity 0 is NaN, which nan="raise"'):
+        tr.rank_embeddings(inf, inf, 0, similarity="l1")
+    assert tr.score_embeddings(inf, inf).tolist() == [[np.inf]]
+
+
+def test_outside_of_the_ball() -> None:
+    """Nor has its boundary a distance; two that are outside have none either."""
+    vectors = np.array([[0, 0], [0.6, 0.7], [1, 0], [2, 0], [0, 3]], np.float32)
+    scores = tr.score_embeddings(vectors, vectors, similarity="poincare")
+    assert np.isnan(scores[2:]).all()
+    assert np.isnan(scores[:, 2:]).all()
+    assert scores[0, 0] == scores[1, 1] == 0
+    assert np.isfinite(scores[:2, :2]).all()
+
+
+# --- what changes nothing
+
+
+def larger(similarity: str, dtype: str = "float32") -> tuple[Vectors, Array, Any]:
+    """More than enough for several threads and tiles, with ties and a filter."""
+    rng = np.random.default_rng(8)
+    entities = (rng.integers(-8, 9, (1501, 30)) / 64).astype(dtype)
+    queries = (rng.integers(-8, 9, (97, 30)) / 64).astype(dtype)
+    filter = [rng.integers(0, 1501, 20).tolist() for _ in queries]
+    return Vectors(queries, entities, similarity), rng.integers(0, 1501, 97), filter
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_threads_and_blocks_change_nothing(similarity: str) -> None:
+    drawn, targets, filter = larger(similarity)
+    scores = tr.score_embeddings(drawn.queries, drawn.entities, similarity=similarity, threads=1)
+    if similarity in EXACT:
+        assert same_bits(scores[:5], score(drawn.queries[:5], drawn.entities, similarity))
+    expected = count_large(scores, targets.tolist(), filter=filter)
+    best = tr.topk_embeddings(drawn.queries, drawn.entities, 10, similarity=similarity)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :10]
+    np.testing.assert_array_equal(best.ids, order)
+    for threads, block in ((1, None), (2, None), (3, 1), (4, 50), (None, 1000)):
+        options: dict[str, Any] = {"similarity": similarity, "threads": threads}
+        again = tr.score_embeddings(drawn.queries, drawn.entities, **options)
+        assert same_bits(again, scores)
+        ranks = tr.rank_embeddings(
+            *(drawn.queries, drawn.entities, targets),
+            filter=csr(filter),
+            audit=True,
+            block=block,
+            **options,
+        )
+        assert_same(ranks, expected, audit=True)
+        top = tr.topk_embeddings(drawn.queries, drawn.entities, 10, block=block, **options)
+        assert (top.ids == best.ids).all()
+        assert same_bits(top.scores, best.scores)
+
+
+def test_calls_in_several_threads_at_once() -> None:
+    drawn, targets, _ = larger("l1")
+    expected = tr.rank_embeddings(drawn.queries, drawn.entities, targets, similarity="l1")
+
+    def work(threads: int) -> None:
+        for _ in range(3):
+            ranks = tr.rank_embeddings(
+                drawn.queries, drawn.entities, targets, similarity="l1", threads=threads
+            )
+            assert ranks == expected
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, (1, 2, 3)))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the C library by its name")
+def test_arithmetic_that_others_have_set_is_set_aside() -> None:
+    """Rounding and subnormal numbers are a property of threads, which libraries change."""
+    rng = np.random.default_rng(3)
+    queries, entities = (rng.standard_normal((n, 40)).astype(np.float32) for n in (50, 70))
+    expected = tr.score_embeddings(queries, entities, threads=1)
+    library = ctypes.CDLL("libm.so.6")
+    upward = {"x86_64": 0x800, "aarch64": 0x400000}[platform.machine()]
+    before = library.fegetround()
+    assert library.fesetround(upward) == 0
+    try:
+        scores = [tr.score_embeddings(queries, entities, threads=n) for n in (1, 2)]
+        assert library.fegetround() == upward
+    finally:
+        library.fesetround(before)
+    for again in scores:
+        assert same_bits(again, expected)
+
+
+def test_filters_far_longer_than_the_candidates() -> None:
+    rng = np.random.default_rng(4)
+    entities, queries = (rng.standard_normal((n, 3)).astype(np.float32) for n in (5000, 20))
+    chosen = [sorted(rng.choice(5000, 30, replace=False).tolist()) for _ in queries]
+    targets = [row[7] for row in chosen]
+    filter = [sorted(rng.choice(5000, 2500, replace=False).tolist())] * len(queries)
+    scores = tr.score_embeddings(queries, entities)
+    ranks = tr.rank_embeddings(queries, entities, targets, candidates=chosen, filter=filter)
+    assert_same(ranks, count_large(scores, targets, candidates=chosen, filter=filter))
+
+
+def test_vectors_beyond_all_memory_are_refused() -> None:
+    endless = np.broadcast_to(np.float16(0), (1, 2**60))
+    for call in (tr.rank_embeddings, tr.score_embeddings):
+        with pytest.raises(ValueError, match="vectors: too long"):
+            call(endless, endless, [0])
+
+
+DIGESTS = """
+import hashlib, sys
+import numpy as np
+import truerank as tr
+from truerank.alignment.local_scaling import csls_means
+from truerank.embeddings.vectors import SIMILARITIES
+
+rng = np.random.default_rng(9)
+with np.errstate(all="ignore"):
+    for dtype in ("float32", "float64", "float16"):
+        entities = (rng.standard_normal((203, 26)) / 9).astype(dtype)
+        queries = (rng.standard_normal((19, 26)) / 9).astype(dtype)
+        entities[5, 3], entities[6, :], queries[7, 2] = np.inf, np.nan, 1e-7
+        entities[8], queries[9], queries[10] = 6e4, -6e4, 0
+        entities[11] = queries[3]
+        bias = rng.standard_normal(203).astype("float32")
+        for similarity in SIMILARITIES:
+            whole = hashlib.sha256()
+            means = csls_means(queries, entities, 3, similarity=similarity, nan="omit")
+            for added, csls in ((None, None), (bias, None), (None, means)):
+                options = {"similarity": similarity, "bias": added, "csls": csls}
+                scores = tr.score_embeddings(queries, entities, **options)
+                scores[np.isnan(scores)] = np.nan
+                whole.update(scores.tobytes())
+                ranks = tr.rank_embeddings(
+                    queries, entities, np.arange(19) + 11, nan="worst", audit=True, **options
+                )
+                best = tr.topk_embeddings(queries, entities, 20, nan="omit", **options)
+                counts = (ranks.above, ranks.tied, ranks.candidates, *ranks.audit[:3], best.ids)
+                for array in counts:
+                    whole.update(array.tobytes())
+            print(dtype, similarity, whole.hexdigest())
+"""
+
+
+def test_instruction_sets_change_no_bit(run_python: Run) -> None:
+    found = {isa: run_python(DIGESTS, env={"TRUERANK_ISA": isa}) for isa in _core.isas()}
+    assert all(text.count("\n") == 3 * len(SIMILARITIES) for text in found.values())
+    first, *others = found.values()
+    for other in others:
+        assert other.splitlines() == first.splitlines()
+
+
+def test_input_is_never_modified() -> None:
+    rng = np.random.default_rng(10)
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in ((9, 8), (40, 8), (40,))]
+    arrays[0][0] = 0
+    before = [hashlib.sha256(a.tobytes()).hexdigest() for a in arrays]
+    for array in arrays:
+        array.flags.writeable = False
+    for similarity in SIMILARITIES:
+        options: dict[str, Any] = {"similarity": similarity, "bias": arrays[2]}
+        tr.rank_embeddings(*arrays[:2], 3, nan="worst", **options)
+        tr.topk_embeddings(*arrays[:2], 3, nan="worst", **options)
+        tr.score_embeddings(*arrays[:2], **options)
+    assert [hashlib.sha256(a.tobytes()).hexdigest() for a in arrays] == before
+
+
+# --- what comes with the counts
+
+
+def test_protocol() -> None:
+    vectors = np.eye(3, dtype=np.float32)
+    ranks = tr.rank_embeddings(vectors, vectors, [0, 1, 2], similarity="l2", filter=[[1], [], []])
+    protocol = ranks.protocol
+    assert protocol is not None
+    assert (protocol.similarity, protocol.dtype, protocol.order) == ("l2", "float32", "descending")
+    assert (protocol.filter, protocol.candidates, protocol.nan) == (("unnamed",), "all", "raise")
+    assert protocol.version == tr.__version__
+    assert protocol.files == ()
+    wide = tr.rank_embeddings(vectors.astype(float), vectors.astype(np.float16), [0, 1, 2])
+    assert wide.protocol is not None
+    assert wide.protocol.dtype == "float64"
+    assert ranks.audit is None
+
+
+def test_it_is_rank_of_the_scores() -> None:
+    drawn, targets, filter = larger("l2")
+    options: dict[str, Any] = {"filter": csr(filter), "nan": "worst"}
+    scores = tr.score_embeddings(drawn.queries, drawn.entities, similarity="l2")
+    for candidates in (None, np.union1d(targets, np.arange(500))):
+        expected = tr.rank(scores, targets, candidates=candidates, **options)
+        ranks = tr.rank_embeddings(
+            *(drawn.queries, drawn.entities, targets),
+            similarity="l2",
+            candidates=candidates,
+            **options,
+        )
+        assert ranks.with_protocol(similarity=None) == expected
+
+
+# --- memory
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+import truerank as tr
+
+queries = np.full((5, 16), 0.125, np.float32)
+tr.rank_embeddings(queries, np.ones((9, 16), np.float16), 0, threads=1)  # what is kept for good
+with open("/proc/self/status") as status:
+    data = next(line for line in status if line.startswith("VmData"))
+limit = int(data.split()[1]) * 1024 + (16 << 20)
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+for entities in (sys.argv[1], np.load(sys.argv[1], mmap_mode="r")):
+    for similarity in ("dot", "l1", "cosine", "poincare"):
+        options = {"similarity": similarity, "threads": 1}
+        assert tr.rank_embeddings(queries, entities, 7, **options).tied.tolist() == [500_000] * 5
+        assert tr.topk_embeddings(queries, entities, 2, **options).ids.tolist() == [[0, 1]] * 5
+        assert len(tr.score_embeddings(queries, entities, [499_999] * 5, **options)) == 5
+print("done")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a limit of Linux")
+def test_mapped_entities_are_not_copied(run_python: Run, tmp_path: Path, sanitized: bool) -> None:
+    if sanitized:
+        pytest.skip("a sanitizer has memory of its own")
+    path = tmp_path / "entities.npy"
+    np.save(path, np.zeros((500_000, 16), np.float32))  # 32 MB
+    assert run_python(LIMITED, path, env={"OMP_NUM_THREADS": "1"}).strip() == "done"
+    os.unlink(path)

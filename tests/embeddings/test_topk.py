@@ -1,0 +1,170 @@
+"""The best k: what sorting all scores gives, by score, then by id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.counting import Refused
+from oracles.embeddings import SIMILARITIES, best, same_bits
+from strategies.embeddings import Vectors, assert_refused, tasks, vectors
+
+
+def check(given: Vectors, k: int, keywords: dict[str, Any], plain: dict[str, Any]) -> None:
+    """The ids and scores of sorting, or the same refusal."""
+    expected: tuple[Any, Any] | Refused
+    try:
+        expected = best(given.scores(), k, **plain)
+    except Refused as refused:
+        expected = refused
+    got: tr.TopK | Exception
+    try:
+        got = tr.topk_embeddings(given.queries, given.entities, k, **given.keywords, **keywords)
+    except (ValueError, TypeError) as error:
+        got = error
+    if isinstance(got, Exception):
+        assert isinstance(expected, Refused), f"refused without need: {got!r}"
+        assert_refused(got, expected)
+        return
+    assert not isinstance(expected, Refused), f"should have refused: {expected}"
+    ids, scores = expected
+    assert got.ids.dtype == np.int64
+    np.testing.assert_array_equal(got.ids, ids, strict=True)
+    assert same_bits(got.scores, scores)
+
+
+@pytest.mark.smoke
+@given(vectors(nan=True), st.data())
+@settings(max_examples=200)
+def test_best_is_what_sorting_gives(drawn: Vectors, data: st.DataObject) -> None:
+    event(drawn.similarity)
+    height, columns = drawn.height, len(drawn.entities)
+    k = data.draw(st.sampled_from([1, 2, 3, 10, columns, columns + 1, 200]).filter(bool))
+    if not columns:
+        check(drawn, k, {}, {})
+        return
+    asked = data.draw(tasks(height, columns, drawn.queries.ndim == 1, errors=False))
+    if "rows" not in asked.plain and drawn.queries.ndim == 1:  # there are as many as targets
+        rows = [0] * len(np.atleast_1d(asked.targets))
+        asked.plain["rows"], asked.keywords["rows"] = rows, np.array(rows, np.int64)
+    check(drawn, k, asked.keywords, asked.plain)
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_without_rows_there_is_a_task_for_each_query(similarity: str) -> None:
+    rng = np.random.default_rng(1)
+    wide = (rng.standard_normal((60, 6)) / 9).astype(np.float32)
+    for k in (1, 5, 60, 61):
+        check(Vectors(wide[:7], wide, similarity), k, {}, {})
+        check(Vectors(wide[3], wide, similarity), k, {}, {})
+
+
+@pytest.mark.parametrize("rule", ["worst", "omit"])
+def test_nan_is_last_or_absent(rule: str) -> None:
+    entities = np.array([[np.nan], [1], [np.nan], [2], [-np.inf]], np.float32)
+    found = tr.topk_embeddings(np.ones((1, 1), np.float32), entities, 6, nan=rule)
+    numbers = [3, 1, 4]
+    expected = [*numbers, 0, 2, -1] if rule == "worst" else [*numbers, -1, -1, -1]
+    assert found.ids.tolist() == [expected]
+    np.testing.assert_array_equal(found.scores, np.array([[2, 1, -np.inf] + [np.nan] * 3], "f4"))
+
+
+def test_nan_is_refused_only_among_the_candidates() -> None:
+    entities = np.array([[1], [np.nan], [2]], np.float32)
+    query = np.ones((2, 1), np.float32)
+    with pytest.raises(ValueError, match="score of query 0 and entity 1 is NaN, which nan="):
+        tr.topk_embeddings(query, entities, 1)
+    with pytest.raises(ValueError, match="score of query 1 and entity 1 is NaN"):
+        tr.topk_embeddings(query, entities, 1, filter=[[1], []])
+    assert tr.topk_embeddings(query, entities, 2, filter=[[1]] * 2).ids.tolist() == [[2, 0]] * 2
+    assert tr.topk_embeddings(query, entities, 2, candidates=[0]).ids.tolist() == [[0, -1]] * 2
+
+
+def test_ties_are_in_the_order_of_ids() -> None:
+    entities = np.tile(np.array([[0.0], [-0.0], [1.0]], np.float32), (50, 1))
+    found = tr.topk_embeddings(np.array([[1], [-1]], np.float32), entities, 120)
+    ones = list(range(2, 150, 3))
+    others = [i for i in range(150) if i % 3 != 2]
+    assert found.ids[0].tolist() == ones + others[:70]
+    assert found.ids[1].tolist() == others + ones[:20]
+
+
+def test_tasks_may_share_a_query() -> None:
+    entities = np.arange(6, dtype=np.float32)[:, None]
+    found = tr.topk_embeddings(
+        np.array([[1], [-1]], np.float32),
+        entities,
+        2,
+        rows=[1, 0, 1, 0],
+        filter=([0, 2, 3], [0, 1, 5], [0, 1, 1, 0]),
+    )
+    assert found.ids.tolist() == [[2, 3], [4, 3], [0, 1], [5, 4]]
+
+
+def test_all_may_be_left_out() -> None:
+    vectors = np.eye(3, dtype=np.float32)
+    for keywords in ({"filter": [[0, 1, 2]] * 3}, {"candidates": [[]] * 3}):
+        found = tr.topk_embeddings(vectors, vectors, 2, **keywords)
+        assert (found.ids == -1).all()
+        assert np.isnan(found.scores).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_nothing_among_nothing(dtype: str) -> None:
+    for q, n in ((0, 5), (3, 0), (0, 0)):
+        queries, entities = np.zeros((q, 4), dtype), np.zeros((n, 4), dtype)
+        found = tr.topk_embeddings(queries, entities, 7)
+        assert found.ids.shape == found.scores.shape == (q, 7)
+        assert found.scores.dtype == dtype
+        assert (found.ids == -1).all()
+
+
+def test_k_beyond_the_number_of_entities() -> None:
+    vectors = np.eye(3, dtype=np.float32)
+    found = tr.topk_embeddings(vectors, vectors, 1000)
+    assert found.ids.shape == found.scores.shape == (3, 1000)
+    assert (found.ids[:, 3:] == -1).all()
+    assert np.isnan(found.scores[:, 3:]).all()
+
+
+@pytest.mark.parametrize(
+    ("k", "kind", "message"),
+    [
+        (0, ValueError, "k: expected at least 1, got 0"),
+        (-1, ValueError, "k: expected at least 1, got -1"),
+        (1.0, TypeError, "k: expected an integer, got float"),
+        (True, TypeError, "k: expected an integer, got bool"),
+        (None, TypeError, "k: expected an integer, got NoneType"),
+    ],
+)
+def test_k(k: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        tr.topk_embeddings(np.eye(2), np.eye(2), k)
+
+
+def test_the_true_candidate_stands_where_its_rank_says() -> None:
+    rng = np.random.default_rng(2)
+    queries, entities = rng.standard_normal((9, 8)), rng.standard_normal((70, 8))
+    filter = [rng.integers(0, 70, 9).tolist() for _ in queries]
+    targets = rng.integers(0, 70, 9)
+    ranks = tr.rank_embeddings(queries, entities, targets, similarity="l1", filter=filter)
+    kept = [[j for j in row if j != t] for row, t in zip(filter, targets, strict=True)]
+    found = tr.topk_embeddings(queries, entities, 70, similarity="l1", filter=kept)
+    assert np.argmax(found.ids == targets[:, None], axis=1).tolist() == ranks.above.tolist()
+
+
+@pytest.mark.parametrize("k", [1, 60, 299, 300])
+def test_many_of_many(k: int) -> None:
+    """More is offered than is kept, by threads that know nothing of each other."""
+    rng = np.random.default_rng(5)
+    entities = rng.integers(-3, 4, (300, 4)).astype(np.float32)
+    queries = rng.integers(-3, 4, (40, 4)).astype(np.float32)
+    order = np.argsort(-tr.score_embeddings(queries, entities), axis=1, kind="stable")[:, :k]
+    for block, threads in ((None, 1), (7, 1), (64, 3)):
+        best = tr.topk_embeddings(queries, entities, k, block=block, threads=threads)
+        np.testing.assert_array_equal(best.ids, order)

@@ -1,0 +1,338 @@
+"""Every way of handing over scores, targets, rows and selections that is accepted."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import truerank as tr
+from oracles.counting import count
+from support.problems import (
+    DISGUISES,
+    DTYPES,
+    KINDS,
+    LAYOUTS,
+    Array,
+    as_dtype,
+    assert_same,
+    check,
+    csr,
+    dtype_keyword,
+    junk,
+    matrix,
+)
+
+# --- layouts and dtypes
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+@pytest.mark.parametrize("kind", KINDS)
+def test_layouts_and_dtypes(kind: str, layout: str) -> None:
+    scores = LAYOUTS[layout](matrix(kind, nan=True))
+    keywords: dict[str, Any] = {"dtype": dtype_keyword(kind), "nan": "worst", "audit": True}
+    targets = [0, 66, 5, 11, 32]
+    check(count, scores, targets, **keywords)
+    check(count, scores, targets, order="ascending", **keywords)
+    check(
+        count,
+        scores,
+        targets,
+        rows=[4, 4, 0, 4, 2],
+        filter=[[1, 2], [], [66], [0], [3]],
+        **keywords,
+    )
+    check(count, scores[3], targets, **keywords)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16", "int8", "float64"])
+def test_strides_of_every_sign_and_size(kind: str) -> None:
+    big = matrix(kind, (40, 400), nan=True)
+    for row in (1, 2, -1, -3):
+        for column in (1, 2, 3, 5, 7, -1, -2, -5):
+            for start in (0, 3):
+                scores = big[::row, start::column] if column > 0 else big[::row, ::column]
+                targets = (np.arange(len(scores)) % scores.shape[1]).tolist()
+                check(count, scores[:4], targets[:4], nan="worst")
+                check(count, scores.T[:4], [0, 1, 2, 3], nan="worst")
+
+
+def test_a_field_of_a_structure() -> None:
+    records = np.zeros((4, 30), [("id", "i2"), ("score", "f4"), ("tag", "i1")])
+    records["score"] = matrix("float32", (4, 30))
+    records["id"] = -1
+    assert records["score"].strides == (210, 7)
+    check(count, records["score"], [0, 29, 3, 4])
+    check(count, records["score"].T[:5], [0, 3, 1, 2, 3])
+
+
+@pytest.mark.parametrize("offset", range(1, 9))
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64", "int64"])
+def test_any_address(kind: str, offset: int) -> None:
+    scores = matrix(kind, (3, 131))
+    raw = junk((scores.nbytes + 64,), np.dtype(np.uint8))
+    moved: Array = np.ndarray(scores.shape, scores.dtype, raw.data, offset)
+    moved[...] = scores
+    check(count, moved, [0, 130, 64])
+    check(count, moved[:, 1:], [0, 129, 64])
+
+
+def test_windows_overlap() -> None:
+    line = matrix("float32", (1, 500))[0]
+    windows = np.lib.stride_tricks.sliding_window_view(line, 100)
+    check(count, windows[:20], list(range(20)))
+    check(count, windows.T[:7], list(range(7)))
+
+
+def test_broadcast_matrix_larger_than_memory() -> None:
+    row = matrix("float32", (1, 50))[0]
+    scores = np.broadcast_to(row, (2**40, 50))
+    ranks = tr.rank(scores, [3, 4], rows=[2**40 - 1, 17])
+    assert_same(ranks, count(row, [3, 4]))
+
+
+@pytest.mark.parametrize("kind", [*DTYPES, *DISGUISES])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_memory_maps(tmp_path: Path, kind: str, order: str) -> None:
+    scores = matrix(kind)
+    path = tmp_path / "scores.bin"
+    for offset in (0, 1):
+        with path.open("wb") as file:
+            file.write(b"\0" * offset + scores.tobytes(order))
+        mapped = np.memmap(path, scores.dtype, "r", offset, scores.shape, order)
+        check(count, mapped, [1, 2, 3, 4, 5], dtype=dtype_keyword(kind))
+        check(count, mapped[1::2, ::-3], [1, 2], dtype=dtype_keyword(kind))
+
+
+def test_npy_files(tmp_path: Path) -> None:
+    path = tmp_path / "scores.npy"
+    for kind in DTYPES:
+        scores = matrix(kind)
+        np.save(path, scores)
+        dtype = "bfloat16" if kind == "bfloat16" else None
+        for mode in (None, "r"):
+            loaded = np.load(path, mmap_mode=mode)
+            assert (loaded.dtype == np.dtype("V2")) == (kind == "bfloat16")
+            check(count, loaded, [1, 2, 3, 4, 5], dtype=dtype)
+
+
+# --- dtype=
+
+
+@pytest.mark.parametrize("kind", DISGUISES)
+def test_dtype_says_what_the_bits_are(kind: str) -> None:
+    floats = np.array([[1.0, -2.0, -1.0, 0.5]], ml_dtypes.bfloat16)
+    ranks = tr.rank(floats.view(DISGUISES[kind]), [2], dtype="bfloat16")
+    assert ranks.above.tolist() == [2]
+    assert ranks.protocol.dtype == "bfloat16"
+
+
+def test_dtype_of_what_is_so_already() -> None:
+    scores = np.array([[1.0, 2.0]])
+    for dtype in ("float16", "bfloat16", "float32", "float64", "int8", "uint16"):
+        typed = scores.astype(as_dtype(dtype))
+        assert tr.rank(typed, [0], dtype=dtype) == tr.rank(typed, [0])
+
+
+def test_sixteen_bit_integers_without_dtype_are_integers() -> None:
+    scores = np.array([[0x3F80, 0xBF80]], np.uint16)  # 1.0 and -1.0, were they bfloat16
+    assert tr.rank(scores, [0]).above.tolist() == [1]
+    assert tr.rank(scores, [0], dtype="bfloat16").above.tolist() == [0]
+
+
+# --- objects
+
+
+class Arrays:
+    """Offers `__array__` alone."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self.values if dtype is None else self.values.astype(dtype)
+
+
+class Interface:
+    """Offers `__array_interface__` alone."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self.values.__array_interface__
+
+
+class Exchange:
+    """Offers DLPack alone."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.values.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> Any:
+        return self.values.__dlpack_device__()
+
+
+OBJECTS: dict[str, Callable[[Array], Any]] = {
+    "__array__": Arrays,
+    "__array_interface__": Interface,
+    "DLPack": Exchange,
+    "memoryview": memoryview,
+    "lists": lambda a: a.tolist(),
+    "tuples": lambda a: tuple(map(tuple, a.tolist())),
+    "list of rows": list,
+}
+
+
+@pytest.mark.parametrize("how", OBJECTS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "float16"])
+def test_foreign_objects(how: str, dtype: str) -> None:
+    scores = matrix(dtype)
+    keywords: dict[str, Any] = {"filter": csr([[1], [2], [], [3], [0]])}
+    expected = count(scores, [1, 2, 3, 4, 5], filter=[[1], [2], [], [3], [0]])
+    assert_same(tr.rank(OBJECTS[how](scores), [1, 2, 3, 4, 5], **keywords), expected)
+
+
+@pytest.mark.parametrize("how", ["__array__", "__array_interface__", "DLPack", "memoryview"])
+@pytest.mark.parametrize("layout", ["Fortran", "steps", "negative both", "one row for all"])
+def test_foreign_objects_keep_their_strides(how: str, layout: str) -> None:
+    scores = LAYOUTS[layout](matrix("float32"))
+    if how == "DLPack" and not scores.flags.writeable and np.__version__ < "2.1":
+        pytest.skip("this numpy exports no read-only arrays by DLPack")
+    assert_same(tr.rank(OBJECTS[how](scores), 3), count(scores, 3))
+
+
+@pytest.mark.parametrize("how", ["__array__", "__array_interface__", "memoryview"])
+def test_foreign_objects_may_be_read_only(how: str) -> None:
+    scores = LAYOUTS["read-only"](matrix("float32"))
+    assert_same(tr.rank(OBJECTS[how](scores), 3), count(scores, 3))
+
+
+def test_array_protocol_with_bfloat16() -> None:
+    scores = matrix("bfloat16")
+    assert_same(tr.rank(Arrays(scores), 3), count(scores, 3))
+    bits = scores.view(np.uint16)
+    assert_same(tr.rank(Arrays(bits), 3, dtype="bfloat16"), count(scores, 3))
+    assert_same(tr.rank(Exchange(bits), 3, dtype="bfloat16"), count(scores, 3))
+
+
+@pytest.mark.parametrize("code", "fdbBhHiIlLqQ")
+def test_array_array(code: str) -> None:
+    row = array.array(code, [3, 1, 4, 1, 5])
+    assert tr.rank(row, 0).above.tolist() == [2]
+    assert tr.rank(memoryview(row), 3).tied.tolist() == [2]
+
+
+def test_subclasses_of_arrays() -> None:
+    class Mine(np.ndarray):
+        def __gt__(self, other: object) -> Any:
+            raise AssertionError("the subclass has a say in comparing")
+
+    scores = matrix("float32")
+    assert_same(tr.rank(scores.view(Mine), 3), count(scores, 3))
+
+
+# --- torch
+
+
+@pytest.mark.parametrize(
+    "name", ["float16", "bfloat16", "float32", "float64", "int8", "int64", "uint8"]
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_torch_tensors(name: str, turned: bool) -> None:
+    torch = pytest.importorskip("torch")
+    scores = matrix("bfloat16" if name == "bfloat16" else name, (67, 5) if turned else (5, 67))
+    if name == "bfloat16":
+        tensor = torch.from_numpy(scores.view(np.int16).copy()).view(torch.bfloat16)
+    else:
+        tensor = torch.from_numpy(scores.copy())
+    if turned:
+        tensor, scores = tensor.T, scores.T
+    expected = count(scores, [1, 2, 3, 4, 5])
+    assert_same(tr.rank(tensor, [1, 2, 3, 4, 5]), expected)
+    assert_same(tr.rank(tensor[1:, ::2], 7), count(scores[1:, ::2], 7))
+    if tensor.is_floating_point():
+        leaf = tensor.clone().requires_grad_()
+        assert_same(tr.rank(leaf, [1, 2, 3, 4, 5]), expected)
+        assert_same(tr.rank(leaf * 1, [1, 2, 3, 4, 5]), expected)
+        assert leaf.grad is None
+    assert tr.rank(tensor, 0).protocol.dtype == name
+
+
+def test_torch_elsewhere_in_the_call() -> None:
+    torch = pytest.importorskip("torch")
+    scores = matrix("float32")
+    targets, rows = [1, 2, 3, 66], [4, 0, 0, 1]
+    filter = [[2, 3], [], [66], [0]]
+    ranks = tr.rank(
+        torch.from_numpy(scores),
+        torch.tensor(targets),
+        rows=torch.tensor(rows, dtype=torch.int32),
+        filter=tuple(map(torch.from_numpy, csr(filter))),
+        candidates=torch.arange(67),
+    )
+    assert_same(ranks, count(scores, targets, rows=rows, filter=filter))
+    assert_same(tr.rank(scores[0], torch.tensor(3)), count(scores[0], 3))
+
+
+# --- targets and rows
+
+
+@pytest.mark.parametrize("dtype", [*(d for d in DTYPES if "int" in d), ">i8", ">u2"])
+def test_integer_types_of_targets_and_rows(dtype: str) -> None:
+    scores = matrix("float32")
+    targets, rows = [66, 0, 5], [4, 0, 4]
+    expected = count(scores, targets, rows=rows)
+    assert_same(tr.rank(scores, np.array(targets, dtype), rows=np.array(rows, dtype)), expected)
+    assert_same(tr.rank(scores, np.array(targets, dtype), rows=rows), expected)
+    if dtype in DTYPES:
+        assert_same(tr.rank(scores, np.array(66, dtype)), count(scores, 66))
+        assert_same(tr.rank(scores, np.dtype(dtype).type(66)), count(scores, 66))
+        assert_same(tr.rank(scores[0], np.dtype(dtype).type(66)), count(scores[0], 66))
+
+
+@pytest.mark.parametrize("turn", [lambda a: a[::-1], lambda a: np.repeat(a, 3)[::3], list, tuple])
+def test_layouts_of_targets_and_rows(turn: Callable[[Array], Any]) -> None:
+    scores = matrix("float32")
+    targets, rows = np.array([66, 0, 5, 3, 2]), np.array([4, 0, 4, 2, 2])
+    expected = count(scores, np.array(turn(targets)).tolist(), rows=np.array(turn(rows)).tolist())
+    assert_same(tr.rank(scores, turn(targets), rows=turn(rows)), expected)
+
+
+def test_one_dimension() -> None:
+    row = matrix("float32")[0]
+    assert len(tr.rank(row, 5)) == 1
+    assert_same(tr.rank(row, 5), count(row, 5))
+    assert_same(tr.rank(row, [5]), count(row, [5]))
+    assert_same(tr.rank(row, [5, 5, 0, 66]), count(row, [5, 5, 0, 66]))
+    assert_same(tr.rank(row, [5, 6], rows=[0, 0]), count(row, [5, 6]))
+    assert_same(tr.rank(row, 5, rows=[0, 0, 0]), count(row, [5, 5, 5]))
+    filter = [[1, 2, 3], [7]]
+    assert_same(tr.rank(row, [5, 6], filter=csr(filter)), count(row, [5, 6], filter=filter))
+    assert_same(tr.rank(row, 5, filter=[[1]]), count(row, 5, filter=[[1]]))
+    chosen = [[1, 5, 6]] * 2
+    assert_same(tr.rank(row, [5, 6], candidates=chosen[0]), count(row, [5, 6], candidates=chosen))
+
+
+def test_one_row_and_one_column() -> None:
+    scores = matrix("float32", (9, 1))
+    for laid in (scores, np.asfortranarray(scores), scores[::-1], scores[::2]):
+        check(count, laid, 0, audit=True)
+        check(count, laid.T, list(range(len(laid))), rows=[0] * len(laid), audit=True)
+
+
+def test_target_from_column_zero() -> None:
+    """The usual layout of sampled evaluation: the truth first, then its negatives."""
+    scores: npt.NDArray[np.float32] = np.array([[3, 1, 4, 3], [2, 7, 1, 8]], np.float32)
+    ranks = tr.rank(scores, 0)
+    assert (ranks.above.tolist(), ranks.tied.tolist()) == ([1, 2], [2, 1])

@@ -1,0 +1,351 @@
+"""Filters and candidates: every form means the same sets, and bad ones are refused by name."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import truerank as tr
+from oracles.counting import count
+from support.problems import (
+    FORMS,
+    LAYOUTS,
+    SHARED_FORMS,
+    Array,
+    assert_same,
+    check,
+    csr,
+    matrix,
+    refuse,
+)
+
+# --- accepted
+
+FILTER = [[3, 1, 3], [], [66, 0], [5, 6, 7, 8, 5], list(range(67))]
+CANDIDATES = [[3, 1, 3, 0], [4, 5], list(range(67))[::-1], [2, 5, 6, 7, 8, 5], [9, 66]]
+TARGETS = [1, 4, 0, 5, 66]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_selections(form: str) -> None:
+    scores = matrix("float32", nan=True)
+    for keywords in (
+        {"filter": FILTER, "filter_form": form},
+        {"candidates": CANDIDATES, "candidates_form": form},
+        {"filter": FILTER, "filter_form": form, "candidates": CANDIDATES},
+        {"filter": FILTER, "candidates": CANDIDATES, "candidates_form": form},
+        {"filter": [[]] * 5, "filter_form": form},
+    ):
+        for rule in ("raise", "worst", "omit"):
+            for targets in (TARGETS, [66, 5, 3, 2, 9]):
+                check(count, scores, targets, nan=rule, audit=True, **keywords)
+
+
+@pytest.mark.parametrize("form", SHARED_FORMS)
+def test_forms_of_shared_candidates(form: str) -> None:
+    scores = matrix("float32", nan=True)
+    for chosen in ([7], [8, 7, 8, 1], list(range(67)), list(range(7, 40)) * 2):
+        for keywords in ({}, {"filter": FILTER}, {"rows": [2, 2, 0, 4, 2]}):
+            check(
+                count,
+                scores,
+                7,
+                candidates=[chosen] * 5,
+                candidates_form=form,
+                nan="worst",
+                audit=True,
+                **keywords,
+            )
+    assert_same(
+        tr.rank(scores[0, :9], [7, 8], candidates=np.array([8, 7])[::-1], nan="worst"),
+        count(scores[0, :9], [7, 8], candidates=[[7, 8]] * 2, nan="worst"),
+    )
+
+
+def test_shared_candidates_as_a_tuple_or_range() -> None:
+    scores = matrix("float32")
+    expected = count(scores, 7, candidates=[list(range(5, 20))] * 5)
+    assert_same(tr.rank(scores, 7, candidates=range(5, 20)), expected)
+    assert_same(tr.rank(scores, 7, candidates=np.arange(5, 20)[::-1]), expected)
+
+
+FORMATS = ["csr", "csc", "coo"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+@pytest.mark.parametrize("value", [0.0, 1.0, False, True, np.nan, -3])
+def test_sparse_entries_count_whatever_their_value(format: str, kind: str, value: Any) -> None:
+    scores = matrix("float32")
+    make = getattr(scipy.sparse, f"{format}_{kind}")
+    row, column = [0, 0, 1, 4, 4], [3, 1, 66, 0, 5]
+    sparse = make((np.full(5, value), (row, column)), shape=scores.shape)
+    assert sparse.nnz == 5
+    filter = [[3, 1], [66], [], [], [0, 5]]
+    assert_same(tr.rank(scores, TARGETS, filter=sparse), count(scores, TARGETS, filter=filter))
+    chosen = [[*entries, target] for entries, target in zip(filter, TARGETS, strict=True)]
+    sparse = make(
+        (np.full(10, value), ([0, 0, 1, 4, 4, 0, 1, 2, 3, 4], [3, 2, 66, 0, 5, *TARGETS])),
+        shape=scores.shape,
+    )
+    chosen[0] = [3, 2, 1]
+    assert_same(
+        tr.rank(scores, TARGETS, candidates=sparse), count(scores, TARGETS, candidates=chosen)
+    )
+
+
+def test_sparse_matrices_are_left_as_they_are() -> None:
+    """To sort the caller's indices or to sum the duplicates would be to write to them."""
+    scores = matrix("float32")
+    indptr, indices = csr(FILTER, "int32")
+    sparse = scipy.sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=scores.shape)
+    tr.rank(scores, TARGETS, filter=sparse)
+    np.testing.assert_array_equal(sparse.indices, indices)
+    assert sparse.nnz == len(indices)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_index_arrays_of_any_layout(dtype: type) -> None:
+    scores = matrix("float32")
+    indptr, indices = csr(FILTER)
+    turns: list[Callable[[Array], Array]] = [
+        lambda a: np.repeat(a, 3)[::3],
+        lambda a: a[::-1].copy()[::-1],
+        lambda a: a.astype(a.dtype.newbyteorder("S")),
+        LAYOUTS["read-only"],
+        lambda a: np.ndarray(a.shape, a.dtype, b"\0" + a.tobytes(), 1),
+    ]
+    expected = count(scores, TARGETS, filter=FILTER)
+    for turn in turns:
+        selection = turn(indptr.astype(dtype)), turn(indices.astype(dtype))
+        assert_same(tr.rank(scores, TARGETS, filter=selection), expected)
+        uses = turn(np.arange(5).astype(dtype))
+        assert_same(tr.rank(scores, TARGETS, filter=(*selection, uses)), expected)
+        assert_same(tr.rank(scores, turn(np.array(TARGETS, dtype)), filter=selection), expected)
+
+
+def test_selections_of_mixed_types_and_plain_lists() -> None:
+    scores = matrix("float32")
+    indptr, indices = csr(FILTER)
+    expected = count(scores, TARGETS, filter=FILTER)
+    for selection in (
+        (indptr.astype(np.int32), indices.astype(np.int64)),
+        (indptr.astype(np.uint8), indices.astype(np.int32)),
+        (indptr.tolist(), indices.tolist()),
+        (indptr.tolist(), indices, list(range(5))),
+        [FILTER[0], np.array(FILTER[1], np.int64), tuple(FILTER[2]), FILTER[3], range(67)],
+    ):
+        assert_same(tr.rank(scores, TARGETS, filter=selection), expected)
+    nothing = count(scores, TARGETS)
+    for empty in (([0] * 6, []), [[]] * 5, [np.empty(0, np.int64)] * 5, ([0, 0], [], [0] * 5)):
+        assert_same(tr.rank(scores, TARGETS, filter=empty), nothing)
+
+
+def test_indices_beyond_the_last_list_are_not_read() -> None:
+    """As in scipy, `indices` may be longer than the lists: what no list holds is nobody's."""
+    scores = matrix("float32")
+    indptr, indices = csr(FILTER)
+    longer = np.append(indices, [1, 2, 3])
+    with contextlib.suppress(ValueError):  # a refusal is fine as well
+        ranks = tr.rank(scores, TARGETS, filter=(indptr, longer))
+        assert_same(ranks, count(scores, TARGETS, filter=FILTER))
+
+
+def test_csr_from_padded() -> None:
+    padded = np.array([[3, -1, 5], [-1, -1, -1], [2, 2, 0]])
+    indptr, indices = tr.csr_from_padded(padded)
+    assert indptr.tolist() == [0, 2, 2, 5]
+    assert indices.tolist() == [3, 5, 2, 2, 0]
+    assert (indptr.dtype.kind, indices.dtype.kind) == ("i", "i")
+    indptr, indices = tr.csr_from_padded(np.array([[9, 1], [9, 9]], np.int32), pad=9)
+    assert (indptr.tolist(), indices.tolist()) == ([0, 1, 1], [1])
+    indptr, indices = tr.csr_from_padded(np.empty((0, 4), np.int64))
+    assert (indptr.tolist(), indices.tolist()) == ([0], [])
+    indptr, indices = tr.csr_from_padded(np.empty((3, 0), np.int64))
+    assert (indptr.tolist(), indices.tolist()) == ([0, 0, 0, 0], [])
+    assert tr.csr_from_padded([[1, -1], [0, 2]])[1].tolist() == [1, 0, 2]
+
+
+# --- refused
+
+SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
+FOUR = [0, 1, 2, 3]
+
+EMPTY = csr([[], [], [], []])
+
+
+def indexed(name: str, lists: list[list[int]], dtype: Any = np.int64) -> list[Any]:
+    """The unchecked forms of a selection; candidates get every task's target."""
+    if name == "candidates":
+        lists = [[*entries, i] for i, entries in enumerate(lists)]
+    indptr, indices = csr(lists)
+    typed = [np.array(entries, dtype) for entries in lists]
+    return [
+        (indptr, indices.astype(dtype)),
+        (indptr.astype(np.int32), indices.astype(dtype)),
+        (indptr, indices.astype(dtype), np.arange(len(lists))),
+        typed,
+        lists,
+    ]
+
+
+@pytest.mark.parametrize("name", ["filter", "candidates"])
+@pytest.mark.parametrize("bad", [-1, 5, 6, 2**31 - 1, -(2**31), 2**32, 2**32 + 1, -(2**63), 2**62])
+def test_selected_columns_out_of_range(name: str, bad: int) -> None:
+    dtype = np.int32 if -(2**31) <= bad < 2**31 else np.int64
+    for lists in ([[bad], [], [], []], [[], [], [], [bad]], [[1, 2], [1], [0, bad, 3], []]):
+        for selection in indexed(name, lists, dtype):
+            refuse(ValueError, name, SCORES, FOUR, **{name: selection})
+    if name == "candidates":
+        refuse(ValueError, name, SCORES, FOUR, candidates=[0, 1, 2, 3, bad])
+        refuse(ValueError, name, SCORES, FOUR, candidates=np.array([bad, 0, 1, 2, 3]))
+
+
+@pytest.mark.parametrize("name", ["filter", "candidates"])
+def test_unsigned_columns_out_of_range(name: str) -> None:
+    for bad in (2**63, 2**64 - 1):
+        indices = np.array([0, 1, 2, 3, bad], np.uint64)
+        for selection in ((np.array([0, 1, 2, 3, 5]), indices), [[0], [1], [2], indices]):
+            refuse(ValueError, name, SCORES, FOUR, **{name: selection})
+
+
+@pytest.mark.parametrize("name", ["filter", "candidates"])
+@pytest.mark.parametrize(
+    "indptr",
+    [
+        [0, 1, 2, 3],  # too few
+        [0, 1, 2, 3, 4, 4],  # too many
+        [0, 2, 1, 3, 4],  # decreasing
+        [0, 1, 2, 3, 5],  # past the end
+        [0, 1, 2, 3, 2**33],
+        [0, 1, 2**40, 3, 4],
+        [-1, 1, 2, 3, 4],
+        [0, -1, 2, 3, 4],
+        [],
+        [0],
+    ],
+)
+def test_indptr(name: str, indptr: list[int]) -> None:
+    indices = np.array([0, 1, 2, 3])
+    refuse(ValueError, name, SCORES, FOUR, **{name: (np.array(indptr, np.int64), indices)})
+
+
+@pytest.mark.parametrize("name", ["filter", "candidates"])
+def test_lists_argument_of_a_selection(name: str) -> None:
+    indptr, indices = csr([[0, 1, 2, 3], [3, 2, 1, 0]])
+    for bad in (-1, 2, 3, 2**32, -(2**63)):
+        refuse(
+            ValueError, name, SCORES, FOUR, **{name: (indptr, indices, np.array([0, 1, 1, bad]))}
+        )
+    refuse(ValueError, name, SCORES, FOUR, **{name: (indptr, indices, np.array([0, 1, 1]))})
+    refuse(ValueError, name, SCORES, FOUR, **{name: (indptr, indices, np.zeros((4, 1), int))})
+    refuse(TypeError, name, SCORES, FOUR, **{name: (indptr, indices, np.zeros(4))})
+    refuse(TypeError, name, SCORES, FOUR, **{name: (indptr, indices, np.zeros(4, bool))})
+
+
+@pytest.mark.parametrize("name", ["filter", "candidates"])
+def test_types_of_selections(name: str) -> None:
+    indptr, indices = csr([[0], [1], [2], [3]])
+    for selection in (
+        (indptr.astype(float), indices),
+        (indptr, indices.astype(float)),
+        (indptr, indices.astype(np.float16)),
+        (indptr, indices > 1),
+        (indptr, indices.astype(object)),
+        [[0.0], [1.0], [2.0], [3.0]],
+        [[True], [True], [False], [True]],
+        [np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)],
+        [["a"], ["b"], ["c"], ["d"]],
+        "filter",
+        3.5,
+        object(),
+    ):
+        refuse(TypeError, name, SCORES, FOUR, **{name: selection})
+
+
+@pytest.mark.parametrize("name", ["filter", "candidates"])
+def test_shapes_of_selections(name: str) -> None:
+    indptr, indices = csr([[0], [1], [2], [3]])
+    for selection in (
+        (indptr, indices[:, np.newaxis]),
+        (indptr[np.newaxis], indices),
+        [[0], [1], [2]],
+        [[0], [1], [2], [3], [4]],
+        [[[0]], [[1]], [[2]], [[3]]],
+    ):
+        refuse(ValueError, name, SCORES, FOUR, **{name: selection})
+    for odd in ((indptr,), (indptr, indices, FOUR, FOUR), ()):
+        with pytest.raises((TypeError, ValueError), match=name):
+            tr.rank(SCORES, FOUR, **{name: odd})
+
+
+def test_filter_has_no_shared_form() -> None:
+    for shared in (np.array([1, 2, 3, 4]), [1, 2, 3, 4], 3):
+        with pytest.raises((TypeError, ValueError), match="filter"):
+            tr.rank(SCORES, FOUR, filter=shared)
+
+
+def test_a_mask_is_no_selection() -> None:
+    for mask in (np.ones(5, bool), np.ones((4, 5), bool)):
+        for name in ("filter", "candidates"):
+            with pytest.raises((TypeError, ValueError), match=name):
+                tr.rank(SCORES, FOUR, **{name: mask})
+
+
+@pytest.mark.parametrize("name", ["filter", "candidates"])
+@pytest.mark.parametrize("shape", [(4, 6), (4, 4), (3, 5), (5, 5), (5, 4)])
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
+def test_shapes_of_sparse_matrices(name: str, shape: tuple[int, int], format: str) -> None:
+    sparse = scipy.sparse.coo_array((np.ones(3), ([0, 1, 2], [0, 1, 2])), shape=shape)
+    refuse(ValueError, name, SCORES, FOUR, **{name: sparse.asformat(format)})
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        [1, 2, 3, 4],
+        np.array([1, 2, 3, 4]),
+        [],
+        np.empty(0, np.int64),
+        [[0], [1], [2], []],
+        [[0], [1], [2], [2]],
+        csr([[0], [1], [2, 1], [0, 1, 2, 4]]),
+        (*csr([[0, 1, 2], [0]]), np.array([0, 0, 0, 0])),
+        scipy.sparse.csr_array((np.ones(3), ([0, 1, 2], [0, 1, 2])), shape=(4, 5)),
+    ],
+)
+def test_target_that_is_no_candidate(chosen: Any) -> None:
+    message = refuse(ValueError, "candidates", SCORES, FOUR, candidates=chosen)
+    if not isinstance(chosen, list) or chosen:  # `[]` may as well be four lists too few
+        assert "target" in message
+    refuse(ValueError, "candidates", SCORES, FOUR, candidates=chosen, filter=csr([FOUR] * 4))
+
+
+def test_target_no_candidate_in_a_large_selection() -> None:
+    scores = np.zeros((2, 100_000), np.int8)
+    columns = np.arange(0, 100_000, 2)
+    tr.rank(scores, [99_998, 0], candidates=columns)
+    refuse(ValueError, "candidates", scores, [99_998, 1], candidates=columns)
+    refuse(ValueError, "candidates", scores, [0, 99_999], candidates=columns[::-1])
+
+
+@pytest.mark.parametrize("padded", [np.zeros((2, 2)), np.zeros((2, 2), bool), "ab", [[0.5]]])
+def test_padded_of_no_accepted_type(padded: Any) -> None:
+    with pytest.raises(TypeError, match=r"\bx\b"):
+        tr.csr_from_padded(padded)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 2, 2)])
+def test_padded_of_other_dimensions(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"\bx\b"):
+        tr.csr_from_padded(np.zeros(shape, int))
+
+
+def test_a_wrong_pad_is_caught_when_ranking() -> None:
+    selection = tr.csr_from_padded(np.array([[1, 0], [0, 1], [3, 0], [4, 4]]) - 1, pad=0)
+    refuse(ValueError, "filter", SCORES, FOUR, filter=selection)

@@ -1,0 +1,535 @@
+"""The task of link prediction against its definition: queries, filter, audit, labels."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracles import link_prediction as oracle
+from support.error_kinds import is_of_kind
+from truerank.link_prediction import Sampled, Task
+from truerank.ranks.labels import Labels
+from truerank.tasks.side_tasks import SideTasks
+
+pytestmark = pytest.mark.python_only
+
+SIDES = ("head", "tail", "relation")
+TEST = [("a", "likes", "c"), ("a", "likes", "d"), ("b", "knows", "a")]
+TRAIN = [("a", "likes", "b"), ("b", "likes", "c"), ("c", "knows", "a"), ("d", "knows", "a")]
+
+
+def quiet(*args: Any, **keywords: Any) -> Task:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return Task(*args, **keywords)
+
+
+def lists(tasks: SideTasks, selection: Any) -> list[list[int]]:
+    """A list per query, or per task, of an (indptr, indices) pair."""
+    indptr, indices = selection
+    return [
+        indices[start:stop].tolist()
+        for start, stop in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)
+    ]
+
+
+def values(labels: Labels) -> list[Any]:
+    found: list[Any] = labels.values.tolist()
+    return found
+
+
+def check_side(tasks: SideTasks, expected: oracle.Side, chosen: list[int], height: int) -> None:
+    """Queries, filter and labels as the definition has them, in the layout that is promised."""
+    assert tasks.queries.dtype == tasks.rows.dtype == tasks.targets.dtype == np.int64
+    queries = list(map(tuple, tasks.queries.tolist()))
+    assert queries == sorted(set(expected.queries))
+    assert [queries[row] for row in tasks.rows.tolist()] == expected.queries
+    assert tasks.targets.tolist() == expected.targets
+    assert tasks.given.tolist() == chosen
+    assert tasks.height == height
+    assert tasks.filter is not None
+    of_query = lists(tasks, tasks.filter)
+    assert len(of_query) == len(queries)
+    assert [of_query[row] for row in tasks.rows] == [sorted(s) for s in expected.answers]
+    for name in ("category", "head_degree", "tail_degree", "degree"):
+        assert values(tasks.labels[name]) == getattr(expected, name), name
+    assert values(tasks.labels["queries"]) == tasks.rows.tolist()
+    assert values(tasks.labels["targets"]) == expected.targets
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[list[Any], dict[str, list[Any]], tuple[int, ...] | None]:
+    """Small ids: repeats, leaks, loops and unseen ones come by themselves."""
+    qualifiers = draw(st.integers(0, 2))
+    far = draw(st.sampled_from([0, 0, 2**62]))  # qualifiers are any integers
+    row = st.tuples(
+        *(st.integers(0, 4), st.integers(0, 2), st.integers(0, 4)),
+        *(st.sampled_from([-far, 0, 3, far]) for _ in range(qualifiers)),
+    )
+    splits = draw(st.lists(st.lists(row, max_size=12), max_size=3))
+    test = draw(st.lists(row, min_size=1, max_size=10))
+    last = draw(st.sampled_from(["train", "split 2"]))  # others may stand before it
+    names = draw(st.permutations(["split 0", "split 1", last]))
+    known = dict(zip(names, splits, strict=False))
+    keys = draw(st.sampled_from([None, (), tuple(range(3, 3 + qualifiers)), (2 + qualifiers,)]))
+    return test, known, None if keys == (2,) else keys
+
+
+def shown(test: list[Any], where: list[int], keys: tuple[int, ...]) -> tuple[Any, ...]:
+    """The first three of some test triples, each once."""
+    first: dict[Any, Any] = {}
+    for i in where:
+        first.setdefault(oracle.identity(test[i], keys), test[i])
+    return tuple(first.values())[:3]
+
+
+RULES = st.sampled_from(["keep", "drop"])
+
+
+@given(problems(), RULES, RULES, RULES)
+def test_the_definition(problem: Any, duplicates: str, leaks: str, unseen: str) -> None:
+    test, known, keys = problem
+    width = len(test[0])
+    columns = tuple(range(3, width)) if keys is None else keys
+    if not known:
+        unseen = "keep"
+    rules = {"duplicates": duplicates, "leaks": leaks, "unseen": unseen}
+    arrays = {name: np.array(rows, np.int64).reshape(-1, width) for name, rows in known.items()}
+    found = oracle.audit(test, known, columns)
+    chosen = oracle.kept(found, **rules, given=len(test))
+    how: dict[str, Any] = {"entities": 6, "relations": 3, "keys": keys, **rules}
+    if not chosen:
+        with pytest.raises(ValueError, match=r"^test: nothing is left"):
+            quiet(np.array(test), arrays, sides=SIDES, **how)
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        task = Task(np.array(test), arrays, sides=SIDES, **how)
+    noted = [
+        found.duplicates and duplicates == "keep",
+        any(found.leaks.values()) and leaks == "keep",
+    ]
+    assert len(caught) == sum(map(bool, noted))
+    assert task.test.tolist() == [list(test[i]) for i in chosen]
+    for name in SIDES:
+        expected = oracle.side(name, test, known, chosen, columns)
+        tasks = task.sides[name]
+        check_side(tasks, expected, chosen, len(test))
+        assert tasks.columns == (3 if name == "relation" else 6)
+        assert values(tasks.labels["group"]) == [test[i][1] for i in chosen]
+    audit = task.audit
+    assert (audit.given, audit.kept) == (len(test), len(chosen))
+    assert audit.duplicates.count == len(found.duplicates)
+    assert audit.duplicates.examples == shown(test, found.duplicates, columns)
+    assert {name: leak.count for name, leak in audit.leaks.items()} == {
+        name: len(where) for name, where in found.leaks.items()
+    }
+    assert audit.leaked == len({i for where in found.leaks.values() for i in where})
+    if not known:
+        assert audit.unseen is None
+        return
+    assert audit.unseen is not None
+    assert audit.unseen_entities is not None
+    assert audit.unseen_relations is not None
+    assert audit.unseen.count == len(found.unseen)
+    assert audit.unseen.examples == shown(test, found.unseen, columns)
+    assert ("unseen in train: " in str(audit)) == ("train" in known)
+    assert audit.unseen_entities.examples == tuple(sorted(found.unseen_entities)[:3])
+    assert audit.unseen_relations.count == len(found.unseen_relations)
+
+
+@given(problems(), st.integers(0, 2**32))
+def test_ranks_follow_the_definition(problem: Any, seed: int) -> None:
+    test, known, keys = problem
+    width = len(test[0])
+    arrays = {name: np.array(rows, np.int64).reshape(-1, width) for name, rows in known.items()}
+    task = quiet(np.array(test), arrays, entities=5, relations=3, sides=SIDES, keys=keys)
+    columns = tuple(range(3, width)) if keys is None else keys
+    rng = np.random.default_rng(seed)
+    scores = {name: rng.integers(0, 3, (len(test), t.columns)) for name, t in task.sides.items()}
+    given_scores = {f"{name}_scores": array.astype(np.float32) for name, array in scores.items()}
+    ranks = task.evaluate_scores(**given_scores).ranks
+    assert ranks is not None
+    got = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1).tolist()
+    expected = []
+    for name in SIDES:
+        made = oracle.side(name, test, known, range(len(test)), columns)
+        everything = set(range(task.sides[name].columns))
+        for row, target, answers in zip(scores[name], made.targets, made.answers, strict=True):
+            expected.append(oracle.rank(row.tolist(), target, everything, answers - {target}))
+    assert got == expected
+
+
+def test_wn18rr(data: Path) -> None:
+    """The real thing, by labels, against the twin."""
+    folder = data / "wn18rr"
+    files = {name: folder / f"{name}.txt" for name in ("train", "valid", "test")}
+    rows = {
+        name: [tuple(line.split("\t")) for line in path.read_text().splitlines()]
+        for name, path in files.items()
+    }
+    known = {name: rows[name] for name in ("train", "valid")}
+    task = Task(files["test"], {name: files[name] for name in known})
+    labels = {e for triples in rows.values() for h, _, t in triples for e in (h, t)}
+    assert task.entities == tuple(sorted(labels))
+    assert len(task.entities) == 40_943
+    assert task.relations is not None
+    assert len(task.relations) == 11
+    assert str(task.protocol) == (
+        "split test, filtered by train + valid + test, all candidates, nan raise"
+    )
+    entities, relations = np.array(task.entities), np.array(task.relations)
+    test = rows["test"]
+    assert [
+        tuple(t)
+        for t in np.stack(
+            [entities[task.test[:, 0]], relations[task.test[:, 1]], entities[task.test[:, 2]]], 1
+        ).tolist()
+    ] == test
+    ids = {label: i for i, label in enumerate(task.entities)}
+    numbers = {label: i for i, label in enumerate(task.relations)}
+    coded = {
+        name: [(ids[h], numbers[r], ids[t]) for h, r, t in triples]
+        for name, triples in rows.items()
+    }
+    known = {name: coded[name] for name in known}
+    for name in ("head", "tail"):
+        expected = oracle.side(name, coded["test"], known, range(len(test)))
+        check_side(task.sides[name], expected, list(range(len(test))), len(test))
+        assert values(task.sides[name].labels["group"]) == [r for _, r, _ in test]
+    found = oracle.audit(coded["test"], known)
+    assert task.audit.unseen is not None
+    assert task.audit.unseen_entities is not None
+    assert task.audit.unseen.count == len(found.unseen)
+    assert task.audit.unseen_entities.count == len(found.unseen_entities)
+    assert (task.audit.duplicates.count, task.audit.leaked) == (0, 0)
+
+
+def test_kinships_counts(data: Path) -> None:
+    with np.load(data / "kinships" / "triples.npz") as triples:
+        splits = {name: triples[name] for name in ("train", "valid", "test")}
+    known = {name: splits[name] for name in ("train", "valid")}
+    task = quiet(splits["test"], known, entities=104, relations=25, sides=SIDES)
+    rows = {name: list(map(tuple, array.tolist())) for name, array in splits.items()}
+    chosen = list(range(len(splits["test"])))
+    for name in SIDES:
+        expected = oracle.side(name, rows["test"], {k: rows[k] for k in known}, chosen)
+        check_side(task.sides[name], expected, chosen, len(chosen))
+
+
+def test_labels_and_names() -> None:
+    task = Task(TEST, {"train": TRAIN}, sides=SIDES)
+    assert (task.entities, task.relations) == (("a", "b", "c", "d"), ("knows", "likes"))
+    assert task.tail.names == task.head.names == task.entities
+    assert task.relation.names == task.relations
+    assert values(task.head.labels["group"]) == ["likes", "likes", "knows"]
+    assert values(task.tail.labels["category"]) == ["1-n", "1-n", "n-1"]
+    assert values(task.tail.labels["degree"]) == ["2-3", "1", "2-3"]
+    assert values(task.relation.labels["degree"]) == ["2-3"] * 3
+    assert list(task.sides) == ["head", "tail", "relation"]
+    assert repr(task) == (
+        "Task(head 3 of 3 queries, tail 3 of 2 queries, relation 3 of 3 queries; "
+        "split test, filtered by train + test, all candidates, nan raise)"
+    )
+    with pytest.raises(AttributeError, match=r"no side relation; its sides: head, tail"):
+        _ = Task(TEST).relation
+
+
+def test_without_known_splits() -> None:
+    task = Task(TEST)
+    assert task.tail.filter is None
+    assert task.protocol.filter == ()
+    assert task.audit.unseen is None
+    assert task.audit.known == {}
+    filtered = Task(TEST, {})
+    assert filtered.protocol.filter == ("test",)
+    assert filtered.tail.filter is not None
+    assert lists(filtered.tail, filtered.tail.filter) == [[2, 3], [0]]
+
+
+KNOWN_FORMS = {
+    "mapping": ({"train": TRAIN}, ["train"]),
+    "a list of splits": ([TRAIN, TRAIN[:1]], ["known_0", "known_1"]),
+    "one split": (TRAIN, ["known_0"]),
+    "lists as rows": ([list(row) for row in TRAIN], ["known_0"]),
+    "an array": (np.array(TRAIN), ["known_0"]),
+    "arrays": ([np.array(TRAIN), np.array(TRAIN)], ["known_0", "known_1"]),
+    "an empty split": ([TRAIN, []], ["known_0", "known_1"]),
+    "none": ([], []),
+}
+
+
+@pytest.mark.parametrize(("known", "names"), KNOWN_FORMS.values(), ids=KNOWN_FORMS)
+def test_known_forms(known: Any, names: list[str]) -> None:
+    task = Task(TEST, known, split="final")
+    assert list(task.audit.known) == names
+    assert task.protocol.filter == (*names, "final")
+    assert task.protocol.split == "final"
+
+
+def test_warnings_name_what_they_found() -> None:
+    with pytest.warns(UserWarning, match=r"^test: 1 \(a likes c\) triples repeat") as caught:
+        Task([*TEST, TEST[0]], {"train": TRAIN})
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"^test: 1 \(a likes b\) triples are in a known split"):
+        Task([*TEST, TRAIN[0]], {"train": TRAIN})
+    with pytest.raises(ValueError, match=r"^test: 1 \(a likes c\) triples repeat an earlier one$"):
+        Task([*TEST, TEST[0]], duplicates="raise")
+    with pytest.raises(ValueError, match=r"^test: 1 \(a likes b\) triples are in a known split"):
+        Task([*TEST, TRAIN[0]], [TRAIN], leaks="raise")
+    with pytest.raises(ValueError, match=r"^test: 1 \(e likes b\) triples have an entity or a"):
+        Task([*TEST, ("e", "likes", "b")], [TRAIN], unseen="raise")
+
+
+def test_audit_in_words() -> None:
+    test = [*TEST, TEST[0], TRAIN[0], ("e", "hates", "a")]
+    task = quiet(test, {"train": TRAIN, "valid": TRAIN[:2]}, duplicates="drop")
+    assert str(task.audit).splitlines() == [
+        "test: 6 triples, 5 ranked; known: train 4, valid 2",
+        "duplicates: 1 (a likes c), dropped",
+        "leaks: in train 1 (a likes b); in valid 1 (a likes b), kept",
+        "unseen in train: 1 (e hates a), kept",
+        "unseen entities: 1 (e)",
+        "unseen relations: 1 (hates)",
+    ]
+    assert task.head.given.tolist() == [0, 1, 2, 4, 5]
+    plain = task.audit.to_dict()
+    assert plain["leaks"]["train"] == {"count": 1, "examples": [["a", "likes", "b"]]}
+    assert plain["unseen_entities"] == {"count": 1, "examples": ["e"]}
+    assert plain["rules"] == {"duplicates": "drop", "leaks": "keep", "unseen": "keep"}
+    clean = str(Task(TEST, {"train": TRAIN}).audit).splitlines()
+    assert clean[1:4] == ["duplicates: none", "leaks: none", "unseen in train: none"]
+    assert "unseen: none" in str(Task(TEST, TRAIN).audit)
+
+
+def test_what_train_has_not_is_unseen_whatever_other_splits_have() -> None:
+    test, valid = [*TEST, ("a", "likes", "e")], [("e", "likes", "d")]
+    for known in ({"valid": valid, "train": TRAIN}, {"train": TRAIN, "valid": valid}):
+        task = quiet(test, known)
+        assert task.audit.unseen is not None
+        assert task.audit.unseen.examples == (("a", "likes", "e"),)
+        dropped = Task(test, known, unseen="drop", candidates="train")
+        assert dropped.test.tolist() == task.test.tolist()[:3]
+        assert dropped.tail.candidates.tolist() == [0, 1, 2, 3]
+        with pytest.raises(ValueError, match=r"^test: 1 \(a .* or a relation that train has not$"):
+            Task(test, known, unseen="raise")
+    elsewhere = quiet(test, [TRAIN, valid]).audit.unseen
+    assert elsewhere is not None
+    assert elsewhere.count == 0
+
+
+def test_examples_are_listed_once() -> None:
+    task = quiet([*TEST, *TEST[:1] * 4, TRAIN[0], TRAIN[0], *TEST[1:2]], {"train": TRAIN})
+    assert task.audit.duplicates.count == 6
+    assert task.audit.duplicates.examples == (TEST[0], TRAIN[0], TEST[1])
+    assert str(task.audit.leaks["train"]) == "2 (a likes b, ...)"
+
+
+def test_qualifiers() -> None:
+    test = [("a", "r", "b", "2014"), ("a", "r", "c", "2015")]
+    train = [("a", "r", "d", "2014"), ("a", "r", "b", "2015")]
+    task = Task(test, {"train": train})
+    assert task.qualifiers == (("2014", "2015"),)
+    assert task.tail.queries.tolist() == [[0, 0, 0], [0, 0, 1]]
+    assert task.tail.filter is not None
+    assert lists(task.tail, task.tail.filter) == [[1, 3], [1, 2]]
+    plain = quiet(test, {"train": train}, keys=())
+    assert plain.tail.queries.tolist() == [[0, 0]]
+    assert plain.tail.filter is not None
+    assert lists(plain.tail, plain.tail.filter) == [[1, 2, 3]]
+    assert plain.test.shape == (2, 4)
+    assert plain.audit.leaked == 1
+
+
+INTS = np.array([[0, 0, 1]])
+ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
+    "no triples": (ValueError, "^test: expected at least one triple, got none", [], {}),
+    "no rows": (ValueError, "^test: expected at least one", np.zeros((0, 3), int), {}),
+    "floats": (TypeError, "^test: expected integers or labels, got dtype float64", INTS * 1.0, {}),
+    "known floats": (
+        TypeError,
+        r'^known\["train"\]: expected int',
+        INTS,
+        {"known": {"train": INTS * 1.0}},
+    ),
+    "known none": (TypeError, r'^known\["a"\]: expected an array', INTS, {"known": {"a": None}}),
+    "two columns": (ValueError, r"^test: expected shape \(n, 3\)", INTS[:, :2], {}),
+    "flat": (ValueError, r"^test: expected shape .*got shape \(3,\)", INTS[0], {}),
+    "widths": (
+        ValueError,
+        r'^triples: expected as many columns .* test 3, known\["train"\] 4',
+        INTS,
+        {"known": {"train": np.zeros((1, 4), int)}},
+    ),
+    "out of range": (
+        ValueError,
+        r"^known\[1\]: expected entity ids from 0 to 1, got 2 in column 2 of triple 1",
+        INTS,
+        {"known": [INTS, np.array([[0, 0, 1], [0, 0, 2]])], "entities": 2},
+    ),
+    "negative": (ValueError, "^test: expected entity ids from 0 on, got -1", -INTS, {}),
+    "huge": (ValueError, "^test: expected entity ids from 0 to", INTS * 2**60, {}),
+    "relation": (
+        ValueError,
+        "^test: expected relation ids from 0 to 0, got 3 in column 1 of triple 0",
+        [[0, 3, 1]],
+        {"relations": 1},
+    ),
+    "unknown entity": (
+        ValueError,
+        "^test: unknown entity 'd' in column 2 of triple 1; entities has 3 labels",
+        TEST,
+        {"entities": ["a", "b", "c"]},
+    ),
+    "unknown relation": (
+        ValueError,
+        "^test: unknown relation 'knows'",
+        TEST,
+        {"relations": ["likes"]},
+    ),
+    "labels and ids": (
+        ValueError,
+        "^test: holds labels of entities, but known holds ids; give entities=",
+        TEST,
+        {"known": INTS},
+    ),
+    "labels for ids": (
+        ValueError,
+        "^test: expected entity ids, as entities is no list of labels, got 'a' in column 0",
+        TEST,
+        {"entities": 4},
+    ),
+    "entities": (TypeError, "^entities: expected an int, a sequence", INTS, {"entities": 2.0}),
+    "a bool": (TypeError, "^entities: expected an int", INTS, {"entities": True}),
+    "no entities": (
+        ValueError,
+        r"^entities: expected from 1 to 2\*\*36, got 0",
+        INTS,
+        {"entities": 0},
+    ),
+    "no labels": (ValueError, "^entities: expected at least one label", INTS, {"entities": []}),
+    "label twice": (ValueError, "^entities: 'a' occurs twice", INTS, {"entities": ["a", "b", "a"]}),
+    "label type": (TypeError, "^entities: expected str, got int at", INTS, {"entities": ["a", 1]}),
+    "mapping": (
+        ValueError,
+        "^entities: expected a mapping to the ids from 0 to 1, each once, got 2 for 'b'",
+        INTS,
+        {"entities": {"a": 0, "b": 2}},
+    ),
+    "mapping to str": (
+        TypeError,
+        "^entities: expected a mapping to integers, got str for 'a'",
+        INTS,
+        {"entities": {"a": "0", "b": 1}},
+    ),
+    "mapping to none": (
+        TypeError,
+        "^relations: expected a mapping to integers, got NoneType for 'a'",
+        INTS,
+        {"relations": {"a": None}},
+    ),
+    "mapping to bools": (
+        TypeError,
+        "^entities: expected a mapping to integers, got bool",
+        INTS,
+        {"entities": {"a": False, "b": True}},
+    ),
+    "side": (ValueError, "^sides: expected one of head, tail, relation", INTS, {"sides": ["left"]}),
+    "no side": (ValueError, "^sides: expected at least one", INTS, {"sides": []}),
+    "side twice": (ValueError, "^sides: .* none twice", INTS, {"sides": ["head", "head"]}),
+    "a str of sides": (TypeError, "^sides: expected a sequence", INTS, {"sides": "head"}),
+    "split": (
+        ValueError,
+        "^split: expected a name of its own for the test, got the name of a known split",
+        INTS,
+        {"known": {"test": INTS}},
+    ),
+    "unnamed split": (ValueError, "^split: .* got an empty str", INTS, {"split": ""}),
+    "split type": (TypeError, "^split: expected a str, got int", INTS, {"split": 3}),
+    "known name": (
+        TypeError,
+        "^known: expected names of splits, got int",
+        INTS,
+        {"known": {1: INTS}},
+    ),
+    "known empty name": (ValueError, "^known: expected names", INTS, {"known": {"": INTS}}),
+    "rule": (ValueError, "^leaks: expected one of keep, drop, raise", INTS, {"leaks": "warn"}),
+    "unseen": (ValueError, '^unseen: expected "keep" without known', INTS, {"unseen": "drop"}),
+    "keys": (ValueError, "^keys: expected columns none, as triples", INTS, {"keys": [3]}),
+    "keys type": (TypeError, "^keys: expected a sequence of columns, got int", INTS, {"keys": 3}),
+    "key type": (TypeError, "^keys: expected columns, got str", INTS, {"keys": ["time"]}),
+    "key of four": (
+        ValueError,
+        "^keys: expected columns from 3 to 3, got 4",
+        [[0, 0, 1, 7]],
+        {"keys": [4]},
+    ),
+    "key twice": (ValueError, "^keys: .* once", [[0, 0, 1, 7]], {"keys": [3, 3]}),
+    "sample": (
+        ValueError,
+        "^candidates: expected negatives >= 1",
+        INTS,
+        {"candidates": Sampled(0)},
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "words", "test", "how"), ERRORS.values(), ids=ERRORS)
+def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any]) -> None:
+    with pytest.raises(kind, match=words) as error:
+        Task(test, **how)
+    assert is_of_kind(error.value, kind)
+
+
+def test_inputs_are_left_alone() -> None:
+    test, train = np.array([[0, 0, 1]], np.int32), np.array([[0, 0, 2], [2, 0, 1]])
+    test.flags.writeable = train.flags.writeable = False
+    task = Task(test, {"train": train})
+    assert not task.test.flags.writeable
+    assert test.tolist() == [[0, 0, 1]]
+    assert train.tolist() == [[0, 0, 2], [2, 0, 1]]
+
+
+def test_a_mapping_gives_the_ids() -> None:
+    task = Task([("a", "r", "b")], entities={"b": 0, "a": 1})
+    assert task.entities == ("b", "a")
+    assert task.test.tolist() == [[1, 0, 0]]
+
+
+def test_labels_may_stand_beside_ids() -> None:
+    task = Task(
+        [("a", "r", "b")], {"train": [[2, 0, 1]]}, entities=["a", "b", "c"], relations=["r"]
+    )
+    assert task.head.filter is not None
+    assert lists(task.head, task.head.filter) == [[0, 2]]
+
+
+def test_arrays_are_read_only_also_after_pickling() -> None:
+    task = Task(TEST, {"train": TRAIN}, candidates="typed")
+    for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
+        side = each.tail
+        arrays = [each.test, side.queries, side.rows, side.targets, side.given]
+        assert not any(array.flags.writeable for array in [*arrays, *side.filter, *side.candidates])
+        assert side.labels["group"] == task.tail.labels["group"]
+        assert len(each.evaluate_scores(np.eye(4)[:3], np.eye(4)[:3]).ranks) == 6
+    rows = np.array([0, 1])
+    SideTasks("tail", np.array([[0], [1]]), rows, rows, 2, candidates=rows)
+    assert rows.flags.writeable  # the caller's own
+
+
+def test_loading_is_lazy(run_python: Callable[..., str]) -> None:
+    run_python(
+        "import sys, truerank\n"
+        "assert not any('link_prediction' in name for name in sys.modules)\n"
+        "import truerank.link_prediction\n"
+        "assert 'truerank.link_prediction.worst_ranked' not in sys.modules\n"
+    )

@@ -1,0 +1,325 @@
+"""Readers of triples: text, arrays and tuples give the same ids, and say where they are wrong."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.error_kinds import is_of_kind
+from truerank.link_prediction import Task, read_triples
+from truerank.tasks import row_keys as rows
+from truerank.tasks import text
+
+pytestmark = pytest.mark.python_only
+
+ROWS = [("b", "likes", "ü"), ("a", "knows", "b"), ("b", "likes", "a b")]
+IDS = [[2, 1, 3], [0, 0, 2], [2, 1, 1]]
+ENTITIES = ("a", "a b", "b", "ü")
+LINES = ["\t".join(row) for row in ROWS]
+
+
+def written(folder: Path, content: str | bytes, name: str = "triples.txt") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+TEXTS = {
+    "plain": "\n".join(LINES) + "\n",
+    "no end": "\n".join(LINES),
+    "crlf": "\r\n".join(LINES) + "\r\n",
+    "crlf, no end": "\r\n".join(LINES),
+    "blank lines": "\n\n" + "\n\n  \n".join(LINES) + "\n\n",
+    "blank crlf lines": "\r\n\r\n" + "\r\n\r\n".join(LINES) + "\r\n\r\n",
+    "byte order mark": "\ufeff" + "\n".join(LINES),
+    "mark and blank": "\ufeff\n" + "\n".join(LINES),
+}
+
+
+@pytest.mark.parametrize("name", ["triples.txt", "triples.tsv.gz"])
+@pytest.mark.parametrize("piece", [1, 7, 1 << 17])
+@pytest.mark.parametrize("content", TEXTS.values(), ids=TEXTS)
+def test_text(
+    content: str, piece: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "_PIECE", piece)
+    raw = content.encode()
+    path = written(tmp_path, gzip.compress(raw) if name.endswith("gz") else raw, name)
+    triples = read_triples(path)
+    assert triples.ids.tolist() == IDS
+    assert triples.ids.dtype == np.int64
+    assert triples.ids.flags.c_contiguous
+    assert triples.entities == ENTITIES
+    assert triples.relations == ("knows", "likes")
+    assert triples.qualifiers == ()
+
+
+FORMS: dict[str, Callable[[list[tuple[str, ...]]], Any]] = {
+    "tuples": lambda rows: rows,
+    "lists": lambda rows: [list(row) for row in rows],
+    "tuple of tuples": tuple,
+    "str array": np.array,
+    "object array": lambda rows: np.array(rows, object),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_labels_of_any_form(form: Callable[[Any], Any]) -> None:
+    triples = read_triples(form(ROWS))
+    assert triples.ids.tolist() == IDS
+    assert triples.entities == ENTITIES
+
+
+def test_pandas_frames() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ROWS, columns=["head", "relation", "tail"])
+    assert read_triples(frame).ids.tolist() == IDS
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", ">i4", "int64", "uint64"])
+def test_ids_of_any_dtype(dtype: str, tmp_path: Path) -> None:
+    array = np.array(IDS, dtype)
+    assert read_triples(array).ids.tolist() == IDS
+    assert read_triples(array[:, ::-1]).ids.tolist() == array[:, ::-1].tolist()
+    assert read_triples(np.asfortranarray(array)).ids.tolist() == IDS
+    assert read_triples([tuple(row) for row in array]).ids.tolist() == IDS
+    np.save(tmp_path / "ids.npy", array)
+    triples = read_triples(str(tmp_path / "ids.npy"))
+    assert triples.ids.tolist() == IDS
+    assert triples.entities is triples.relations is None
+
+
+def test_text_holds_labels_unless_entities_is_an_int(tmp_path: Path) -> None:
+    path = written(tmp_path, "10\tr\t9\n007\tq\t-1\n")
+    assert read_triples(path).entities == ("-1", "007", "10", "9")
+    path = written(tmp_path, "10\t2\t9\n007\t10\t1\n")
+    triples = read_triples(path, entities=11)
+    assert triples.ids.tolist() == [[10, 2, 9], [7, 10, 1]]
+    assert triples.entities is triples.relations is None
+    mixed = read_triples(path, entities=11, relations=["10", "2"])
+    assert mixed.ids.tolist() == [[10, 1, 9], [7, 0, 1]]
+    path = written(tmp_path, "10\t02\t9\n007\t10\t1\n")
+    assert read_triples(path, relations=11).ids.tolist() == [[2, 2, 3], [0, 10, 1]]
+    task = Task(path, {"train": [(0, 11, 1)]}, entities=11)
+    assert task.audit.unseen_relations is not None
+    assert task.audit.unseen_relations.examples == (2, 10)
+
+
+NUMBERED: dict[str, Any] = {
+    "text": "0\t0\t1\n17\t2\t10\n",
+    "tuples": [("0", "0", "1"), ("17", "2", "10")],
+    "array": np.array([["0", "0", "1"], ["17", "2", "10"]]),
+}
+
+
+@pytest.mark.parametrize("given", NUMBERED.values(), ids=NUMBERED)
+def test_numbers_are_labels_only_where_that_is_said(given: Any, tmp_path: Path) -> None:
+    """In ascending order "10" stands before "2": rows of vectors would be others'."""
+    triples = written(tmp_path, given) if isinstance(given, str) else given
+    words = r"are numbers \(0, 1, 10, ...\).*; give entities=<int>, how many"
+    for wrong in ({}, {"relations": 3}):
+        with pytest.raises(ValueError, match=f"^entities: all labels of entities {words}"):
+            read_triples(triples, **wrong)
+    names = ["0", "1", "10", "17"]
+    with pytest.raises(ValueError, match=r"^relations: all labels of relations are numbers \(0, 2"):
+        Task(triples, entities=names)
+    assert read_triples(triples, entities=18).ids.tolist() == [[0, 0, 1], [17, 2, 10]]
+    named = read_triples(triples, entities=names, relations=3)
+    assert named.ids.tolist() == [[0, 0, 1], [3, 2, 2]]
+    with pytest.raises(ValueError, match=r"^entities: all labels"):  # of all splits together
+        Task(triples, [[("5", "a", "6")]])
+    assert Task(triples, [[("5", "a", "x")]]).entities == (*names, "5", "x")
+
+
+def test_names_that_look_like_numbers_are_labels() -> None:
+    rows = [("06845599", "r", "1"), ("-1", "r", "2")]
+    assert read_triples(rows).entities == ("-1", "06845599", "1", "2")
+
+
+def test_tabs_at_the_end_of_all_lines_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "a\tr\tb\t\nb\tr\ta\t\n")
+    with pytest.raises(
+        ValueError, match=r"^triples: column 3 is empty in every triple; expected no"
+    ):
+        read_triples(path)
+    task = Task(path, {"train": [("a", "r", "a", "x")]})  # elsewhere it holds something
+    assert task.qualifiers == (("", "x"),)
+
+
+def test_qualifiers(tmp_path: Path) -> None:
+    path = written(tmp_path, "0\t0\t1\t2014\tx\n1\t0\t0\t-5\t\n")
+    ids = read_triples(path, entities=2)
+    assert ids.ids.tolist() == [[0, 0, 1, 2014, 1], [1, 0, 0, -5, 0]]
+    assert ids.qualifiers == (None, ("", "x"))
+    labels = read_triples(path, entities=["0", "1"], relations=["0"])
+    assert labels.qualifiers == (("-5", "2014"), ("", "x"))
+    assert labels.ids[:, 3:].tolist() == [[1, 1], [0, 0]]
+    tuples = read_triples([("a", "r", "b", 2014), ("b", "r", "a", -7)])
+    assert tuples.ids[:, 3].tolist() == [2014, -7]
+    assert tuples.qualifiers == (None,)
+    with pytest.raises(ValueError, match=r"^known: holds integers in column 3, other splits lab"):
+        Task([("a", "r", "b", "2014")], [("a", "r", "b", 2014)])
+
+
+def test_one_vocabulary_for_all_splits() -> None:
+    train = read_triples(ROWS)
+    test = read_triples([("ü", "knows", "a")], entities=train.entities, relations=train.relations)
+    assert test.ids.tolist() == [[3, 0, 0]]
+    numpy_names = np.array(ENTITIES)
+    assert read_triples(ROWS, entities=numpy_names).entities == ENTITIES
+
+
+BAD_TEXTS = {
+    "one column": ("a r b\n", r"line 1 has 1 column, expected at least 3: head, relation and tail"),
+    "two columns": ("a\tb\n", r"line 1 has 2 columns, expected at least 3"),
+    "a narrow line": ("a\tr\tb\n\nb\tr\n", r"line 3 has 2 columns, expected 3, as in the first"),
+    "a wide line": ("a\tr\tb\r\na\tr\tb\tc\r\n", r"line 2 has 4 columns, expected 3"),
+    "no tail": ("a\tr\tb\n\na\tr\t\n", r"line 3 has an empty tail"),
+    "no head": ("\tr\tb\n", r"line 1 has an empty head"),
+    "no relation": ("x\t\tb\n", r"line 1 has an empty relation"),
+    "no utf-8": (b"a\tr\tb\n\n\xff\tr\tb\n", r"line 3 is not in UTF-8"),
+    "cr": ("a\tr\tb\rb\tr\ta\r", r"line 1 has a carriage return \(CR\) in a field; lines end in"),
+    "a cr later": ("a\tr\tb\n\na\rr\tr\tb\r\n", r"line 3 has a carriage return"),
+    "late": ("a\tr\tb\n" * 40 + "a\tr\n", r"line 41 has 2 columns"),
+}
+
+
+@pytest.mark.parametrize("piece", [8, 1 << 17])
+@pytest.mark.parametrize(("content", "words"), BAD_TEXTS.values(), ids=BAD_TEXTS)
+def test_bad_text(
+    content: str | bytes, words: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "_PIECE", piece)
+    path = written(tmp_path, content)
+    with pytest.raises(ValueError, match=rf'^known\["train"\]: .*triples.txt: {words}'):
+        Task([("a", "r", "b")], {"train": path})
+
+
+def test_unequal_widths_name_the_splits(tmp_path: Path) -> None:
+    path = written(tmp_path, "a\tr\tb\tx\n")
+    with pytest.raises(ValueError, match=r'every split, got test 3, known\["train"\] 4'):
+        Task([("a", "r", "b")], {"train": path})
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_triples(tmp_path / "missing.txt")
+    with pytest.raises(FileNotFoundError):
+        read_triples(tmp_path / "missing.npy")
+    with pytest.raises(OSError, match=r"^triples: .*x.gz: damaged gzip file"):
+        read_triples(written(tmp_path, b"a\tr\tb\n", "x.gz"))
+    whole = gzip.compress("\n".join(LINES * 50).encode())
+    with pytest.raises(OSError, match="damaged gzip file"):
+        read_triples(written(tmp_path, whole[:-12], "x.gz"))
+    with pytest.raises(ValueError, match=r"^triples: .*x.npy: no .npy array of ids"):
+        read_triples(written(tmp_path, b"a\tr\tb\n", "x.npy"))
+    np.save(tmp_path / "floats.npy", np.zeros((2, 3)))
+    with pytest.raises(TypeError, match=r"^triples: .*floats.npy: expected integers or labels"):
+        read_triples(tmp_path / "floats.npy")
+    with pytest.raises(ValueError, match=r"^test: expected at least one triple"):
+        Task(written(tmp_path, "\n\n"))
+    assert Task(ROWS, {"train": written(tmp_path, b"")}).audit.known == {"train": 0}
+
+
+BAD_ROWS: dict[str, tuple[type[Exception], str, Any]] = {
+    "float": (
+        TypeError,
+        r"^triples: expected integers or str in column 2, got float \(triple 1",
+        [(0, 0, 1), (0, 0, 1.5)],
+    ),
+    "bool": (TypeError, r"column 1, got bool \(triple 0\)", [(0, True, 1)]),
+    "both": (
+        TypeError,
+        r"in column 0, got both \(triple 1 has str, those before integers\)$",
+        [(0, 0, 1), ("a", 0, 1)],
+    ),
+    "none": (
+        TypeError,
+        r"column 0, got NoneType \(triple 1\)",
+        [("a", "r", "b"), (None, "r", "b")],
+    ),
+    "ragged": (
+        ValueError,
+        r"^triples: expected 3 members, as in the first, got 4 in triple 1",
+        [(0, 0, 1), (0, 0, 1, 2)],
+    ),
+    "narrow": (ValueError, r"^triples: expected at least 3 members, got 2 in triple 0", [(0, 1)]),
+    "a str": (TypeError, r"^triples: expected tuples .* got str at position 0", ["a r b"]),
+    "an int": (TypeError, r"got int at position 0", [3]),
+    "empty": (
+        ValueError,
+        r"^triples: expected labels, got an empty str in column 2 of triple 0",
+        [("a", "r", "")],
+    ),
+    "bytes": (TypeError, r"^triples: expected an array, a path", b"abc"),
+    "a dict": (TypeError, r"^triples: expected an array, a path", {"a": 1}),
+    "bytes array": (TypeError, r"got dtype \|S1", np.array([[b"a", b"r", b"b"]])),
+    "three axes": (ValueError, r"got shape \(1, 1, 3\)", np.zeros((1, 1, 3), int)),
+}
+
+
+@pytest.mark.parametrize(("kind", "words", "rows"), BAD_ROWS.values(), ids=BAD_ROWS)
+def test_bad_rows(kind: type[Exception], words: str, rows: Any) -> None:
+    with pytest.raises(kind, match=words) as error:
+        read_triples(rows)
+    assert is_of_kind(error.value, kind)
+
+
+LABEL = st.text(
+    st.characters(exclude_characters="\t\n\r\ufeff", exclude_categories=["Cs"]),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(st.lists(st.tuples(LABEL, LABEL, LABEL), min_size=1, max_size=20), st.booleans())
+def test_text_is_read_as_it_stands(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, ...]], crlf: bool
+) -> None:
+    """Whatever the labels: blanks, quotes, line ends of Unicode."""
+    end = "\r\n" if crlf else "\n"
+    path = written(tmp_path_factory.mktemp("text"), end.join("\t".join(row) for row in rows))
+    found = {"entities": {e for h, _, t in rows for e in (h, t)}, "relations": {r[1] for r in rows}}
+    for name, labels in found.items():
+        if all(label.isdecimal() and label == str(int(label)) for label in labels):
+            with pytest.raises(ValueError, match=f"^{name}: all labels of {name} are numbers"):
+                read_triples(path)
+            return
+    triples = read_triples(path)
+    entities, relations = triples.entities, triples.relations
+    assert entities is not None
+    assert relations is not None
+    assert [(entities[h], relations[r], entities[t]) for h, r, t in triples.ids] == rows
+    assert entities == tuple(sorted({e for h, _, t in rows for e in (h, t)}))
+
+
+FEW = st.lists(st.tuples(*[st.sampled_from([-(2**63), -1, 0, 1, 5, 2**62, 2**63 - 1])] * 3))
+
+
+@given(FEW)
+def test_keys_of_rows(table: list[tuple[int, ...]]) -> None:
+    """Rows that no single integer holds are told apart and ordered all the same."""
+    columns = list(np.array(table, np.int64).reshape(-1, 3).T)
+    order = sorted(set(table))
+    keys = rows.row_keys(columns)
+    assert rows.dense(keys).tolist() == [order.index(row) for row in table]
+    assert [table[i] for i in rows.first_rows(keys)] == order
+    assert list(zip(*(c.tolist() for c in rows.distinct_rows(columns)), strict=True)) == order
+
+
+@given(FEW, FEW, st.sampled_from([0, 1 << 15]))
+def test_look_up(few: list[tuple[int, ...]], many: list[tuple[int, ...]], cached: int) -> None:
+    ordered = np.array(sorted({row[0] for row in few}), np.int64)
+    values = [row[0] for row in many]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "_CACHED", cached)
+        where, which = rows.look_up(ordered, np.array(values, np.int64))
+    expected = [(i, v) for i, v in enumerate(values) if v in ordered.tolist()]
+    assert list(zip(where.tolist(), ordered[which].tolist(), strict=True)) == expected

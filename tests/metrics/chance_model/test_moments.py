@@ -1,0 +1,399 @@
+"""The chance model against exact values, all outcomes, exact distributions and plain integrals."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import tracemalloc
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from truerank.metrics import chance_model as cm
+from truerank.metrics.chance_model import Tasks, compress
+from truerank.metrics.keys import UnknownKeyError
+
+pytestmark = pytest.mark.python_only
+
+MODELS: dict[str, Callable[..., tuple[float, float]]] = {
+    "mr": cm.mean_rank,
+    "mrr": cm.reciprocal_rank,
+    "hits": cm.hits,
+    "imr": cm.inverse_mean,
+    "hmr": cm.harmonic,
+    "gmr": cm.geometric,
+    "igmr": cm.inverse_geometric,
+    "power_mean": cm.power_mean,
+}
+POWERS = (-4, -3, -0.5, -0.05, 0.05, 0.5, 0.99, 1.01, 2, 10)
+NAMED_POWERS = (-math.inf, -1, 0, 1, math.inf)
+CASES = [("hits", k) for k in (1, 2, 5)]
+CASES += [(name, 0) for name in MODELS if name not in ("hits", "power_mean")]
+CASES += [("power_mean", p) for p in (*POWERS, *NAMED_POWERS)]
+
+
+def values(metric: str, parameter: float, ranks: Any, weights: Any) -> Any:
+    """The metric of each row of ranks; weights sum to 1."""
+
+    def mean(terms: Any) -> Any:
+        return (terms * weights).sum(axis=1)
+
+    def power(p: float) -> Any:
+        if math.isinf(p):
+            return ranks.max(axis=1) if p > 0 else ranks.min(axis=1)
+        return mean(ranks**p) ** (1 / p) if p else np.exp(mean(np.log(ranks)))
+
+    formulas: dict[str, Callable[[], Any]] = {
+        "mr": lambda: mean(ranks),
+        "mrr": lambda: mean(1 / ranks),
+        "hits": lambda: mean(ranks <= parameter),
+        "imr": lambda: 1 / mean(ranks),
+        "hmr": lambda: 1 / mean(1 / ranks),
+        "gmr": lambda: np.exp(mean(np.log(ranks))),
+        "igmr": lambda: np.exp(-mean(np.log(ranks))),
+        "power_mean": lambda: power(parameter),
+    }
+    return formulas[metric]()
+
+
+def outcomes(sizes: list[int]) -> Any:
+    """Every outcome of the ranks, a row each."""
+    grid = np.meshgrid(*(np.arange(1.0, n + 1) for n in sizes), indexing="ij")
+    return np.stack([axis.ravel() for axis in grid], axis=1)
+
+
+def brute(
+    metric: str, parameter: float, sizes: list[int], weights: Any = None
+) -> tuple[float, float]:
+    """Mean and variance over all outcomes."""
+    weights = np.ones(len(sizes)) if weights is None else np.array(weights)
+    found = values(metric, parameter, outcomes(sizes), weights / weights.sum())
+    mean = math.fsum(found.tolist()) / len(found)
+    return mean, math.fsum(((found - mean) ** 2).tolist()) / len(found)
+
+
+def assert_near(
+    found: tuple[float, float], exact: tuple[float, float], rel: float, what: Any = ""
+) -> None:
+    assert found[0] == pytest.approx(exact[0], rel=rel, abs=0), what
+    # values are rounded, which an exact variance of them sees
+    eps = 1e-14 * exact[0]
+    seen = eps * math.sqrt(exact[1]) + eps**2
+    assert found[1] == pytest.approx(exact[1], rel=rel, abs=seen), what
+
+
+# -- exact values ----------------------------------------------------------------------------------
+
+
+def records(data: Path) -> list[dict[str, Any]]:
+    text = (data / "reference_values.json").read_text(encoding="utf-8")
+    return [record for record in json.loads(text) if record["metric"] in MODELS]
+
+
+def tasks_of(record: dict[str, Any]) -> Tasks:
+    candidates = record["candidates"]
+    if isinstance(candidates, dict):
+        candidates = ([int(n) for n in candidates], list(candidates.values()))
+    return compress(candidates, record["weights"])
+
+
+@pytest.mark.parametrize("metric", [m for m in MODELS if m != "power_mean"])
+def test_reference_values(metric: str, data: Path) -> None:
+    """All records, of 25 digits, to 1e-12 and in truth to 1e-14."""
+    mine = [record for record in records(data) if record["metric"] == metric]
+    assert len(mine) >= 46
+    for record in mine:
+        found = MODELS[metric](tasks_of(record), record["k"] or 0)
+        for number, text in zip(found, (record["mean"], record["variance"]), strict=True):
+            exact = Fraction(text)
+            assert abs(Fraction(number) - exact) <= Fraction("1e-14") * exact, record
+
+
+# -- all outcomes ----------------------------------------------------------------------------------
+
+ALL_SIZES = [
+    sizes
+    for n in range(1, 6)
+    for sizes in itertools.combinations_with_replacement(range(1, 7), n)
+    if n < 4 or sum(sizes) % 7 == 0
+]
+
+
+@pytest.mark.parametrize(("metric", "parameter"), CASES)
+def test_all_outcomes(metric: str, parameter: float) -> None:
+    """Up to five tasks with up to six candidates."""
+    rel = 1e-12 if abs(parameter) == 0.05 else 1e-13
+    for sizes in ALL_SIZES:
+        found = MODELS[metric](compress(list(sizes)), parameter)
+        assert_near(found, brute(metric, parameter, list(sizes)), rel, sizes)
+
+
+WEIGHTS = st.one_of(st.floats(0.01, 10), st.sampled_from([1.0, 1e-3, 1e-12, 1e-300, 0.0]))
+
+
+@given(
+    st.sampled_from(CASES),
+    st.lists(st.tuples(st.integers(1, 9), WEIGHTS), min_size=1, max_size=4),
+    st.floats(1e-3, 1e3),
+)
+def test_all_outcomes_weighted(
+    case: tuple[str, float], drawn: list[tuple[int, float]], unit: float
+) -> None:
+    metric, parameter = case
+    sizes, weights = [n for n, _ in drawn], [w * unit for _, w in drawn]
+    found = MODELS[metric](compress(sizes, weights), parameter)
+    kept = [(n, w) for n, w in zip(sizes, weights, strict=True) if w > 0]
+    if not kept:
+        assert all(map(math.isnan, found))
+        return
+    exact = brute(metric, parameter, [n for n, _ in kept], [w for _, w in kept])
+    assert_near(found, exact, 1e-12)
+
+
+@pytest.mark.parametrize(("metric", "parameter"), CASES)
+@pytest.mark.parametrize(
+    ("sizes", "weights"),
+    [
+        ([600, 200], None),
+        ([300, 300], [1, 1e-3]),
+        ([400, 300], [1e-200, 1]),
+        ([60, 50, 40], None),
+    ],
+)
+def test_all_outcomes_of_larger_problems(
+    metric: str, parameter: float, sizes: list[int], weights: list[float] | None
+) -> None:
+    found = MODELS[metric](compress(sizes, weights), parameter)
+    assert_near(found, brute(metric, parameter, sizes, weights), 2e-12)
+
+
+# -- exact distributions and plain integrals -------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 15), min_size=2, max_size=15), st.sampled_from([2, 3, -1]))
+@settings(max_examples=50)
+def test_sums_of_integer_powers(sizes: list[int], p: int) -> None:
+    """The exact distribution of sum r^p, by convolution; p = -1 stands for imr."""
+    power = max(p, 1)
+    chances = np.ones(1)
+    for n in sizes:
+        one = np.zeros(n**power + 1)
+        one[np.arange(1, n + 1) ** power] = 1 / n
+        chances = np.convolve(chances, one)
+    mean_power = np.arange(len(chances)) / len(sizes)
+    with np.errstate(divide="ignore"):
+        value = np.where(chances > 0, mean_power ** (1 / p), 0.0)
+    mean = math.fsum((chances * value).tolist())
+    variance = math.fsum((chances * (value - mean) ** 2).tolist())
+    name = "imr" if p == -1 else "power_mean"
+    found = MODELS[name](compress(sizes), p)
+    assert_near(found, (mean, variance), 1e-10)
+
+
+@given(
+    st.lists(st.integers(1, 300), min_size=2, max_size=40),
+    st.sampled_from([-2.0, -1.0, -0.5]),
+    st.booleans(),
+)
+@settings(max_examples=30)
+def test_plain_integrals(sizes: list[int], p: float, weighted: bool) -> None:
+    """E X^-s as the integral of u^(s-1) E exp(-u X) / Gamma(s), with sums over all ranks."""
+    weights = np.arange(1.0, len(sizes) + 1) if weighted else np.ones(len(sizes))
+    if max(sizes) == 1:
+        return
+    shares = weights / weights.sum()
+    logs = np.arange(-60, 60, 0.05)
+    u = np.exp(logs)
+    transform = np.ones_like(u)
+    for n, share in zip(sizes, shares.tolist(), strict=True):
+        transform *= np.exp(-np.outer(u, share * np.arange(1.0, n + 1) ** p)).mean(axis=1)
+    s = -1 / p
+    one, two = (
+        0.05 * math.fsum((u**order * transform).tolist()) / math.gamma(order)
+        for order in (s, 2 * s)
+    )
+    mean, variance = cm.power_mean(compress(sizes, weights), p)
+    assert mean == pytest.approx(one, rel=1e-11)
+    assert variance == pytest.approx(two - one**2, rel=1e-9, abs=1e-12 * one**2)
+
+
+def test_extremes_against_plain_sums() -> None:
+    """The least and the greatest of ranks, by sums over every x."""
+    rng = np.random.default_rng(3)
+    for sizes in ([50] * 40, [3, 5000], [100] * 30 + [2000], rng.integers(500, 3000, 60).tolist()):
+        n = np.array(sizes, float)
+        x = np.arange(max(sizes) + 1.0)[:, None]
+        below = np.minimum(x / n, 1).prod(axis=1)
+        above = np.maximum(1 - x / n, 0).prod(axis=1)
+        for p, chances in ((math.inf, np.diff(below)), (-math.inf, -np.diff(above))):
+            mean = math.fsum((x[1:, 0] * chances).tolist())
+            variance = math.fsum(((x[1:, 0] - mean) ** 2 * chances).tolist())
+            assert_near(cm.power_mean(compress(sizes), p), (mean, variance), 1e-11)
+
+
+@pytest.mark.parametrize("p", [-0.3, -0.05, 0.05, 0.5, 0.99, 1.01, 2, 10])
+def test_many_tasks_are_nearly_normal(p: float) -> None:
+    """The delta method, where it is good: a million tasks, moments near their limits."""
+    sizes, numbers = np.array([3, 40, 500]), np.array([500_000, 300_000, 200_000])
+    mean = variance = 0.0
+    for n, number in zip(sizes.tolist(), (numbers / 1e6).tolist(), strict=True):
+        terms = np.arange(1.0, n + 1) ** p
+        mean += number * terms.mean()
+        variance += number * terms.var() / 1e6
+    s = 1 / p
+    ratio = variance / mean**2
+    found = cm.power_mean(compress((sizes, numbers)), p)
+    assert found[0] == pytest.approx(mean**s * (1 + s * (s - 1) / 2 * ratio), rel=1e-9)
+    assert found[1] == pytest.approx(mean ** (2 * s) * s**2 * ratio, rel=1e-4)
+
+
+# -- equivalences ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("metric", "parameter"), CASES)
+def test_forms_of_the_same_tasks(metric: str, parameter: float) -> None:
+    """Array or multiplicities; no weights, equal ones, or zeros beside them; one weight twice."""
+    model = MODELS[metric]
+    sizes, numbers = [3, 7, 200, 3], [2, 1, 5, 1]
+    plain = model(compress(np.repeat(sizes, numbers)), parameter)
+    assert model(compress((sizes, numbers)), parameter) == plain
+    assert model(compress((sizes, numbers), [5.0] * 4), parameter) == plain
+    assert model(compress(([*sizes, 9], [*numbers, 4]), [1.0] * 4 + [0.0]), parameter) == plain
+    split = model(compress((sizes, numbers), [1, 1 + 1e-15, 1, 1 - 1e-15]), parameter)
+    assert split == pytest.approx(plain, rel=1e-12)
+
+
+@pytest.mark.parametrize(("metric", "parameter"), CASES)
+def test_blocks_of_tasks(metric: str, parameter: float) -> None:
+    """Thousands of sizes and weights, which are computed in blocks, against few at a time."""
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(2, 3_000, 2_500)
+    few = rng.choice([1.0, 2.0, 3.0], 2_500)
+    for weights in (None, few, few + 1e-14 * rng.random(2_500)):
+        found = MODELS[metric](compress(sizes, weights), parameter)
+        again = MODELS[metric](compress(sizes, few if weights is not None else None), parameter)
+        assert found == pytest.approx(again, rel=1e-10)
+        assert found[1] > 0
+
+
+def test_memory_stays_flat() -> None:
+    """However many tasks differ, a hundred nodes each are never held at once."""
+    rng = np.random.default_rng(1)
+    tasks = compress(rng.integers(1, 15_000, 20_000), rng.random(20_000))
+    for metric in ("imr", "gmr", "hmr"):
+        tracemalloc.start()
+        MODELS[metric](tasks)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 100e6, metric
+
+
+# -- the ends --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("metric", "parameter"), CASES)
+def test_degenerate(metric: str, parameter: float) -> None:
+    model = MODELS[metric]
+    assert all(map(math.isnan, model(compress([]), parameter)))
+    assert all(map(math.isnan, model(compress([3, 4], [0, 0]), parameter)))
+    for ones in (compress([1]), compress([1, 1, 1], [0.1, 0.2, 0.4]), compress(([1], [2**62]))):
+        assert model(ones, parameter) == (1.0, 0.0)
+    # one task, alone or beside one that weighs nothing
+    alone = model(compress([7]), parameter)
+    assert model(compress([7, 9], [1, 0]), parameter) == alone
+    assert_near(alone, brute(metric, parameter, [7]), 1e-13)
+
+
+@pytest.mark.parametrize("k", [7, 8, 10**30, 2**63])
+def test_hits_that_cannot_miss(k: int) -> None:
+    assert cm.hits(compress([7, 3]), k) == (1.0, 0.0)
+
+
+BIG = 2**62
+EXTREMES = {
+    "two huge": (([BIG], [2]), None),
+    "a hundred huge": (([BIG - 1], [100]), None),
+    "huge and one": ([BIG, 1], None),
+    "huge and small": ([BIG, 10, 1000], None),
+    "billions": ([10**9] * 3, None),
+    "next to nothing": ([BIG, BIG], [1, 1e-300]),
+    "all weights apart": ([5, 7, 9, 10**6], [1e-300, 1e300, 1, 1e-12]),
+    "countless": (([BIG, 3], [2**61, 2**61]), None),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize(("metric", "parameter"), CASES)
+def test_extremes_are_finite(name: str, metric: str, parameter: float) -> None:
+    """No overflow, no warning (warnings are errors), no wrong sign."""
+    tasks = compress(*EXTREMES[name])
+    mean, variance = MODELS[metric](tasks, parameter)
+    assert math.isfinite(mean)
+    assert math.isfinite(variance)
+    assert mean > 0
+    assert variance >= 0
+    bounded = metric in ("mrr", "hits", "imr", "igmr")
+    assert mean <= 1 if bounded else 1 <= mean <= BIG
+
+
+def test_extremes_by_hand() -> None:
+    """What is known in closed form of huge N."""
+    # 2 / (u + v) of uniform u, v has mean 4 log 2
+    assert cm.inverse_mean(compress([BIG, BIG]))[0] * BIG == pytest.approx(4 * math.log(2))
+    # 2 / (1 + 1 / r) = 2 - 2 / (r + 1)
+    mean, variance = cm.harmonic(compress([BIG, 1]))
+    assert mean == pytest.approx(2, rel=1e-15)
+    assert variance == pytest.approx(4 * (math.pi**2 / 6 - 1) / BIG, rel=1e-13)
+    # a task that weighs nothing does not count
+    for name in ("imr", "hmr", "gmr", "igmr"):
+        nearly = MODELS[name](compress([BIG, BIG], [1, 1e-300]))
+        assert nearly == pytest.approx(MODELS[name](compress([BIG])), rel=1e-12)
+    # a product of powers of uniform variables
+    mean, variance = cm.geometric(compress([BIG] * 4))
+    assert mean / BIG == pytest.approx((4 / 5) ** 4, rel=1e-12)
+    assert variance / BIG**2 == pytest.approx((2 / 3) ** 4 - (4 / 5) ** 8, rel=1e-12)
+
+
+def test_power_means_by_name() -> None:
+    tasks = compress([3, 8, 8, 40], [1, 2, 3, 4])
+    for p, name in ((1, "mr"), (-1, "hmr"), (0, "gmr")):
+        assert cm.power_mean(tasks, p) == MODELS[name](tasks)
+    assert cm.power_mean(tasks, math.inf) == cm.greatest(tasks)
+    assert cm.power_mean(tasks, -math.inf) == cm.least(tasks)
+
+
+def test_power_means_grow_with_p() -> None:
+    for tasks in (compress([3, 8, 8, 40], [1, 2, 3, 4]), compress(([15_000, 7], [9_000, 11_000]))):
+        powers = sorted((*POWERS, *NAMED_POWERS))
+        means = [cm.power_mean(tasks, p)[0] for p in powers]
+        assert means == sorted(means)
+        # and smoothly: neighbours around the exact formulas of -1 and 1
+        for p in (-1.0, 1.0):
+            low, middle, high = (cm.power_mean(tasks, p + d) for d in (-1e-6, 0, 1e-6))
+            for i in range(2):
+                assert (low[i] + high[i]) / 2 == pytest.approx(middle[i], rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [0.049, -0.049, 10.5, -11, 1e9, math.nan])
+def test_power_means_without_a_model(p: float) -> None:
+    for tasks in (compress([3, 4]), compress([])):
+        with pytest.raises(UnknownKeyError, match="has no chance model: expected p = 0, inf"):
+            cm.power_mean(tasks, p)
+
+
+@pytest.mark.parametrize("model", [cm.geometric, cm.inverse_geometric])
+@given(st.lists(st.integers(1, 2**17) | st.integers(1, 50), min_size=1, max_size=8), st.data())
+def test_visiting_every_rank_agrees_with_nodes(
+    model: Callable[[Tasks], tuple[float, float]], sizes: list[int], data: st.DataObject
+) -> None:
+    """Equal weights and moderate N take running sums over all ranks; unequal ones never do."""
+    n = data.draw(st.integers(120, 10**6))
+    tasks = compress((sizes, [n] * len(sizes)))
+    assert model(tasks) == pytest.approx(model(tasks._replace(equal=False)), rel=2e-13)

@@ -1,0 +1,478 @@
+"""Groups of tasks: their codes and weights, their metrics at once, the means over them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+import warnings
+from collections.abc import Hashable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from support.example_ranks import any_ranks, everything
+from truerank import Ranks, Report, compare, report
+from truerank.metrics import KINDS, METRICS, Sample, chance, parse
+from truerank.metrics.metric_table import value
+from truerank.metrics.within_groups import means_within, moments_within, values_within
+from truerank.ranks.grouping import group_codes, task_weights_by
+
+pytestmark = pytest.mark.python_only
+
+PLAIN = (
+    *("mr", "mrr", "hits@1", "hits@3", "hmr", "imr", "gmr", "igmr", "median", "imedian"),
+    *("power_mean:2", "power_mean:-0.5", "std", "variance", "mad", "count"),
+)
+ADJUSTED = ("ratio.mr", "amri", "amrr", "ah@3", "zmr", "zh@1", "index.gmr", "ratio.hmr")
+
+
+@st.composite
+def grouped_ranks(draw: st.DrawFn) -> tuple[Ranks, list[int]]:
+    """Ranks of few candidates with ties, sides and weights, and the labels of up to four groups."""
+    n = draw(st.integers(0, 14))
+    small = st.lists(st.integers(0, 4), min_size=n, max_size=n)
+    above, tied, below = (np.array(draw(small), dtype=np.int64) for _ in range(3))
+    side = draw(st.lists(st.sampled_from(["head", "tail", "relation"]), min_size=n, max_size=n))
+    ranks = Ranks(above, tied + 1, above + tied + 1 + below, side=side)
+    if n and draw(st.booleans()):
+        weights = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+        assume(any(weights))
+        ranks = ranks.with_weights(weights)
+    return ranks, draw(st.lists(st.integers(-2, 1), min_size=n, max_size=n))
+
+
+def masks(labels: list[int]) -> Iterator[tuple[int, np.ndarray]]:
+    for label in sorted(set(labels)):
+        yield label, np.array(labels) == label
+
+
+# -- codes and weights -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def labelled() -> Ranks:
+    return Ranks(
+        [0, 3, 5, 1, 0],
+        [1, 1, 1, 4, 1],
+        [9, 9, 9, 12, 12],
+        side=["head", "head", "tail", "tail", "tail"],
+        group=["likes", "knows", "likes", "likes", "knows"],
+        queries=[7, -3, 7, 7, 8],
+        targets=[4, 4, 4, 1, 1],
+    )
+
+
+@pytest.mark.parametrize(
+    ("by", "codes", "names"),
+    [
+        ("side", [0, 0, 1, 1, 1], ["head", "tail"]),
+        ("group", [0, 1, 0, 0, 1], ["likes", "knows"]),
+        ("relation", [0, 1, 0, 0, 1], ["likes", "knows"]),
+        ("query", [1, 0, 2, 2, 3], [("head", -3), ("head", 7), ("tail", 7), ("tail", 8)]),
+        ("queries", [1, 0, 2, 2, 3], [("head", -3), ("head", 7), ("tail", 7), ("tail", 8)]),
+        ("target", [1, 1, 1, 0, 0], [1, 4]),
+        ("targets", [1, 1, 1, 0, 0], [1, 4]),
+        (["b", "a", "b", "c", "a"], [0, 1, 0, 2, 1], ["b", "a", "c"]),
+        (np.array([9, 2, 9, 2, 2]), [1, 0, 1, 0, 0], [2, 9]),
+        (([2, 0, 2, 2, 0], ("x", "unused", "z\0")), [1, 0, 1, 1, 0], ["x", "z\0"]),
+    ],
+)
+def test_codes(labelled: Ranks, by: object, codes: list[int], names: list[Hashable]) -> None:
+    found, found_names = group_codes(labelled, by)
+    assert found.dtype == np.int64
+    assert (found.tolist(), found_names) == (codes, names)
+
+
+def test_queries_without_sides(labelled: Ranks) -> None:
+    codes, names = group_codes(labelled.with_labels(side=None), "query")
+    assert (codes.tolist(), names) == ([1, 0, 1, 1, 2], [-3, 7, 8])
+    codes, names = group_codes(labelled[:0], "query")
+    assert (codes.tolist(), names) == ([], [])
+
+
+def test_wrong_groups(labelled: Ranks) -> None:
+    with pytest.raises(ValueError, match=r"one of side, group, .*, got 'relations'"):
+        group_codes(labelled, "relations")
+    with pytest.raises(
+        ValueError, match=r"by: these ranks have no labels 'queries', which 'query'"
+    ):
+        group_codes(labelled.with_labels(queries=None), "query")
+    with pytest.raises(ValueError, match="by: expected 5 labels, one for each task, got 2"):
+        group_codes(labelled, ["a", "b"])
+    with pytest.raises(TypeError, match="by: expected str or integers, got dtype float64"):
+        report(labelled, by=np.zeros(5))
+
+
+def test_codes_of_other_names(labelled: Ranks) -> None:
+    ranks = labelled.with_labels(
+        labels={"category": ["1-n", "n-1", "1-n", "1-1", "1-1"], "head_degree": [9, 2, 9, 2, 2]}
+    )
+    codes, names = group_codes(ranks, "category")
+    assert (codes.tolist(), names) == ([0, 1, 0, 2, 2], ["1-n", "n-1", "1-1"])
+    codes, names = group_codes(ranks, "head_degree")
+    assert (codes.tolist(), names) == ([1, 0, 1, 0, 0], [2, 9])
+    measured = report(ranks, by="category")
+    assert measured.by == "category"
+    assert measured["macro.mrr"] == report(ranks, by=ranks.labels["category"])["macro.mrr"]
+    assert "by category (3 groups)" in measured.to_markdown()
+    assert list(measured.groups["n-1"].ranks.labels) == ["category", "head_degree"]
+    assert measured.interval("mrr", by="head_degree", resamples=50).units == 2
+    other = Ranks([1, 3, 5, 0, 0], [1] * 5, ranks.candidates)
+    assert compare(ranks, other, by="category", resamples=50).units == 3
+    assert Report.from_json(measured.to_json()) == measured
+    kept = pickle.loads(pickle.dumps(measured))
+    assert kept == measured
+    once = report(ranks, weights="category")
+    assert once.weighting == "each category counts once"
+    assert once.weights.tolist() == [1, 1, 1, 0.5, 0.5]
+    assert (
+        ranks.with_labels(side=None, labels={"by": 0 * ranks.above}).labels["by"].codes.any() == 0
+    )
+    assert task_weights_by(ranks.with_labels(side=None), "category").tolist() == [
+        0.5,
+        1,
+        *[0.5] * 3,
+    ]
+
+
+def test_queries_of_one_object_with_other_labels(labelled: Ranks) -> None:
+    """Only queries are told by their side, even where another label is the same object."""
+    ranks = labelled.with_labels(labels={"twin": labelled.queries})
+    assert group_codes(ranks, "twin")[1] == [-3, 7, 8]
+    assert len(group_codes(ranks, "query")[1]) == 4
+
+
+def test_wrong_names_say_what_there_is(labelled: Ranks) -> None:
+    ranks = labelled.with_labels(targets=None, labels={"category": "1-n"})
+    has = "side, group, queries, category"
+    with pytest.raises(
+        ValueError,
+        match=r"one of side, .*, target, category, got 'degree' \(labels of these ranks: " + has,
+    ):
+        report(ranks, by="degree")
+    with pytest.raises(ValueError, match=f"no labels 'targets', which 'target' means .but {has}.;"):
+        report(ranks, by="target")
+    with pytest.raises(ValueError, match="one of query, relation, target, category, got 'degree'"):
+        report(ranks, weights="degree")
+    with pytest.raises(ValueError, match=r"got 'category' \(labels of these ranks: none\)"):
+        group_codes(Ranks([0], [1], 5), "category")
+
+
+def test_weights_that_count_once(labelled: Ranks) -> None:
+    assert task_weights_by(labelled, "query").tolist() == [1, 1, 0.5, 0.5, 1]
+    assert task_weights_by(labelled, "relation").tolist() == [1, 1, 0.5, 0.5, 1]
+    assert task_weights_by(labelled, "target").tolist() == [0.5, 0.5, 1, 0.5, 0.5]
+    assert task_weights_by(labelled.with_labels(side=None), "target").tolist() == [
+        *(1 / 3, 1 / 3, 1 / 3, 0.5, 0.5)
+    ]
+    with pytest.raises(ValueError, match=r"weights: .* one of query, relation, target, got 'side'"):
+        task_weights_by(labelled, "side")
+
+
+@given(any_ranks({"queries": True, "side": True}))
+def test_each_query_weighs_one(ranks: Ranks) -> None:
+    weights = task_weights_by(ranks, "query")
+    codes, names = group_codes(ranks, "query")
+    sums = np.bincount(codes, weights, minlength=len(names))
+    assert sums == pytest.approx(np.ones(len(names)))
+    measured = report(ranks, by="query", weights="query")
+    if len(ranks) and measured.sides[0] == "both":
+        assert measured["mr"] == pytest.approx(measured["macro.mr"], nan_ok=True)
+
+
+# -- many groups at once ---------------------------------------------------------------------------
+
+
+def micro(ranks: Ranks, key: str) -> float:
+    """A key of some tasks alone; nan where they have no such side."""
+    try:
+        return report(ranks)[key]
+    except KeyError:
+        return math.nan
+
+
+@given(grouped_ranks(), st.sampled_from([*PLAIN, *ADJUSTED]), st.sampled_from([*KINDS]))
+def test_values_of_groups_are_those_of_their_tasks(
+    drawn: tuple[Ranks, list[int]], metric: str, kind: str
+) -> None:
+    ranks, labels = drawn
+    assume(not (ranks.weights is not None and "index" in metric))
+    if kind == "random":  # as drawn for the whole
+        ranks = Ranks(
+            ranks.random(5) - 1,
+            np.ones(len(ranks), dtype=np.int64),
+            ranks.candidates,
+            weights=ranks.weights,
+            side=ranks.side,
+        )
+    measured = report(drawn[0], by=labels, seed=5)
+    for side in ("head", "both"):
+        if side not in measured.side_counts():
+            continue
+        key = f"{side}.{kind}.{metric}"
+        values = measured.group_values(key)
+        plain = {}
+        for label, mask in masks(labels):
+            part = ranks[mask]
+            if side == "both":
+                part = part[part.side.values != "relation"]
+            plain[label] = micro(part, key) if len(part) else math.nan
+        if metric == "count":  # of no tasks it is not a group's
+            plain = {label: n or math.nan for label, n in plain.items()}
+        assert list(values) == list(plain)
+        assert list(values.values()) == pytest.approx(
+            list(plain.values()), rel=1e-9, abs=1e-12, nan_ok=True
+        )
+        kept = [v for v in plain.values() if not math.isnan(v)]
+        assert measured.macro_left_out(key) == len(plain) - len(kept)
+        if not metric.startswith("z"):
+            mean = sum(kept) / len(kept) if kept else math.nan
+            assert measured[f"macro.{key}"] == pytest.approx(mean, rel=1e-9, abs=1e-12, nan_ok=True)
+        for label, part in measured.groups.items():
+            assert part[key] == pytest.approx(values[label], rel=1e-9, abs=1e-12, nan_ok=True) or (
+                metric == "count" and part[key] == 0
+            )
+
+
+@given(grouped_ranks(), st.sampled_from(["mr", "mrr", "hits@2"]))
+def test_counted_by_tasks_a_macro_average_is_the_micro_one(
+    drawn: tuple[Ranks, list[int]], metric: str
+) -> None:
+    ranks, labels = drawn
+    ranks = ranks.with_weights(None)
+    measured = report(ranks, by=labels, macro_weights="count")
+    assert measured.macro_weighting == "each group counts by its tasks"
+    for side in measured.sides:
+        keys = f"{side}.{metric}", f"macro.{side}.{metric}"
+        assert measured[keys[1]] == pytest.approx(measured[keys[0]], nan_ok=True)
+
+
+def test_macro_weights(labelled: Ranks) -> None:
+    values = report(labelled, by="relation").group_values("mr")
+    assert list(values) == ["likes", "knows"]
+    likes, knows = values.values()
+    given = ({"likes": 3, "knows": 1, "unused": 7}, [3, 1], np.array([0.75, 0.25]))
+    for weights in given:
+        measured = report(labelled, by="relation", macro_weights=weights)
+        assert measured["macro.mr"] == pytest.approx((3 * likes + knows) / 4)
+        assert measured.macro_weighting == "each group counts as given"
+    only = report(labelled, by="relation", macro_weights={"likes": 1, "knows": 0})
+    assert only["macro.mr"] == likes
+    assert only == report(labelled, by="relation", macro_weights=[1, 0])
+    assert only != report(labelled, by="relation", macro_weights=[0, 1])
+    assert only != report(labelled, by="relation")
+
+
+@pytest.mark.parametrize(
+    ("weights", "error", "message"),
+    [
+        ("counts", ValueError, "macro_weights: expected 'count', a mapping .*, got 'counts'"),
+        ({"likes": 1}, ValueError, "a weight for each group, none for 'knows'"),
+        ([1, 2, 3], ValueError, r"expected 2 numbers, one for each group, got shape \(3,\)"),
+        ([1, -1], ValueError, "expected finite numbers >= 0, got -1.0 at position 1"),
+        ([1, math.nan], ValueError, "expected finite numbers >= 0, got nan at position 1"),
+        ([0, 0], ValueError, "expected at least one above 0, got only 0"),
+        (["a", "b"], TypeError, "macro_weights: expected real numbers, got dtype <U1"),
+    ],
+)
+def test_wrong_macro_weights(
+    labelled: Ranks, weights: object, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        report(labelled, by="relation", macro_weights=weights)
+
+
+def test_macro_weights_need_groups(labelled: Ranks) -> None:
+    with pytest.raises(ValueError, match="macro_weights: expected by="):
+        report(labelled, macro_weights="count")
+
+
+def test_macro_averages_refuse_z(labelled: Ranks) -> None:
+    measured = report(labelled, by="relation")
+    with pytest.raises(KeyError, match=r"macro\.zmr"):
+        measured["macro.zmr"]
+    with pytest.raises(KeyError, match=r"'macro\.mr': a macro average is not of one group"):
+        measured.group_values("macro.mr")
+    with pytest.raises(KeyError, match="no side 'left'"):
+        measured["macro.left.mr"]
+    with pytest.raises(KeyError, match="no side 'left'"):
+        measured.group_values("left.mr")
+    with pytest.raises(KeyError, match="no side 'left'"):
+        measured.group_tasks("left")
+    with pytest.raises(KeyError, match="no groups"):
+        report(labelled).group_tasks()
+
+
+def test_the_reports_of_groups(labelled: Ranks) -> None:
+    measured = report(labelled.with_weights([1, 2, 3, 4, 5]), by="relation", seed=3)
+    assert measured.by == "relation"
+    assert len(measured.groups) == 2
+    assert "likes" in measured.groups
+    assert "hates" not in measured.groups
+    part = measured.groups["likes"]
+    assert isinstance(part, Report)
+    assert part is measured.groups["likes"]
+    assert part.ranks == measured.ranks[[0, 2, 3]]
+    assert part["amri"] == report(part.ranks)["amri"]
+    assert part.seed == 3
+    assert part.summary.tasks == 3
+    assert measured.group_tasks("tail") == {"likes": 2, "knows": 1}
+    assert repr(measured.groups) == "<groups: 'likes', 'knows'>"
+    with pytest.raises(KeyError):
+        measured.groups["hates"]
+    assert "2 groups" in repr(measured)
+    again = pickle.loads(pickle.dumps(measured))
+    assert again == measured
+    assert again["macro.random.mr"] == measured["macro.random.mr"]
+    assert measured != report(measured.ranks, by="side", seed=3)
+    assert measured != report(measured.ranks, seed=3)
+    assert measured == report(measured.ranks, by=list("babba"), seed=3).__class__(
+        measured.ranks, by="group", seed=3
+    )
+
+
+def test_a_group_of_relations_alone() -> None:
+    ranks = Ranks([0, 1], [1, 1], 3, side=["head", "relation"])
+    measured = report(ranks, by=["a", "b"])
+    assert math.isnan(measured.groups["b"]["mr"])
+    assert measured.groups["b"]["relation.mr"] == 2
+    assert measured.groups["b"].sides == ("relation",)
+    assert (measured["macro.mr"], measured.macro_left_out("mr")) == (1, 1)
+    assert measured["macro.relation.mr"] == 2
+
+
+def test_groups_are_drawn_as_the_whole() -> None:
+    ranks = Ranks([0] * 40, [30] * 40, 50)
+    measured = report(ranks, by=[0, 1] * 20, seed=9)
+    drawn = ranks.random(9)
+    assert measured.groups[1]["random.mr"] == drawn[1::2].mean()
+    assert measured.group_values("random.mr")[0] == drawn[::2].mean()
+    assert measured["macro.random.mr"] == pytest.approx(measured["random.mr"])
+
+
+def test_ready_weights_hold_within_groups(labelled: Ranks) -> None:
+    measured = report(labelled, by="relation", weights="query")
+    assert measured.groups["likes"].weights.tolist() == [1, 0.5, 0.5]
+    assert measured.groups["likes"]["optimistic.mr"] == (1 + 3 + 1) / 2
+
+
+def test_groups_without_weight_are_left_out() -> None:
+    ranks = Ranks([0, 3, 5], [1, 1, 1], 9, weights=[1, 0, 2])
+    measured = report(ranks, by=["a", "b", "c"])
+    for name in ("mr", "mrr", "gmr", "median", "std", "amri", "index.gmr", "power_mean:2"):
+        assert math.isnan(measured.group_values(name)["b"])
+        assert measured.macro_left_out(name) == 1
+    assert measured["macro.mr"] == 3.5
+    assert math.isnan(measured.groups["b"]["mr"])
+
+
+def test_weights_of_groups_may_be_worlds_apart() -> None:
+    ranks = Ranks([0, 3, 5, 7], [1] * 4, 9, weights=[1e-300, 3e-300, 1e300, 1e300])
+    values = report(ranks, by=["a", "a", "b", "b"]).group_values("mr")
+    assert list(values.values()) == pytest.approx([(1 + 3 * 4) / 4, 7])
+    values = report(ranks, by=["a", "a", "b", "b"]).group_values("zmr")
+    assert list(values.values()) == pytest.approx(
+        [report(ranks[:2])["zmr"], report(ranks[2:])["zmr"]]
+    )
+
+
+def test_no_tasks_have_no_groups() -> None:
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for side in (None, "head"):
+            ranks = Ranks([], [], [], side=None if side is None else [])
+            measured = report(ranks, by=[])
+            assert dict(measured.groups) == measured.group_tasks() == {}
+            assert all(map(math.isnan, map(measured.__getitem__, ("macro.mr", "macro.index.gmr"))))
+            assert measured.macro_left_out("macro.mr") == 0
+            assert "0 groups" in measured.to_markdown()
+            assert Report.from_json(measured.to_json()) == measured
+
+
+def test_moments_of_groups_are_those_of_their_candidates() -> None:
+    sizes, weights = np.array([9, 4, 9, 1, 7]), np.array([1.0, 2, 3, 4, 0.5])
+    starts = np.array([0, 2, 4])
+    for weighing in (None, weights):
+        sample = Sample(np.ones(5), sizes, weighing)
+        for metric in ("mr", "mrr", "hits@3", "gmr", "hmr"):
+            means, variances = moments_within(parse(metric), sample, starts)
+            for i, part in enumerate((slice(0, 2), slice(2, 4), slice(4, 5))):
+                held = None if weighing is None else weighing[part]
+                expected = chance(metric, sizes[part], held)
+                assert (means[i], variances[i]) == pytest.approx(expected, rel=1e-12)
+
+
+@given(grouped_ranks(), st.sampled_from(PLAIN))
+def test_sums_within_are_a_plain_loop(drawn: tuple[Ranks, list[int]], name: str) -> None:
+    ranks, labels = drawn
+    ranks = ranks[np.argsort(labels, kind="stable")] if labels else ranks
+    bounds = [0, *np.cumsum([int(mask.sum()) for _, mask in masks(labels)]).tolist()]
+    starts = np.array(bounds[:-1], dtype=np.int64)
+    sample = Sample(ranks.realistic, ranks.candidates, ranks.weights)
+    key = parse(name)
+    found = values_within(METRICS[key.metric], sample, starts, key.parameter)
+    plain = [
+        value(
+            METRICS[key.metric],
+            Sample(*(None if x is None else x[a:b] for x in sample)),
+            key.parameter,
+        )
+        for a, b in itertools.pairwise(bounds)
+    ]
+    assert found == pytest.approx(np.array(plain, dtype=float), rel=1e-9, nan_ok=True)
+    assert means_within(sample.ranks, None, starts) == pytest.approx(
+        np.array([sample.ranks[a:b].mean() for a, b in itertools.pairwise(bounds)])
+    )
+
+
+def test_thousands_of_groups_are_a_plain_loop() -> None:
+    rng = np.random.default_rng(7)
+    n = 20_000
+    candidates = rng.integers(1, 500, n)
+    above = (rng.random(n) ** 4 * candidates).astype(np.int64)
+    tied = np.minimum(rng.geometric(0.7, n), candidates - above)
+    ranks = Ranks(above, tied, candidates, side=(rng.integers(0, 2, n), ["head", "tail"]))
+    labels = rng.integers(0, 3000, n)
+    measured = report(ranks, by=labels)
+    tail = (ranks.side.codes == 1, "tail")
+    for mask, side in ((np.ones(n, dtype=bool), "both"), tail):
+        plain = []
+        for label in np.unique(labels):
+            here = mask & (labels == label)
+            r, size = ranks.realistic[here], candidates[here]
+            if len(r) and (size > 1).any():
+                harmonic = [np.sum(1 / np.arange(1, x + 1)) / x for x in size]
+                mean = float(np.mean(harmonic))
+                plain.append((float(np.mean(1 / r)) - mean) / (1 - mean))
+        assert measured[f"macro.{side}.amrr"] == pytest.approx(np.mean(plain), rel=1e-10)
+        left_out = len(np.unique(labels)) - len(plain)
+        assert measured.macro_left_out(f"{side}.amrr") == left_out
+
+
+def test_relations_of_wn18rr(data: Path) -> None:
+    triples = [line.split("\t") for line in (data / "wn18rr/test.txt").read_text().splitlines()]
+    relations = [relation for _, relation, _ in triples]
+    above = np.random.default_rng(3).integers(0, 40_943, len(relations))
+    ranks = Ranks(above, np.ones_like(above), 40_943, group=relations)
+    measured = report(ranks, by="relation")
+    assert len(measured.groups) == 11
+    assert sum(measured.group_tasks().values()) == 3_134
+    for name in ("mrr", "amri", "median", "index.gmr", "zmr"):
+        plain = [report(ranks[np.array(relations) == one])[name] for one in measured.groups]
+        assert list(measured.group_values(name).values()) == pytest.approx(plain, rel=1e-11)
+        if name != "zmr":
+            assert measured[f"macro.{name}"] == pytest.approx(np.mean(plain), rel=1e-11)
+    once = report(ranks, weights="relation")
+    assert once["mrr"] == pytest.approx(measured["macro.mrr"], rel=1e-12)
+
+
+def test_everything_by_anything() -> None:
+    for by in ("side", "relation", "query", "target", [3, 3, 2, 1]):
+        measured = report(everything(), by=by)
+        assert isinstance(repr(measured), str)
+        assert len(measured.to_dict()) == len(measured)
+        assert measured.to_markdown() == measured.to_markdown()

@@ -1,0 +1,363 @@
+"""The metrics against their definitions, over points and over ties, with and without weights."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from support.example_ranks import any_ranks
+from truerank import Ranks, report
+from truerank.metrics import KINDS, METRICS, parse
+from truerank.metrics.averages import median_of
+
+pytestmark = pytest.mark.python_only
+
+POINTS = tuple(kind for kind in KINDS if kind != "expected")
+MODELLED = ("mr", "mrr", "hits@1", "hits@3", "hmr", "imr", "gmr", "igmr", "median", "imedian")
+POWERS = (-math.inf, -20.0, -1.5, -1.0, -0.5, 0.0, 1e-6, 0.5, 1.0, 2.0, 3.7, 30.0, math.inf)
+ALL = (*MODELLED, "std", "variance", "mad", *(f"power_mean:{p}" for p in POWERS))
+
+
+def exact(name: str, ranks: list[Fraction], weights: list[Fraction]) -> Fraction | float:
+    """The definition in fractions (logarithms in floats)."""
+
+    def mean(values: list[Fraction]) -> Fraction:
+        return sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0)) / sum(
+            weights
+        )
+
+    name, colon, p = name.partition(":")
+    if colon:
+        return power_mean(float(p), ranks, weights)
+    name, _, k = name.partition("@")
+
+    def log() -> float:
+        total = math.fsum(float(w) * math.log(r) for r, w in zip(ranks, weights, strict=True))
+        return total / float(sum(weights))
+
+    def variance() -> Fraction:
+        middle = mean(ranks)
+        return mean([(r - middle) ** 2 for r in ranks])
+
+    def deviations() -> list[Fraction]:
+        centre = middle(ranks, weights)
+        return [abs(r - centre) for r in ranks]
+
+    return {
+        "mr": lambda: mean(ranks),
+        "imr": lambda: 1 / mean(ranks),
+        "mrr": lambda: mean([1 / r for r in ranks]),
+        "hmr": lambda: 1 / mean([1 / r for r in ranks]),
+        "hits": lambda: mean([Fraction(r <= int(k)) for r in ranks]),
+        "gmr": lambda: math.exp(log()),
+        "igmr": lambda: math.exp(-log()),
+        "median": lambda: middle(ranks, weights),
+        "imedian": lambda: 1 / middle(ranks, weights),
+        "variance": variance,
+        "std": lambda: math.sqrt(variance()),
+        "mad": lambda: 1.482602218505602 * float(middle(deviations(), weights)),
+    }[name]()
+
+
+def power_mean(p: float, ranks: list[Fraction], weights: list[Fraction]) -> Fraction | float:
+    pairs = [(r, w) for r, w in zip(ranks, weights, strict=True) if w]
+    if math.isinf(p):
+        return (max if p > 0 else min)(r for r, _ in pairs)
+    total = sum(w for _, w in pairs)
+    middle = math.exp(math.fsum(float(w / total) * math.log(r) for r, w in pairs))
+    if p == 0:
+        return middle
+    # about the geometric mean, where expm1 and log1p keep the digits that a small p needs
+    logs = [(p * math.log(float(r) / middle), float(w / total)) for r, w in pairs]
+    top = max(x for x, _ in logs)
+    if abs(p) < 1e-3:
+        return middle * math.exp(math.log1p(math.fsum(w * math.expm1(x) for x, w in logs)) / p)
+    return middle * math.exp(
+        (top + math.log(math.fsum(w * math.exp(x - top) for x, w in logs))) / p
+    )
+
+
+def middle(ranks: list[Fraction], weights: list[Fraction]) -> Fraction:
+    """The smallest rank that has half the weight, or the mean with the next at exactly half."""
+    pairs = sorted((r, w) for r, w in zip(ranks, weights, strict=True) if w)
+    sums = list(itertools.accumulate(w for _, w in pairs))
+    i = next(i for i, total in enumerate(sums) if 2 * total >= sums[-1])
+    return (pairs[i][0] + pairs[i + (2 * sums[i] == sums[-1])][0]) / 2
+
+
+def positions(ranks: Ranks, kind: str) -> list[Fraction]:
+    if kind == "random":
+        return [Fraction(int(x)) for x in ranks.random(0)]
+    counts = zip(ranks.above.tolist(), ranks.tied.tolist(), strict=True)
+    low_high = [(a + 1, a + t) for a, t in counts]
+    return [
+        {
+            "optimistic": Fraction(lo),
+            "pessimistic": Fraction(hi),
+            "realistic": Fraction(lo + hi, 2),
+        }[kind]
+        for lo, hi in low_high
+    ]
+
+
+@st.composite
+def small_ties(draw: st.DrawFn) -> Ranks:
+    """Up to 6 tasks whose ties may be written out, some beyond what is added directly."""
+    n = draw(st.integers(1, 6))
+    above = st.integers(0, 60) | st.integers(0, 5)
+    tied = st.integers(1, 4) | st.integers(1, 120)
+    counts = draw(st.lists(st.tuples(above, tied), min_size=n, max_size=n))
+    weight = st.sampled_from([0.0, 0.1, 0.2, 0.3, 1.0, 2.0])
+    weights = draw(st.none() | st.lists(weight, min_size=n, max_size=n).filter(any))
+    above_, tied_ = zip(*counts, strict=True)
+    return Ranks(above_, tied_, 200, weights=weights)
+
+
+def as_fractions(weights: np.ndarray | None, n: int) -> list[Fraction]:
+    return [Fraction(1)] * n if weights is None else [Fraction(w) for w in weights.tolist()]
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+@given(any_ranks(), st.sampled_from(POINTS), st.sampled_from(ALL))
+def test_metrics_are_their_definitions(ranks: Ranks, kind: str, name: str) -> None:
+    ranks = ranks.with_labels(side=None)
+    value = report(ranks)[f"{kind}.{name}"]
+    if not len(ranks):
+        assert math.isnan(value)
+        return
+    expected = exact(name, positions(ranks, kind), as_fractions(ranks.weights, len(ranks)))
+    assert value == pytest.approx(float(expected), rel=1e-13 if "power" not in name else 1e-11)
+
+
+@given(small_ties(), st.sampled_from(ALL))
+def test_expected_metrics_are_those_of_all_positions(ranks: Ranks, name: str) -> None:
+    """Every position of a tie written out, with its share of the task's weight."""
+    value = report(ranks)[f"expected.{name}"]
+    everywhere, shares = [], []
+    weights = as_fractions(ranks.weights, len(ranks))
+    counts = zip(ranks.above.tolist(), ranks.tied.tolist(), weights, strict=True)
+    for above, tied, weight in counts:
+        everywhere += [Fraction(above + 1 + i) for i in range(tied)]
+        shares += [weight / tied] * tied
+    rel = 1e-9 if name == "power_mean:1e-06" else 1e-12
+    assert value == pytest.approx(float(exact(name, everywhere, shares)), rel=rel)
+
+
+@pytest.mark.parametrize("name", ["mr", "mrr", "hits@2", "hits@3"])
+def test_expected_is_the_mean_over_all_orders(name: str) -> None:
+    """Linear metrics: the mean of the metric itself over every way to break the ties."""
+    ranks = Ranks([0, 1, 4], [3, 2, 1], 9)
+    orders = itertools.product([1, 2, 3], [2, 3], [5])
+    values = [report(Ranks(np.array(o) - 1, [1, 1, 1], 9))[name] for o in orders]
+    assert report(ranks)[f"expected.{name}"] == pytest.approx(np.mean(values), rel=1e-14)
+
+
+def test_a_tie_at_the_top_by_hand() -> None:
+    measured = report(Ranks([0], [2], 5))
+    assert (measured["expected.mrr"], measured["expected.hits@1"]) == (0.75, 0.5)
+    assert (measured["mrr"], measured["hits@1"]) == (pytest.approx(2 / 3), 0)
+    assert measured["expected.mr"] == measured["mr"] == 1.5
+    assert measured["expected.gmr"] == pytest.approx(math.sqrt(2), rel=1e-15)
+    assert (measured["expected.std"], measured["std"]) == (0.5, 0)
+
+
+def test_expected_ties_of_any_size() -> None:
+    """Too many positions to write out, and the middle of the mixture is exact."""
+    measured = report(Ranks([0, 2**40], [2**61, 2**61 + 1], 2**62))
+    assert measured["expected.median"] == pytest.approx(2**60 + 2**39, rel=1e-12)
+    assert 0 < measured["expected.mad"] < measured["expected.std"] * 2
+    assert measured["expected.power_mean:inf"] == float(2**40 + 2**61 + 1)
+    assert 0 < measured["expected.mrr"] < 1e-16
+    assert report(Ranks([0], [10**6], 10**6))["expected.median"] == (10**6 + 1) / 2
+
+
+@given(any_ranks(), st.sampled_from(POINTS))
+def test_adjusted_mean_ranks_are_their_definitions(ranks: Ranks, kind: str) -> None:
+    ranks = ranks.with_labels(side=None)
+    assume(len(ranks))
+    w, r = as_fractions(ranks.weights, len(ranks)), positions(ranks, kind)
+    n = ranks.candidates.tolist()
+    amr = sum(map(Fraction.__mul__, w, r)) / sum(
+        w[i] * Fraction(n[i] + 1, 2) for i in range(len(n))
+    )
+    measured = report(ranks)
+    assert measured[f"{kind}.amr"] == measured[f"{kind}.ratio.mr"] == pytest.approx(float(amr))
+    spread = sum(w[i] * Fraction(n[i] - 1, 2) for i in range(len(n)))
+    if spread:
+        amri = 1 - sum(w[i] * (r[i] - 1) for i in range(len(n))) / spread
+        assert measured[f"{kind}.amri"] == pytest.approx(float(amri), rel=1e-12, abs=1e-12)
+    else:
+        assert math.isnan(measured[f"{kind}.amri"])
+
+
+def test_two_tasks_of_three_candidates() -> None:
+    """The misprinted formulas of the literature give something else here."""
+    for (r1, amr1), (r2, amr2) in itertools.product({1: 0.5, 2: 1.0, 3: 1.5}.items(), repeat=2):
+        measured = report(Ranks([r1 - 1, r2 - 1], [1, 1], 3))
+        assert measured["amr"] == (amr1 + amr2) / 2 == 2 * (r1 + r2) / (4 + 4)
+        assert measured["amri"] == 1 - 2 * (r1 - 1 + r2 - 1) / (2 + 2)
+
+
+def test_adjusted_with_unequal_candidates() -> None:
+    measured = report(Ranks([0, 4, 2], [1, 2, 1], [2, 9, 100], weights=[1, 2, 1]))
+    # ranks 1, 5.5, 3 of 2, 9, 100 candidates
+    assert measured["amr"] == pytest.approx((1 + 11 + 3) / (1.5 + 10 + 50.5))
+    assert measured["amri"] == pytest.approx(1 - (0 + 9 + 2) / (0.5 + 8 + 49.5))
+    assert measured["optimistic.amri"] == pytest.approx(1 - (0 + 8 + 2) / (0.5 + 8 + 49.5))
+
+
+@given(st.lists(st.integers(2, 10**6), min_size=1), st.booleans())
+def test_perfect_and_constant_scorers_are_exact(candidates: list[int], weighted: bool) -> None:
+    n = len(candidates)
+    weights = np.linspace(0.1, 0.7, n) if weighted else None
+    perfect = report(Ranks([0] * n, [1] * n, candidates, weights=weights))
+    constant = report(Ranks([0] * n, candidates, candidates, weights=weights))
+    assert all(perfect[name] == METRICS[parse(name).metric].optimum for name in MODELLED)
+    assert perfect["amri"] == 1
+    for name in ("amri", "amrr", "ah@1", "ah@3"):
+        k = int(name.partition("@")[2] or 1)
+        if k < max(candidates):
+            assert perfect[name] == 1
+            assert constant[f"expected.{name}"] == pytest.approx(0, abs=1e-12)
+        else:
+            assert math.isnan(perfect[name])
+            assert math.isnan(constant[f"expected.{name}"])
+    assert constant["amri"] == pytest.approx(0, abs=1e-15)
+    assert constant["expected.ratio.mrr"] == pytest.approx(1, rel=1e-13)
+    assert constant["amr"] == pytest.approx(1, rel=1e-15)
+    assert constant["optimistic.mr"] == 1
+    assert constant["mr"] == pytest.approx((np.average(candidates, weights=weights) + 1) / 2)
+
+
+def test_constant_scores_by_hand() -> None:
+    measured = report(Ranks([0], [7], 7))
+    assert (measured["optimistic.mr"], measured["mr"], measured["pessimistic.mr"]) == (1, 4, 7)
+
+
+def test_a_single_candidate_is_degenerate() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        measured = report(Ranks([0, 0], [1, 1], 1))
+        assert math.isnan(measured["amri"])
+        assert measured["amr"] == 1
+        assert measured["hits@5"] == measured["mrr"] == 1
+
+
+@pytest.mark.parametrize("weights", [None, []])
+def test_no_tasks_give_nan_quietly(weights: list[float] | None) -> None:
+    measured = report(Ranks([], [], [], weights=weights))
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kind in KINDS:
+            for name in (*ALL, "amr", "amri"):
+                assert math.isnan(measured[f"{kind}.{name}"])
+
+
+def test_no_weight_gives_nan_quietly() -> None:
+    ranks = Ranks([0, 3], [1, 1], 9, weights=[1, 0])[1:]
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert all(math.isnan(report(ranks)[name]) for name in (*ALL, "amr", "amri"))
+
+
+@given(any_ranks({"weights": True}), st.sampled_from([1e-300, 0.3, 1e300]))
+def test_only_ratios_of_weights_matter(ranks: Ranks, factor: float) -> None:
+    assume(len(ranks))
+    scaled = ranks.with_weights(ranks.weights * factor)
+    for name in (*ALL, "amr", "amri"):
+        assert report(scaled)[name] == pytest.approx(report(ranks)[name], nan_ok=True, rel=1e-9)
+
+
+@given(any_ranks(), st.floats(0.01, 100))
+def test_equal_weights_are_none(ranks: Ranks, weight: float) -> None:
+    assume(len(ranks))
+    ranks = ranks.with_weights(None).with_labels(side=None)
+    equal = ranks.with_weights(np.full(len(ranks), weight))
+    for name in (*ALL, "amr", "amri"):
+        assert report(equal)[name] == pytest.approx(report(ranks)[name], nan_ok=True)
+    assert report(equal)["median"] == report(ranks)["median"]
+
+
+@given(any_ranks({"weights": False}), st.data())
+def test_whole_weights_are_repeats(ranks: Ranks, data: st.DataObject) -> None:
+    weights = data.draw(st.lists(st.integers(0, 3), min_size=len(ranks), max_size=len(ranks)))
+    assume(sum(weights))
+    repeated = ranks[np.repeat(np.arange(len(ranks)), weights)]
+    for name in (*ALL, "amr", "amri"):
+        assert report(ranks.with_weights(weights))[name] == pytest.approx(
+            report(repeated)[name], nan_ok=True, rel=1e-9, abs=1e-9
+        )
+
+
+def test_weighted_median_where_sums_round() -> None:
+    assert median_of(np.arange(10.0), np.full(10, 0.1)) == 4.5
+    assert median_of(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.25, 0.25])) == 1.5
+    # 0.1 + 0.2 is more than 0.3 in doubles, and they are taken as they are
+    assert median_of(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3])) == 2.0
+    assert median_of(np.array([1.0, 5.0, 3.0]), np.array([1.0, 1e-300, 1.0])) == 3.0
+    assert median_of(np.array([1.0, 9.0]), np.array([1e308, 1e308])) == 5.0
+    assert median_of(np.array([1.0, 2.0, 9.0]), np.array([1.0, 0.0, 1.0])) == 5.0
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.floats(0, 1)), min_size=1))
+def test_weighted_median_is_exact(pairs: list[tuple[int, float]]) -> None:
+    ranks, weights = zip(*pairs, strict=True)
+    assume(any(weights))
+    assume(all(w == 0 or w > 1e-300 for w in weights))
+    expected = middle([Fraction(r) for r in ranks], [Fraction(w) for w in weights])
+    assert median_of(np.array(ranks, float), np.array(weights)) == float(expected)
+
+
+def test_large_counts() -> None:
+    above = np.array([2**24, 2**31, 2**33, 2**40], np.int64)
+    measured = report(Ranks(above, [2] * 4, 2**41))
+    assert measured["mr"] == (2**24 + 2**31 + 2**33 + 2**40) / 4 + 1.5
+    assert measured["hits@2147483649"] == 0.25
+    assert measured["optimistic.hits@2147483649"] == 0.5
+    assert measured["median"] == (2**31 + 2**33) / 2 + 1.5
+    top = report(Ranks([2**63 - 2], [1], 2**63 - 1))
+    assert top["hits@9223372036854775807"] == top[f"hits@{10**30}"] == 1
+
+
+def test_realistic_hits_count_half_ranks() -> None:
+    measured = report(Ranks([0], [2], 5))
+    assert measured["hits@1"] == 0
+    assert measured["hits@2"] == 1
+    assert measured["mrr"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("name", [name for name in METRICS if METRICS[name].chance])
+def test_direction_and_optimum(name: str) -> None:
+    key = name + {"@": "@2", ":": ":2", "": ""}[METRICS[name].parameter]
+    best, worse = (report(Ranks([a], [1], 5))[key] for a in (0, 3))
+    assert best == METRICS[name].optimum
+    assert (best > worse) == METRICS[name].increasing
+
+
+def test_spread_of_ranks_by_hand() -> None:
+    measured = report(Ranks([0, 2, 4, 10], [1, 1, 1, 1], 20))  # 1, 3, 5, 11
+    assert measured["variance"] == (16 + 4 + 0 + 36) / 4
+    assert measured["std"] == math.sqrt(14)
+    assert measured["mad"] == 1.482602218505602 * 2  # 3, 1, 1, 7 from the median 4
+    assert measured["count"] == 4
+    assert report(Ranks([0, 2], [1, 1], 5, weights=[3, 0]))["count"] == 2
+
+
+@given(any_ranks(), st.sampled_from(POINTS))
+def test_power_means_contain_the_others(ranks: Ranks, kind: str) -> None:
+    ranks = ranks.with_labels(side=None)
+    measured = report(ranks)
+    for p, name in ((1, "mr"), (-1, "hmr"), (0, "gmr")):
+        value = measured[f"{kind}.power_mean:{p}"]
+        assert value == pytest.approx(measured[f"{kind}.{name}"], rel=1e-12, nan_ok=True)
+    means = [measured[f"{kind}.power_mean:{p}"] for p in POWERS]
+    assert not len(ranks) or all(a <= b * (1 + 1e-9) for a, b in itertools.pairwise(means))

@@ -1,0 +1,393 @@
+"""Published numbers, adjusted: two papers' tables, the table of data sets, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import math
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.environment import ROOT
+from truerank.metrics.published import candidate_counts, data_set
+
+pytestmark = pytest.mark.python_only
+
+STUDIES = ROOT / "bench" / "studies"
+RUNS = STUDIES / "unified_framework.tsv"
+
+
+def read_table_1(path: Path) -> dict[str, dict[str, tuple[int, float]]]:
+    """By data set and model the mean rank, and its adjusted index in percent."""
+    table: dict[str, dict[str, tuple[int, float]]] = {}
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            table.setdefault(row["dataset"], {})[row["model"]] = int(row["mr"]), float(row["amri"])
+    return table
+
+
+# Table 1 of "On the Ambiguity"
+TABLE_1 = read_table_1(STUDIES / "on_the_ambiguity.tsv")
+ROWS = [(name, model) for name, table in TABLE_1.items() for model in table]
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, list[dict[str, float]]]:
+    """The published runs of "A Unified Framework": both sides, filtered, only seen entities."""
+    with RUNS.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    found: dict[str, list[dict[str, float]]] = {}
+    for row in rows:
+        name = row.pop("dataset")
+        row.pop("model")
+        found.setdefault(name, []).append({key: float(cell) for key, cell in row.items()})
+    assert [len(rows) for rows in found.values()] == [4] * 4
+    return found
+
+
+def percent(dataset: str, model: str, **how: Any) -> float:
+    mean_rank, _ = TABLE_1[dataset][model]
+    return 100 * tr.adjust("mr", mean_rank, dataset=dataset, **how).index
+
+
+def truncated(number: float) -> float:
+    return math.floor(number * 10) / 10
+
+
+def test_table_1_without_the_filter_is_mostly_truncated() -> None:
+    """With unfiltered counts 6 of 12 round to what is printed, 11 agree when truncated."""
+    printed = {row: TABLE_1[row[0]][row[1]][1] for row in ROWS}
+    found = {row: percent(*row) for row in ROWS}
+    assert sum(round(found[row], 1) == printed[row] for row in ROWS) == 6
+    wrong = [row for row in ROWS if truncated(found[row]) != printed[row]]
+    assert wrong == [("fb15k237", "DistMult")]
+    assert found[wrong[0]] == pytest.approx(93.1362, abs=1e-4)
+
+
+@pytest.mark.parametrize("model", TABLE_1["wn18rr"])
+def test_table_1_with_the_filter_is_rounded_on_wn18rr(model: str) -> None:
+    assert round(percent("wn18rr", model, filtered=True), 1) == TABLE_1["wn18rr"][model][1]
+
+
+@pytest.mark.parametrize("model", TABLE_1["fb15k237"])
+def test_table_1_with_the_filter_is_rounded_on_fb15k237(
+    runs: dict[str, list[dict[str, float]]], model: str
+) -> None:
+    """The filter's mean is known from published runs: their MR and AMRI give E[MR].
+
+    In those 14,505 entities are left, and 14,270.34 candidates on average: the filter takes 234.66
+    answers from a task. Here it takes them from 14,541 entities.
+    """
+    run = runs["fb15k237-seen"][0]
+    removed = 14505 - (2 * (1 + (run["mr"] - 1) / (1 - run["amri"])) - 1)
+    assert removed == pytest.approx(234.66, abs=0.01)
+    mean_rank, printed = TABLE_1["fb15k237"][model]
+    candidates = round(14541 - removed)
+    index = tr.adjust("mr", mean_rank, candidates=candidates, tasks=2 * 20466).index
+    assert round(100 * index, 1) == printed
+
+
+COUNTED = ["nations", "kinships", "wn18rr-seen"]
+
+
+@pytest.mark.parametrize("dataset", COUNTED)
+def test_filtered_counts_are_those_of_published_runs(
+    runs: dict[str, list[dict[str, float]]], dataset: str
+) -> None:
+    """MR with AMRI, and hits@1 with its index, fix the mean of N and of 1 / N over the tasks."""
+    for run in runs[dataset]:
+        found = tr.adjust("mr", run["mr"], dataset=dataset, filtered=True)
+        assert found.tasks == run["tasks"]
+        # their expectation was kept in float32
+        expectation = 1 + (run["mr"] - 1) / (1 - run["amri"])
+        assert found.expectation == pytest.approx(expectation, rel=1e-7)
+        assert found.index == pytest.approx(run["amri"], abs=1e-6)
+        found = tr.adjust("hits@1", run["hits@1"], dataset=dataset, filtered=True)
+        assert found.index == pytest.approx(run["ah@1"], abs=1e-12)
+
+
+@pytest.mark.parametrize("dataset", COUNTED)
+def test_what_the_published_runs_were_adjusted_with(
+    runs: dict[str, list[dict[str, float]]], dataset: str
+) -> None:
+    """AMRR with ln N / (N - 1) at the mean N; ZMRR exactly, but with N - 1 candidates for N."""
+    values, multiplicities = candidate_counts(dataset, filtered=True)
+    mean = np.average(values, weights=multiplicities)
+    stand_in = np.log(mean) / (mean - 1)
+    expectation, variance = tr.chance("mrr", (values - 1, multiplicities))
+    for run in runs[dataset]:
+        assert (run["mrr"] - stand_in) / (1 - stand_in) == pytest.approx(run["amrr"], abs=1e-8)
+        z = (run["mrr"] - expectation) / math.sqrt(variance)
+        assert z == pytest.approx(run["zmrr"], rel=1e-9)
+
+
+def test_the_runs_of_a_data_set_agree(runs: dict[str, list[dict[str, float]]]) -> None:
+    """All models of one data set have the same expectations: what was copied, was copied well."""
+    for rows in runs.values():
+        for plain, index in (("mr", "amri"), ("mrr", "amrr"), ("hits@1", "ah@1")):
+            means = [(row[plain] - row[index]) / (1 - row[index]) for row in rows]
+            assert max(means) == pytest.approx(min(means), rel=1e-9)
+        slope, shift = np.polyfit([row["mrr"] for row in rows], [row["zmrr"] for row in rows], 1)
+        for row in rows:
+            assert slope * row["mrr"] + shift == pytest.approx(row["zmrr"], rel=1e-9)
+
+
+def test_the_runs_of_kinships_are_those_of_the_data(
+    data: Path, runs: dict[str, list[dict[str, float]]]
+) -> None:
+    with (data / "kinships" / "published_adjusted.tsv").open(newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    for row, run in zip(rows, runs["kinships"], strict=True):
+        assert float(row["inverse_harmonic_mean_rank"]) == run["mrr"]
+        assert float(row["z_inverse_harmonic_mean_rank"]) == run["zmrr"]
+        assert float(row["arithmetic_mean_rank"]) == run["mr"]
+
+
+def test_the_formulas() -> None:
+    """Two tasks, N = 3: everything by hand."""
+    found = tr.adjust("mr", 1.5, candidates=3, tasks=2)
+    assert found[:4] == ("mr", 1.5, 2.0, pytest.approx(1 / 3))
+    assert (found.ratio, found.index) == (0.75, 0.5)
+    assert found.z == pytest.approx(-0.5 * math.sqrt(3))
+    assert found.probability == pytest.approx(0.19323811538561636, rel=1e-12)
+    assert found.tasks == 2
+    assert str(found) == (
+        "mr 1.5 over 2 tasks; chance 2 +- 0.57735: ratio 0.750000, index 0.500000, z -0.866025, "
+        "normal probability 0.193238"
+    )
+
+
+@pytest.mark.parametrize("metric", ["mr", "mrr", "hits@1", "hits@10", "gmr", "hmr", "imr", "igmr"])
+def test_every_form_of_candidates_gives_the_same(metric: str) -> None:
+    counts = np.array([40, 12, 40, 30, 12, 12])
+    number = 1.25 if metric in ("mr", "gmr", "hmr") else 0.25
+    every = tr.adjust(metric, number, candidates=counts)
+    pairs = tr.adjust(metric, number, candidates=([12, 30, 40], [3, 1, 2]))
+    assert every.tasks == pairs.tasks == 6
+    assert every[2:] == pytest.approx(pairs[2:], rel=1e-12)
+    expectation, variance = tr.chance(metric, counts)
+    assert (every.expectation, every.variance) == (expectation, variance)
+    alike = tr.adjust(metric, number, candidates=[12, 12, 12])
+    assert tr.adjust(metric, number, candidates=12, tasks=3) == alike
+    assert tr.adjust(metric, number, candidates=[12] * 3, tasks=3) == alike
+    ones = tr.adjust(metric, number, candidates=12, tasks=3, weights=[1.0, 1.0, 1.0])
+    assert ones[2:] == pytest.approx(alike[2:], rel=1e-12)
+
+
+def test_weights_are_those_of_the_tasks() -> None:
+    found = tr.adjust("mr", 3.0, candidates=[3, 9], weights=[3.0, 1.0])
+    assert found.expectation == pytest.approx(0.75 * 2 + 0.25 * 5)
+    assert found.variance == pytest.approx(0.75**2 * 8 / 12 + 0.25**2 * 80 / 12)
+
+
+@given(
+    counts=st.lists(st.integers(2, 60), min_size=1, max_size=12),
+    ranks=st.data(),
+    metric=st.sampled_from(["mr", "mrr", "hits@3", "gmr", "hmr", "imr", "igmr"]),
+)
+def test_it_is_what_a_report_says(counts: list[int], ranks: st.DataObject, metric: str) -> None:
+    """The number of a report, adjusted from its value alone, is the report's adjusted number."""
+    above = [ranks.draw(st.integers(0, n - 1)) for n in counts]
+    report = tr.report(tr.Ranks(above, [1] * len(counts), counts))
+    found = tr.adjust(metric, report[metric], candidates=counts)
+    for name in ("ratio", "index", "z"):
+        expected = report[f"{name}.{metric}"]
+        assert getattr(found, name) == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+def test_degenerate_chance_gives_nan() -> None:
+    single = tr.adjust("mr", 1, candidates=1, tasks=5)
+    assert (single.expectation, single.variance, single.ratio) == (1.0, 0.0, 1.0)
+    assert all(map(math.isnan, (single.index, single.z, single.probability)))
+    sure = tr.adjust("hits@10", 1.0, candidates=[8, 10])
+    assert all(map(math.isnan, (sure.index, sure.z)))
+
+
+def test_the_normal_probability() -> None:
+    good = tr.adjust("mrr", 0.43, dataset="kinships", filtered=True)
+    assert good.z > 100
+    assert good.probability == 1.0
+    assert tr.adjust("mr", 4.7, dataset="kinships", filtered=True).probability == 0.0
+    chance = tr.adjust("mr", 2.0, candidates=3, tasks=4)
+    assert (chance.z, chance.probability) == (0.0, 0.5)
+
+
+@pytest.mark.parametrize("name", ["wn18rr", "WN18RR", "wn18-rr", "WN18_RR", "Wn18 RR", "wn.18.rr"])
+def test_names_of_data_sets_are_normalised(name: str) -> None:
+    assert data_set(name)["entities"] == 40943
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("fb15k-237-pykeen", "fb15k237-seen"),
+        ("CoDExSmall", "codex-s"),
+        ("Kinship", "kinships"),
+        ("YAGO310", "yago3-10"),
+    ],
+)
+def test_aliases(name: str, key: str) -> None:
+    assert data_set(name) == data_set(key)
+
+
+def test_counts_of_each_split_and_side() -> None:
+    def both(**how: Any) -> list[list[int]]:
+        return [part.tolist() for part in candidate_counts("wn18rr", **how)]
+
+    assert both() == [[40943], [6268]]
+    assert both(side="tail", split="valid") == [[40943], [3034]]
+    assert both(side="relation", split="train") == [[11], [86835]]
+    for split, triples in (("train", 86835), ("valid", 3034), ("test", 3134)):
+        for side, tasks in (("head", triples), ("both", 2 * triples), ("relation", triples)):
+            values, multiplicities = candidate_counts(
+                "wn18rr", split=split, side=side, filtered=True
+            )
+            assert multiplicities.sum() == tasks
+            assert values.min() >= 1
+            assert values.max() == (11 if side == "relation" else 40943)
+
+
+@pytest.fixture(scope="session")
+def table() -> dict[str, dict[str, Any]]:
+    path = resources.files("truerank.metrics") / "datasets.json"
+    text = path.read_text(encoding="utf-8")
+    assert len(text) < 100_000
+    found: dict[str, dict[str, Any]] = json.loads(text)
+    return found
+
+
+def test_the_table_is_whole(table: dict[str, dict[str, Any]]) -> None:
+    for key, facts in table.items():
+        assert data_set(key) == facts
+        assert facts["sources"], key
+        assert all(facts[name] > 0 for name in ("entities", "relations", "train", "valid", "test"))
+        for split, sides in facts.get("filtered", {}).items():
+            for values, multiplicities in sides.values():
+                assert values == sorted(set(values))
+                assert min(multiplicities) > 0
+                assert sum(multiplicities) == facts[split]
+    for key in table:
+        if key.endswith("-seen"):
+            whole = table[key.removesuffix("-seen")]
+            assert whole["train"] == table[key]["train"]
+            assert whole["test"] > table[key]["test"]
+            assert whole["entities"] > table[key]["entities"]
+            assert key in whole["note"]
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_filtered_counts_are_those_of_the_triples(data: Path, split: str) -> None:
+    """Counted by another way than the script's: the known answers of each query as a set."""
+    with np.load(data / "kinships" / "triples.npz") as arrays:
+        triples = {name: arrays[name].tolist() for name in ("train", "valid", "test")}
+    for side, (a, b) in {"head": (1, 2), "tail": (0, 1), "relation": (0, 2)}.items():
+        asked = 3 - a - b
+        answers: dict[tuple[int, int], set[int]] = {}
+        for triple in itertools.chain(*triples.values()):
+            answers.setdefault((triple[a], triple[b]), set()).add(triple[asked])
+        size = 25 if side == "relation" else 104
+        left = [size - len(answers[t[a], t[b]] - {t[asked]}) for t in triples[split]]
+        found = candidate_counts("kinships", split=split, side=side, filtered=True)
+        assert [part.tolist() for part in found] == [
+            part.tolist() for part in np.unique(left, return_counts=True)
+        ]
+
+
+def test_filtered_counts_of_wn18rr_are_those_of_the_triples(data: Path) -> None:
+    triples = {
+        split: [
+            tuple(line.split("\t"))
+            for line in (data / "wn18rr" / f"{split}.txt").read_text("utf-8").splitlines()
+        ]
+        for split in ("train", "valid", "test")
+    }
+    answers: dict[tuple[str, str], set[str]] = {}
+    for head, relation, tail in itertools.chain(*triples.values()):
+        answers.setdefault((head, relation), set()).add(tail)
+    left = [40943 - len(answers[h, r] - {t}) for h, r, t in triples["test"]]
+    values, multiplicities = candidate_counts("wn18rr", side="tail", filtered=True)
+    assert np.array_equal(np.repeat(values, multiplicities), sorted(left))
+
+
+WRONG: list[tuple[str, dict[str, Any], type[Exception], str]] = [
+    ("mrr 31.6", {}, ValueError, "from .* to 1, got 31.6; as a percentage it is 0.316"),
+    ("hits@10 53", {}, ValueError, "as a percentage it is 0.53"),
+    ("hits@10 -0.1", {}, ValueError, "from 0 to 1, got -0.1"),
+    ("hits@10 300", {}, ValueError, "expected hits@10 from 0 to 1, got 300$"),
+    ("mr 0.5", {}, ValueError, "expected mr from 1 to 40943, got 0.5; ranks start at 1 here"),
+    ("mr 50000", {}, ValueError, "from 1 to 40943, got 50000"),
+    ("hmr 50000", {}, ValueError, "from 1 to 40943, got 50000"),
+    ("mr nan", {}, ValueError, "expected a finite number"),
+    ("mr inf", {}, ValueError, "expected a finite number"),
+    ("mmr 2", {}, KeyError, "did you mean m"),
+    ("hits 0.5", {}, KeyError, "expected hits@k"),
+    ("tail.mr 2", {}, KeyError, "expected a metric alone"),
+    ("optimistic.mr 2", {}, KeyError, "expected a metric alone"),
+    ("macro.mr 2", {}, KeyError, "expected a metric alone"),
+    ("amri 0.5", {}, KeyError, "expected a metric alone"),
+    ("std 2", {}, KeyError, "chance"),
+    (
+        "median 5",
+        {"candidates": [5, 6], "weights": [1.0, 2.0], "tasks": None},
+        KeyError,
+        "weighted",
+    ),
+    ("mr 2", {"candidates": None, "tasks": None}, ValueError, "got neither"),
+    ("mr 2", {"dataset": "wn18rr"}, ValueError, "candidates: cannot be given beside dataset"),
+    ("mr 2", {"candidates": None, "dataset": "wn18rr"}, ValueError, "tasks: cannot be given"),
+    ("mr 2", {"tasks": None}, ValueError, "tasks: expected how many there are"),
+    ("mr 2", {"tasks": 0}, ValueError, "tasks: expected an integer >= 1, got 0"),
+    ("mr 2", {"tasks": 2.0}, TypeError, "tasks: expected integers"),
+    ("mr 2", {"candidates": 4.0}, TypeError, "candidates: expected integers"),
+    ("mr 2", {"candidates": 0}, ValueError, "candidates: expected integers >= 1"),
+    ("mr 2", {"candidates": [4, 5, 6]}, ValueError, "candidates has 3 tasks, got 6268"),
+    ("mr 2", {"candidates": [4, 5], "tasks": None, "weights": [1.0]}, ValueError, "weights"),
+    ("mr 2", {"filtered": True}, ValueError, "without a dataset"),
+    ("mr 2", {"split": "valid"}, ValueError, "without a dataset"),
+]
+DATASET = {"candidates": None, "tasks": None}
+WRONG += [
+    ("mr 2", DATASET | {"dataset": "wn18r"}, ValueError, "no data set 'wn18r'; did you mean"),
+    ("mr 2", DATASET | {"dataset": "qqq"}, ValueError, "known are nations, kinships"),
+    ("mr 2", DATASET | {"dataset": 3}, TypeError, "dataset: expected a name, got int"),
+    ("mr 2", DATASET | {"dataset": "umls", "split": "tets"}, ValueError, "did you mean test"),
+    ("mr 2", DATASET | {"dataset": "umls", "side": "tails"}, ValueError, "did you mean tail"),
+    ("mr 2", DATASET | {"dataset": "fb15k", "filtered": True}, ValueError, "not known for FB15k"),
+]
+
+
+@pytest.mark.parametrize(("line", "change", "error", "message"), WRONG)
+def test_what_is_refused(
+    line: str, change: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    metric, number = line.split()
+    keywords = {"candidates": 40943, "tasks": 6268, **change}
+    with pytest.raises(error, match=message):
+        tr.adjust(metric, float(number), **keywords)
+
+
+@pytest.mark.parametrize("number", ["0.5", None, True, [0.5]])
+def test_values_are_numbers(number: Any) -> None:
+    with pytest.raises(TypeError, match="value: expected a number"):
+        tr.adjust("mrr", number, candidates=10, tasks=10)
+
+
+def test_the_script_makes_the_table(
+    data: Path, tmp_path: Path, table: dict[str, dict[str, Any]]
+) -> None:
+    pytest.importorskip("pykeen")
+    pytest.importorskip("docdata")
+    script = STUDIES / "make_datasets.py"
+    import runpy
+
+    runpy.run_path(str(script))["main"](data, tmp_path)
+    made = json.loads((tmp_path / "datasets.json").read_text(encoding="utf-8"))
+    assert made == table

@@ -1,0 +1,157 @@
+"""Entity alignment by its definition: one pair at a time, on a dense matrix of similarities.
+
+What is asked, what is left out and who the candidates are is written in Python sets; CSLS in NumPy
+with every sum in the order that is promised. Ranks are counted by `counting.count`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oracles import counting
+
+Array = npt.NDArray[Any]
+Pair = tuple[int, int]
+Pairs = Sequence[Pair]
+SIDES = ("left_to_right", "right_to_left")
+
+
+@dataclass
+class Side:
+    """One direction, a list entry per task."""
+
+    queries: list[int] = field(default_factory=list)
+    targets: list[int] = field(default_factory=list)
+    others: list[set[int]] = field(default_factory=list)  # further right answers, left out
+    candidates: list[int] = field(default_factory=list)  # of all tasks
+
+
+@dataclass
+class Found:
+    """What an audit is to find: positions in the test."""
+
+    duplicates: list[int]
+    leaks: dict[str, list[int]]
+
+
+def audit(test: Pairs, known: dict[str, Pairs]) -> Found:
+    repeats = [i for i, pair in enumerate(test) if pair in test[:i]]
+    leaks = {name: [i for i, p in enumerate(test) if p in rows] for name, rows in known.items()}
+    return Found(repeats, leaks)
+
+
+def kept(found: Found, given: int, *, duplicates: str, leaks: str) -> list[int]:
+    dropped = set(found.duplicates) if duplicates == "drop" else set()
+    if leaks == "drop":
+        dropped |= {i for positions in found.leaks.values() for i in positions}
+    return [i for i in range(given) if i not in dropped]
+
+
+def candidates(
+    what: Any, test: Pairs, known: dict[str, Pairs], sizes: tuple[int, int]
+) -> tuple[list[int], list[int]]:
+    """The entities of both graphs that are candidates, of the test pairs that are ranked."""
+    both = []
+    for j in range(2):
+        asked = {pair[j] for pair in test}
+        aligned = {pair[j] for pairs in known.values() for pair in pairs}
+        chosen = {
+            "all": set(range(sizes[j])),
+            "test": asked,
+            "unaligned": (set(range(sizes[j])) - aligned) | asked,
+        }
+        both.append(sorted(chosen[what] if isinstance(what, str) else set(what[j])))
+    return both[0], both[1]
+
+
+def sides(
+    test: Pairs,
+    chosen: Sequence[int],
+    known: dict[str, Pairs],
+    among: tuple[Sequence[int], Sequence[int]],
+) -> dict[str, Side]:
+    """The tasks of the chosen test pairs; all of the test is known to be true."""
+    every = {*test, *(pair for pairs in known.values() for pair in pairs)}
+    made = {name: Side(candidates=list(among[1 - j])) for j, name in enumerate(SIDES)}
+    for i in chosen:
+        for j, name in enumerate(SIDES):
+            query, target = test[i][j], test[i][1 - j]
+            side = made[name]
+            side.queries.append(query)
+            side.targets.append(target)
+            side.others.append({pair[1 - j] for pair in every if pair[j] == query} - {target})
+    return made
+
+
+def scaled(
+    scores: Array, k: int, among: tuple[Sequence[int], Sequence[int]], nan: str = "raise"
+) -> Array:
+    """CSLS of a whole matrix: 2 s(x, y) - (r_left(x) + r_right(y)).
+
+    float16 is widened to float32; raises `counting.Refused` for a NaN of two candidates.
+    """
+    kind = np.float64 if scores.dtype == np.float64 else np.float32
+    wide = scores.astype(kind)
+    left, right = among
+    if nan == "raise":
+        for x in left:
+            for y in right:
+                if np.isnan(wide[x, y]):
+                    raise counting.Refused(["scores"], nan=(x, y))
+    rows = np.full(len(wide), np.nan, kind)
+    columns = np.full(wide.shape[1], np.nan, kind)
+    for x in left:
+        rows[x] = mean([wide[x, y] for y in right], k, kind)
+    for y in right:
+        columns[y] = mean([wide[x, y] for x in left], k, kind)
+    with np.errstate(all="ignore"):
+        return by_means(wide, rows, columns)
+
+
+def by_means(scores: Array, rows: Array, columns: Array) -> Array:
+    """The formula, in the dtype of the scores: a sum is rounded once, a difference once."""
+    result = np.empty_like(scores)
+    for x in range(len(scores)):
+        for y in range(scores.shape[1]):
+            total = scores.dtype.type(rows[x] + columns[y])
+            result[x, y] = scores.dtype.type(2 * scores[x, y]) - total
+    return result
+
+
+def mean(values: Sequence[Any], k: int, kind: Any) -> Any:
+    """The mean of the k highest, best first in float64, rounded once; NaN are none of them."""
+    best = sorted((float(value) for value in values if value == value), reverse=True)[:k]
+    total = np.float64(0.0)
+    with np.errstate(all="ignore"):
+        for value in best:
+            total = total + np.float64(value)
+        return kind(total / np.float64(max(1, len(best))))
+
+
+def count(scores: Array, side: Side, *, turned: bool, **rules: Any) -> counting.Counts:
+    """The counts of one direction; `turned` where columns of the scores ask."""
+    table = np.ascontiguousarray(scores.T) if turned else scores
+    try:
+        return counting.count(
+            table,
+            side.targets,
+            rows=side.queries,
+            filter=[sorted(others) for others in side.others],
+            candidates=[side.candidates] * len(side.targets),
+            **rules,
+        )
+    except counting.Refused as refused:
+        if turned and refused.nan is not None:
+            raise counting.Refused(refused.names, nan=(refused.nan[1], refused.nan[0])) from None
+        raise
+
+
+def counts(scores: Array, made: dict[str, Side], **rules: Any) -> counting.Counts:
+    """The counts of both directions, one after the other."""
+    parts = [count(scores, made[name], turned=bool(j), **rules) for j, name in enumerate(SIDES)]
+    return counting.Counts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -1,0 +1,105 @@
+"""The nearest entities by sorting all similarities, and the calls that hypothesis draws of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from oracles.counting import Refused
+from oracles.embeddings import score
+from support.problems import Array
+
+
+def means(scores: Array, k: int, rows: list[int], columns: list[int]) -> dict[int, Any]:
+    """The mean of the k highest of each row's numbers, added best first in float64."""
+    found = {}
+    for i in rows:
+        best = sorted(float(scores[i, j]) for j in columns if scores[i, j] == scores[i, j])
+        best = best[::-1][:k]
+        total = 0.0
+        for value in best:
+            total += value
+        found[i] = scores.dtype.type(total / max(1, len(best)))
+    return found
+
+
+def scaled(scores: Array, k: int, among: tuple[list[int], list[int]]) -> Array:
+    """CSLS of the candidates: everything in the dtype of the scores; NaN elsewhere."""
+    left, right = among
+    own, other = means(scores, k, left, right), means(scores.T, k, right, left)
+    found = np.full_like(scores, np.nan)
+    for i in left:
+        for j in right:
+            found[i, j] = (scores[i, j] + scores[i, j]) - (own[i] + other[j])
+    return found
+
+
+@dataclass
+class Call:
+    """Arguments of a call that looks for the nearest."""
+
+    left: Array
+    right: Array | None
+    keywords: dict[str, Any]
+
+    def nearest(self, k: int) -> tuple[list[int], list[int], list[list[tuple[int, float]]]]:
+        """Who asks, who may be found, and for each query (id, similarity), best first."""
+        get = self.keywords.get
+        matrix = self.left
+        if self.right is not None:
+            matrix = score(self.left, self.right, get("similarity", "cosine"))
+        among = []
+        for ids, size in zip(get("candidates") or (None, None), matrix.shape, strict=True):
+            among.append(sorted(set(range(size) if ids is None else ids)))
+        strict = get("nan", "raise") == "raise"
+        csls = get("csls")
+        if csls is not None:
+            if strict and np.isnan(matrix[np.ix_(*among)]).any():
+                raise Refused(["scores"])
+            matrix = scaled(matrix, csls, (among[0], among[1]))
+        asking = 0 if get("direction", "left_to_right") == "left_to_right" else 1
+        table = matrix if asking == 0 else matrix.T
+        queries = sorted(set(among[asking] if get("queries") is None else get("queries")))
+        targets = among[1 - asking]
+        if csls is not None and not set(queries) <= set(among[asking]):
+            raise Refused(["queries"])
+        found = []
+        for i in queries:
+            row = [(j, float(table[i, j])) for j in targets]
+            if strict and any(s != s for _, s in row):
+                raise Refused(["scores"])
+            found.append(sorted((x for x in row if x[1] == x[1]), key=lambda x: (-x[1], x[0]))[:k])
+        return queries, targets, found
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> Call:
+    """Few small vectors that often tie, some with NaN; or a matrix."""
+    n1, n2, d = draw(st.integers(1, 9)), draw(st.integers(1, 9)), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    dtypes = ["float16", "float32", "float64"]
+    left, right = (
+        rng.integers(-1, 3, (n, d)).astype(draw(st.sampled_from(dtypes))) for n in (n1, n2)
+    )
+    for side in (left, right):
+        if draw(st.integers(0, 5)) == 0:
+            side[rng.integers(len(side))] = np.nan
+    keywords: dict[str, Any] = {"direction": draw(st.sampled_from(["left_to_right"] * 2 + [""]))}
+    keywords["direction"] = keywords["direction"] or "right_to_left"
+    keywords["nan"] = draw(st.sampled_from(["raise", "omit"]))
+    keywords["csls"] = draw(st.sampled_from([None, None, 1, 2, 10]))
+    if draw(st.booleans()):
+        ids = [st.none() | st.lists(st.integers(0, n - 1), min_size=1) for n in (n1, n2)]
+        keywords["candidates"] = tuple(draw(side) for side in ids)
+    if draw(st.booleans()):
+        asking = n1 if keywords["direction"] == "left_to_right" else n2
+        keywords["queries"] = draw(st.lists(st.integers(0, asking - 1), min_size=1))
+    if draw(st.integers(0, 3)) == 0:
+        matrix = score(left, right, "dot").astype(draw(st.sampled_from(dtypes[1:])))
+        return Call(matrix, None, keywords)
+    keywords["similarity"] = draw(st.sampled_from(["cosine", "dot", "l1", "sql2"]))
+    keywords["threads"] = draw(st.sampled_from([1, 2]))
+    return Call(left, right, keywords)

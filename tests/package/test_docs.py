@@ -1,0 +1,132 @@
+"""The pages of the site: their examples run, and they leave nothing out."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from support import markdown_pages
+from support.environment import ROOT
+from truerank.metrics import ADJUSTMENTS, KINDS, METRICS
+from truerank.metrics.keys import ALIASES
+
+pytestmark = pytest.mark.python_only
+
+DOCS = ROOT / "docs"
+PAGES = markdown_pages.pages()
+KEYS = {"needs", "commands"}
+MODULES = ["", ".link_prediction", ".alignment", ".metrics", ".reporting", ".comparison"]
+MODULES += [".compat", ".plot", ".adapters.pykeen", ".adapters.dask", ".adapters.torchmetrics"]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def page_cases() -> list[object]:
+    """Every page with code; what other libraries warn of is no fault of a page."""
+    cases = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        if any(markdown_pages.blocks(text)):
+            marks = [pytest.mark.filterwarnings("default")] if markdown_pages.needs(text) else []
+            cases.append(pytest.param(page, id=name_of(page), marks=marks))
+    return cases
+
+
+@pytest.mark.parametrize("page", page_cases())
+def test_examples_run_and_say_what_is_so(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for library in markdown_pages.needs(page.read_text(encoding="utf-8")):
+        if find_spec(library) is None:
+            pytest.skip(f"{library} is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    markdown_pages.run(page)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=name_of)
+def test_commands_are_there_with_all_their_options(page: Path) -> None:
+    pytest.importorskip("click", reason="the command line needs click")
+    from truerank.cli.commands import commands as root
+
+    for block in markdown_pages.blocks(page.read_text(encoding="utf-8")):
+        for name, *words in markdown_pages.commands(block) if block.language == "sh" else []:
+            command = root.commands[name]
+            known = {word for option in command.params for word in option.opts}
+            used = {word.partition("=")[0] for word in words if word.startswith("--")}
+            assert used <= known | {"--help"}, f"truerank {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_front_matter_and_links_lead_somewhere(page: Path) -> None:
+    """Anchors within pages are looked up when the site is built."""
+    text = page.read_text(encoding="utf-8")
+    assert set(markdown_pages.front_matter(text)) <= KEYS
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)#\s]+)", prose):
+        if not re.match(r"\w+:", target):
+            assert (page.parent / target).exists(), target
+
+
+# -- nothing is left out ---------------------------------------------------------------------------
+
+
+def test_every_metric_has_its_section() -> None:
+    text = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    headings = " ".join(re.findall(r"^#+ (.*)$", text, re.MULTILINE))
+    shown = set(re.findall(r"`([a-z_]+)[^`]*`", headings))
+    assert shown >= {*METRICS, *KINDS, *ADJUSTMENTS, "macro"} - {"none"}
+    for alias in ALIASES:
+        assert re.search(rf"^\| `{alias}(@k)?` \|", text, re.MULTILINE), alias
+
+
+def documented() -> tuple[set[str], set[str]]:
+    """The names with a directive of their own, and the modules with one for all their members."""
+    names, whole = set(), set()
+    for page in (DOCS / "reference").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        names |= set(re.findall(r"^\.\. (?:auto|py:)\w+:: ([\w.]+)", text, re.MULTILINE))
+        whole |= set(re.findall(r"^\.\. automodule:: ([\w.]+)\n +:members:", text, re.MULTILINE))
+    return names, whole
+
+
+@pytest.mark.parametrize("name", [f"truerank{module}" for module in MODULES])
+def test_every_public_name_is_in_the_reference(name: str) -> None:
+    names, whole = documented()
+    try:
+        module = import_module(name)
+    except ImportError as error:  # an adapter says in this way what is not installed
+        assert name.startswith("truerank.adapters.")
+        assert name in whole
+        pytest.skip(str(error))
+    assert module.__all__
+    if name not in whole:
+        missing = {n for n in module.__all__ if not names & {f"{name}.{n}", f"truerank.{n}"}}
+        assert not missing
+
+
+# -- the way they are run --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "checked"),
+    [("1 / 3, 2  # 0.333, 2: so it is", 2), ("[1]  # 1 item", 0), ("x = 1  # 2", 0)],
+)
+def test_figures_are_checked(line: str, checked: int, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"```python\n{line}\n```\n", encoding="utf-8")
+    assert markdown_pages.run(page) == checked
+
+
+@pytest.mark.parametrize("line", ["1 / 3  # 0.334", "1_000  # 1,001 tasks", "0.5  # -0.5"])
+def test_a_wrong_figure_is_seen(line: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"```python\n{line}\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="#"):
+        markdown_pages.run(page)

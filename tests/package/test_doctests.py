@@ -1,0 +1,61 @@
+"""The examples of the docstrings run, and print what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+
+import numpy as np
+import pytest
+
+import truerank
+
+pytestmark = pytest.mark.python_only
+
+WALKED = [
+    module
+    for module in pkgutil.walk_packages(truerank.__path__, "truerank.")
+    if not module.name.endswith(("__main__", "_core"))
+]
+MODULES = sorted(module.name for module in WALKED)
+# What public classes say that they are of.
+PACKAGES = {"truerank", *(module.name for module in WALKED if module.ispkg)}
+
+
+class Examples(doctest.DocTestFinder):
+    """Finds the examples of public names, too: they show the package that they come from."""
+
+    def _from_module(self, module, object):  # type: ignore[no-untyped-def]
+        if getattr(object, "__module__", None) not in PACKAGES:
+            return super()._from_module(module, object)  # type: ignore[misc]
+        if inspect.isfunction(object):
+            return object.__globals__ is module.__dict__
+        return bool(re.search(rf"^class {object.__name__}\b", inspect.getsource(module), re.M))
+
+
+@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 writes its scalars otherwise")
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name: str) -> None:
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:  # an adapter says in this way what is not installed
+        if not name.startswith("truerank.adapters."):
+            raise
+        pytest.skip(str(error))
+    runner = doctest.DocTestRunner()
+    for test in Examples().find(module):
+        runner.run(test)
+    assert runner.failures == 0
+
+
+def test_there_are_examples() -> None:
+    examples = Examples().find(importlib.import_module("truerank.ranks.container"))
+    assert sum(len(test.examples) for test in examples) > 10
+
+
+def test_examples_of_public_classes_are_found() -> None:
+    found = Examples().find(importlib.import_module("truerank.counting.counter"))
+    assert any(test.name.endswith(".RankCounter") and test.examples for test in found)

@@ -1,0 +1,191 @@
+"""Whatever needs a library that is not there says so in one line, and how to get it."""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+import subprocess
+import sys
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import truerank
+from support.environment import ROOT
+from truerank import adapters
+from truerank.inputs.naming import needed
+
+pytestmark = pytest.mark.python_only
+
+PACKAGE = Path(truerank.__file__).parent
+REPORT = "tr.report(tr.Ranks([0, 3], [1, 1], 10, group=['a', 'b']), by='relation')"
+
+
+class Case(NamedTuple):
+    """What somebody runs without a library."""
+
+    library: str
+    extra: str
+    user: str
+    code: str
+
+
+CASES = [
+    Case("pandas", "pandas", "to_pandas", f"{REPORT}.to_pandas()"),
+    Case("pandas", "pandas", "to_pandas", f"tr.table({{'a': {REPORT}}}).to_pandas()"),
+    Case("zarr", "zarr", "scores: store.zarr", "tr.open_scores('store.zarr')"),
+    Case("h5py", "h5py", "scores: store.h5", "tr.open_scores('store.h5')"),
+    Case("matplotlib", "plot", "an HTML page", f"{REPORT}.save_html('x.html')"),
+]
+CASES += [
+    Case("scipy", "scipy", 'method="optimal"', f"infer(numpy.eye(3), None, method='optimal'{more})")
+    for more in ("", ", candidates_per_entity=1")
+]
+CASES += [
+    Case("matplotlib", "plot", f"truerank.plot.{name}", f"plot.{name}({what})")
+    for name, what in {
+        **dict.fromkeys(("rank_distribution", "hits_curve", "groups", "comparison"), REPORT),
+        "metric_against_index": f"{{'a': {REPORT}}}",
+    }.items()
+]
+CASES += [
+    Case("matplotlib", "matplotlib", name, f"plots.{name}(made)")
+    for name in ("plot_hubness", "plot_similarity_profile")
+]
+BEFORE = """
+import sys
+sys.modules[{library!r}] = None
+import numpy
+import truerank as tr
+from truerank import plot
+from truerank.alignment import infer, hubness, similarity_profile
+from truerank.alignment.analyses import plots
+"""
+MADE = {
+    "plot_hubness": "made = hubness(numpy.eye(3), numpy.eye(3))",
+    "plot_similarity_profile": "made = similarity_profile(numpy.eye(3), numpy.eye(3))",
+}
+# Adapters, and what they need.
+ADAPTERS = {"pykeen": "pykeen", "dask": "dask", "torchmetrics": "torchmetrics"}
+
+
+def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=folder
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of zarr and a file of HDF5, as far as anybody looks without their libraries."""
+    (tmp_path / "store.zarr").mkdir()
+    (tmp_path / "store.zarr" / "zarr.json").write_text("{}")
+    (tmp_path / "store.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
+    np.save(tmp_path / "scores.npy", np.eye(3))
+    np.save(tmp_path / "targets.npy", np.arange(3))
+    return tmp_path
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.user} without {case.library}")
+def test_the_last_line_says_what_to_install(case: Case, folder: Path) -> None:
+    lines = [BEFORE.format(library=case.library), MADE.get(case.user, ""), case.code]
+    done = run("\n".join(lines), folder)
+    last = done.stderr.strip().splitlines()[-1]
+    told = f"{case.user} needs {case.library}: pip install 'truerank[{case.extra}]'"
+    assert (done.returncode, last) == (1, f"ImportError: {told}")
+
+
+@pytest.mark.parametrize(
+    "name", sorted(module.name for module in pkgutil.iter_modules(adapters.__path__))
+)
+def test_adapters(name: str, tmp_path: Path) -> None:
+    library = ADAPTERS[name]
+    code = f"import sys; sys.modules[{library!r}] = None; import truerank.adapters.{name}"
+    last = run(code, tmp_path).stderr.strip().splitlines()[-1]
+    told = f"needs {library}: pip install 'truerank[{name}]'"
+    assert last == f"ImportError: truerank.adapters.{name} {told}"
+
+
+@pytest.mark.parametrize(
+    ("library", "words", "told"),
+    [
+        ("zarr", "evaluate store.zarr targets.npy", "scores: store.zarr needs zarr"),
+        ("h5py", "evaluate store.h5 targets.npy", "scores: store.h5 needs h5py"),
+        (
+            "matplotlib",
+            "evaluate scores.npy targets.npy --html x.html",
+            "an HTML page needs matplotlib",
+        ),
+        ("click", "evaluate scores.npy targets.npy", "the command line needs click"),
+        ("rich", "info", "the command line needs rich"),
+    ],
+)
+def test_the_command_line_says_it_in_one_line(
+    folder: Path, library: str, words: str, told: str
+) -> None:
+    if "command line" not in told:
+        pytest.importorskip("click", reason="the command line needs click")
+    code = (
+        f"import sys; sys.modules[{library!r}] = None; sys.argv[1:] = {words.split()!r}\n"
+        "from truerank.__main__ import main; main()"
+    )
+    done = run(code, folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"Error: {told}: pip install 'truerank[")
+    assert done.stderr.count("\n") == 1
+
+
+def test_what_is_broken_within_a_library_keeps_its_error(tmp_path: Path) -> None:
+    (tmp_path / "zarr.py").write_text("import no_such_library")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        patch.delitem(sys.modules, "zarr", raising=False)
+        with pytest.raises(ModuleNotFoundError, match="No module named 'no_such_library'"):
+            needed("zarr", "x")
+
+
+def test_every_extra_exists() -> None:
+    """Every message names an extra of pyproject.toml that brings the library."""
+    project = ROOT / "pyproject.toml"
+    if not project.is_file():
+        pytest.skip("no pyproject.toml beside the tests")
+    extras = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras |= {"plot": extras["matplotlib"]}
+    for case in CASES:
+        assert any(line.startswith(case.library) for line in extras[case.extra])
+    for name, library in ADAPTERS.items():
+        assert any(line.startswith(library) for line in extras[name])
+
+
+FREE = {"numpy", "truerank", *sys.stdlib_module_names}
+# Who may import a library as any other module: what is opened first says that it is missing.
+HOLDERS = {
+    "cli": {"click", "rich"},
+    "adapters": {"dask", "distributed", "pykeen", "torch", "torchmetrics"},
+}
+
+
+def test_optional_libraries_are_imported_in_one_way() -> None:
+    """No module imports one directly, but the command line and the adapters."""
+    for path in PACKAGE.rglob("*.py"):
+        allowed = FREE | HOLDERS.get(path.relative_to(PACKAGE).parts[0], set())
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module or ""]
+            for name in names:
+                assert name.partition(".")[0] in allowed, f"{path}: {name}"
+
+
+def test_nothing_optional_comes_with_the_package() -> None:
+    libraries = ["click", "rich", "matplotlib", "pandas", "scipy", "zarr", "h5py", "dask", "torch"]
+    code = f"import sys, truerank; print(sorted(set({libraries!r}) & set(sys.modules)))"
+    assert find_spec("truerank") is not None
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,111 @@
+"""torch brings an OpenMP runtime of its own: both work in one process, whichever came first."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from support.environment import SANITIZED, Run
+
+pytest.importorskip("torch", reason="the other runtime is torch's")
+pytestmark = [
+    pytest.mark.python_only,
+    pytest.mark.skipif(SANITIZED, reason="torch is not built with the sanitizer"),
+]
+
+ORDERS = pytest.mark.parametrize("imports", ["torch, truerank as tr", "truerank as tr, torch"])
+THREADS = {"OMP_NUM_THREADS": "2"}
+
+# Work of each of the two, on two threads, large enough that neither stays serial, and its result.
+WORK = """
+import numpy as np
+
+torch.set_num_threads(2)
+rng = np.random.default_rng(7)
+scores = rng.integers(0, 1000, (40, 200_000)).astype(np.float32)
+targets = rng.integers(0, 200_000, 40)
+truth = scores[np.arange(40), targets][:, None]
+above = (scores > truth).sum(1)
+matrix = torch.from_numpy(rng.integers(0, 5, (700, 700)).astype(np.float32))
+product = torch.from_numpy(matrix.numpy().astype(np.int64) @ matrix.numpy().astype(np.int64))
+
+def count():
+    ranks = tr.rank(scores, targets, threads=2)
+    assert np.array_equal(ranks.above, above)
+
+def multiply():
+    assert torch.equal((matrix @ matrix).long(), product)  # small integers: exact in float32
+    assert torch.equal(torch.clamp(matrix, 0, 9).sum(), matrix.double().sum().float())
+"""
+
+
+@ORDERS
+def test_one_after_the_other(run_python: Run, imports: str) -> None:
+    run_python(
+        f"import {imports}\n{WORK}" + "for _ in range(5):\n    count()\n    multiply()\n",
+        env=THREADS,
+    )
+
+
+@ORDERS
+def test_both_at_once(run_python: Run, imports: str) -> None:
+    script = """
+from concurrent.futures import ThreadPoolExecutor
+
+with ThreadPoolExecutor(4) as pool:
+    for done in [pool.submit(work) for _ in range(6) for work in (count, multiply)]:
+        done.result()
+"""
+    run_python(f"import {imports}\n{WORK}{script}", env=THREADS)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@ORDERS
+def test_workers_of_a_data_loader(run_python: Run, imports: str) -> None:
+    """They are forked from a process in which both have threads already."""
+    script = """
+class Counted(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, item):
+        multiply()
+        count()
+        return int(tr.rank(scores[item], targets[item], threads=2).above.sum())
+
+if __name__ == "__main__":
+    count()
+    multiply()
+    loader = torch.utils.data.DataLoader(
+        Counted(), batch_size=2, num_workers=2, multiprocessing_context="fork", timeout=50
+    )
+    assert torch.cat(list(loader)).tolist() == above[:8].tolist()
+    count()
+    multiply()
+"""
+    run_python(f"import {imports}\n{WORK}{script}", env=THREADS)
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two processors")
+def test_threads_that_wait_hold_nobody_up(run_python: Run) -> None:
+    """Threads spin before they sleep: taking turns costs little more than one after the other.
+
+    Each figure is the best of many short rounds, and the bound loose, for a busy machine.
+    """
+    script = """
+import time
+
+def seconds(*work):
+    start = time.perf_counter()
+    for _ in range(5):
+        for call in work:
+            call()
+    return time.perf_counter() - start
+
+seconds(count, multiply)
+rounds = [(seconds(count), seconds(multiply), seconds(count, multiply)) for _ in range(15)]
+counting, multiplying, in_turn = map(min, zip(*rounds))
+print(in_turn / (counting + multiplying))
+"""
+    ratio = float(run_python(f"import torch, truerank as tr\n{WORK}{script}", env=THREADS))
+    assert ratio < 4

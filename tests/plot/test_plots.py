@@ -1,0 +1,233 @@
+"""Plots of reports, whichever: a figure of their own, all within it, any name, clear errors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+
+pytestmark = pytest.mark.python_only
+
+matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib")
+
+from truerank import plot  # noqa: E402
+
+N = 300
+LONG = "/people/person/nationality./location/country/first_level_divisions of $everything$"
+
+
+def model(seed: int, candidates: int = 500, ties: bool = False) -> tr.Report:
+    """A report by relation: names with dollars and underscores, a long one."""
+    rng = np.random.default_rng(seed)
+    above = np.minimum(rng.geometric(0.05, N), candidates) - 1
+    tied = rng.integers(1, candidates - above + 1) if ties else np.ones(N, dtype=np.int64)
+    names = np.array(["_private", "a $x_1$ b", LONG, "d", "line\nbreak"])
+    ranks = tr.Ranks(
+        *(above, tied, candidates),
+        side=np.where(np.arange(N) % 3, "tail", "head"),
+        group=names[rng.integers(0, 5, N)].tolist(),
+        queries=np.arange(N),
+        targets=np.arange(N),
+    )
+    return tr.report(ranks, by="relation")
+
+
+ONE, TIED = model(0), model(1, ties=True)
+FOUR = {"_A": ONE, "B $x$": TIED, LONG: model(2), "D": model(3)}
+SETS = {"few": model(4, 20), "many": ONE, "many, stored": tr.Report.from_json(ONE.to_json())}
+TINY = tr.report(tr.Ranks([2], [1], 5), by=["only"])
+EMPTY = tr.report(tr.Ranks([], [], []), by=[])
+ALONE = tr.report(tr.Ranks([0, 0], [1, 1], 1), by=["a", "b"])
+THOUSANDS = tr.report(
+    tr.Ranks(np.arange(6000) % 7, np.ones(6000, dtype=int), 50), by=np.arange(6000) % 3000
+)
+STORED = tr.Report.from_json(ONE.to_json(["mrr", "amri", "mr", "index.mrr"]))
+NAMED = {"one": ONE, "tied": TIED, "four": FOUR, "tiny": TINY, "empty": EMPTY, "alone": ALONE}
+
+Case = tuple[Callable[..., Any], Any, dict[str, Any]]
+DRAW: dict[str, Case] = {
+    **{f"distribution, {name}": (plot.rank_distribution, what, {}) for name, what in NAMED.items()},
+    **{f"hits, {name}": (plot.hits_curve, what, {}) for name, what in NAMED.items()},
+    **{f"comparison, {name}": (plot.comparison, what, {}) for name, what in NAMED.items()},
+    **{f"index, {name}": (plot.metric_against_index, what, {}) for name, what in NAMED.items()},
+    **{f"groups, {name}": (plot.groups, NAMED[name], {}) for name in NAMED if name != "four"},
+    "hits, unlike candidates": (plot.hits_curve, {"few": SETS["few"], "many": ONE}, {}),
+    "groups, thousands": (plot.groups, THOUSANDS, {"most": 30, "order": "value"}),
+    "groups, no index": (plot.groups, ALONE, {"metric": "amri"}),
+    "groups, stored": (plot.groups, STORED, {"metric": "mr"}),
+    "comparison, against": (plot.comparison, FOUR, {"against": "_A", "resamples": 200}),
+    "comparison, stored": (plot.comparison, {"one": ONE, "stored": STORED}, {}),
+    "index, sets": (plot.metric_against_index, SETS, {}),
+    "index, mean rank": (plot.metric_against_index, SETS, {"metric": "tail.mr"}),
+    "index, thousands": (plot.metric_against_index, THOUSANDS, {"metric": "hits@3"}),
+}
+EACH = pytest.mark.parametrize("name", DRAW)
+
+
+def draw(name: str, **options: Any) -> Any:
+    function, what, given = DRAW[name]
+    return function(what, **given, **options)
+
+
+def texts(ax: Any) -> list[str]:
+    """All that is written in the picture."""
+    return [text.get_text() for text in ax.figure.findobj(matplotlib.text.Text)]
+
+
+@EACH
+def test_a_figure_of_its_own(name: str, tmp_path: Path) -> None:
+    ax = draw(name)
+    for kind in ("png", "svg"):
+        ax.figure.savefig(tmp_path / f"picture.{kind}")
+    assert (tmp_path / "picture.png").stat().st_size > 5000
+    assert ax.get_xlabel()
+    assert ax.figure.axes == [ax]
+
+
+@EACH
+def test_nothing_is_cut_off(name: str) -> None:
+    """All that is drawn lies within the figure, once it is laid out, and no legend on data."""
+    ax = draw(name)
+    figure = ax.figure
+    figure.draw_without_rendering()
+    drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert drawn.x0 >= -0.01
+    assert drawn.y0 >= -0.01
+    assert drawn.x1 <= width + 0.01
+    assert drawn.y1 <= height + 0.01
+    if (legend := ax.get_legend()) is not None:
+        assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
+
+
+@EACH
+def test_into_given_axes_alone(name: str) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    first, second = figure.subplots(1, 2)
+    assert draw(name, ax=first) is first
+    assert figure.axes == [first, second]
+    assert not second.has_data()
+
+
+@pytest.mark.parametrize(
+    "name", ["distribution, four", "hits, four", "comparison, four", "index, four", "groups, one"]
+)
+def test_names_are_written_as_they_are(name: str) -> None:
+    """With underscores and dollars, on one line, and not longer than there is room for."""
+    written = "\n".join(texts(draw(name)))
+    assert "_private" in written or "_A" in written
+    assert r"\$x" in written  # which matplotlib shows as a dollar
+    assert "\u2026" in written
+    assert LONG not in written
+
+
+def test_no_state_is_touched(run_python: Callable[..., str]) -> None:
+    script = """
+import sys
+import truerank as tr
+from truerank import plot
+assert "matplotlib" not in sys.modules
+import matplotlib
+def settings():  # to look at the backend is to choose one
+    return {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}
+before = settings()
+measured = tr.report(tr.Ranks([0, 3, 1], [1, 2, 1], 10), by=["a", "b", "b"])
+for draw in map(plot.__dict__.get, plot.__all__):
+    draw(measured)
+assert "matplotlib.pyplot" not in sys.modules
+assert settings() == before
+print("fine")
+"""
+    assert run_python(script).strip() == "fine"
+
+
+@EACH
+def test_without_matplotlib(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    function = DRAW[name][0].__name__
+    said = rf"^truerank\.plot\.{function} needs matplotlib: pip install 'truerank\[plot\]'$"
+    with pytest.raises(ImportError, match=said):
+        draw(name)
+
+
+SEVERAL = [plot.rank_distribution, plot.hits_curve, plot.comparison, plot.metric_against_index]
+
+
+@pytest.mark.parametrize("function", SEVERAL)
+def test_no_reports(function: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match=r"^reports: expected Report, or a mapping.*got Ranks"):
+        function(ONE.ranks)
+    with pytest.raises(TypeError, match=r"^reports: expected Report, got Ranks for 'A'"):
+        function({"A": ONE.ranks})
+    with pytest.raises(ValueError, match=r"^reports: expected at least one Report, got none"):
+        function({})
+    with pytest.raises(TypeError, match=r"^ax: expected matplotlib's Axes, got int"):
+        function(ONE, ax=3)
+
+
+@pytest.mark.parametrize("function", [plot.rank_distribution, plot.hits_curve])
+def test_curves_need_ranks(function: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=r"^reports: expected Reports with ranks, got one without"):
+        function(STORED)
+    with pytest.raises(ValueError, match=r"without for 'B': this report was read from JSON"):
+        function({"A": ONE, "B": STORED})
+    with pytest.raises(ValueError, match=r"^kind: expected one of .*, got 'middle'"):
+        function(ONE, kind="middle")
+    with pytest.raises(KeyError, match=r"no side 'left'"):
+        function(ONE, side="left")
+
+
+WRONG: dict[str, tuple[Any, Mapping[str, Any], type[Exception], str]] = {
+    "ranks": (ONE.ranks, {}, TypeError, "^report: expected a Report, got Ranks"),
+    "no groups": (tr.report(ONE.ranks), {}, ValueError, "^report: expected one with groups"),
+    "most": (ONE, {"most": 0}, ValueError, "^most: expected at least 1, got 0"),
+    "order": (ONE, {"order": "name"}, ValueError, "^order: expected one of tasks, value"),
+    "level": (ONE, {"level": 95}, ValueError, "^level: expected a number between 0 and 1"),
+    "method": (ONE, {"method": "exact"}, ValueError, "^method: expected one of bootstrap"),
+    "metric": (ONE, {"metric": "mmr"}, KeyError, "did you mean"),
+    "macro": (ONE, {"metric": "macro.mrr"}, KeyError, "a macro average is not of one group"),
+    "not stored": (STORED, {"metric": "hits@7"}, KeyError, "not among the"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_groups_that_cannot_be_drawn(name: str) -> None:
+    what, options, kind, said = WRONG[name]
+    with pytest.raises(kind, match=said):
+        plot.groups(what, **options)
+
+
+def test_comparisons_that_cannot_be_drawn() -> None:
+    with pytest.raises(ValueError, match=r"^against: expected one of _A, .*got 'C'"):
+        plot.comparison(FOUR, against="C")
+    with pytest.raises(
+        ValueError, match=r"^reports: expected others than 'A' to compare, got none"
+    ):
+        plot.comparison({"A": ONE}, against="A")
+    with pytest.raises(ValueError, match=r"^reports: expected Reports with ranks.*for 'B'"):
+        plot.comparison({"A": ONE, "B": STORED}, against="A")
+    with pytest.raises(ValueError, match=r"^cannot compare: tasks: 1 against 300"):
+        plot.comparison({"A": ONE, "B": TINY}, against="A")
+    with pytest.raises(ValueError, match=r"^level: expected a number between 0 and 1"):
+        plot.comparison(FOUR, level=0)
+    unlike = {"A": ONE, "B": tr.report(ONE.ranks.with_protocol(sampled=True))}
+    with pytest.raises(ValueError, match=r"^reports: A and B were ranked under unlike.*allow_un"):
+        plot.comparison(unlike)
+    assert plot.comparison(unlike, allow_unlike=True).get_xlabel()
+
+
+def test_metrics_that_have_no_index() -> None:
+    for metric in ("amri", "macro.mrr", "ratio.mr"):
+        with pytest.raises(ValueError, match=r"^metric: expected one without adjustment and no"):
+            plot.metric_against_index(ONE, metric)
+    with pytest.raises(KeyError, match=r"mad has no chance model"):
+        plot.metric_against_index(ONE, "mad")
+    with pytest.raises(KeyError, match=r"not among the"):
+        plot.metric_against_index(STORED, "hits@1")

@@ -1,0 +1,140 @@
+"""The protocol: its fingerprint, its differences, what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+
+from support.example_ranks import PROTOCOLS
+from truerank import Protocol
+
+
+def test_fields_and_defaults() -> None:
+    assert dataclasses.asdict(Protocol()) == {
+        "filter": (),
+        "candidates": "all",
+        "sampled": False,
+        "nan": "raise",
+        "split": None,
+        "order": "descending",
+        "dtype": None,
+        "similarity": None,
+        "version": None,
+        "files": (),
+    }
+
+
+def test_frozen_and_hashable() -> None:
+    protocol = Protocol()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        protocol.nan = "omit"
+    assert len({protocol, Protocol()}) == 1
+
+
+def test_fingerprint_never_changes() -> None:
+    # these are in files and reports
+    assert Protocol().fingerprint == "a641f68e38144777"
+    assert Protocol(filter=("train", "valid"), split="test").fingerprint == "9ecc1e72cdf27f17"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("filter", ("train", "valid"), "filter: none against train + valid"),
+        ("candidates", "types", "candidates: all against types"),
+        ("sampled", True, "sampled: no against yes"),
+        ("nan", "worst", "nan: raise against worst"),
+        ("split", "test", "split: none against test"),
+    ],
+)
+def test_comparable_fields(field: str, value: object, sentence: str) -> None:
+    other = Protocol(**{field: value})
+    assert Protocol().differences(other) == [sentence]
+    assert Protocol().fingerprint != other.fingerprint
+    with pytest.raises(ValueError, match=f"other: counted under another protocol: {field}"):
+        Protocol().joined(other)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("order", "ascending"),
+        ("dtype", "float16"),
+        ("similarity", "l1"),
+        ("version", "9"),
+        ("files", ("a",)),
+    ],
+)
+def test_provenance_fields(field: str, value: object) -> None:
+    other = Protocol(**{field: value})
+    assert Protocol().differences(other) == []
+    assert Protocol().fingerprint == other.fingerprint
+    assert Protocol() != other
+    joined = Protocol().joined(other)
+    assert getattr(joined, field) == (("a",) if field == "files" else "mixed")
+    assert joined.joined(other) == joined
+
+
+def test_filter_is_a_set() -> None:
+    one, other = Protocol(filter=["valid", "train", "valid"]), Protocol(filter=("train", "valid"))
+    assert one.filter == ("valid", "train")
+    assert one.fingerprint == other.fingerprint
+    assert one.differences(other) == []
+    assert Protocol(filter={"b", "a"}).filter == ("a", "b")
+    assert Protocol(filter="train").filter == ("train",)
+
+
+@given(PROTOCOLS, PROTOCOLS)
+def test_one_fingerprint_where_nothing_differs(a: Protocol, b: Protocol) -> None:
+    assert (a.fingerprint == b.fingerprint) == (not a.differences(b))
+    assert len(a.differences(b)) == len(b.differences(a))
+    assert len(a.fingerprint) == 16
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({"nan": "best"}, ValueError, "nan: expected one of raise, worst, omit, got 'best'"),
+        (
+            {"order": "up"},
+            ValueError,
+            "order: expected one of descending, ascending, mixed, got 'up'",
+        ),
+        ({"filter": 3}, TypeError, "filter: expected a sequence of str, got int"),
+        ({"filter": ["train", 3]}, TypeError, "filter: expected a str, got int"),
+        ({"filter": [""]}, ValueError, "filter: expected a name, got an empty str"),
+        ({"candidates": None}, TypeError, "candidates: expected a str, got NoneType"),
+        ({"sampled": 1}, TypeError, "sampled: expected a bool, got int"),
+        ({"split": ""}, ValueError, "split: expected a name"),
+        ({"version": 1}, TypeError, "version: expected a str, got int"),
+    ],
+)
+def test_wrong_fields(fields: dict[str, object], error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        Protocol(**fields)
+
+
+def test_differences_of_something_else() -> None:
+    with pytest.raises(TypeError, match="other: expected a Protocol, got dict"):
+        Protocol().differences({})
+
+
+def test_in_words() -> None:
+    assert str(Protocol()) == "unfiltered, all candidates, nan raise"
+    assert str(Protocol(sampled=True)) == "unfiltered, sampled candidates, nan raise"
+    assert str(
+        Protocol(
+            filter="train",
+            candidates="types",
+            sampled=True,
+            split="test",
+            order="ascending",
+            dtype="float16",
+            similarity="l2",
+        )
+    ) == (
+        "split test, filtered by train, candidates types (sampled), nan raise, order ascending, "
+        "float16, l2"
+    )

@@ -1,0 +1,584 @@
+"""Ranks: what is accepted, what is refused, the kinds of rank, slices and joins."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.example_ranks import any_ranks, everything
+from truerank import Protocol, Ranks, concatenate
+from truerank.ranks.counts import Audit
+from truerank.ranks.labels import Labels
+
+pytestmark = pytest.mark.python_only
+
+OPTIONAL = ("weights", "side", "group", "queries", "targets", "audit")
+TOP = np.iinfo(np.int64).max
+
+
+# -- construction ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int64", "uint64", ">i8"])
+def test_any_integer_dtype_becomes_read_only_int64(dtype: str) -> None:
+    ranks = Ranks(*(np.array([x], dtype) for x in (3, 2, 9)))
+    for array in (ranks.above, ranks.tied, ranks.candidates):
+        assert array.dtype == np.dtype(np.int64)
+        assert array.dtype.isnative
+        assert not array.flags.writeable
+    assert (ranks.above[0], ranks.tied[0], ranks.candidates[0]) == (3, 2, 9)
+
+
+def test_input_is_copied() -> None:
+    above = np.array([3, 4])
+    ranks = Ranks(above, [1, 1], 9)
+    above[:] = 0
+    assert ranks.above.tolist() == [3, 4]
+    assert above.flags.writeable
+
+
+@pytest.mark.parametrize("candidates", [9, np.int32(9), np.array(9), [9, 9], (9, 9)])
+def test_candidates_for_all_or_each(candidates: object) -> None:
+    assert Ranks([3, 4], [1, 1], candidates).candidates.tolist() == [9, 9]
+
+
+def test_no_tasks() -> None:
+    ranks = Ranks([], (), 5)
+    assert len(ranks) == 0
+    assert ranks.realistic.tolist() == []
+    assert repr(ranks) == "Ranks(0 tasks; unfiltered, all candidates, nan raise)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([1.0], [1], 5), TypeError, "above: expected integers, got dtype float64"),
+        (([1], [1.0], 5), TypeError, "tied: expected integers, got dtype float64"),
+        (([1], [1], 5.0), TypeError, "candidates: expected integers, got dtype float64"),
+        (([True], [1], 5), TypeError, "above: expected integers, got dtype bool"),
+        ((["1"], [1], 5), TypeError, "above: expected integers, got dtype <U1"),
+        ((None, [1], 5), TypeError, "above: expected integers, got NoneType"),
+        ((np.empty(0), [], 5), TypeError, "above: expected integers, got dtype float64"),
+        ((3, [1], 5), ValueError, r"above: expected a 1-D array of integers, got shape \(\)"),
+        (([[1]], [1], 5), ValueError, r"above: expected a 1-D array of integers, got shape \(1, 1"),
+        (([[1], [1, 2]], [1], 5), ValueError, "above: expected a 1-D array of integers"),
+        (
+            ([1, 2], [1], 5),
+            ValueError,
+            r"tied: expected 2 integers, one for each task, got shape \(1",
+        ),
+        (([1, 2], [1, 1], [5]), ValueError, "candidates: expected 2 integers, one for each task"),
+        (([0, -1], [1, 1], 5), ValueError, "above: expected integers >= 0; got -1 at position 1"),
+        (([0, 0], [1, 0], 5), ValueError, "tied: expected integers >= 1.*; got 0 at position 1"),
+        (([0, 0], [1, 1], [1, 0]), ValueError, "candidates: expected integers >= 1; got 0 at pos"),
+        (
+            ([0, 4, 5], [1, 2, 3], 5),
+            ValueError,
+            r"candidates: expected >= above \+ tied, got 5 .* for above 4 and tied 2 at position 1",
+        ),
+        (([TOP], [TOP], TOP), ValueError, r"candidates: expected >= above \+ tied"),
+        (([0], [1], [-TOP - 1]), ValueError, "candidates: expected integers >= 1"),
+        (
+            (np.array([2**63], np.uint64), [1], 5),
+            ValueError,
+            r"above: expected integers below 2\*\*63, got 9223372036854775808",
+        ),
+    ],
+)
+def test_impossible_counts(arguments: tuple, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        Ranks(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("weights", "error", "message"),
+    [
+        ([1.0], ValueError, r"weights: expected 2 numbers, one for each task, got shape \(1,\)"),
+        ([1.0, -1.0], ValueError, "weights: expected finite numbers >= 0, got -1.0 at position 1"),
+        ([1.0, np.nan], ValueError, "got nan at position 1"),
+        ([np.inf, 1.0], ValueError, "got inf at position 0"),
+        ([0, 0], ValueError, "weights: expected at least one above 0"),
+        (["a", "b"], TypeError, "weights: expected real numbers, got dtype"),
+        ([True, False], TypeError, "weights: expected real numbers, got dtype bool"),
+        ([1j, 1], TypeError, "weights: expected real numbers"),
+    ],
+)
+def test_wrong_weights(weights: object, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        Ranks([0, 0], [1, 1], 5, weights=weights)
+    with pytest.raises(error, match=message):
+        Ranks([0, 0], [1, 1], 5).with_weights(weights)
+
+
+def test_wrong_audit_and_protocol() -> None:
+    with pytest.raises(TypeError, match="audit: expected an Audit or three arrays, got int"):
+        Ranks([0], [1], 5, audit=3)
+    with pytest.raises(ValueError, match=r"audit.inf: expected 1 integers"):
+        Ranks([0], [1], 5, audit=([0], [0, 0], [1]))
+    with pytest.raises(
+        ValueError, match=r"audit.nan: expected integers >= 0; got -1 at position 0"
+    ):
+        Ranks([0], [1], 5, audit=([-1], [0], [1]))
+    with pytest.raises(TypeError, match="protocol: expected a Protocol, got dict"):
+        Ranks([0], [1], 5, protocol={})
+
+
+def test_immutable() -> None:
+    ranks = everything()
+    for name in ("above", "weights", "side", "protocol", "something"):
+        with pytest.raises(AttributeError, match="immutable"):
+            setattr(ranks, name, None)
+        with pytest.raises(AttributeError, match="immutable"):
+            delattr(ranks, name)
+    with pytest.raises(AttributeError, match="immutable"):
+        ranks.side.codes = np.zeros(4)
+    arrays = [ranks.above, ranks.tied, ranks.candidates, ranks.weights, ranks.side.codes]
+    for array in (*arrays, *ranks.audit):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(ranks)
+
+
+def test_trusted_takes_over() -> None:
+    counts = [np.array([x]) for x in (3, 2, 9)]
+    audit = Audit(*(np.array([x]) for x in (0, 0, 1, 0)))
+    ranks = Ranks._trusted(*counts, audit=audit, protocol=Protocol())
+    assert ranks.above is counts[0]
+    assert not any(array.flags.writeable for array in (*counts, *audit[:4], *ranks.audit))
+    assert ranks.audit.mismatched.tolist() == [0]
+    assert ranks == Ranks([3], [2], 9, audit=audit)
+
+
+# -- labels ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given_labels", "values", "vocabulary"),
+    [
+        ("tail", ["tail", "tail"], ("tail",)),
+        (["tail", "head"], ["tail", "head"], ("tail", "head")),
+        (("head", "tail"), ["head", "tail"], ("head", "tail")),
+        (np.array(["b", "a"]), ["b", "a"], ("b", "a")),
+        (np.array(["b", "a"], dtype=object), ["b", "a"], ("b", "a")),
+        (([1, 1], ("head", "tail")), ["tail", "tail"], ("head", "tail")),
+        ((np.array([1, 0]), np.array(["x", "y"])), ["y", "x"], ("x", "y")),
+        ([5, -7], [5, -7], None),
+        (np.array([5, 7], np.uint8), [5, 7], None),
+        (([5, 7], None), [5, 7], None),
+        (Labels([0, 0], ["z"]), ["z", "z"], ("z",)),
+        (["a\0", "\ud800"], ["a\0", "\ud800"], ("a\0", "\ud800")),
+    ],
+)
+def test_forms_of_labels(given_labels: object, values: list, vocabulary: tuple | None) -> None:
+    for name in ("side", "group", "queries", "targets"):
+        labels = getattr(Ranks([0, 1], [1, 1], 5, **{name: given_labels}), name)
+        assert labels.values.tolist() == values
+        assert labels.vocabulary == vocabulary
+        assert labels.codes.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        (["a"], ValueError, "group: expected 2 labels, one for each task, got 1"),
+        (
+            ([0, 2], ["a", "b"]),
+            ValueError,
+            "group codes: expected integers from 0 to 1.*got 2 at pos",
+        ),
+        (([0, -1], ["a", "b"]), ValueError, "got -1 at position 1"),
+        (([0, 0], ["a", "a"]), ValueError, "group vocabulary: 'a' occurs twice"),
+        (([0, 0], ["a", 3]), TypeError, "group vocabulary: expected str, got int at position 1"),
+        (([0, 0], "ab"), TypeError, "group vocabulary: expected a sequence of str, got str"),
+        (([0.0, 0.0], ["a"]), TypeError, "group codes: expected integers, got dtype float64"),
+        (["a", 3], TypeError, "group: expected str, got int at position 1"),
+        ([1.5, 2.5], TypeError, "group: expected integers, got dtype float64"),
+        (np.array([1.5, 2.5]), TypeError, "group: expected str or integers, got dtype float64"),
+        (np.array([["a", "b"]]), ValueError, r"group: expected a 1-D array of labels, got shape"),
+        ({"a", "b"}, TypeError, "group: expected a str for all tasks"),
+        (7, TypeError, "group: expected a str for all tasks"),
+    ],
+)
+def test_wrong_labels(labels: object, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        Ranks([0, 1], [1, 1], 5, group=labels)
+
+
+def test_with_labels_keeps_sets_and_drops() -> None:
+    ranks = everything()
+    other = ranks.with_labels(side="tail", group=None)
+    assert other.side.values.tolist() == ["tail"] * 4
+    assert other.group is None
+    assert other.queries == ranks.queries
+    assert ranks.side.values.tolist() == ["head", "tail", "tail", "head"]
+    assert ranks.with_weights(None).weights is None
+    assert ranks.with_protocol(nan="omit").protocol.nan == "omit"
+    assert ranks.protocol.nan == "raise"
+
+
+@pytest.fixture
+def labelled() -> Ranks:
+    """Ranks with labels of other names: words, and ids."""
+    more = {"category": ["1-n", "n-1", "1-n", "1-1"], "head_degree": [7, 0, 2**40, -1]}
+    return everything().with_labels(labels=more)
+
+
+def test_labels_of_other_names(labelled: Ranks) -> None:
+    assert everything().labels == {}
+    assert list(labelled.labels) == ["category", "head_degree"]
+    assert labelled.labels["category"].values.tolist() == ["1-n", "n-1", "1-n", "1-1"]
+    assert labelled.labels["head_degree"].values.tolist() == [7, 0, 2**40, -1]
+    assert labelled[1:3].labels["head_degree"].values.tolist() == [0, 2**40]
+    assert labelled[[3]].labels["category"] == Labels([0], ["1-1"])
+    for other in (labelled.with_weights(None), labelled.with_protocol(split="valid")):
+        assert other.labels == labelled.labels
+    for other in (pickle.loads(pickle.dumps(labelled)), copy.deepcopy(labelled)):
+        assert other == labelled
+        assert not other.labels["head_degree"].codes.flags.writeable
+    assert labelled != everything()
+    assert everything() != labelled
+    assert "targets, category, head_degree, audit;" in repr(labelled)
+    with pytest.raises(TypeError):
+        labelled.labels["category"] = None
+    with pytest.raises(AttributeError, match="immutable"):
+        labelled.labels = {}
+
+
+def test_with_labels_merges_other_names(labelled: Ranks) -> None:
+    other = labelled.with_labels(labels={"category": None, "degree": "0", "absent": None})
+    assert list(other.labels) == ["head_degree", "degree"]
+    assert list(labelled.labels) == ["category", "head_degree"]
+    assert other.queries == labelled.queries
+    assert labelled.with_labels(side=None).labels == labelled.labels
+    assert labelled.with_labels(labels=None) == everything()
+    assert Ranks([0], [1], 5, labels={"x": None}) == Ranks([0], [1], 5)
+    assert labelled.with_labels(labels={"category": "1-1"}) != labelled
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        ({"category": ["a"]}, ValueError, r"labels\['category'\]: expected 2 labels, one for each"),
+        ({"category": [0.5, 1]}, TypeError, r"labels\['category'\]: expected integers"),
+        ({"head degree": [0, 1]}, ValueError, "labels: expected names as .*, got 'head degree'"),
+        ({"": [0, 1]}, ValueError, "labels: expected names as 'head_degree', got ''"),
+        ({"relation": [0, 1]}, ValueError, "labels: 'relation' has a meaning already: give group="),
+        ({"queries": [0, 1]}, ValueError, "'queries' has a meaning already: give queries=..."),
+        ({3: [0, 1]}, TypeError, "labels: expected names that are str, got int"),
+        ("category", TypeError, "labels: expected a mapping of names, got str"),
+        ([("category", [0, 1])], TypeError, "labels: expected a mapping of names, got list"),
+    ],
+)
+def test_wrong_labels_of_other_names(labels: object, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        Ranks([0, 1], [1, 1], 5, labels=labels)
+    with pytest.raises(error, match=message):
+        Ranks([0, 1], [1, 1], 5).with_labels(labels=labels)
+
+
+@given(any_ranks(), st.data())
+def test_other_names_follow_their_tasks(ranks: Ranks, data: st.DataObject) -> None:
+    """Slices, joins and copies, held against the plain columns."""
+    n = len(ranks)
+    words = data.draw(st.lists(st.sampled_from("abc"), min_size=n, max_size=n))
+    ids = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=n, max_size=n))
+    more = {"word": (["abc".index(w) for w in words], ["a", "b", "c"]), "number": (ids, None)}
+    ranks = ranks.with_labels(labels=more)
+    cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=3)))
+    parts = [ranks[a:b] for a, b in pairwise([0, *cuts, n])]
+    assert concatenate(parts) == ranks
+    assert pickle.loads(pickle.dumps(ranks)) == ranks
+    order = data.draw(st.permutations(range(n)))
+    moved = ranks[list(order)].labels
+    assert moved["word"].values.tolist() == [words[i] for i in order]
+    assert moved["number"].values.tolist() == [ids[i] for i in order]
+
+
+def test_labels_are_equal_where_they_decode_alike() -> None:
+    assert Labels([0, 1], ["a", "b"]) == Labels([1, 0], ["b", "a"])
+    assert Labels([0, 1], ["a", "b"]) != Labels([0, 1], ["b", "a"])
+    assert Labels([0], ["a", "b"]) == Labels([0], ["a"])
+    assert Labels([0], None) != Labels([0], ["a"])
+    assert Labels([0], None) != Labels([0, 0], None)
+    assert Labels([0], None) != [0]
+
+
+def test_labels_alone() -> None:
+    labels = Labels([0, 2, 0], ("a", "b", "c"))
+    assert labels[1:].values.tolist() == ["c", "a"]
+    assert labels[-1].values.tolist() == ["a"]
+    assert labels[labels.codes == 0].vocabulary == ("a", "b", "c")
+    assert labels.counts() == {"a": 2, "b": 0, "c": 1}
+    assert Labels([7, 7, -1]).counts() == {-1: 1, 7: 2}
+    assert repr(labels) == "Labels(3 labels: a 2, c 1)"
+    assert repr(Labels([3])) == "Labels(1 ids)"
+    assert pickle.loads(pickle.dumps(labels)) == labels
+    assert Labels([], ()).values.tolist() == []
+
+
+# -- kinds -----------------------------------------------------------------------------------------
+
+
+def test_kinds_of_rank() -> None:
+    ranks = Ranks([0, 3, 0], [1, 2, 10], 10)
+    assert ranks.optimistic.tolist() == [1, 4, 1]
+    assert ranks.pessimistic.tolist() == [1, 5, 10]
+    assert ranks.realistic.tolist() == [1, 4.5, 5.5]
+    assert ranks.realistic.dtype == np.float64
+
+
+@given(st.integers(0, 2**51), st.integers(1, 2**51))
+def test_realistic_is_exact(above: int, tied: int) -> None:
+    ranks = Ranks([above], [tied], above + tied)
+    assert Fraction(ranks.realistic[0]) == Fraction(2 * above + 1 + tied, 2)
+    assert 2 * ranks.realistic[0] == int(ranks.optimistic[0]) + int(ranks.pessimistic[0])
+
+
+@pytest.mark.parametrize("above", [0, 1, 2**62, TOP - 1])
+def test_no_overflow_at_the_top(above: int) -> None:
+    ranks = Ranks([above], [TOP - above], TOP)
+    assert ranks.pessimistic[0] == TOP
+    assert ranks.optimistic[0] == above + 1
+    assert ranks.realistic[0] == pytest.approx((above + 1) / 2 + TOP / 2)
+    assert above < ranks.random(0)[0] <= TOP
+
+
+def test_random_is_uniform_and_repeatable() -> None:
+    ranks = Ranks(np.full(30_000, 7), np.full(30_000, 3), 20)
+    drawn = ranks.random(5)
+    assert drawn.dtype == np.int64
+    assert np.array_equal(drawn, ranks.random(5))
+    assert not np.array_equal(drawn, ranks.random(6))
+    values, counts = np.unique(drawn, return_counts=True)
+    assert values.tolist() == [8, 9, 10]
+    assert abs(counts - 10_000).max() < 500
+    plain = Ranks([4, 2], [1, 1], 9)
+    assert plain.random(1).tolist() == plain.optimistic.tolist()
+
+
+# -- slices ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("index", "positions"),
+    [
+        (slice(1, 3), [1, 2]),
+        (slice(None, None, -2), [3, 1]),
+        (slice(9, 12), []),
+        (2, [2]),
+        (-1, [3]),
+        (np.int32(1), [1]),
+        ([3, 0, 0], [3, 0, 0]),
+        ([], []),
+        (np.array([-1, 1], np.int8), [3, 1]),
+        (np.array([1], np.uint64), [1]),
+        ([True, False, False, True], [0, 3]),
+        (np.zeros(4, bool), []),
+    ],
+)
+def test_slices_keep_everything(index: object, positions: list[int]) -> None:
+    ranks = everything()
+    part = ranks[index]
+    assert isinstance(part, Ranks)
+    assert len(part) == len(positions)
+    assert part.protocol is ranks.protocol
+    for name in ("above", "tied", "candidates", "weights"):
+        assert getattr(part, name).tolist() == getattr(ranks, name)[positions].tolist()
+        assert not getattr(part, name).flags.writeable
+    for name in ("side", "group", "queries", "targets"):
+        assert getattr(part, name).values.tolist() == [
+            getattr(ranks, name).values.tolist()[i] for i in positions
+        ]
+    for new, old in zip(part.audit, ranks.audit, strict=True):
+        assert new.tolist() == old[positions].tolist()
+
+
+@pytest.mark.parametrize(
+    ("index", "error"),
+    [
+        (4, IndexError),
+        (-5, IndexError),
+        ([0, 4], IndexError),
+        ([True], IndexError),
+        (np.array(True), IndexError),
+        (np.array([[0]]), IndexError),
+        (np.array([2**63], np.uint64), IndexError),
+        (True, TypeError),
+        ((1, 2), TypeError),
+        ("head", TypeError),
+        (1.0, TypeError),
+        ([1.0], TypeError),
+        (None, TypeError),
+        (np.empty(0), TypeError),
+    ],
+)
+def test_wrong_index(index: object, error: type) -> None:
+    with pytest.raises(error, match="index"):
+        everything()[index]
+
+
+def test_a_slice_may_lose_all_its_weight() -> None:
+    ranks = Ranks([0, 3], [1, 1], 9, weights=[1, 0])
+    assert ranks[1:].weights.tolist() == [0]
+
+
+def test_iteration_gives_single_tasks() -> None:
+    assert [len(task) for task in everything()] == [1, 1, 1, 1]
+
+
+# -- equality, repr, copies ------------------------------------------------------------------------
+
+
+def test_equality_is_of_everything() -> None:
+    ranks = everything()
+    assert ranks == everything()
+    assert ranks != ranks[::-1]
+    assert ranks != ranks[:3]
+    assert ranks != ranks.with_weights(None)
+    assert ranks != ranks.with_weights([1, 1, 1, 1])
+    assert ranks != ranks.with_protocol(dtype="float16")
+    for name in ("side", "group", "queries", "targets"):
+        assert ranks != ranks.with_labels(**{name: None})
+        assert ranks != ranks.with_labels(**{name: "other"})
+    assert Ranks([0], [1], 5) != Ranks([0], [1], 6)
+    assert Ranks([0], [1], 5) != "Ranks"
+
+
+def test_repr_tells_what_it_is() -> None:
+    assert repr(everything()) == (
+        "Ranks(4 tasks, 3 tied, 5 to 2,199,023,255,552 candidates, sides head 2 + tail 2, weights, "
+        "group, queries, targets, audit; split test, filtered by train + valid, all candidates, "
+        "nan raise, float32)"
+    )
+    assert "\n" not in repr(everything())
+
+
+@given(any_ranks())
+def test_copies_and_pickles(ranks: Ranks) -> None:
+    for other in (pickle.loads(pickle.dumps(ranks)), copy.copy(ranks), copy.deepcopy(ranks)):
+        assert other == ranks
+        assert not other.above.flags.writeable
+
+
+# -- joins -----------------------------------------------------------------------------------------
+
+
+@given(any_ranks(), st.lists(st.integers(0, 12), max_size=4))
+def test_slices_join_to_the_whole(ranks: Ranks, cuts: list[int]) -> None:
+    edges = [0, *sorted(cuts), len(ranks)]
+    parts = [ranks[a:b] for a, b in pairwise(edges)]
+    assert concatenate(parts) == ranks
+    assert concatenate(part for part in parts) == ranks
+
+
+@given(st.data())
+def test_join_is_that_of_the_columns(data: st.DataObject) -> None:
+    optional = data.draw(st.fixed_dictionaries({name: st.booleans() for name in OPTIONAL}))
+    parts = data.draw(st.lists(any_ranks(optional), min_size=1, max_size=4))
+    whole = concatenate(parts)
+    assert len(whole) == sum(map(len, parts))
+    for name in ("above", "tied", "candidates"):
+        assert getattr(whole, name).tolist() == [x for p in parts for x in getattr(p, name)]
+        assert not getattr(whole, name).flags.writeable
+    for name in ("side", "group", "queries"):
+        if getattr(whole, name) is not None:
+            assert getattr(whole, name).values.tolist() == [
+                x for p in parts for x in getattr(p, name).values.tolist()
+            ]
+    if len(parts) > 2:
+        assert concatenate([concatenate(parts[:2]), *parts[2:]]) == whole
+
+
+def test_join_merges_vocabularies() -> None:
+    a = Ranks([0], [1], 5, side="head")
+    b = Ranks([1, 2], [1, 1], 5, side=["tail", "head"])
+    side = concatenate([a, b]).side
+    assert side.vocabulary == ("head", "tail")
+    assert side.codes.tolist() == [0, 1, 0]
+
+
+def test_join_refuses_unlike_protocols() -> None:
+    a = Ranks([0], [1], 5)
+    b = a.with_protocol(filter=("train",), nan="omit")
+    with pytest.raises(ValueError, match=r"parts: 0 and 2 .*: none against train; nan: raise "):
+        concatenate([a, a, b])
+
+
+def test_join_records_unlike_provenance() -> None:
+    a = Ranks([0], [1], 5).with_protocol(dtype="float32", files=("a", "b"), version="1")
+    b = a.with_protocol(dtype="float16", files=("b", "c"), order="ascending")
+    joined = concatenate([a, b, a]).protocol
+    assert joined == Protocol(
+        dtype="mixed", order="mixed", files=("a", "b", "c"), version="1", similarity=None
+    )
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_join_needs_all_or_none(name: str) -> None:
+    value = {"weights": [1.0], "audit": ([0], [0], [1])}.get(name, ["x"])
+    bare, rich = Ranks([0], [1], 5), Ranks([0], [1], 5, **{name: value})
+    with pytest.raises(ValueError, match=rf"parts: {name} missing in part 1, 3, but not in all"):
+        concatenate([rich, bare, rich, bare])
+
+
+def test_join_needs_other_names_in_all_or_none(labelled: Ranks) -> None:
+    fewer = labelled.with_labels(labels={"category": None})
+    with pytest.raises(
+        ValueError, match=r"parts: labels\['category'\] missing in part 1, but not in all"
+    ):
+        concatenate([labelled, fewer])
+    with pytest.raises(ValueError, match=r"labels\['category'\] missing in part 0, but not in all"):
+        concatenate([fewer, labelled])
+    assert (
+        concatenate([fewer, fewer]).labels["head_degree"].values.tolist() == [7, 0, 2**40, -1] * 2
+    )
+    ids = labelled.with_labels(labels={"category": range(4)})
+    with pytest.raises(ValueError, match=r"labels\['category'\]: cannot join names and ids"):
+        concatenate([labelled, ids])
+
+
+def test_join_refuses_names_with_ids() -> None:
+    a, b = Ranks([0], [1], 5, group=["x"]), Ranks([0], [1], 5, group=[3])
+    with pytest.raises(ValueError, match="group: cannot join names and ids"):
+        concatenate([a, b])
+    nothing = Ranks([], [], 5, group=[])
+    assert concatenate([nothing, a]).group.values.tolist() == ["x"]
+    assert concatenate([nothing, b]).group.values.tolist() == [3]
+
+
+def test_join_of_wrong_things() -> None:
+    with pytest.raises(ValueError, match="parts: expected at least one Ranks, got none"):
+        concatenate([])
+    with pytest.raises(TypeError, match="parts: expected several Ranks, got one"):
+        concatenate(everything())
+    with pytest.raises(TypeError, match="parts: expected Ranks, got int at position 1"):
+        concatenate([everything(), 3])
+
+
+@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 names its modules otherwise")
+def test_ranks_pickled_by_version_0_1_0() -> None:
+    kept = (Path(__file__).parent / "golden" / "ranks_0_1_0.pickle").read_bytes()
+    assert b"truerank.protocol" in kept
+    audit, protocol = [[0], [0], [1]], Protocol(split="x")
+    assert pickle.loads(kept) == Ranks(
+        [0], [1], 9, side="tail", labels={"a": [3]}, audit=audit, protocol=protocol
+    )
+
+
+@pytest.mark.parametrize(
+    "public", [Ranks, Protocol, tr.concatenate, tr.load, tr.compare, tr.chance]
+)
+def test_public_names_show_their_package(public: Any) -> None:
+    assert public.__module__ == "truerank"
+    assert getattr(tr, public.__name__) is public

@@ -1,0 +1,595 @@
+"""Saved ranks: they come back as they were, or with a clear error; no file is left half written."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import stat
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from support.example_ranks import any_ranks, everything
+from truerank import Protocol, Ranks, load
+from truerank.ranks import archives
+
+pytestmark = pytest.mark.python_only
+
+GOLDEN = Path(__file__).parent / "golden" / "ranks_format_1.npz"
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A file with every optional part."""
+    path = tmp_path / "ranks.npz"
+    everything().save(path)
+    return path
+
+
+def npy(array: Any, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.asarray(array), **options)
+    return stream.getvalue()
+
+
+def members(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
+
+
+def checksum(contents: dict[str, bytes]) -> str:
+    """The checksum as the format's description has it, written a second time."""
+    sha = hashlib.sha256()
+    for name in sorted(contents):
+        sha.update(len(name.encode()).to_bytes(8, "little"))
+        sha.update(len(contents[name]).to_bytes(8, "little"))
+        sha.update(name.encode() + contents[name])
+    return sha.hexdigest()
+
+
+def write(path: Path, contents: dict[str, bytes], **options: Any) -> Path:
+    """Write members with a right checksum, whatever they say."""
+    contents = {name: data for name, data in contents.items() if name != "checksum"}
+    contents["checksum"] = npy(checksum(contents))
+    with zipfile.ZipFile(path, "w", **options) as archive:
+        for name, data in contents.items():
+            archive.writestr(f"{name}.npy", data)
+    return path
+
+
+def text(value: Any) -> bytes:
+    return npy(np.frombuffer(json.dumps(value).encode(), np.uint8))
+
+
+# -- round trip ------------------------------------------------------------------------------------
+
+
+@given(any_ranks())
+def test_round_trip(tmp_path_factory: pytest.TempPathFactory, ranks: Ranks) -> None:
+    path = tmp_path_factory.mktemp("ranks") / "r"
+    ranks.save(path)
+    loaded = load(path)
+    assert loaded == ranks
+    assert loaded.protocol == ranks.protocol
+    assert not loaded.above.flags.writeable
+    assert loaded.above.flags.aligned
+    first = path.read_bytes()
+    loaded.save(path)
+    assert path.read_bytes() == first
+
+
+@pytest.mark.parametrize("name", ["ranks.npz", "ranks", "ranks.RANKS", "a b.c.npz"])
+def test_saved_exactly_at_the_path(tmp_path: Path, name: str) -> None:
+    for path in (tmp_path / name, str(tmp_path / name), os.fsencode(tmp_path / name)):
+        everything().save(path)
+        assert os.listdir(tmp_path) == [name]
+        assert load(path) == everything()
+
+
+def test_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    everything().save("ranks.npz")
+    assert load("ranks.npz") == everything()
+
+
+def test_no_weight_left_and_empty(tmp_path: Path) -> None:
+    part = Ranks([0, 3], [1, 1], 9, weights=[1, 0], side=["head", "tail"])[1:]
+    for ranks in (part, part[:0]):
+        ranks.save(tmp_path / "part.npz")
+        assert load(tmp_path / "part.npz") == ranks
+
+
+def test_numpy_reads_it_too(saved: Path) -> None:
+    with np.load(saved, allow_pickle=False) as archive:
+        assert archive["kind"] == "truerank.ranks"
+        assert archive["format"] == 1
+        assert archive["above"].tolist() == [0, 3, 2**40, 1]
+        assert json.loads(archive["side.vocabulary"].tobytes()) == ["head", "tail"]
+        assert json.loads(archive["protocol"].tobytes())["comparable"]["split"] == "test"
+        assert archive["checksum"] == checksum(
+            {name: data for name, data in members(saved).items() if name != "checksum"}
+        )
+
+
+def test_labels_of_other_names_are_members(tmp_path: Path) -> None:
+    more = {"word": ["x", "y\0", "x", "z"], "codes": [3, -1, 2**62, 0], "été": "a"}
+    ranks = everything().with_labels(labels=more)
+    path = tmp_path / "ranks.npz"
+    ranks.save(path)
+    assert load(path) == ranks
+    assert load(path).labels["codes"].values.tolist() == more["codes"]
+    contents = members(path)
+    assert {name for name in contents if name.startswith("labels.")} == {
+        *("labels.codes.codes", "labels.été.codes", "labels.été.vocabulary"),
+        *("labels.word.codes", "labels.word.vocabulary"),
+    }
+    # what older versions know is as it was
+    rest = {name: data for name, data in contents.items() if not name.startswith("labels.")}
+    assert load(write(path, rest)) == everything()
+    first = everything().with_labels(labels=dict(reversed(more.items())))
+    first.save(path)
+    assert members(path) == contents
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"labels.word.codes": npy([0, 1])}, r"labels.word: expected 4 labels"),
+        ({"labels.word.codes": npy([0, 1, 2, 3.0])}, "labels.word codes: expected integers"),
+        (
+            {"labels.word.codes": npy([0] * 4), "labels.word.vocabulary": text({"a": 1})},
+            "damaged: labels.word.vocabulary: expected a list of str",
+        ),
+        ({"labels.side.codes": npy([0] * 4)}, "labels: 'side' has a meaning already"),
+        ({"labels..codes": npy([0] * 4)}, "labels: expected names as 'head_degree', got ''"),
+    ],
+)
+def test_impossible_labels_of_other_names(
+    saved: Path, change: dict[str, bytes], match: str
+) -> None:
+    write(saved, members(saved) | change)
+    refused(saved, match)
+
+
+@pytest.mark.parametrize("name", ["differing", "mismatched"])
+def test_audit_that_older_versions_did_not_have(saved: Path, name: str) -> None:
+    ranks = everything()
+    bare = set(members(saved))
+    assert f"audit.{name}" not in bare
+    assert getattr(load(saved).audit, name).tolist() == [0] * 4
+    counts = np.array([0, 1, 0, 1])
+    with_counts = Ranks._of_fields(
+        {**ranks._fields(), "audit": ranks.audit._replace(**{name: counts})}
+    )
+    with_counts.save(saved)
+    assert set(members(saved)) == bare | {f"audit.{name}"}
+    assert load(saved) == with_counts != ranks
+    assert getattr(load(saved).audit, name).tolist() == [0, 1, 0, 1]
+
+
+def test_golden_file() -> None:
+    ranks = load(GOLDEN)
+    assert ranks.above.tolist() == [0, 3, 1099511627776, 1]
+    assert ranks.tied.tolist() == [1, 2, 5, 4]
+    assert ranks.candidates.tolist() == [10, 10, 2199023255552, 5]
+    assert ranks.weights.tolist() == [1.0, 0.0, 0.25, 3.0]
+    assert ranks.side.vocabulary == ("head", "tail")
+    assert ranks.side.codes.tolist() == [0, 1, 1, 0]
+    assert ranks.group.values.tolist() == ["likes", "knows", "likes", "likes\0"]
+    assert ranks.queries.vocabulary is None
+    assert ranks.queries.codes.tolist() == [7, 8, -1, 4611686018427387904]
+    assert ranks.targets.codes.tolist() == [0, 1, 2, 3]
+    assert ranks.audit.nan.tolist() == [0, 1, 0, 2]
+    assert ranks.audit.inf.tolist() == [0, 0, 3, 0]
+    assert ranks.audit.at_best.tolist() == [1, 1, 1, 4]
+    assert ranks.protocol == Protocol(
+        filter=("train", "valid"),
+        candidates="all",
+        sampled=False,
+        nan="raise",
+        split="test",
+        order="descending",
+        dtype="float32",
+        similarity=None,
+        version=None,
+        files=("s.npy",),
+    )
+
+
+# -- writing faults --------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_permissions_of_any_new_file(tmp_path: Path) -> None:
+    everything().save(tmp_path / "ranks")
+    (tmp_path / "other").write_bytes(b"")
+    assert os.stat(tmp_path / "ranks").st_mode == os.stat(tmp_path / "other").st_mode
+
+
+def test_replaces_what_is_there(saved: Path) -> None:
+    Ranks([0], [1], 5).save(saved)
+    assert len(load(saved)) == 1
+    assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_follows_a_link(saved: Path) -> None:
+    link = saved.with_name("link")
+    try:
+        link.symlink_to(saved)
+    except OSError as error:
+        pytest.skip(f"no symbolic links: {error}")
+    Ranks([0], [1], 5).save(link)
+    assert link.is_symlink()
+    assert len(load(saved)) == 1
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+def test_a_fault_leaves_the_old_file_alone(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, call: str, error: BaseException
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise error
+
+    before = saved.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(archives.os, call, fail)
+        with pytest.raises(type(error)):
+            Ranks([0], [1], 5).save(saved)
+    assert saved.read_bytes() == before
+    assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_a_fault_while_writing_members(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(archives, "_write_member", fail)
+        with pytest.raises(OSError, match="disk full"):
+            Ranks([0], [1], 5).save(saved.with_name("new.npz"))
+    assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_unwritable_targets(tmp_path: Path) -> None:
+    ranks = everything()
+    with pytest.raises(FileNotFoundError, match=r"absent.ranks\.npz"):
+        ranks.save(tmp_path / "absent" / "ranks.npz")
+    with pytest.raises(ValueError, match="expected a regular file"):
+        ranks.save(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_devices_are_not_replaced() -> None:
+    if not os.path.exists(os.devnull) or os.path.isfile(os.devnull):
+        pytest.skip("no device to write to")
+    with pytest.raises(ValueError, match="expected a regular file"):
+        everything().save(os.devnull)
+    assert not stat.S_ISREG(os.stat(os.devnull).st_mode)
+
+
+@pytest.mark.skipif(
+    os.name != "posix" or (hasattr(os, "geteuid") and os.geteuid() == 0),
+    reason="root may write anywhere",
+)
+def test_read_only_places(saved: Path) -> None:
+    before = saved.read_bytes()
+    saved.chmod(0o444)
+    with pytest.raises(PermissionError):
+        Ranks([0], [1], 5).save(saved)
+    saved.parent.chmod(0o555)
+    try:
+        with pytest.raises(PermissionError):
+            Ranks([0], [1], 5).save(saved.with_name("new.npz"))
+    finally:
+        saved.parent.chmod(0o755)
+    assert os.listdir(saved.parent) == [saved.name]
+    assert saved.read_bytes() == before
+
+
+# -- reading faults --------------------------------------------------------------------------------
+
+
+def refused(path: Path, match: str) -> None:
+    """The file gives a ValueError that names it."""
+    with pytest.raises(ValueError, match=match) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file_and_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "absent.npz")
+    with pytest.raises((IsADirectoryError, PermissionError)):
+        load(tmp_path)
+
+
+def test_truncated_anywhere(saved: Path) -> None:
+    whole = saved.read_bytes()
+    for length in [*range(0, len(whole), 37), *range(len(whole) - 60, len(whole))]:
+        saved.write_bytes(whole[:length])
+        refused(saved, "not a file of truerank|damaged")
+
+
+def flips(path: Path, expected: Ranks, places: set[int]) -> int:
+    """Flip bits at each place in turn; how often the file was read as if nothing had been."""
+    data = np.frombuffer(path.read_bytes(), np.uint8)
+    harmless = 0
+    for place in sorted(places):
+        damaged = data.copy()
+        damaged[place] ^= (0xFF, 0x01, 0x80)[place % 3]
+        path.write_bytes(damaged.tobytes())
+        try:
+            loaded = load(path)
+        except ValueError as error:
+            harmless -= str(path) not in str(error)
+        else:
+            harmless += 1 if loaded == expected else 10**6
+    return harmless
+
+
+def test_flipped_bytes_anywhere(saved: Path) -> None:
+    size = saved.stat().st_size
+    assert 0 <= flips(saved, everything(), set(range(5, size, 23))) < size // 23 // 2
+
+
+def test_flipped_bytes_of_the_structure(tmp_path: Path) -> None:
+    path, ranks = tmp_path / "ranks.npz", Ranks([0, 1], [1, 2], 5)
+    ranks.save(path)
+    with zipfile.ZipFile(path) as archive:
+        places = set(range(archive.start_dir, path.stat().st_size))
+        for info in archive.infolist():
+            places |= set(range(info.header_offset, info.header_offset + 50))
+    # dates, attributes and versions in the zip archive say nothing about ranks
+    assert 0 <= flips(path, ranks, places) < len(places) // 2
+
+
+def test_flipped_contents_with_a_right_crc(saved: Path) -> None:
+    contents = members(saved)
+    for name in contents:
+        if name in ("kind", "format"):
+            continue
+        damaged = bytearray(contents[name])
+        damaged[-1] ^= 0x02
+        with zipfile.ZipFile(saved, "w") as archive:
+            for other, data in contents.items():
+                archive.writestr(f"{other}.npy", bytes(damaged) if other == name else data)
+        refused(saved, "damaged: the checksum does not match")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"ranks", b"\x93NUMPY", os.urandom(999), b"PK\x05\x06" + bytes(18), b"PK\x03\x04" * 9],
+)
+def test_not_an_archive(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "ranks.npz"
+    path.write_bytes(content)
+    refused(path, "not a file of truerank")
+
+
+def test_foreign_archives(tmp_path: Path) -> None:
+    path = tmp_path / "foreign.npz"
+    np.savez(path, scores=np.arange(5))
+    refused(path, "not a file of truerank: it has no kind and format")
+    np.savez_compressed(path, kind="x", format=1)
+    refused(path, "not a file of truerank.*compressed")
+    np.savez(path, kind="scores", format=1)
+    refused(path, "expected a file of kind 'truerank.ranks', got 'scores'")
+    np.savez(path, kind=[1, 2], format=1)
+    refused(path, "expected a file of kind 'truerank.ranks', got 'None'")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    refused(path, "not a file of truerank")
+    path.write_bytes(npy(np.arange(3)))
+    refused(path, "not a file of truerank")
+
+
+def test_newer_format(saved: Path) -> None:
+    contents = members(saved) | {"format": npy(2)}
+    write(saved, contents)
+    refused(saved, r"npz: written by a newer truerank, format 2; this version reads format 1")
+    # whatever else is new in it
+    with zipfile.ZipFile(saved, "w") as archive:
+        archive.writestr("kind.npy", contents["kind"])
+        archive.writestr("format.npy", contents["format"])
+        archive.writestr("all", "of it", compress_type=zipfile.ZIP_DEFLATED)
+    refused(saved, "written by a newer truerank, format 2")
+    write(saved, contents | {"format": npy(0)})
+    refused(saved, "damaged: expected a format >= 1, got 0")
+    write(saved, contents | {"format": npy("1")})
+    refused(saved, "damaged: expected a format >= 1, got '1'")
+
+
+def test_later_additions_are_ignored(saved: Path) -> None:
+    contents = members(saved)
+    protocol = json.loads(np.load(io.BytesIO(contents["protocol"])).tobytes())
+    protocol["provenance"]["machine"] = "new"
+    write(saved, contents | {"addition": npy([1.0]), "protocol": text(protocol)})
+    assert load(saved) == everything()
+    protocol["comparable"]["types"] = "new"
+    write(saved, contents | {"protocol": text(protocol)})
+    refused(saved, "written by a newer truerank, whose protocol has types")
+
+
+def test_pickles_are_refused(saved: Path) -> None:
+    objects = np.array([print, None], dtype=object)
+    for name in ("above", "addition", "kind"):
+        write(saved, members(saved) | {name: npy(objects)})
+        refused(saved, f"not a file of truerank: {name}: expected plain numbers or text")
+        everything().save(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"above": npy([0, 3, 2**40, -1])}, "above: expected integers >= 0; got -1 at position 3"),
+        ({"above": npy([0.0, 3, 1, 1])}, "above: expected integers, got dtype float64"),
+        ({"tied": npy([1])}, r"tied: expected 4 integers, one for each task, got shape \(1,\)"),
+        ({"candidates": npy([[5] * 4])}, r"expected a 1-D array of integers, got shape \(1, 4\)"),
+        ({"weights": npy([1.0, np.nan, 1, 1])}, "weights: expected finite numbers"),
+        ({"side.codes": npy([0, 2, 0, 0])}, "side codes: expected integers from 0 to 1"),
+        ({"side.codes": npy([0])}, "side: expected 4 labels"),
+        ({"side.vocabulary": text({"a": 1})}, "side.vocabulary: expected a list of str"),
+        ({"side.vocabulary": text([1, 2])}, "side vocabulary: expected str, got int"),
+        ({"side.vocabulary": npy(["a", "b"])}, "damaged: expected text in uint8"),
+        ({"side.vocabulary": npy(np.frombuffer(b"\xff\xfe", np.uint8))}, "decode|codec"),
+        ({"protocol": npy(np.frombuffer(b"[" * 99_999, np.uint8))}, "nested too deep|damaged"),
+        ({"protocol": text([])}, "protocol: expected comparable and provenance fields"),
+        ({"protocol": text({"comparable": {}})}, "protocol: expected comparable and provenance"),
+        (
+            {"protocol": text({"comparable": {"nan": "best"}, "provenance": {}})},
+            "nan: expected one of raise",
+        ),
+        (
+            {"protocol": text({"comparable": {"nan": 3}, "provenance": {}})},
+            "nan: expected a str, got int",
+        ),
+        ({"audit.inf": npy([0])}, r"audit.inf: expected 4 integers"),
+        ({"above": npy(np.zeros(4, "<M8[s]"))}, "above: expected plain numbers or text"),
+        ({"above": npy(np.zeros((2, 2), order="F"))}, "above: expected plain numbers or text"),
+        ({"above": npy([1], version=(2, 0))}, "above: expected version 1.0 of the npy format"),
+        ({"above": b"\x93NUMPY\x01\x00\x10\x00{'descr': '<i8'}"}, "above: "),
+        ({"above": b""}, "above: "),
+        (
+            {"kind": npy(np.array(2**31 - 1, np.int32)).replace(b"<i4", b"<U1")},
+            "damaged|kind|range",
+        ),
+    ],
+)
+def test_impossible_contents_with_a_right_checksum(
+    saved: Path, change: dict[str, bytes], match: str
+) -> None:
+    write(saved, members(saved) | change)
+    refused(saved, match)
+
+
+@pytest.mark.parametrize("name", ["above", "protocol", "audit.nan", "checksum"])
+def test_missing_members(saved: Path, name: str) -> None:
+    contents = members(saved)
+    with zipfile.ZipFile(saved, "w") as archive:
+        for other, data in contents.items():
+            if other != name:
+                archive.writestr(f"{other}.npy", data)
+    refused(saved, "damaged: the checksum does not match")
+    if name != "checksum":
+        del contents[name]
+        write(saved, contents)
+        refused(saved, "damaged: no member|audit.nan: expected integers, got NoneType")
+
+
+def test_two_members_of_one_name(saved: Path) -> None:
+    with zipfile.ZipFile(saved, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("above.npy", npy([1]))
+    refused(saved, "two members 'above'")
+
+
+def test_compressed_members_are_refused(saved: Path) -> None:
+    contents = members(saved) | {"addition": npy(np.zeros(10**6))}
+    write(saved, contents, compression=zipfile.ZIP_DEFLATED)
+    refused(saved, "not a file of truerank.*compressed")
+
+
+# -- declared sizes --------------------------------------------------------------------------------
+
+
+def header(shape: tuple[int, ...], descr: str = "<i8") -> bytes:
+    stream = io.BytesIO()
+    fields = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, fields)
+    return stream.getvalue()
+
+
+def refused_in_little_memory(path: Path, match: str) -> None:
+    tracemalloc.start()
+    try:
+        refused(path, match)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 20e6
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        header((2**40,)),
+        header((2**62, 2**62, 2**62)),
+        header((5,)) + bytes(39),
+        header((5,)) + bytes(41),
+        header((2**40,), "<U0"),
+        header((0, 2**70)),
+        header((-1,)) + bytes(8),
+        header((), "<U1000000000") + bytes(4),
+    ],
+)
+@pytest.mark.parametrize("name", ["above", "addition", "kind", "checksum"])
+def test_declared_shapes(saved: Path, content: bytes, name: str) -> None:
+    contents = members(saved) | {name: content}
+    with zipfile.ZipFile(saved, "w") as archive:
+        for other, data in contents.items():
+            archive.writestr(f"{other}.npy", data)
+    refused_in_little_memory(saved, "damaged, or not a file of truerank")
+
+
+def patched(path: Path, field: int, size: int, value: int, which: int = 3) -> None:
+    """Overwrite a field of one entry of the zip directory."""
+    with zipfile.ZipFile(path) as archive:
+        start = archive.start_dir
+    data = bytearray(path.read_bytes())
+    for _ in range(which):
+        start = data.index(b"PK\x01\x02", start + 4)
+    data[start + field : start + field + size] = value.to_bytes(size, "little")
+    path.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize("value", [2**31, 2**32 - 2, 100_000, 3])
+@pytest.mark.parametrize("fields", [(20,), (24,), (20, 24)])
+def test_declared_sizes_of_entries(saved: Path, value: int, fields: tuple[int, ...]) -> None:
+    for field in fields:  # 20: the compressed size, 24: the size
+        patched(saved, field, 4, value)
+    refused_in_little_memory(saved, "damaged")
+
+
+def test_entries_that_overlap(saved: Path) -> None:
+    """Many entries over the same bytes would add up to more than the file has."""
+    contents = members(saved) | {"addition": npy(np.zeros(10_000))}
+    write(saved, contents)
+    data = saved.read_bytes()
+    with zipfile.ZipFile(saved) as archive:
+        start, entry = archive.start_dir, archive.getinfo("addition.npy")
+    directory, end = data[start : data.index(b"PK\x05\x06")], data[data.index(b"PK\x05\x06") :]
+    place = directory.index(b"addition.npy") - 46
+    copies = b"".join(
+        directory[place : place + 46] + b"additio%c.npy" % letter for letter in b"abcdefghijk"
+    )
+    new_end = bytearray(end)
+    number = int.from_bytes(end[10:12], "little") + 11
+    new_end[8:12] = number.to_bytes(2, "little") * 2
+    new_end[12:16] = (len(directory) + len(copies)).to_bytes(4, "little")
+    saved.write_bytes(data[:start] + directory + copies + bytes(new_end))
+    with zipfile.ZipFile(saved) as archive:
+        assert archive.getinfo("additiok.npy").file_size == entry.file_size
+    refused_in_little_memory(saved, "damaged: members declare .* bytes, the file has")
+
+
+def test_encrypted_entry(saved: Path) -> None:
+    patched(saved, 8, 2, 1)
+    refused(saved, "encrypted")
+
+
+def test_disk_errors_stay_disk_errors(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> Callable[[], None]:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(zipfile.ZipFile, "read", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        load(saved)

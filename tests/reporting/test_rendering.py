@@ -1,0 +1,390 @@
+"""Reports in every form: text, tables, JSON and back, pandas."""
+
+from __future__ import annotations
+
+import csv
+import html.parser
+import io
+import json
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from support.example_ranks import any_ranks, same
+from truerank import Protocol, Ranks, Report, report
+from truerank.comparison.table_writer import (
+    Grid,
+    html_table,
+    latex_cell,
+    latex_table,
+    markdown_cell,
+    markdown_table,
+    number,
+)
+
+pytestmark = pytest.mark.python_only
+
+METRICS = (
+    *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
+    *("hmr", "gmr", "median", "amr", "amri", "amrr", "ah@10", "zmrr"),
+)
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+
+def test_repr(sided: Ranks) -> None:
+    assert repr(report(sided)) == (
+        f"Report(5 tasks, 1 tied, mrr {report(sided)['mrr']:.4g}, hits@10 1, "
+        f"amri {report(sided)['amri']:.4g})"
+    )
+
+
+def test_dict(sided: Ranks) -> None:
+    measured = report(sided)
+    assert measured.to_dict(["tail.amri", "hits@2"]) == {
+        "tail.amri": measured["tail.index.mr"],
+        "hits@2": measured["hits@2"],
+    }
+    flat = measured.to_dict()
+    assert list(flat) == list(measured)
+    assert flat["tail.pessimistic.amri"] == measured["tail.pessimistic.index.mr"]
+    with pytest.raises(KeyError, match="no metric 'mmr'"):
+        measured.to_dict(["mmr"])
+    with pytest.raises(TypeError, match="metrics: expected several keys, got the str 'mrr'"):
+        measured.to_dict("mrr")
+
+
+def test_json(sided: Ranks) -> None:
+    measured = report(sided, seed=7)
+    content = json.loads(measured.to_json())
+    assert content["kind"] == "truerank.report"
+    assert content["format"] == 1
+    for key, value in measured.to_dict().items():
+        stored = content["metrics"][key]
+        assert same(math.nan if stored is None else stored, value)
+    assert content["protocol"]["filter"] == ["train", "valid"]
+    assert content["fingerprint"] == sided.protocol.fingerprint
+    assert content["summary"]["sides"] == {"head": 3, "tail": 2}
+    assert content["seed"] == 7
+    assert "\n" not in measured.to_json(["mrr"], indent=None)
+
+
+def test_nan_is_null_in_json() -> None:
+    content = json.loads(report(Ranks([], [], 5)).to_json(), parse_constant=pytest.fail)
+    assert content["metrics"]["mrr"] is None
+    assert content["summary"]["spread"]["mrr"] is None
+
+
+def test_csv(sided: Ranks) -> None:
+    measured = report(sided)
+    rows = list(csv.DictReader(io.StringIO(measured.to_csv())))
+    assert len(rows) == 3 * 14
+    for row in rows:
+        assert int(row["tasks"]) == measured.tasks(row["side"])
+        for kind in ("optimistic", "realistic", "pessimistic"):
+            assert same(float(row[kind]), measured[f"{row['side']}.{kind}.{row['metric']}"])
+    text = measured.to_csv(["index.mr"], sides=["tail"], kinds=["random"])
+    assert text == f"side,tasks,metric,random\ntail,2,index.mr,{measured['tail.random.amri']!r}\n"
+
+
+def test_markdown(sided: Ranks) -> None:
+    assert report(sided).to_markdown(["mr", "hits@2"], sides=["both", "tail"]) == (
+        "5 tasks (head 3 + tail 2), 9 to 12 candidates; split test, filtered by train + valid, all "
+        "candidates, nan raise (fingerprint 9ecc1e72cdf27f17).\n"
+        "1 of 5 tasks tie (20 %): 4 candidates at most, 4 on average. Optimistic minus "
+        "pessimistic: mr -0.6, mrr 0.06, hits@1 0, hits@10 0.\n"
+        "\n"
+        "| both (5 tasks) | optimistic | realistic | pessimistic | expected |\n"
+        "| :--- | ---: | ---: | ---: | ---: |\n"
+        "| mr | 2.8 | 3.1 | 3.4 | 3.1 |\n"
+        "| hits@2 | 0.6 | 0.4 | 0.4 | 0.45 |\n"
+        "\n"
+        "| tail (2 tasks) | optimistic | realistic | pessimistic | expected |\n"
+        "| :--- | ---: | ---: | ---: | ---: |\n"
+        "| mr | 1.5 | 2.25 | 3 | 2.25 |\n"
+        "| hits@2 | 1 | 0.5 | 0.5 | 0.625 |\n"
+    )
+
+
+def test_markdown_says_what_matters(sided: Ranks) -> None:
+    plain = Ranks([3], [1], 5)
+    assert "No task ties: all kinds of rank agree." in report(plain).to_markdown()
+    assert "1 task, 5 candidates;" in report(plain).to_markdown()
+    assert "weighted" in report(plain.with_weights([2])).to_markdown()
+    assert "expected" not in report(plain).to_markdown()
+    assert "| mr | nan |" in report(plain[:0]).to_markdown(["mr"], kinds=["realistic"])
+    assert "0 tasks;" in report(plain[:0]).to_markdown()
+    odd = report(Ranks([3], [1], 5, side="a|b", protocol=Protocol(filter="x|y")))
+    assert "| a\\|b (1 task) |" in odd.to_markdown()
+    assert "| mr | 1.33 |" in report(Ranks([0, 0, 1], [1, 1, 1], 5)).to_markdown(
+        ["mr"], kinds=["realistic"], digits=3
+    )
+
+
+@pytest.mark.parametrize("render", ["to_csv", "to_markdown", "to_latex", "to_pandas"])
+def test_wrong_axes(sided: Ranks, render: str) -> None:
+    draw = getattr(report(sided), render)
+    with pytest.raises(ValueError, match=r"metrics: expected \[adjustment.\]metric\[@k\]"):
+        draw(["tail.mrr"])
+    with pytest.raises(ValueError, match=r"metrics: expected \[adjustment.\]metric\[@k\]"):
+        draw(["optimistic.mrr"])
+    with pytest.raises(KeyError, match="no metric 'mmr'"):
+        draw(["mmr"])
+    with pytest.raises(KeyError, match="no side 'left'"):
+        draw(sides=["left"])
+    with pytest.raises(KeyError, match="no such kind of rank; did you mean optimistic"):
+        draw(kinds=["optimist"])
+    with pytest.raises(TypeError, match="sides: expected several keys"):
+        draw(sides="tail")
+    with pytest.raises(ValueError, match=r"metrics: expected \[adjustment.\]metric\[@k\]"):
+        draw(["macro.mrr"])
+
+
+@given(any_ranks())
+def test_any_ranks_can_be_told(ranks: Ranks) -> None:
+    measured = report(ranks)
+    assert isinstance(repr(measured), str)
+    assert len(measured.to_markdown().split("\n")) > 10
+    json.loads(measured.to_json(), parse_constant=pytest.fail)
+    assert measured.to_latex().count("tabular") == 2 * len(measured.sides)
+    assert measured._repr_html_().count("<table>") == len(measured.sides)
+    rows = list(csv.reader(io.StringIO(measured.to_csv())))
+    assert {len(row) for row in rows} == {6}
+    assert len(rows) == 1 + 14 * len(measured.sides)
+
+
+def test_nested_dictionary(grouped: Report) -> None:
+    nested = grouped.to_dict(flat=False)
+    assert nested["both"]["realistic"]["mrr"] == grouped["mrr"]
+    assert nested["tail"]["optimistic"]["amri"] == grouped["tail.optimistic.amri"]
+    assert nested["macro"]["head"]["realistic"]["hits@5"] == grouped["macro.head.hits@5"]
+    leaves = [
+        (side, kind, metric)
+        for side, kinds in nested.items()
+        if side != "macro"
+        for kind, values in kinds.items()
+        for metric in values
+    ]
+    assert len(leaves) == 3 * 3 * len(METRICS)
+    keys = ["tail.expected.index.power_mean:0.5", "hits@77"]
+    assert grouped.to_dict(keys, flat=False) == {
+        "tail": {"expected": {"index.power_mean:0.5": grouped[keys[0]]}},
+        "both": {"realistic": {"hits@77": grouped[keys[1]]}},
+    }
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+def test_default_keys_have_macro_averages(grouped: Report, sided: Ranks) -> None:
+    keys = list(grouped)
+    assert keys[: 3 * 3 * 14] == list(report(sided))
+    assert keys[3 * 3 * 14 :] == [
+        f"macro.{side}{metric}"
+        for side in ("", "head.", "tail.")
+        for metric in METRICS
+        if metric != "zmrr"
+    ]
+    assert len(grouped) == len(keys) == len(grouped.to_dict())
+
+
+def test_markdown_of_groups(grouped: Report) -> None:
+    text = grouped.to_markdown(["mr", "amri", "zmr"], sides=["both"], kinds=["optimistic"])
+    values = {label: part["optimistic.mr"] for label, part in grouped.groups.items()}
+    assert values == {"likes": 7 / 3, "knows": 6, "a|b & <c>": 1}
+    assert "By relation: 3 groups; in macro averages each group counts once." in text
+    table = text.split("\n\n")[2].splitlines()
+    assert table[0] == "| by relation (3 groups) | tasks | mr | amri | zmr |"
+    assert [row.split(" | ")[0] for row in table[2:]] == [
+        *("| *micro*", "| *macro*", "| likes", "| knows", r"| a\|b & &lt;c>")
+    ]
+    assert table[3].startswith("| *macro* | 5 | 3.11111 | ")
+    assert table[3].endswith(" |  |")  # z has none
+    assert table[4].startswith("| likes | 3 | 2.33333 | ")
+    assert grouped.to_markdown(sides=[]).count("|") == 0
+
+
+def test_markdown_says_how_many_groups_are_left_out() -> None:
+    ranks = Ranks([0, 3, 0], [1, 1, 1], [1, 10, 1])
+    text = report(ranks, by=[5, 6, 7]).to_markdown(["mr", "amri"])
+    assert "| *macro* | 3 | 2 | 0.333333 (2 left out) |" in text
+    sides = report(ranks.with_labels(side=["head", "tail", "tail"]), by=[5, 6, 7])
+    assert sides.macro_left_out("head.mr") == 2
+
+
+def test_markdown_shows_the_largest_groups() -> None:
+    labels = np.repeat(np.arange(100), np.arange(1, 101))
+    n = len(labels)
+    text = report(Ranks(np.zeros(n, int), np.ones(n, int), 10), by=labels).to_markdown(["mr"])
+    rows = [row.split(" | ")[0] for row in text.split("\n\n")[2].splitlines()[2:]]
+    assert rows == ["| *micro*", "| *macro*", *(f"| {i}" for i in range(99, 79, -1)), "| 80 more"]
+    assert "| by label (100 groups) | tasks | mr |" in text
+    assert f"| 80 more | {sum(range(1, 81)):,} |  |" in text
+
+
+def test_csv_of_groups(grouped: Report) -> None:
+    rows = list(csv.DictReader(io.StringIO(grouped.to_csv(["mr", "zmr"]))))
+    assert list(rows[0])[:5] == ["average", "group", "side", "tasks", "metric"]
+    found = {(r["average"], r["group"], r["side"], r["metric"]): r for r in rows}
+    assert len(found) == len(rows) == 2 * 3 + 3 + 2 * (3 + 2 + 2)
+    for kind in ("optimistic", "realistic", "pessimistic"):
+        assert float(found["micro", "", "tail", "zmr"][kind]) == grouped[f"tail.{kind}.zmr"]
+        assert float(found["macro", "", "head", "mr"][kind]) == grouped[f"macro.head.{kind}.mr"]
+        group = found["group", "a|b & <c>", "tail", "mr"]
+        assert float(group[kind]) == grouped.groups["a|b & <c>"][f"tail.{kind}.mr"]
+        assert group["tasks"] == "1"
+    assert ("group", "knows", "tail", "mr") not in found  # no such tasks
+
+
+# -- LaTeX and HTML --------------------------------------------------------------------------------
+
+
+def test_latex(sided: Ranks) -> None:
+    text = report(sided).to_latex(["mr", "hits@2"], sides=["tail"], kinds=["realistic"])
+    assert text == (
+        "% 5 tasks (head 3 + tail 2), 9 to 12 candidates; split test, filtered by train + valid, "
+        "all candidates, nan raise (fingerprint 9ecc1e72cdf27f17).\n"
+        "% 1 of 5 tasks tie (20 \u0025): 4 candidates at most, 4 on average. Optimistic minus "
+        "pessimistic: mr -0.6, mrr 0.06, hits@1 0, hits@10 0.\n"
+        "\\begin{tabular}{lr}\n\\toprule\ntail (2 tasks) & realistic \\\\\n\\midrule\n"
+        "mr & 2.25 \\\\\nhits@2 & 0.5 \\\\\n\\bottomrule\n\\end{tabular}\n"
+    )
+
+
+def test_latex_is_escaped(grouped: Report) -> None:
+    text = grouped.to_latex(["mr"])
+    assert "a\\textbar{}b \\& \\textless{}c\\textgreater{} & 1 & " in text
+    assert latex_cell("100%_#$ {x} ~^\\") == (
+        "100\\%\\_\\#\\$ \\{x\\} \\textasciitilde{}\\textasciicircum{}\\textbackslash{}"
+    )
+    assert latex_cell("two\nlines\x00") == "two lines"
+    assert latex_cell("-0.5") == "$-$0.5"
+    assert latex_cell("0.5 \u00b1 0.1") == "0.5 $\\pm$ 0.1"
+    assert "{}[a] & 1" in latex_table(Grid(["x", "y"], [["[a]", "1"]]))
+
+
+class Reader(html.parser.HTMLParser):
+    """Collects the cells, and complains about what is not closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.cells: list[tuple[str, dict[str, str | None], str]] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+        self.cells.append((tag, dict(attrs), ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.cells and self.open:
+            tag, attrs, text = self.cells[-1]
+            self.cells[-1] = tag, attrs, text + data
+
+
+def test_html(grouped: Report) -> None:
+    reader = Reader()
+    reader.feed(grouped._repr_html_())
+    assert reader.open == []
+    texts = {(tag, attrs.get("scope"), text.strip()) for tag, attrs, text in reader.cells}
+    assert ("th", "col", "realistic") in texts
+    assert ("th", "row", "hits@10") in texts
+    assert ("th", "row", "a|b & <c>") in texts
+    assert not {"script", "style", "c"} & {tag for tag, _, _ in reader.cells}
+    assert all(attrs.get("scope") for tag, attrs, _ in reader.cells if tag == "th")
+    assert "<caption>&lt;" in html_table(Grid(["a"], []), "<")
+
+
+def test_averages_are_told_from_groups() -> None:
+    measured = report(Ranks([0, 3], [1, 1], 10), by=["micro", "macro"])
+    text = measured.to_markdown(["mr"], kinds=["realistic"])
+    assert [row.split(" | ")[0] for row in text.splitlines()[-4:]] == [
+        *("| *micro*", "| *macro*", "| micro", "| macro")
+    ]
+    latex_text = measured.to_latex(["mr"])
+    assert latex_text.count("\\emph{micro} & ") == latex_text.count("\nmicro & ") == 1
+    html_text = measured._repr_html_()
+    assert '<th scope="row"><em>macro</em></th>' in html_text
+    assert '<th scope="row">macro</th>' in html_text
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        *(
+            ("<img src=x>", "&lt;img src=x>"),
+            ("&lt;b&#62;", "&amp;lt;b&amp;#62;"),
+            ("a & b", "a & b"),
+        ),
+        *(("*a*", "\\*a\\*"), ("`a`", "\\`a\\`"), ("power_mean", "power_mean")),
+        *(("_a_", "\\_a\\_"), ("__a__b", "\\_\\_a\\_\\_b"), ("[a](~b~)", "\\[a](\\~b\\~)")),
+        *(("a\\|b", "a\\\\\\|b"), ("a\nb", "a b")),
+    ],
+)
+def test_markdown_is_escaped(text: str, cell: str) -> None:
+    assert markdown_cell(text) == cell
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        *(("-0.08 to -0.05", "$-$0.08 to $-$0.05"), ("TransE-2", "TransE-2"), ("1e-05", "1e-05")),
+        *(("-1e-05", "$-$1e-05"), ("(-3)", "($-$3)"), ("-inf", "$-$inf"), ("-x", "-x")),
+        *(("2020-01-02", "2020-01-02"), ("--5", "--5"), ("a -- b", "a -- b")),
+    ],
+)
+def test_every_minus_is_one_in_latex(text: str, cell: str) -> None:
+    assert latex_cell(text) == cell
+
+
+def test_bold_cells() -> None:
+    grid = Grid(["model", "mr"], [["a", "1"], ["b", "2"]], frozenset({(0, 1)}))
+    assert "| a | **1** |\n| b | 2 |" in markdown_table(grid)
+    assert "a & \\textbf{1} \\\\\nb & 2 " in latex_table(grid)
+    assert '<th scope="row">a</th><td><strong>1</strong></td>' in html_table(grid)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *((0.0, "0"), (-0.25, "-0.25"), (123456.0, "123456"), (99999.6, "100000")),
+        *((1e20, "1e+20"), (math.inf, "inf"), (-math.inf, "-inf"), (1e-9, "1e-09")),
+    ],
+)
+def test_numbers(value: float, text: str) -> None:
+    assert number(value, 4) == text
+
+
+# -- pandas ----------------------------------------------------------------------------------------
+
+
+def test_pandas(sided: Ranks, grouped: Report) -> None:
+    pandas = pytest.importorskip("pandas")
+    for measured in (report(sided), grouped):
+        wide = measured.to_pandas(layout="wide")
+        read = pandas.read_csv(
+            io.StringIO(measured.to_csv()), keep_default_na=False, na_values="nan"
+        )
+        pandas.testing.assert_frame_equal(wide, read)
+        long = measured.to_pandas(["mr", "mrr"], kinds=["realistic", "random"])
+        assert list(long.columns)[-5:] == ["side", "tasks", "metric", "kind", "value"]
+        tail = long[(long.side == "tail") & (long.metric == "mr") & (long.kind == "random")]
+        assert tail.value.iloc[0] == measured["tail.random.mr"]
+        assert long.kind.tolist()[:4] == ["realistic", "random"] * 2
+    assert len(grouped.to_pandas(["mr"], sides=["both"], kinds=["realistic"])) == 1 + 1 + 3
+    with pytest.raises(ValueError, match="layout: expected one of long, wide, got 'tall'"):
+        grouped.to_pandas(layout="tall")
+
+
+def test_without_pandas(sided: Ranks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    told = r"^to_pandas needs pandas: pip install 'truerank\[pandas\]'$"
+    with pytest.raises(ImportError, match=told):
+        report(sided).to_pandas()

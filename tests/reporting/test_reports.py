@@ -1,0 +1,314 @@
+"""Reports: sides, weights, chance, summaries."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import pickle
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+import truerank as tr
+import truerank.reporting.repeats
+from support.example_ranks import everything
+from truerank import Ranks, Report, concatenate, report
+from truerank.metrics import KINDS, METRICS, Key, adjustments, chance, parse, sample_of
+from truerank.metrics.metric_table import value
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def test_sides_are_their_tasks(sided: Ranks) -> None:
+    measured = report(sided)
+    for kind in ("optimistic", "realistic", "pessimistic"):
+        for name in ("mr", "mrr", "hits@4", "median", "amri"):
+            assert measured[f"both.{kind}.{name}"] == measured[f"{kind}.{name}"]
+            for side, part in (("head", sided[:3]), ("tail", sided[3:])):
+                assert measured[f"{side}.{kind}.{name}"] == report(part)[f"{kind}.{name}"]
+    assert measured.sides == ("both", "head", "tail")
+    assert [measured.tasks(side) for side in measured.sides] == [5, 3, 2]
+    assert measured.ranks is sided
+
+
+def test_weights_of_a_side(sided: Ranks) -> None:
+    measured = report(sided.with_weights([1, 2, 3, 4, 5]))
+    assert measured["optimistic.mr"] == (1 + 8 + 18 + 8 + 5) / 15
+    assert measured["tail.optimistic.mr"] == (8 + 5) / 9
+
+
+def test_missing_side(sided: Ranks) -> None:
+    with pytest.raises(
+        KeyError, match="no side 'tial' in these ranks, which have both, head, tail"
+    ):
+        report(sided)["tial.mrr"]
+    with pytest.raises(KeyError, match="did you mean tail"):
+        report(sided)["tial.mrr"]
+    with pytest.raises(KeyError, match="did you mean optimistic"):
+        report(sided)["optimstic.mrr"]
+    with pytest.raises(KeyError, match="no side 'tail' in these ranks, which have both;"):
+        report(Ranks([0], [1], 5))["tail.mrr"]
+    with pytest.raises(KeyError, match="no side 'tail'"):
+        report(Ranks([0], [1], 5)).tasks("tail")
+
+
+def test_a_side_without_tasks_is_nan(sided: Ranks) -> None:
+    measured = report(sided[:3])
+    assert math.isnan(measured["tail.mrr"])
+    assert measured.tasks("tail") == 0
+    assert measured.sides == ("both", "head")
+    empty = report(sided[:0])
+    assert empty.sides == ("both",)
+    assert math.isnan(empty["head.mrr"])
+    assert math.isnan(empty["mrr"])
+
+
+def test_relation_is_never_pooled(sided: Ranks) -> None:
+    relation = Ranks([1], [1], 3, side="relation", protocol=sided.protocol)
+    measured = report(concatenate([sided.with_labels(group=None), relation]))
+    assert measured.sides == ("both", "head", "tail", "relation")
+    assert measured.tasks() == 5
+    assert measured["mrr"] == report(sided)["mrr"]
+    assert measured["relation.mr"] == 2
+    assert measured.summary.tasks == 6
+    alone = report(relation)
+    assert alone.sides == ("relation",)
+    assert alone["relation.mr"] == 2
+    with pytest.raises(KeyError, match=r"only under its own name, as in 'relation\.mrr'"):
+        alone["mrr"]
+    assert "both" not in alone.to_markdown()
+    assert set(alone.to_dict()) == set(alone)
+    assert "relation.mrr 0.5" in repr(alone)
+    assert math.isnan(report(relation[:0])["mrr"])
+
+
+@pytest.mark.parametrize(
+    "name", ["both", "index", "optimistic", "expected", "macro", "mr", "a.b", ""]
+)
+def test_sides_that_no_key_can_tell(name: str) -> None:
+    with pytest.raises(ValueError, match="a key cannot tell the side"):
+        report(Ranks([0], [1], 5, side=[name]))
+
+
+def test_sides_need_names() -> None:
+    with pytest.raises(TypeError, match="ranks: expected names of sides"):
+        report(Ranks([0], [1], 5, side=[3]))
+    assert report(Ranks([], [], 5, side=[])).sides == ("both",)
+
+
+def test_random_sides_agree_with_the_whole() -> None:
+    ranks = Ranks([0] * 40, [30] * 40, 50, side=["head", "tail"] * 20)
+    measured = report(ranks, seed=3)
+    assert measured.seed == 3
+    halves = measured["head.random.mr"] + measured["tail.random.mr"]
+    assert measured["random.mr"] == pytest.approx(halves / 2)
+    assert measured["random.mr"] == ranks.random(3).mean()
+    assert measured["random.mr"] == report(ranks, seed=3)["random.mr"]
+    assert measured["random.mr"] != report(ranks, seed=4)["random.mr"]
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(TypeError, match="ranks: expected Ranks, or a list of Reports, got list"):
+        report([1, 2])
+    with pytest.raises(TypeError, match="ranks: expected Ranks, or a list of Reports, got str"):
+        report("ranks.npz")
+    with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
+        Report([1, 2])
+    with pytest.raises(TypeError, match="seed: expected an integer >= 0, got NoneType"):
+        report(everything(), seed=None)
+    with pytest.raises(ValueError, match="seed: expected an integer >= 0, got -1"):
+        report(everything(), seed=-1)
+
+
+def test_a_mapping(sided: Ranks) -> None:
+    measured = report(sided)
+    assert isinstance(measured, Mapping)
+    assert len(measured) == len(list(measured)) == len(dict(measured)) == 3 * 3 * 14
+    assert list(measured)[:11] == [
+        f"optimistic.{name}"
+        for name in (
+            *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
+            *("hmr", "gmr", "median", "amr", "amri"),
+        )
+    ]
+    assert next(iter(measured)) == "optimistic.mr"
+    assert "mrr" in list(measured)
+    assert "tail.optimistic.hits@77" in measured
+    assert "nonsense" not in measured
+    assert 3 not in measured
+    assert measured.get("nonsense") is None
+    assert all(isinstance(value, float) for value in measured.values())
+    assert measured == report(sided)
+    assert measured != report(sided, seed=1)
+    assert measured != report(sided[1:])
+    assert measured != dict(measured)
+    assert pickle.loads(pickle.dumps(measured)) == measured
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("metric", ["power_mean:0.5", "power_mean:-inf", "std", "variance", "mad"])
+def test_every_metric_of_every_kind(sided: Ranks, kind: str, metric: str) -> None:
+    measured = report(sided)
+    for side, part in (("head", sided[:3]), ("tail", sided[3:])):
+        expected = value(METRICS[parse(metric).metric], sample_of(part, kind), parse(metric)[1])
+        if kind == "random":  # drawn for the whole, so another draw than that of the part
+            assert math.isfinite(measured[f"{side}.{kind}.{metric}"])
+        else:
+            assert measured[f"{side}.{kind}.{metric}"] == expected
+    assert measured[f"{kind}.count"] == 5
+
+
+def test_macro_needs_groups(sided: Ranks) -> None:
+    with pytest.raises(KeyError, match=r"'macro\.mrr': this report has no groups; .*by="):
+        report(sided)["macro.mrr"]
+    assert report(sided).groups == {}
+    assert report(sided).by is None
+
+
+def test_summary(sided: Ranks) -> None:
+    summary = report(sided).summary
+    assert summary == report(sided).summary
+    assert summary.tasks == 5
+    assert summary.sides == {"head": 3, "tail": 2}
+    assert (summary.candidates_min, summary.candidates_max) == (9, 12)
+    assert (summary.tied_tasks, summary.tied_share) == (1, 0.2)
+    assert (summary.largest_tie, summary.mean_tie) == (4, 4.0)
+    assert summary.spread["mr"] == pytest.approx(-3 / 5)
+    assert summary.spread["mrr"] == pytest.approx((1 / 2 - 1 / 5) / 5)
+    assert summary.spread["hits@10"] == 0
+    assert summary.audit is None
+
+
+def test_summary_of_nothing_and_of_no_ties() -> None:
+    nothing = report(Ranks([], [], 5)).summary
+    assert (nothing.tasks, nothing.tied_tasks, nothing.largest_tie) == (0, 0, 1)
+    assert math.isnan(nothing.tied_share)
+    assert math.isnan(nothing.mean_tie)
+    assert math.isnan(nothing.spread["mrr"])
+    plain = report(Ranks([3], [1], 5)).summary
+    assert (plain.tied_share, plain.largest_tie, plain.spread["mrr"]) == (0, 1, 0)
+
+
+def test_summary_of_an_audit() -> None:
+    assert report(everything()).summary.audit == {"nan": 3, "inf": 3, "at_best": 4}
+    assert "3 NaN, 3 infinite; 4 at the best score" in report(everything()).to_markdown()
+
+
+# -- weights, chance, intervals --------------------------------------------------------------------
+
+
+def test_weights_of_the_report(sided: Ranks) -> None:
+    weights = [1, 2, 3, 4, 5]
+    measured = report(sided, weights=weights)
+    assert measured.ranks is sided
+    assert measured.weights.tolist() == weights
+    assert measured.weighting == "weighted"
+    assert dict(measured) == dict(report(sided.with_weights(weights)))
+    assert report(sided.with_weights(weights)).weighting == "weighted"
+    assert (report(sided).weights, report(sided).weighting) == (None, "")
+    assert measured != report(sided)
+    assert measured == report(sided, weights=np.array(weights))
+
+
+def test_ready_weights(sided: Ranks) -> None:
+    ranks = sided.with_labels(queries=[7, 7, 8, 7, 9], group=["a", "b", "b", "b", "b"])
+    measured = report(ranks, weights="query")
+    assert measured.weights.tolist() == [0.5, 0.5, 1, 1, 1]  # query 7 of a side is its own
+    assert measured.weighting == "each query counts once"
+    assert report(ranks, weights="group").weighting == "each relation counts once"
+    assert report(ranks[:0], weights="queries").weighting == "each query counts once"
+    assert measured["optimistic.mr"] == (0.5 * 1 + 0.5 * 4 + 6 + 2 + 1) / 4
+    assert report(ranks, weights="relation").weights.tolist() == [1, 0.5, 0.5, 0.5, 0.5]
+    assert report(ranks, weights="query").weights is measured.weights  # made once
+    with pytest.raises(ValueError, match="weights: these ranks have no labels 'targets'"):
+        report(ranks, weights="target")
+    with pytest.raises(ValueError, match="one of query, relation, target, got 'querry'"):
+        report(ranks, weights="querry")
+    with pytest.raises(ValueError, match="weights: expected 5 numbers, one for each task"):
+        report(ranks, weights=[1, 2])
+    with pytest.raises(ValueError, match="weights: expected at least one above 0"):
+        report(ranks, weights=[0] * 5)
+
+
+def test_chance_is_that_of_the_side_and_its_weights(sided: Ranks) -> None:
+    weights = np.array([1.0, 2, 3, 4, 5])
+    measured = report(sided, weights=weights)
+    tail, tail_weights = sided.candidates[3:], weights[3:]
+    for metric in ("mr", "mrr", "hits@4", "gmr", "imr"):
+        mean, variance = measured.chance(f"tail.{metric}")
+        assert (mean, variance) == chance(metric, tail, tail_weights)
+        assert measured[f"tail.optimistic.ratio.{metric}"] == pytest.approx(
+            measured[f"tail.optimistic.{metric}"] / mean
+        )
+        assert measured[f"tail.z.{metric}"] == pytest.approx(
+            (measured[f"tail.{metric}"] - mean) / math.sqrt(variance)
+        )
+    with pytest.raises(KeyError, match=r"macro\.mr.*no chance model of its own"):
+        measured.chance("macro.mr")
+    with pytest.raises(KeyError, match="no side 'left'"):
+        measured.chance("left.mr")
+
+
+def test_chance_is_computed_once_for_all_kinds_and_reports(
+    sided: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def moments(key: Key, *arguments: object) -> tuple[float, float]:
+        asked.append(key.metric)
+        return 1.0, 1.0
+
+    monkeypatch.setattr(adjustments, "moments", moments)
+    for kind in ("optimistic", "realistic", "pessimistic", "expected", "random"):
+        for adjustment in ("ratio", "index", "z"):
+            report(sided, seed=3)[f"{kind}.{adjustment}.mr"]
+    assert asked == ["mr"]
+    report(sided)["tail.amri"], report(sided)["amrr"], report(sided)["tail.amr"]
+    assert asked == ["mr", "mr", "mrr"]
+    report(sided, weights=[1, 1, 1, 1, 2])["amr"]
+    assert asked == ["mr", "mr", "mrr", "mr"]
+
+
+def test_interval_is_that_of_the_ranks_in_force(sided: Ranks) -> None:
+    intervals = pytest.importorskip("truerank.comparison.resampling")
+    weights = [1, 2, 3, 4, 5]
+    measured = report(sided, weights=weights, seed=4)
+    for key in ("mrr", "tail.random.hits@3"):
+        given = measured.interval(key, level=0.9, method="normal", seed=2)
+        weighed = sided.with_weights(weights)
+        assert given == intervals.interval(
+            weighed, key, level=0.9, method="normal", seed=2, draw_seed=4
+        )
+        assert given.value == measured[key]
+    with pytest.raises(KeyError, match="no side 'left'"):
+        measured.interval("left.mrr")
+
+
+def test_the_report_of_reports_is_their_repeats(sided: Ranks) -> None:
+    runs = [report(sided), report(sided[1:])]
+    assert report(runs) == tr.reporting.repeats.Repeats(runs)
+    with pytest.raises(TypeError, match="Reports have their seed, groups and weights already"):
+        report(runs, weights="query")
+    with pytest.raises(TypeError, match="Reports have their seed"):
+        report(runs, seed=1)
+
+
+# -- evaluate --------------------------------------------------------------------------------------
+
+
+def test_evaluate_is_rank_then_report() -> None:
+    scores = np.array([[0.1, 0.9, 0.9, 0.5], [3.0, 2.0, 1.0, 0.0]])
+    measured = tr.evaluate(scores, [1, 2], filter=[[2], []], audit=True)
+    assert isinstance(measured, Report)
+    assert measured.ranks == tr.rank(scores, [1, 2], filter=[[2], []], audit=True)
+    assert measured["mr"] == 2
+    assert tr.evaluate(scores, [1, 2], order="ascending")["optimistic.mr"] == 2.5
+
+
+def test_evaluate_has_the_options_of_rank() -> None:
+    options = [
+        {p.name: (p.kind, p.default) for p in inspect.signature(function).parameters.values()}
+        for function in (tr.evaluate, tr.rank)
+    ]
+    assert options[0] == options[1]

@@ -1,0 +1,255 @@
+"""Reports as JSON, and read back."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.example_ranks import any_ranks, everything, same
+from truerank import Ranks, Report, report
+
+pytestmark = pytest.mark.python_only
+
+
+def test_json_and_back(sided: Ranks, grouped: Report) -> None:
+    for measured in (report(sided, seed=3), grouped, report(everything()), report(sided[:0])):
+        text = measured.to_json()
+        back = Report.from_json(text)
+        assert isinstance(back, Report)
+        assert back == measured
+        assert measured == back
+        assert back.to_json() == text
+        assert Report.from_json(back.to_json()) == back
+        assert list(back) == list(measured)
+        assert all(same(back[key], measured[key]) for key in measured)
+        assert (back.seed, back.protocol) == (measured.seed, measured.protocol)
+        assert str(back.summary) == str(measured.summary)
+        assert str(back.audit()) == str(measured.audit())
+        assert [back.tasks(side) for side in back.sides] == list(map(measured.tasks, back.sides))
+        assert (back.by, back.weighting) == (measured.by, measured.weighting)
+        assert back.to_csv(kinds=["realistic"]) == measured.to_csv(kinds=["realistic"])
+        assert pickle.loads(pickle.dumps(back)) == back
+        assert copy.deepcopy(back) == back
+        assert "read from JSON" in repr(back)
+
+
+def test_groups_from_json(grouped: Report) -> None:
+    back = Report.from_json(grouped.to_json())
+    assert back.group_tasks("tail") == grouped.group_tasks("tail")
+    assert back.group_values("tail.mr").keys() == grouped.group_values("tail.mr").keys()
+    assert str(back.group_values("index.mr")) == str(grouped.group_values("amri"))
+    assert back.macro_left_out("tail.mr") == grouped.macro_left_out("macro.tail.mr") == 1
+    assert back.macro_weighting == grouped.macro_weighting
+    assert back.groups["knows"]["hits@5"] == grouped.groups["knows"]["hits@5"]
+    assert back.groups["knows"].tasks("head") == 1
+    assert r"a\|b & &lt;c>" in back.to_markdown(kinds=["realistic"])
+    with pytest.raises(AttributeError, match="holds no summary"):
+        _ = back.groups["knows"].summary
+    with pytest.raises(KeyError, match="no groups"):
+        Report.from_json(report(grouped.ranks).to_json()).group_values("mr")
+    assert Report.from_json(report(grouped.ranks).to_json()).groups == {}
+
+
+def test_groups_from_json_in_every_form(grouped: Report) -> None:
+    back = Report.from_json(grouped.to_json())
+    for label, measured in grouped.groups.items():
+        group = back.groups[label]
+        text = group.to_markdown(["mr"])
+        tasks = measured.tasks()
+        assert text.startswith(f"{tasks} task{'s' if tasks > 1 else ''} (")
+        assert "No task ties" not in text  # it is not known
+        rows = [made.to_csv(kinds=["realistic"]).splitlines() for made in (measured, group)]
+        assert [row.rsplit(",", 1)[0] for row in rows[0]] == [r.rsplit(",", 1)[0] for r in rows[1]]
+        assert "\\begin{tabular}" in group.to_latex()
+        assert "<table>" in group._repr_html_()
+        again = Report.from_json(group.to_json())
+        assert again == group
+        assert again.to_json() == group.to_json()
+
+
+def test_what_is_not_stored_of_groups_is_no_claim(grouped: Report) -> None:
+    back = Report.from_json(grouped.to_json(["mr", "amri", "optimistic.mr"]))
+    assert "left out" not in back.to_markdown()
+    stored = Report.from_json(grouped.to_json(["mr", "macro.mr", "amri"])).to_markdown()
+    assert stored.splitlines()[-4].startswith("| *macro* | 5 | ")
+    assert stored.splitlines()[-4].endswith(" |  |")  # the macro average of the index
+    ranks = Ranks([0, 3], [1, 1], [1, 10])
+    nothing = Report.from_json(report(ranks, by=[0, 1]).to_json(["mr", "macro.mr"]))
+    assert "nan" not in nothing.to_csv()
+
+
+def test_labels_of_queries_from_json(sided: Ranks) -> None:
+    measured = report(sided.with_labels(queries=[1, 1, 2, 1, 1]), by="query")
+    back = Report.from_json(measured.to_json())
+    assert list(back.groups) == list(measured.groups) == [("head", 1), ("head", 2), ("tail", 1)]
+    assert back == measured
+
+
+def test_a_read_report_knows_what_was_stored(sided: Ranks) -> None:
+    measured = report(sided)
+    back = Report.from_json(measured.to_json(["amri", "tail.hits@2", "optimistic.mrr"]))
+    assert back["index.mr"] == back["both.realistic.amri"] == measured["amri"]
+    assert list(back) == ["amri", "tail.hits@2", "optimistic.mrr"]
+    with pytest.raises(KeyError, match="not among the 3 keys of this report, which was read from"):
+        back["hits@2"]
+    with pytest.raises(KeyError, match="no metric 'mmr'"):
+        back["mmr"]
+    for ask in (lambda: back.ranks, lambda: back.weights, lambda: back.chance("mr")):
+        with pytest.raises(AttributeError, match=r"read from JSON.*ranks\.save\(path\)"):
+            ask()
+    with pytest.raises(AttributeError, match="holds no interval"):
+        back.interval("mrr", level=0.9)
+    assert not hasattr(back, "ranks")
+    assert back.default_axes() == (
+        ["both", "tail"],
+        ["optimistic", "realistic"],
+        ["amri", "hits@2", "mrr"],
+    )
+    assert "| hits@2 |  | 0.5 |" in back.to_markdown()
+    assert "hits@2 &  & 0.5 " in back.to_latex()
+    assert "<td></td>" in back._repr_html_()
+    assert "tail,2,hits@2,,0.5" in back.to_csv()
+    assert "nan" not in back.to_csv()
+    with pytest.raises(KeyError, match="'hits@7': not among"):
+        back.to_markdown(["hits@7"])
+    assert back != report(sided[1:])
+    assert back != Report.from_json(measured.to_json(["amri"]))
+    assert back != "amri"
+    assert report(sided[:3]) != back  # has no such side
+    with pytest.raises(KeyError, match="no side 'left'"):
+        back.tasks("left")
+
+
+def test_the_audit_survives() -> None:
+    ranks = Ranks([0, 3], [1, 1], 10)
+    three = {"nan": 0, "inf": 2, "at_best": 1}
+    for more, audit in (
+        ([], three),
+        ([[0, 0], [0, 0]], three),  # nothing found, or nobody looked
+        ([[0, 0], [1, 1]], {**three, "mismatched": 2}),
+        ([[3, 4], [0, 1]], {**three, "differing": 7, "mismatched": 1}),
+    ):
+        audited = [[0, 0], [1, 1], [1, 1], *more]
+        measured = report(Ranks(ranks.above, ranks.tied, 10, audit=audited))
+        assert measured.summary.audit == audit
+        content = json.loads(measured.to_json())
+        assert content["summary"]["audit"] == audit
+        back = Report.from_json(json.dumps(content))
+        assert back.summary.audit == audit
+        assert back == measured
+        old = {name: audit[name] for name in three}  # as it was written before
+        content["summary"]["audit"] = old
+        assert Report.from_json(json.dumps(content)).summary.audit == old
+        for wrong in ({**audit, "mismatched": -1}, {**audit, "more": 1}, {"nan": 1}, []):
+            content["summary"]["audit"] = wrong
+            with pytest.raises(ValueError, match=r"^text: summary\.audit"):
+                Report.from_json(json.dumps(content))
+
+
+def test_infinities_survive(sided: Ranks) -> None:
+    back = Report.from_json(report(sided).to_json())
+    findings = {finding.name: finding.value for finding in back.audit()}
+    assert math.isnan(findings["unaudited"])
+    ties = report(Ranks([0], [10], 10))
+    assert Report.from_json(ties.to_json()).audit()[0].value == math.inf == ties.audit()[0].value
+
+
+@given(any_ranks(), st.booleans())
+def test_any_report_survives(ranks: Ranks, by: bool) -> None:
+    measured = report(ranks, by=np.arange(len(ranks)) % 3 if by else None)
+    back = Report.from_json(measured.to_json())
+    assert back == measured
+    assert all(same(back[key], measured[key]) for key in measured)
+
+
+DAMAGE = {
+    "": "expected the JSON of a report",
+    "[]": "of the kind 'truerank.report'",
+    '{"kind": "else"}': "of the kind 'truerank.report'",
+    '{"kind": "truerank.report", "format": 99}': "expected format 1 of a report, got 99",
+    '{"kind": "truerank.report", "format": 1}': "metrics is missing",
+    '{"metrics": NaN}': "the number NaN, which JSON does not have",
+    "[" * 100_000: "expected the JSON of a report",
+}
+
+
+@pytest.mark.parametrize("text", DAMAGE, ids=lambda text: text[:20])
+def test_foreign_json(text: str) -> None:
+    with pytest.raises(ValueError, match=DAMAGE[text]):
+        Report.from_json(text)
+    with pytest.raises(TypeError, match="text: expected a str, got int"):
+        Report.from_json(3)
+
+
+WRONG = {
+    "metrics": [3, {"mr": "3"}, {"mr": True}, {"mr": 10**400}, {"mmr": 1.0}, {"mr": [1]}],
+    "summary": [3, {}, {"tasks": 1}],
+    "protocol": [None, {"split": 3}, {"unknown": 1}, {"nan": "never"}],
+    "seed": [None, -1, 1.5, True],
+    "sides": [None, {"both": -1}, {"both": "5"}],
+    "findings": [None, {}, [{}], [3]],
+    "groups": [3, {}, {"by": "x"}],
+    "weighting": [None, 3],
+    "fingerprint": [None, "0"],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_damaged_json(grouped: Report, name: str) -> None:
+    content = json.loads(grouped.to_json(["mr", "macro.mr"]))
+    for wrong in WRONG[name]:
+        with pytest.raises(ValueError, match=f"text: {name}"):
+            Report.from_json(json.dumps({**content, name: wrong}))
+    without = {key: value for key, value in content.items() if key != name}
+    with pytest.raises(ValueError, match=f"text: {name}"):
+        Report.from_json(json.dumps(without))
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        *((["labels"], ["a"]), (["labels"], [1.5, 2, 3]), (["tasks", "tail"], [1, 2])),
+        *((["tasks", "tail"], [9, 9, 9]), (["tasks", "tail"], [0, 0, 0])),
+        *((["tasks"], {"both": [3, 1, 1]}), (["metrics", "mr"], [1.0]), (["metrics"], {"m": []})),
+    ],
+)
+def test_damaged_groups(grouped: Report, place: list[str], wrong: Any) -> None:
+    content = json.loads(grouped.to_json(["mr"]))
+    *path, last = place
+    inner = content["groups"]
+    for word in path:
+        inner = inner[word]
+    inner[last] = wrong
+    with pytest.raises(ValueError, match=r"^text: "):
+        Report.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"), [("tasks", 4), ("sides", {"head": 5}), ("sides", {}), ("tied_tasks", 6)]
+)
+def test_sides_and_summary_agree(sided: Ranks, field: str, wrong: Any) -> None:
+    content = json.loads(report(sided).to_json(["mr"]))
+    content["summary"][field] = wrong
+    with pytest.raises(ValueError, match=f"^text: summary.{field}: expected "):
+        Report.from_json(json.dumps(content))
+
+
+@given(st.data())
+def test_cut_and_changed_json(data: st.DataObject) -> None:
+    text = report(everything(), by="relation").to_json(["mr", "macro.mr"], indent=None)
+    place = data.draw(st.integers(0, len(text) - 1))
+    letter = data.draw(st.sampled_from('0x"{}[],:-'))
+    for damaged in (text[:place], text[:place] + letter + text[place + 1 :]):
+        try:
+            read = Report.from_json(damaged)
+        except ValueError:
+            continue
+        assert isinstance(read.to_markdown(), str)

@@ -1,0 +1,440 @@
+"""Several models in one table, several runs of one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import pickle
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truerank import Protocol, Ranks, Report, report
+from truerank.reporting.notes import is_test
+from truerank.reporting.repeats import Repeats
+from truerank.reporting.tables import Table, increasing, table
+
+pytestmark = pytest.mark.python_only
+
+VALID = Protocol(split="valid")
+
+
+def one(*above: int, protocol: Protocol = VALID, tied: int = 1, **fields: object) -> Report:
+    return report(Ranks(above, [tied] * len(above), 20, protocol=protocol, **fields))
+
+
+@pytest.fixture
+def models() -> dict[str, Report]:
+    return {"TransE": one(0, 5), "RotatE": one(0, 2), "odd & <b>|_1": one(1, 1)}
+
+
+# -- repeats ---------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.lists(st.integers(0, 19), min_size=2, max_size=2), min_size=1, max_size=6))
+def test_repeats_are_mean_and_sample_deviation(folds: list[list[int]]) -> None:
+    reports = [one(*fold) for fold in folds]
+    repeats = report(reports)
+    assert isinstance(repeats, Repeats)
+    for key in ("mrr", "optimistic.hits@3", "amri"):
+        values = [measured[key] for measured in reports]
+        assert repeats.values(key) == tuple(values)
+        assert repeats[key] == pytest.approx(np.mean(values), rel=1e-12, abs=1e-15)
+        if len(folds) > 1:
+            assert repeats.std(key) == pytest.approx(np.std(values, ddof=1), rel=1e-9, abs=1e-12)
+        else:
+            assert math.isnan(repeats.std(key))
+
+
+def test_repeats_are_a_mapping(models: dict[str, Report]) -> None:
+    runs = list(models.values())
+    repeats = report(runs)
+    assert repeats.runs == 3
+    assert list(repeats) == list(runs[0])
+    assert len(repeats) == len(list(repeats)) == len(list(repeats.values()))
+    assert repeats.to_dict(["mr"]) == {"mr": statistics.mean([3.5, 2, 2])}
+    assert "tail.hits@77" not in repeats
+    assert repeats.protocol == VALID
+    assert repeats == report(runs) != report(runs[:2])
+    assert repeats != dict(repeats)
+    assert pickle.loads(pickle.dumps(repeats)) == repeats
+    assert repr(repeats).startswith("Repeats(3 runs, mrr 0.5833 \u00b1 0.083, hits@10 1 ")
+    some = Repeats([runs[0], Report.from_json(runs[1].to_json(["mrr", "mr", "hits@7"]))])
+    assert list(some) == ["mr", "mrr"]
+
+
+def test_nan_in_one_run_is_nan() -> None:
+    repeats = report([one(1), report(Ranks([0], [1], 1, protocol=VALID))])
+    assert math.isnan(repeats["amri"])
+    assert math.isnan(repeats.std("amri"))
+
+
+def test_repeats_in_every_form(models: dict[str, Report]) -> None:
+    repeats = report(list(models.values()))
+    rows = list(csv.DictReader(io.StringIO(repeats.to_csv(["mr", "amri"]))))
+    assert [row["metric"] for row in rows] == ["mr", "amri"]
+    assert float(rows[0]["mean"]) == repeats["mr"]
+    assert float(rows[0]["std"]) == repeats.std("mr")
+    assert [float(rows[1][f"run {i}"]) for i in (1, 2, 3)] == list(repeats.values("amri"))
+    text = repeats.to_markdown(["mr"])
+    assert text.startswith("3 runs; split valid, unfiltered, all candidates, nan raise (")
+    assert text.endswith("| mr | 2.5 | 0.866 |\n")
+    assert "mr & 2.5 & 0.866 \\\\" in repeats.to_latex()
+    assert '<th scope="row">amrr</th>' in repeats._repr_html_()
+
+
+def test_wrong_repeats(models: dict[str, Report]) -> None:
+    with pytest.raises(ValueError, match="reports: expected at least one, got none"):
+        report([])
+    with pytest.raises(TypeError, match="reports: expected Reports, got Ranks at position 1"):
+        Repeats([one(1), one(1).ranks])
+    with pytest.raises(TypeError, match="reports: expected several Reports, got Report"):
+        Repeats(one(1))
+    unlike = [one(1), one(1), one(1, protocol=Protocol(split="test"))]
+    with pytest.raises(ValueError, match=r"runs 1 and 3 .* protocols: split: valid against test"):
+        report(unlike)
+    assert Repeats(unlike, allow_unlike=True)["mr"] == 2
+    with pytest.raises(KeyError, match="no metric"):
+        report([one(1)])["mmr"]
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "up"),
+    [
+        *(("mr", False), ("mrr", True), ("tail.optimistic.hits@3", True), ("gmr", False)),
+        *(("imr", True), ("power_mean:2", False), ("amr", False), ("ratio.mrr", True)),
+        *(("amri", True), ("index.gmr", True), ("amrr", True), ("zmr", False), ("zmrr", True)),
+        *(("std", None), ("variance", None), ("mad", None), ("count", None), ("macro.amri", True)),
+    ],
+)
+def test_directions(key: str, up: bool | None) -> None:
+    assert increasing(key) is up
+
+
+def test_best_of_a_column(models: dict[str, Report]) -> None:
+    made = table(models, ["mr", "mrr", "amri", "amr", "zmr", "std", "hits@5", "median"])
+    assert isinstance(made, Table)
+    assert made.best("mr") == ["RotatE", "odd & <b>|_1"]
+    assert made.best("mrr") == ["RotatE"]
+    assert made.best("amri") == made.best("amr") == made.best("zmr") == made.best("mr")
+    assert made.best("hits@5") == ["RotatE", "odd & <b>|_1"]
+    assert made.best("std") == []
+    assert made.best("gmr") == ["RotatE"]
+    with pytest.raises(KeyError, match="no metric"):
+        made.best("mmr")
+    lonely = {name: report(Ranks([0], [1], 1, protocol=VALID)) for name in "ab"}
+    assert table(lonely).best("amri") == []
+    mixed = table({"a": lonely["a"], "b": one(19)}, ["amri"], allow_unlike=True)
+    assert mixed.best("amri") == ["b"]
+
+
+def test_a_table_is_a_mapping(models: dict[str, Report]) -> None:
+    made = table(models)
+    assert list(made) == list(models)
+    assert made["TransE"]["mrr"] == models["TransE"]["mrr"]
+    assert made.metrics == ("mr", "mrr", "hits@1", "hits@10", "amri", "amrr")
+    assert not made.repeated
+    assert repr(made) == (
+        "Table(3 models: TransE, RotatE, odd & <b>|_1; mr, mrr, hits@1, hits@10, amri, amrr)"
+    )
+    assert made.to_dict()["RotatE"] == {key: models["RotatE"][key] for key in made.metrics}
+    assert made.notes == ()
+
+
+def test_markdown_of_a_table(models: dict[str, Report]) -> None:
+    assert table(models, ["mr", "mrr", "std"]).to_markdown() == (
+        "| model | mr | mrr | std |\n"
+        "| :--- | ---: | ---: | ---: |\n"
+        "| TransE | 3.5 | 0.5833 | 2.5 |\n"
+        "| RotatE | **2** | **0.6667** | 1 |\n"
+        "| odd & &lt;b>\\|\\_1 | **2** | 0.5 | 0 |\n"
+    )
+
+
+def test_bold_is_what_prints_as_the_best() -> None:
+    near = {"a": one(*[0] * 10**4, 1), "b": one(*[0] * 10**4, 2), "c": one(0, 1)}
+    made = table(near, ["mrr"])
+    assert made.best("mrr") == ["a"]
+    assert made.to_markdown(digits=3).count("**") == 4
+    assert made.to_markdown(digits=9).count("**") == 2
+    assert "**" not in table({"a": one(1)}).to_markdown()  # the best of one
+
+
+def test_latex_of_a_table(models: dict[str, Report]) -> None:
+    assert table(models, ["mr", "hits@1"]).to_latex() == (
+        "\\begin{tabular}{lrr}\n\\toprule\nmodel & mr & hits@1 \\\\\n\\midrule\n"
+        "TransE & 3.5 & \\textbf{0.5} \\\\\n"
+        "RotatE & \\textbf{2} & \\textbf{0.5} \\\\\n"
+        "odd \\& \\textless{}b\\textgreater{}\\textbar{}\\_1 & \\textbf{2} & 0 \\\\\n"
+        "\\bottomrule\n\\end{tabular}\n"
+    )
+
+
+def test_html_of_a_table(models: dict[str, Report]) -> None:
+    text = table(models, ["mr"])._repr_html_()
+    assert '<th scope="row">odd &amp; &lt;b&gt;|_1</th><td><strong>2</strong></td>' in text
+
+
+def test_data_of_a_table(models: dict[str, Report]) -> None:
+    made = table(models, ["mr", "zmr"])
+    rows = list(csv.reader(io.StringIO(made.to_csv())))
+    assert rows[0] == ["model", "mr", "zmr"]
+    assert [float(cell) for cell in rows[1][1:]] == [models["TransE"][key] for key in made.metrics]
+    content = json.loads(made.to_json(), parse_constant=pytest.fail)
+    assert content["models"] == made.to_dict()
+    assert content["kind"] == "truerank.table"
+    assert content["fingerprints"] == dict.fromkeys(models, VALID.fingerprint)
+
+
+def test_pandas_of_a_table(models: dict[str, Report]) -> None:
+    pandas = pytest.importorskip("pandas")
+    for made in (table(models, ["mr"]), table({"a": [one(1), one(2)], "b": one(3)}, ["mr"])):
+        frame = made.to_pandas()
+        assert frame.index.name == "model"
+        read = pandas.read_csv(io.StringIO(made.to_csv()), index_col="model")
+        pandas.testing.assert_frame_equal(frame, read, check_dtype=False)
+
+
+def test_a_table_of_repeats() -> None:
+    made = table({"a": [one(0), one(1), one(5)], "b": one(1), "c": Repeats([one(2)])}, ["mr"])
+    assert made.repeated
+    assert made["a"].runs == 3
+    assert made.best("mr") == ["b"]
+    std = statistics.stdev([1, 2, 6])
+    assert made.to_dict()["a"] == {"runs": 3, "mr": 3.0, "mr std": pytest.approx(std)}
+    assert math.isnan(made.to_dict()["b"]["mr std"])
+    assert "| a | 3 \u00b1 2.6 |\n| b | **2** |" in made.to_markdown()
+    assert "a & 3 $\\pm$ 2.6 \\\\" in made.to_latex()
+    assert made.to_csv().splitlines()[0] == "model,runs,mr,mr std"
+    assert json.loads(made.to_json())["models"]["b"]["mr std"] is None
+    alone = table([one(0), one(4)], ["mr"])
+    assert list(alone) == ["2 runs"]
+    assert alone["2 runs"]["mr"] == 3
+    assert list(table(report([one(0), one(4)]))) == ["2 runs"]
+    assert list(table(one(0))) == ["1 run"]
+
+
+def test_tables_of_read_reports_and_groups(models: dict[str, Report]) -> None:
+    read = {name: Report.from_json(r.to_json(["mrr", "hits@1"])) for name, r in models.items()}
+    assert table(read).metrics == ("mrr", "hits@1")
+    other = {name: Report.from_json(r.to_json(["hits@7"])) for name, r in models.items()}
+    assert table(other).metrics == ("hits@7",)
+    with pytest.raises(KeyError, match="read from JSON"):
+        table(read, ["mr"])
+    by = {name: report(r.ranks, by=[0, 1]) for name, r in models.items()}
+    assert table(by, ["macro.mr"]).best("macro.mr") == ["RotatE", "odd & <b>|_1"]
+
+
+def test_wrong_tables(models: dict[str, Report]) -> None:
+    with pytest.raises(ValueError, match="reports: expected names and Reports, at least one"):
+        table({})
+    with pytest.raises(TypeError, match="got Ranks at position 0"):
+        table({"a": [one(1).ranks]})
+    with pytest.raises(TypeError, match=r"expected several Reports, got Ranks \(of 'a'\)"):
+        table({"a": one(1).ranks})
+    with pytest.raises(TypeError, match="reports: expected names, got int 3"):
+        table({3: one(1)})
+    with pytest.raises(TypeError, match=r"reports: expected several Reports, got Ranks$"):
+        table(one(1).ranks)
+    with pytest.raises(KeyError, match="no metric 'mmr'"):
+        table(models, ["mmr"])
+    with pytest.raises(TypeError, match="metrics: expected several keys"):
+        table(models, "mrr")
+
+
+# -- notes -----------------------------------------------------------------------------------------
+
+
+def test_unlike_protocols_are_refused() -> None:
+    unlike = {"a": one(1), "b": one(2, protocol=Protocol(split="valid", filter="train"))}
+    with pytest.raises(ValueError, match=r"a and b were ranked .*: filter: none against train\."):
+        table(unlike)
+    made = table(unlike, ["mr"], allow_unlike=True)
+    assert made.notes == (
+        "a and b were ranked under unlike protocols: filter: none against train.",
+    )
+    assert made.notes[0] in made.to_markdown()
+    assert made.to_latex().startswith("% a and b were ranked under unlike protocols")
+    assert f"<p>{made.notes[0]}</p>" in made._repr_html_()
+    assert json.loads(made.to_json())["notes"] == list(made.notes)
+    order = {"a": one(1), "b": one(2, protocol=Protocol(split="valid", order="ascending"))}
+    assert table(order).notes == ()  # provenance
+
+
+def test_a_choice_on_the_test_split_is_told() -> None:
+    test = Protocol(split="test")
+    several = {"a": one(1, protocol=test), "b": one(2, protocol=test)}
+    (note,) = table(several).notes
+    assert "numbers of the test split" in note
+    assert "to choose between models by them uses that split up" in note
+    assert table({"a": several["a"]}).notes == ()
+    assert table({"seeds": list(several.values())}).notes == ()  # nothing is chosen
+
+
+def test_other_notes() -> None:
+    (note,) = table({"a": one(1, protocol=Protocol()), "b": one(2, protocol=Protocol())}).notes
+    assert note == "No split is named in the protocol of a, b."
+    with pytest.raises(KeyError, match=r"no side 'tail' .*\(of 'a'\)"):
+        table({"a": one(1)}, ["tail.mr"])
+    (note,) = table({"a": one(1, 2), "b": [one(2), one(3)]}).notes
+    assert note == "The numbers of tasks differ: a 2, b 1."
+    weighted = one(1, weights=[2])
+    (note,) = table({"a": weighted, "b": one(2)}).notes
+    assert note == "The weights differ: a: weighted, b: equal weights."
+    (note,) = table({"a": one(3, 4), "tied": one(3, 4, tied=10)}).notes
+    assert note.startswith("tied: ties move ")
+
+
+@pytest.mark.parametrize("split", ["Test", "test-2", "TEST", " test"])
+def test_any_test_split_is_told(split: str) -> None:
+    assert is_test(split)
+    models = {name: one(1, protocol=Protocol(split=split)) for name in "ab"}
+    (note,) = table(models).notes
+    assert "numbers of the test split" in note
+    assert not any(map(is_test, ("valid", "latest", "contest", None)))
+
+
+def test_all_runs_count() -> None:
+    valid, test = one(1), one(1, protocol=Protocol(split="test"))
+    unlike = "A and A (run 2) were ranked under unlike protocols: split: valid against test."
+    for runs in ([valid, test], Repeats([valid, test], allow_unlike=True)):
+        with pytest.raises(ValueError, match=r"split: valid against test \(of 'A'\)"):
+            table({"A": runs, "B": valid})
+        made = table({"A": runs, "B": valid}, allow_unlike=True)
+        assert made.notes[0] == unlike
+        assert "numbers of the test split" in made.notes[1]
+        prints = json.loads(made.to_json())["fingerprints"]
+        assert prints == {"A": [r.protocol.fingerprint for r in (valid, test)], "B": prints["B"]}
+    later = table({"A": valid, "B": [test, test]}, allow_unlike=True)
+    assert (
+        later.notes[0] == "A and B were ranked under unlike protocols: split: valid against test."
+    )
+    nameless = table({"A": [valid, one(1, protocol=Protocol())]}, allow_unlike=True)
+    assert nameless.notes[-1] == "No split is named in the protocol of A."
+    weighted = {"A": [valid, one(1, weights=[2])], "B": valid}
+    with pytest.raises(ValueError, match=r"have equal weights and weighted \(of 'A'\)"):
+        table(weighted)
+    (note,) = table(weighted, allow_unlike=True).notes
+    assert note == "The weights differ: A: equal weights or weighted, B: equal weights."
+
+
+def test_unlike_runs_are_told() -> None:
+    runs = [one(1), one(2, weights=[3])]
+    with pytest.raises(ValueError, match="reports: runs 1 and 2 have equal weights and weighted"):
+        report(runs)
+    repeats = Repeats(iter(runs), allow_unlike=True)
+    assert repeats.notes == ("runs 1 and 2 have equal weights and weighted",)
+    assert "\nRuns 1 and 2 have equal weights and weighted.\n" in repeats.to_markdown(["mr"])
+    assert "<p>Runs 1 and 2 have" in repeats._repr_html_()
+    assert report([one(1), one(2)]).notes == ()
+
+
+def of_candidates(*candidates: int, **fields: object) -> Report:
+    n = len(candidates)
+    return report(Ranks([0] * n, [1] * n, candidates, protocol=VALID), **fields)
+
+
+def test_unlike_numbers_of_candidates_are_told() -> None:
+    few, many = of_candidates(10, 10), of_candidates(40_000, 40_000)
+    (note,) = table({"few": few, "many": many}, ["mr", "amri", "zmrr"]).notes
+    assert note == (
+        "The numbers of candidates differ: few 10, many 40,000. mr cannot be compared then: an "
+        "index or z can."
+    )
+    (note,) = table({"few": few, "many": many}, ["amri"]).notes
+    assert note == "The numbers of candidates differ: few 10, many 40,000."
+    mean = {"a": of_candidates(10, 10, 90), "b": of_candidates(10, 90, 90)}
+    (note,) = table(mean, ["amri"]).notes
+    assert note.endswith("a 10 to 90 (36.67 on average), b 10 to 90 (63.33 on average).")
+    assert "a 10, many" in table({"a": [few, few], "many": many}).notes[0]
+    (note,) = table({"runs": [few, many]}, ["amri"]).notes
+    assert note == "The numbers of candidates differ: runs 10 to 40,000 (20005 on average)."
+    folds = [of_candidates(100, 100), of_candidates(100, 101)]
+    assert table({"a": folds, "b": folds[::-1]}).notes == ()
+    read = {name: Report.from_json(r.to_json()) for name, r in mean.items()}
+    assert table(read).notes == ()  # the mean is not stored
+    assert table({"a": mean["a"], "read": read["a"]}).notes == ()
+    grouped = Report.from_json(of_candidates(9, 9, by=[0, 1]).to_json()).groups
+    assert table({str(label): group for label, group in grouped.items()}).notes == ()
+
+
+def test_unlike_weights_are_told() -> None:
+    models = {
+        "a": one(1, 2, 3, weights=[1, 2, 3]),
+        "b": one(1, 2, 3, weights=[20, 60, 40]),  # those of a, in another order
+    }
+    assert table(models).notes == ()
+    models["c"] = one(1, 2, 3, weights=[1, 1, 3])
+    (note,) = table(models).notes
+    assert note == "The weights differ: every model has its own."
+    folds = [one(1, weights=[2]), one(2, 3, weights=[1, 5])]
+    assert table({"a": folds, "b": folds}).notes == ()
+
+
+def test_unlike_groups_of_macro_averages_are_told() -> None:
+    ranks = one(1, 2).ranks
+    once, halves = report(ranks, by=["x", "y"]), report(ranks, by=["x", "x"])
+    counted = report(ranks, by=["x", "y"], macro_weights="count")
+    (note,) = table({"a": once, "b": halves}, ["macro.mr"]).notes
+    assert note == (
+        "The macro averages are of unlike groups or weights of groups: a: by label, each group "
+        "counts once, 2 groups, b: by label, each group counts once, 1 group."
+    )
+    assert table({"a": once, "b": halves}, ["mr"]).notes == ()
+    (note,) = table({"a": once, "b": [once, counted]}, ["macro.mr"]).notes
+    assert "b: by label, each group counts once, 2 groups or by label, each group counts by" in note
+    given = [report(ranks, by=["x", "y"], macro_weights={"y": 1, "x": x}) for x in (1, 2)]
+    (note,) = table(dict(zip("ab", given, strict=True)), ["mr", "macro.mr"]).notes
+    assert note.startswith("The macro averages are of unlike groups or weights of groups: a: by")
+    swapped = report(ranks, by=["y", "x"], macro_weights=[1, 2])  # of y and x
+    assert table({"a": given[1], "b": swapped}, ["macro.mr"]).notes == ()
+    read = Report.from_json(given[1].to_json())
+    assert table({"a": given[1], "b": read}, ["macro.mr"]).notes == ()
+
+
+@pytest.mark.parametrize("digits", [0, -3, 2.5, True, "4", None])
+def test_wrong_digits(digits: object) -> None:
+    error = ValueError if digits in (0, -3) else TypeError
+    for made in (table({"a": one(1)}), report([one(1)]), one(1)):
+        for render in (made.to_markdown, made.to_latex):
+            with pytest.raises(error, match=r"^digits: expected an integer >= 1, got "):
+                render(digits=digits)
+    assert table({"a": one(1)}).to_markdown(digits=np.int64(3))
+
+
+def test_repeats_as_data() -> None:
+    repeats = report([one(0), one(2)])
+    assert repeats.to_dict(["mr"], std=True) == {"mr": 2, "mr std": math.sqrt(2)}
+    nested = repeats.to_dict(["mr", "optimistic.amri"], flat=False, std=True)["both"]
+    assert nested["realistic"] == {"mr": 2.0, "mr std": math.sqrt(2)}
+    assert list(nested["optimistic"]) == ["amri", "amri std"]
+    content = json.loads(repeats.to_json(["mr"]), parse_constant=pytest.fail)
+    assert content["kind"] == "truerank.repeats"
+    assert content["metrics"] == {"mr": {"mean": 2, "std": math.sqrt(2), "values": [1, 3]}}
+    assert content["fingerprints"] == [VALID.fingerprint] * 2
+    assert json.loads(report([one(0)]).to_json(["mr"]))["metrics"]["mr"]["std"] is None
+
+
+def test_pandas_of_repeats() -> None:
+    pandas = pytest.importorskip("pandas")
+    repeats = report([one(0), one(2)])
+    read = pandas.read_csv(io.StringIO(repeats.to_csv(["mr", "amri"])))
+    pandas.testing.assert_frame_equal(repeats.to_pandas(["mr", "amri"]), read)
+
+
+def test_a_key_counts_once_and_runs_are_integers() -> None:
+    made = table({"a": [one(1), one(2)], "b": one(3)}, ["mr", "mr"])
+    assert made.metrics == ("mr",)
+    pytest.importorskip("pandas")
+    frame = made.to_pandas()
+    assert frame["runs"].tolist() == [2, 1]
+    assert frame["runs"].dtype.kind == "i"
+    assert list(frame.columns) == ["runs", "mr", "mr std"]

@@ -1,0 +1,203 @@
+"""What the audit of a report finds, and what it leaves alone."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from support.example_ranks import any_ranks
+from truerank import Protocol, Ranks, evaluate, rank, report
+from truerank.reporting.validity import CHECKS, Finding
+
+pytestmark = pytest.mark.python_only
+
+N = 400
+
+
+def sound(**changes: object) -> Ranks:
+    """Ranks that nothing is wrong with, but for the changes."""
+    above = np.random.default_rng(0).integers(0, 300, N)
+    protocol = Protocol(**{"split": "test", **changes.pop("protocol", {})})
+    none = np.zeros(N, dtype=np.int64)
+    fields = {"above": above, "tied": none + 1, "candidates": none + 1000}
+    fields |= {"audit": (none, none, none + 1), "protocol": protocol} | changes
+    counts = [fields.pop(name) for name in ("above", "tied", "candidates")]
+    return Ranks(*counts, **fields)
+
+
+def found(ranks: Ranks, **options: object) -> dict[str, Finding]:
+    findings = report(ranks, **options).audit()
+    assert len({finding.name for finding in findings}) == len(findings)
+    for finding in findings:
+        assert finding.message
+        assert "\n" not in finding.message
+        assert not finding.value <= finding.threshold or finding.name == "weights"
+    return {finding.name: finding for finding in findings}
+
+
+def some(n: int, value: int, other: int = 0) -> np.ndarray:
+    return np.where(np.arange(N) < n, value, other)
+
+
+def test_nothing_suspicious() -> None:
+    assert report(sound()).audit() == []
+    assert report(sound(weights=np.linspace(1, 2, N))).audit() == []
+    assert report(sound(tied=some(3, 2, 1))).audit() == []
+
+
+def test_ties_that_move_a_metric() -> None:
+    findings = found(sound(above=some(0, 0), tied=some(N, 2)))
+    assert set(findings) == {"ties", "kinds"}
+    # realistic 1.5 everywhere: hits@1 is 0, and 1/2 in truth
+    assert findings["ties"].value == math.inf
+    assert "ties move hits@1 by 0.5: realistic 0, expected 0.5" in findings["ties"].message
+    assert "hits@1 is 0 with pessimistic ranks and 1 with optimistic" in findings["kinds"].message
+    assert "(1 apart)" in findings["kinds"].message
+    ranks = sound(above=some(N, 20), tied=some(N, 2))
+    findings = found(ranks)
+    measured = report(ranks)
+    moved = measured["optimistic.mrr"] / measured["mrr"] - 1
+    assert findings["ties"].value == pytest.approx(moved)
+    assert findings["ties"].threshold == 0.01 < moved < 0.05
+    assert "kinds" not in findings
+
+
+def test_constant_rows() -> None:
+    findings = found(sound(above=some(3, 0, 7), tied=some(3, 1000, 1)))
+    assert findings["constant"].value == 3 / N
+    assert (
+        findings["constant"].message == "all candidates have one score in 3 of 400 tasks (0.75 %)"
+    )
+
+
+def test_what_the_audit_of_the_counts_saw() -> None:
+    none, one = some(0, 0), some(N, 1)
+    findings = found(sound(audit=(some(2, 5), none, one)))
+    assert set(findings) == {"nan"}
+    assert findings["nan"].message == "10 candidates of 2 tasks have the score NaN"
+    findings = found(sound(audit=(none, some(1, 3), one)))
+    assert set(findings) == {"inf"}
+    assert findings["inf"].value == 3
+    findings = found(sound(audit=(none, none, some(7, 11, 10))))
+    assert set(findings) == {"saturated"}
+    assert findings["saturated"].value == 0.011
+    assert "in 7 of 400 tasks more than 1 % of the candidates" in findings["saturated"].message
+    findings = found(sound(audit=None))
+    assert set(findings) == {"unaudited"}
+    assert "audit=True" in findings["unaudited"].message
+
+
+def test_rows_that_are_not_that_of_their_query() -> None:
+    none, one = some(0, 0), some(N, 1)
+    findings = found(sound(audit=(none, none, one, none, some(3, 1))))
+    assert set(findings) == {"queries"}
+    assert str(findings["queries"]) == (
+        "queries: 3 tasks have rows that differ from the first row of their query; they were "
+        "ranked as they are"
+    )
+    assert findings["queries"].value == 3
+
+
+def test_a_pair_at_the_top_is_no_saturation() -> None:
+    ranks = sound(
+        above=some(N, 2), candidates=some(N, 60), audit=(some(0, 0), some(0, 0), some(N, 2))
+    )
+    assert report(ranks).audit() == []
+
+
+def test_candidates() -> None:
+    ranks = sound(above=some(5, 0, 7), candidates=some(5, 1, 1000))
+    findings = found(ranks)
+    assert set(findings) == {"filtered"}
+    assert findings["filtered"].value == 5 / N
+    assert "the true one, which always stays" in findings["filtered"].message
+    assert "5 of 400 tasks (1.25 %)" in findings["filtered"].message
+    findings = found(sound(above=some(5, 1, 7), candidates=some(5, 4, 1000)))
+    assert set(findings) == {"few candidates"}
+    assert "5 of 400 tasks (1.25 %) have at most 5 candidates" in findings["few candidates"].message
+    findings = found(sound(above=some(N, 7), candidates=some(N, 20)))
+    assert set(findings) == {"chance hits"}
+    assert "hits@10 is 0.5 by chance alone" in findings["chance hits"].message
+    assert "read ah@10 instead" in findings["chance hits"].message
+    findings = found(sound(protocol={"sampled": True}))
+    assert set(findings) == {"sampled"}
+    findings = found(sound(protocol={"candidates": "test"}))
+    assert set(findings) == {"test candidates"}
+
+
+def test_all_is_100_percent() -> None:
+    everything = found(Ranks([0] * 20, [9] * 20, 9))
+    assert (
+        everything["constant"].message == "all candidates have one score in 20 of 20 tasks (100 %)"
+    )
+    assert "(100 %)" in everything["few candidates"].message
+    assert not any("e+0" in f.message or "inf %" in f.message for f in everything.values())
+
+
+def test_tasks_of_no_weight_do_not_count() -> None:
+    weights = some(10, 0, 1)
+    ranks = sound(
+        above=some(10, 0, 7), tied=some(10, 3, 1), candidates=some(10, 3, 1000), weights=weights
+    )
+    assert report(ranks).audit() == []
+    assert {"constant", "few candidates"} <= set(found(ranks.with_weights(weights + 1)))
+    some_weigh = found(ranks.with_weights(np.where(np.arange(N) < 5, 0, 1)))
+    assert "in 5 of 395 tasks (1.27 %)" in some_weigh["constant"].message
+
+
+def test_ties_of_relations_are_looked_at() -> None:
+    side = ["tail"] * (N - 40) + ["relation"] * 40
+    tied = some(N - 40, 1, 2)
+    ranks = sound(above=some(N - 40, 100, 0), tied=tied, side=side)
+    findings = found(ranks)
+    assert set(findings) == {"ties", "kinds"}
+    assert findings["ties"].message.startswith("ties move relation.hits@1 by 0.5: realistic 0")
+    assert findings["kinds"].message.startswith("relation.hits@1 is 0 with pessimistic")
+    alone = found(ranks[N - 40 :])
+    assert alone["ties"].message == findings["ties"].message
+
+
+def test_weights_that_leave_few_tasks() -> None:
+    findings = found(sound(weights=some(10, 1)))
+    assert set(findings) == {"weights"}
+    assert findings["weights"].value == 10 / N < findings["weights"].threshold
+    assert findings["weights"].message == "the weights leave 10 effective tasks of 400"
+    assert report(sound(weights=some(50, 1))).audit() == []
+    assert set(found(sound(), weights=some(10, 10**9, 1) * 1e290)) == {"weights"}
+
+
+def test_a_protocol_without_a_split() -> None:
+    findings = found(sound(protocol={"split": None}))
+    assert set(findings) == {"split"}
+    assert "with_protocol" in findings["split"].message
+
+
+def test_every_check_has_a_case() -> None:
+    names = [check.name for check in CHECKS]
+    assert len(set(names)) == len(names)
+    everything = Ranks([0] * 20, [9] * 20, 9, weights=[1] + [0] * 19)
+    broken = everything.with_protocol(sampled=True, candidates="test")
+    audited = Ranks([0], [1], 1, audit=([1], [1], [3], [1], [1]))
+    assert {f.name for f in [*report(broken).audit(), *report(audited).audit()]} == set(names)
+
+
+def test_findings_of_scores() -> None:
+    scores = np.random.default_rng(1).random((50, 300))
+    scores[3] = np.nan
+    scores[5] = 0.5
+    scores[7, 0] = np.inf
+    measured = evaluate(scores, 0, nan="worst", audit=True)
+    assert {f.name for f in measured.audit()} >= {"nan", "inf", "constant", "saturated", "split"}
+    clean = rank(np.random.default_rng(1).random((50, 300)), 0, audit=True)
+    assert report(clean.with_protocol(split="valid")).audit() == []
+    assert str(report(clean).audit()[0]).startswith("split: the protocol names no")
+
+
+@given(any_ranks())
+def test_anything_can_be_audited(ranks: Ranks) -> None:
+    for finding in report(ranks).audit():
+        assert isinstance(finding.value, float)
+        assert isinstance(finding.message, str)

@@ -1,0 +1,327 @@
+"""Scores in chunks: zarr, HDF5, and whatever has a shape, a dtype, chunks and slices."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.store_files import Array, assert_same, matrices, name_of, scores
+from truerank.stores import Store, open_scores, store_of
+from truerank.stores.chunked import ChunkStore
+from truerank.stores.mapped import FileStore
+
+
+class Chunks:
+    """The least that an array in chunks is; it counts how often each chunk is decoded."""
+
+    def __init__(self, array: Array, chunks: tuple[int, ...]) -> None:
+        self.array, self.chunks = array, chunks
+        self.shape, self.dtype = array.shape, array.dtype
+        self.decoded: list[tuple[int, int]] = []
+
+    def __getitem__(self, key: tuple[slice, slice]) -> Array:
+        (tall, wide), (down, across) = self.chunks, key
+        self.decoded += [
+            (top, left)
+            for top in range(down.start // tall, -(-down.stop // tall))
+            for left in range(across.start // wide, -(-across.stop // wide))
+        ]
+        return self.array[key]
+
+
+chunk = st.tuples(st.integers(1, 9), st.integers(1, 15))
+sizes = st.sampled_from([1, 40, 300, 1 << 20])
+
+
+@given(matrices(least=1), chunk, sizes)
+def test_each_chunk_is_decoded_once(array: Array, chunks: tuple[int, int], most: int) -> None:
+    source = Chunks(array, chunks)
+    store = store_of(source, **name_of(array.dtype))
+    assert isinstance(store, ChunkStore)
+    assert not store.in_place
+    for tile in store.tiles(most):
+        with store.block(tile, "read"):
+            pass
+    grid = [-(-n // length) for n, length in zip(array.shape, chunks, strict=True)]
+    assert sorted(source.decoded) == sorted(np.ndindex(*grid))
+
+    source.decoded.clear()
+    every = [index.ravel() for index in np.indices(array.shape)]
+    store.take(*every)
+    assert sorted(source.decoded) == sorted(np.ndindex(*grid))
+    assert_same(store, array, most)
+
+
+def test_each_chunk_that_pairs_need_is_decoded_once() -> None:
+    source = Chunks(scores(9, 9, "f4"), (3, 3))
+    store = open_scores(source)
+    store.take(np.array([8, 0, 2, 8]), np.array([0, 8, 6, 2]))
+    assert sorted(source.decoded) == [(0, 2), (2, 0)]
+
+
+def test_shards_of_zarr_are_read_whole_if_they_fit() -> None:
+    source = Chunks(scores(8, 8, "f4"), (2, 2))
+    source.shards = (4, 4)  # type: ignore[attr-defined]
+    store = open_scores(source)
+    assert {(tile.height, tile.width) for tile in store.tiles(64)} == {(4, 4)}
+    assert {(tile.height, tile.width) for tile in store.tiles(63)} == {(2, 4)}
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3, 4)])
+def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
+    source = Chunks(np.zeros(shape, "f4"), (1,) * len(shape))
+    with pytest.raises(ValueError, match=re.escape("Chunks: expected a matrix (rows, columns) or")):
+        store_of(source)
+
+
+def test_other_dtypes_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"scores: Chunks: expected one of .*, got dtype bool"):
+        store_of(Chunks(np.zeros((2, 2), bool), (1, 1)))
+
+
+def test_what_has_chunks_of_unlike_lengths_is_no_store() -> None:
+    source = Chunks(np.zeros((2, 2)), ((1, 1), (2,)))  # type: ignore[arg-type]
+    assert store_of(source) is None
+
+
+def test_a_fault_of_a_codec_says_where() -> None:
+    class Broken(Chunks):
+        def __getitem__(self, key: Any) -> Array:
+            raise RuntimeError("blosc is unhappy")
+
+    store = open_scores(Broken(scores(4, 4, "f4"), (2, 2)))
+    message = "scores: Broken: cannot read rows 2 to 3, columns 0 to 3: blosc is unhappy"
+    with (
+        pytest.raises(ValueError, match=message),
+        store.block(store.tiles(32)[1], "map"),
+    ):
+        pass
+    with pytest.raises(ValueError, match="rows 0 to 1, columns 2 to 3"):
+        store.take(np.array([1]), np.array([2]))
+
+
+def test_an_array_that_is_resized_is_noticed() -> None:
+    source = Chunks(scores(4, 4, "f4"), (2, 2))
+    store = open_scores(source)
+    source.shape = (3, 4)
+    with pytest.raises(ValueError, match=r"expected shape \(4, 4\), by now it is \(3, 4\)"):
+        store.check()
+
+
+# -- zarr ------------------------------------------------------------------------------------------
+
+
+def write_zarr(path: Path, array: Array, version: int, **options: Any) -> Any:
+    zarr = pytest.importorskip("zarr", minversion="3")
+    made = zarr.create_array(
+        str(path), shape=array.shape, dtype=array.dtype, zarr_format=version, **options
+    )
+    made[...] = array
+    return zarr.open(str(path), mode="r")
+
+
+ZARRS: dict[str, tuple[int, str, dict[str, Any]]] = {
+    "format 2": (2, "<f4", {"chunks": (3, 7)}),
+    "format 3": (3, "<f4", {"chunks": (3, 7)}),
+    "shards": (3, "<f4", {"chunks": (2, 5), "shards": (4, 10)}),
+    "byte-swapped": (2, ">f8", {"chunks": (3, 7)}),
+    "uncompressed": (3, "<i2", {"chunks": (20, 2), "compressors": None}),
+    "columns": (2, "<f2", {"chunks": (9, 1), "order": "F"}),
+}
+
+
+@pytest.mark.parametrize(("version", "dtype", "options"), ZARRS.values(), ids=ZARRS)
+def test_zarr(tmp_path: Path, version: int, dtype: str, options: dict[str, Any]) -> None:
+    array = scores(9, 20, dtype)
+    found = write_zarr(tmp_path / "s.zarr", array, version, **options)
+    for source in (tmp_path / "s.zarr", found):
+        for most in (1, 200, 1 << 20):
+            with open_scores(source) as store:
+                assert isinstance(store, ChunkStore)
+                assert store.files == (str(tmp_path / "s.zarr"),)
+                assert_same(store, array, most)
+    assert found.shape == array.shape  # it stays open
+
+
+def test_zarr_members(tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr", minversion="3")
+    arrays = {
+        "scores": scores(3, 4, "f4"),
+        "other": scores(5, 4, "f4"),
+        "deep/er": scores(2, 2, "f4"),
+    }
+    group = zarr.open_group(str(tmp_path / "g"), mode="w")
+    for name, array in arrays.items():
+        group.create_array(name, shape=array.shape, dtype="f4")[...] = array
+    for source in (tmp_path / "g", group):
+        for member in (None, *arrays):
+            with open_scores(source, member=member) as store:
+                assert_same(store, arrays[member or "scores"])
+        with pytest.raises(ValueError, match="expected member 'x', there are 'other', 'scores'"):
+            open_scores(source, member="x")
+        with pytest.raises(ValueError, match="expected an array, 'deep' is none"):
+            open_scores(source, member="deep")
+    with pytest.raises(ValueError, match="there are none, it is one array"):
+        open_scores(tmp_path / "g" / "scores", member="x")
+
+
+def test_zarr_single_row_and_shards(tmp_path: Path) -> None:
+    row = scores(1, 9, "f4")
+    single = write_zarr(tmp_path / "r", row[0], 3, chunks=(4,))
+    store = store_of(single)
+    assert store is not None
+    assert store.single_row
+    assert_same(store, row)
+    np.save(tmp_path / "r.npy", row)
+    with open_scores([tmp_path / "r", tmp_path / "r.npy"]) as both:
+        assert not both.in_place
+        assert_same(both, np.concatenate([row, row]))
+
+
+def test_a_damaged_zarr(tmp_path: Path) -> None:
+    pytest.importorskip("zarr", minversion="3")
+    (tmp_path / "zarr.json").write_text("{")
+    with pytest.raises(ValueError, match=f"{re.escape(str(tmp_path))}: zarr cannot open it"):
+        open_scores(tmp_path)
+
+
+def test_a_damaged_chunk(tmp_path: Path) -> None:
+    write_zarr(tmp_path / "z", scores(4, 4, "f4"), 2, chunks=(2, 4))
+    (tmp_path / "z" / "1.0").write_bytes(b"no codec makes this")
+    with open_scores(tmp_path / "z") as store:
+        with store.block(store.tiles(32)[0], "map"):
+            pass
+        with (
+            pytest.raises(ValueError, match=r"z: cannot read rows 2 to 3, columns 0 to 3"),
+            store.block(store.tiles(32)[1], "map"),
+        ):
+            pass
+
+
+# -- HDF5 ------------------------------------------------------------------------------------------
+
+HDF5S: dict[str, tuple[str, dict[str, Any], type[Store]]] = {
+    "in one piece": ("<f4", {}, FileStore),
+    "byte-swapped": (">f8", {}, FileStore),
+    "chunks": ("<f4", {"chunks": (3, 7)}, ChunkStore),
+    "compressed": ("<f2", {"chunks": (4, 20), "compression": "gzip", "shuffle": True}, ChunkStore),
+    "may grow": ("<i8", {"maxshape": (None, 20)}, ChunkStore),
+}
+
+
+@pytest.mark.parametrize("userblock", [0, 512])
+@pytest.mark.parametrize(("dtype", "options", "kind"), HDF5S.values(), ids=HDF5S)
+def test_hdf5(
+    tmp_path: Path, dtype: str, options: dict[str, Any], kind: type[Store], userblock: int
+) -> None:
+    h5py = pytest.importorskip("h5py")
+    array = scores(9, 20, dtype)
+    path = tmp_path / "s.h5"
+    with h5py.File(path, "w", userblock_size=userblock) as file:
+        file.create_dataset("a/b", data=array, **options)
+    for most in (1, 200, 1 << 20):
+        with open_scores(path, member="a/b") as store:
+            assert type(store) is kind
+            assert store.files == (str(path),)
+            assert_same(store, array, most)
+    with h5py.File(path) as file:
+        with open_scores(file, member="a/b") as store:
+            assert_same(store, array)
+        found = store_of(file["a/b"])
+        assert type(found) is kind
+        assert_same(found, array)
+        found.close()
+        assert file["a/b"].shape == array.shape  # it stays open
+    with h5py.File(path, "r+") as file:  # what is written may not be in the file yet
+        file["a/b"][...] = array[::-1]
+        found = store_of(file["a/b"])
+        assert type(found) is ChunkStore
+        assert_same(found, array[::-1])
+
+
+def test_hdf5_without_storage_or_outside(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    array = scores(3, 4, "f4")
+    with h5py.File(tmp_path / "s.h5", "w") as file:
+        file.create_dataset("empty", (3, 4), "f4")
+        outside = [(str(tmp_path / "outside.bin"), 0, h5py.h5f.UNLIMITED)]
+        file.create_dataset("outside", data=array, external=outside)
+    for member, expected in (("empty", np.zeros((3, 4), "f4")), ("outside", array)):
+        with open_scores(tmp_path / "s.h5", member=member) as store:
+            assert_same(store, expected)
+
+
+def test_hdf5_links_and_groups(tmp_path: Path) -> None:
+    """What is no array does not hide those that are."""
+    h5py = pytest.importorskip("h5py")
+    array = scores(3, 4, "f4")
+    path = tmp_path / "s.h5"
+    with h5py.File(path, "w") as file:
+        file["deep/a"] = array
+        file["dangling"] = h5py.SoftLink("/nowhere")
+        file["nothing"] = h5py.Empty("f4")
+    with pytest.raises(ValueError, match="only groups: dangling, deep, nothing"):
+        open_scores(path)
+    for member in ("dangling", "deep", "nothing"):
+        with pytest.raises(ValueError, match=rf"s\.h5: expected .*{member}"):
+            open_scores(path, member=member)
+    with h5py.File(path, "a") as file:
+        file["scores"] = array
+    with h5py.File(path) as file:
+        for store in (open_scores(path), store_of(file)):
+            assert store is not None
+            assert_same(store, array)
+            store.close()
+        assert tr.rank(file, [0, 1, 2]) == tr.rank(path, [0, 1, 2])
+
+
+def test_hdf5_shards_and_members(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    array = scores(6, 5, "f4")
+    for number, part in enumerate(np.split(array, 3)):
+        with h5py.File(tmp_path / f"p{number}.hdf5", "w") as file:
+            file["scores"], file["x"] = part, part
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    with open_scores(tmp_path / "p*.hdf5") as store:
+        assert_same(store, array)
+    with pytest.raises(ValueError, match=r"p0\.hdf5: expected member 'y', there are 'scores', 'x'"):
+        open_scores(tmp_path / "p*.hdf5", member="y")
+    if before:
+        assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(
+    "make", [lambda data: b"", lambda data: data[:-300], lambda data: data[9:]]
+)
+def test_a_damaged_hdf5(tmp_path: Path, make: Callable[[bytes], bytes]) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "s.h5"
+    with h5py.File(path, "w") as file:
+        file["scores"] = scores(9, 20, "f4")
+    path.write_bytes(make(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"s\.h5: h5py cannot open it"):
+        open_scores(path)
+
+
+# -- without the libraries -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("package", "name"), [("zarr", "z/.zarray"), ("h5py", "z/s.h5")])
+def test_a_missing_library_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, name: str
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, package, None)
+    (tmp_path / "z").mkdir()
+    (tmp_path / name).write_bytes(b"{}")
+    source = tmp_path / name if package == "h5py" else tmp_path / "z"
+    with pytest.raises(ImportError, match=rf"pip install 'truerank\[{package}\]'"):
+        open_scores(source)

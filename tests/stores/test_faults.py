@@ -1,0 +1,419 @@
+"""Every fault of a file is a clear error before anything is counted, and it names the file."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import re
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.error_kinds import is_of_kind
+from support.store_files import assembled, assert_bytes, scores
+from truerank.stores import open_scores, store_of
+
+GOOD = scores(6, 5, "f4")
+MAGIC = b"\x93NUMPY\x01\x00"
+
+
+def npy(array: Any = GOOD) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def header(text: str, data: bytes = b"", version: int = 1) -> bytes:
+    length = len(text).to_bytes(2 if version == 1 else 4, "little")
+    return MAGIC[:6] + bytes([version, 0]) + length + text.encode() + data
+
+
+def said(shape: str = "(6, 5)", descr: str = "'<f4'", order: str = "False") -> bytes:
+    text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}"
+    return header(text, GOOD.tobytes())
+
+
+def zipped(names: tuple[str, ...], compression: int = zipfile.ZIP_STORED) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        for name in names:
+            archive.writestr(name, npy())
+    return stream.getvalue()
+
+
+def encrypted() -> bytes:
+    data = bytearray(zipped(("scores.npy",)))
+    data[6] |= 1  # in the local header
+    data[data.index(b"PK\x01\x02") + 8] |= 1  # in the directory
+    return bytes(data)
+
+
+class Fault(NamedTuple):
+    """What a file has in it, how it is opened, and what the error says."""
+
+    name: str
+    data: bytes
+    message: str
+    options: dict[str, Any] = {}  # noqa: RUF012
+    kind: type[Exception] = ValueError
+
+
+RAW = {"dtype": "float32", "shape": (6, 5)}
+FAULTS = {
+    # a .npy that is not what it says
+    "shorter than its header says": Fault(
+        "x.npy", npy()[:-1], "expected 248 bytes (the header says (6, 5) float32, from byte 128)"
+    ),
+    "nothing but the header": Fault("x.npy", npy()[:128], "the file has 128"),
+    "cut in the header": Fault("x.npy", npy()[:70], "the .npy header is broken"),
+    "cut in the length": Fault("x.npy", npy()[:9], "the .npy header is broken"),
+    "cut in the magic": Fault("x.npy", npy()[:4], "expected a .npy file, this one begins with"),
+    "empty": Fault("x.npy", b"", "expected a .npy file, this one is empty"),
+    "text": Fault("x.npy", b"0.5,0.25\n", "this one begins with b'0.5,0.25'"),
+    "an archive": Fault("x.npy", zipped(("a.npy",)), "expected a .npy file"),
+    "a pickle": Fault("x.npy", pickle.dumps([1.0]), "this one is a pickle"),
+    "newer format": Fault("x.npy", MAGIC[:6] + b"\x09\x00" + npy()[8:], "version 9.0 is not known"),
+    "header of 4 GB": Fault(
+        "x.npy", MAGIC[:6] + b"\x02\x00" + b"\xff" * 4 + b"{", "the .npy header is broken"
+    ),
+    "header that is code": Fault("x.npy", header("__import__('os').abort()"), "header is broken"),
+    "header without an end": Fault("x.npy", header("{'descr': '<f4'"), "header is broken"),
+    "header nested deep": Fault("x.npy", header("(" * 5000), "header is broken"),
+    "header of bytes": Fault("x.npy", MAGIC + b"\x04\x00\xff\xfe\x00{", "header is broken"),
+    "header without a shape": Fault("x.npy", header("{'descr': '<f4'}"), "header is broken"),
+    # dtypes
+    "objects": Fault("x.npy", npy(np.array([[None]])), "got dtype object", kind=TypeError),
+    "fields": Fault("x.npy", npy(np.zeros((2, 2), "f4,f4")), "got dtype", kind=TypeError),
+    "text for scores": Fault("x.npy", npy([["a"]]), "got dtype <U1", kind=TypeError),
+    "bool": Fault("x.npy", npy(GOOD > 0), "got dtype bool", kind=TypeError),
+    "complex": Fault("x.npy", npy(GOOD * 1j), "got dtype complex64", kind=TypeError),
+    "bfloat16 unnamed": Fault("x.npy", npy(scores(2, 2, "V2")), 'dtype="bfloat16"', kind=TypeError),
+    "another dtype than expected": Fault(
+        "x.npy", npy(), "cannot be taken as float64", {"dtype": "float64"}, TypeError
+    ),
+    "no such dtype": Fault("x.npy", npy(), "expected one of", {"dtype": "float8"}, TypeError),
+    "impossible byte order": Fault("x.npy", said(descr="'!f4'"), "header is broken"),
+    "byte order not said": Fault("x.npy", said(descr="'|f4'"), "expected a byte order, '<' or '>'"),
+    "byte order of the reader": Fault("x.npy", said(descr="'=f4'"), "got '=f4'"),
+    "byte order left out": Fault("x.npy", said(descr="'f4'"), "got 'f4'"),
+    # shapes
+    "three dimensions": Fault("x.npy", npy(GOOD[None]), "got shape (1, 6, 5)"),
+    "no dimension": Fault("x.npy", npy(np.float32(1)), "got shape ()"),
+    "negative length": Fault("x.npy", said("(-6, -5)"), "got shape (-6, -5)"),
+    "overflow of 64 bits": Fault(
+        "x.npy", said(f"({2**63}, 2)"), "expected lengths from 0 to 2**63"
+    ),
+    "product that overflows": Fault("x.npy", said(f"({2**62}, 4)"), "73,786,976,294,838,206,5"),
+    "product that wraps to 0": Fault("x.npy", said(f"({2**32}, {2**32})"), "the file has"),
+    "huge and of size 0": Fault("x.npy", said(f"({2**70}, 0)"), "expected lengths from 0 to 2**63"),
+    "lengths of no integers": Fault("x.npy", said("(6.0, 5)"), "header is broken"),
+    "another shape than given": Fault(
+        "x.npy", npy(), "expected (5, 6), got (6, 5)", {"shape": (5, 6)}
+    ),
+    "fewer dimensions given": Fault("x.npy", npy(), "expected (30,), got (6, 5)", {"shape": 30}),
+    "an offset": Fault("x.npy", npy(), "offset: only of raw binary files", {"offset": 4}),
+    "another order than given": Fault("x.npy", npy(), 'order: "F" is of raw', {"order": "F"}),
+    "a member of a .npy": Fault("x.npy", npy(), "there are none in a .npy", {"member": "a"}),
+    # archives
+    "compressed": Fault(
+        "x.npz", zipped(("s.npy",), zipfile.ZIP_DEFLATED), "s.npy: is compressed, and cannot"
+    ),
+    "encrypted": Fault("x.npz", encrypted(), "scores.npy: is encrypted"),
+    "which member": Fault(
+        "x.npz", zipped(("a.npy", "b.npy")), "expected member= to say which, there are 'a', 'b'"
+    ),
+    "no such member": Fault(
+        "x.npz", zipped(("a.npy",)), "expected member 'c', there are 'a'", {"member": "c"}
+    ),
+    "no members": Fault("x.npz", zipped(()), "there are no arrays in it"),
+    "many members": Fault("x.npz", zipped(tuple(f"m{i}.npy" for i in range(30))), "'m19', ..."),
+    "archive cut short": Fault("x.npz", zipped(("a.npy",))[:-30], "the archive is damaged"),
+    "archive without its beginning": Fault(
+        "x.npz", zipped(("a.npy",))[100:], "the archive is damaged"
+    ),
+    "archive of text": Fault("x.npz", b"text", "the archive is damaged"),
+    "empty archive": Fault("x.npz", b"", "the archive is damaged"),
+    "wrong local header": Fault("x.npz", b"PKxx" + zipped(("a.npy",))[4:], "damaged or cut short"),
+    "member that is no array": Fault(
+        "x.npz", zipped(("a.npy",)).replace(MAGIC, b"12345678"), "x.npz: a.npy: expected a .npy"
+    ),
+    "member shorter than it says": Fault(
+        "x.npz",
+        zipped(("a.npy",)).replace(b"(6, 5), }", b"(9, 5), }"),
+        "x.npz: a.npy: expected",
+    ),
+    # raw binary
+    "raw, unknown": Fault("x.dat", GOOD.tobytes(), "or dtype= and shape= of a raw binary file"),
+    "raw, empty and unknown": Fault("x.dat", b"", "this one is empty"),
+    "raw, no shape": Fault("x.dat", GOOD.tobytes(), "and shape=", {"dtype": "float32"}),
+    "raw, short": Fault("x.dat", GOOD.tobytes()[:-1], "expected 120 bytes (the call says", RAW),
+    "raw, long": Fault("x.dat", GOOD.tobytes() + b"x", "the file has 121", RAW),
+    "raw, offset beyond": Fault("x.dat", b"x" * 120, "from byte 4", {**RAW, "offset": 4}),
+    "raw, rows do not divide": Fault(
+        "x.dat",
+        b"x" * 121,
+        "expected a multiple of 20 bytes (5 float32) from byte 0 on, the file has 121",
+        {"dtype": "float32", "shape": (-1, 5)},
+    ),
+    "raw, rows of no length": Fault(
+        "x.dat", b"x" * 120, "-1 beside 0 can be any length", {"dtype": "f4", "shape": (-1, 0)}
+    ),
+    "raw, offset beyond an open length": Fault(
+        "x.dat",
+        b"x" * 120,
+        "from byte 200 on, the file has 120",
+        {"dtype": "f4", "shape": (-1, 5), "offset": 200},
+    ),
+    "raw, no dtype of scores": Fault(
+        "x.dat", b"x" * 8, "x.dat: expected one of", {"dtype": "c8", "shape": 1}, TypeError
+    ),
+    "raw, no dtype": Fault("x.dat", b"", "got 'f5'", {"dtype": "f5", "shape": 1}, TypeError),
+    "raw, a member": Fault("x.dat", b"x" * 120, "there are none in a raw", {**RAW, "member": "a"}),
+}
+ARGUMENTS = {
+    "axis": ({"axis": 2}, ValueError, "axis: expected 0 (rows) or 1 (columns), got 2"),
+    "axis type": ({"axis": "rows"}, TypeError, "axis: expected 0 or 1, got str"),
+    "offset": ({"offset": -1}, ValueError, "offset: expected bytes >= 0, got -1"),
+    "offset type": ({"offset": 1.0}, TypeError, "offset: expected an integer, got float"),
+    "order": ({"order": "A"}, ValueError, 'order: expected "C" or "F", got \'A\''),
+    "io": ({"io": "mmap"}, ValueError, "io: expected one of map, read, got 'mmap'"),
+    "shape": ({"shape": (1, 2, 3)}, ValueError, "shape: expected (rows, columns) or (columns,)"),
+    "shape sign": ({"shape": (-2, 3)}, ValueError, "one may be -1"),
+    "shape twice open": ({"shape": (-1, -1)}, ValueError, "one may be -1"),
+    "shape type": ({"shape": (2.0, 3)}, TypeError, "shape: expected integers"),
+    "shape bool": ({"shape": True}, TypeError, "shape: expected integers"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_files(tmp_path: Path, fault: Fault) -> None:
+    path = tmp_path / fault.name
+    path.write_bytes(fault.data)
+    with pytest.raises(fault.kind, match=re.escape(fault.message)) as caught:
+        open_scores(path, **fault.options)
+    assert str(path) in str(caught.value) or str(caught.value).startswith("dtype: expected")
+    assert is_of_kind(caught.value, fault.kind)
+
+
+@pytest.mark.parametrize(("options", "kind", "message"), ARGUMENTS.values(), ids=ARGUMENTS)
+def test_arguments(options: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=re.escape(message)):
+        open_scores("is not even looked for", **options)
+
+
+# -- what the system says --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("open_", [open_scores, store_of])
+def test_a_missing_file(tmp_path: Path, open_: Callable[[Any], Any]) -> None:
+    np.save(tmp_path / "there.npy", GOOD)
+    for source in (tmp_path / "part.npy", [tmp_path / "there.npy", tmp_path / "part.npy"]):
+        with pytest.raises(FileNotFoundError, match=r"part\.npy"):
+            open_(source)
+
+
+@pytest.mark.parametrize("name", ["", b"", "a\0b", ["", "b.npy"]])
+def test_what_names_no_file(name: Any) -> None:
+    with pytest.raises(ValueError, match="scores: expected the path of a file, got '"):
+        open_scores(name)
+
+
+@pytest.mark.parametrize("shape", [b"(9**9, 10)", b"[6, 5"])
+def test_the_insides_of_the_parser_stay_inside(tmp_path: Path, shape: bytes) -> None:
+    data = npy().replace(b"(6, 5), }".ljust(len(shape) + 3), shape + b", }")
+    (tmp_path / "x.npy").write_bytes(data)
+    with pytest.raises(ValueError, match=r"the \.npy header is broken: ") as caught:
+        open_scores(tmp_path / "x.npy")
+    assert " at 0x" not in str(caught.value)
+    assert "(2, 0)" not in str(caught.value)
+
+
+def test_a_pattern_without_a_match(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no file matches.*part-\*\.npy"):
+        open_scores(tmp_path / "part-*.npy")
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "f.npy").mkdir()
+    for source in (tmp_path, tmp_path / "f.npy", [tmp_path], str(tmp_path / "*")):
+        with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
+            open_scores(source)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.npy")
+    with pytest.raises(ValueError, match=r"pipe\.npy: expected a regular file"):
+        open_scores(tmp_path / "pipe.npy")
+
+
+@pytest.mark.skipif(
+    sys.platform == "win32" or (hasattr(os, "geteuid") and os.geteuid() == 0),
+    reason="everything may be read",
+)
+def test_no_permission(tmp_path: Path) -> None:
+    np.save(tmp_path / "secret.npy", GOOD)
+    (tmp_path / "secret.npy").chmod(0)
+    with pytest.raises(PermissionError, match=r"secret\.npy"):
+        open_scores(tmp_path / "secret.npy")
+
+
+def test_a_file_that_goes_away_while_it_is_closed(tmp_path: Path) -> None:
+    np.save(tmp_path / "gone.npy", GOOD)
+    with open_scores(tmp_path / "gone.npy") as store:
+        store._descriptors._most = 0  # type: ignore[attr-defined]
+        store.check()
+        (tmp_path / "gone.npy").unlink()
+        with pytest.raises(FileNotFoundError, match=r"gone\.npy"):
+            store.check()
+
+
+# -- shards that do not add up ---------------------------------------------------------------------
+
+SHARDS: dict[str, tuple[Any, int, type[Exception], str]] = {
+    "columns": (scores(6, 4, "f4"), 0, ValueError, "expected 5 columns, as in"),
+    "rows": (scores(5, 5, "f4"), 1, ValueError, "expected 6 rows, as in"),
+    "row": (GOOD[0], 1, ValueError, "expected 6 rows, as in"),
+    "dtype": (scores(6, 5, "f8"), 0, TypeError, "expected float32, as in"),
+    "byte order": (GOOD.astype(">f4"), 0, ValueError, "expected the byte order of"),
+    "broken": (np.float32(1), 0, ValueError, "expected a matrix (rows, columns)"),
+}
+
+
+@pytest.mark.parametrize(("second", "axis", "kind", "message"), SHARDS.values(), ids=SHARDS)
+def test_shards(
+    tmp_path: Path, second: Any, axis: int, kind: type[Exception], message: str
+) -> None:
+    np.save(tmp_path / "part-0.npy", GOOD)
+    np.save(tmp_path / "part-1.npy", second)
+    with pytest.raises(kind, match=re.escape(message)) as caught:
+        open_scores(tmp_path / "part-*.npy", axis=axis)
+    assert f"scores: {tmp_path / 'part-1.npy'}: " in str(caught.value)
+
+
+def test_bfloat16_in_unlike_carriers(tmp_path: Path) -> None:
+    np.save(tmp_path / "part-0.npy", scores(2, 5, "V2"))
+    np.save(tmp_path / "part-1.npy", scores(2, 5, "<u2"))
+    with pytest.raises(TypeError, match=r"part-1\.npy: expected dtype \|V2"):
+        open_scores(tmp_path / "part-*.npy", dtype="bfloat16")
+
+
+def test_no_shards() -> None:
+    for source in ([], ()):
+        with pytest.raises(ValueError, match="at least one shard, got an empty list"):
+            open_scores(source)
+
+
+@pytest.mark.parametrize("wrong", [[1.0, 2.0], [[1.0], [2.0]], [1]])
+def test_numbers_are_no_shards(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="expected paths, arrays or stores in a list"):
+        open_scores(wrong)
+
+
+HOLES = {
+    "plain": ("part-0 part-1 part-3", True),
+    "padded": ("part-008 part-009 part-011", True),
+    "of how many": ("1-of-4 2-of-4 4-of-4", True),
+    "folders": ("s1/a s2/a s4/a", True),
+    "no hole": ("part-9 part-10 part-11", False),
+    "first rows": ("part-0 part-1000 part-1900", False),
+    "two numbers": ("r0-c0 r0-c1 r2-c0", False),
+    "dates": ("2020-01-31 2020-02-01", False),
+    "other names": ("part-0 part-1 part-3 rest", False),
+    "letters": ("a b d", False),
+}
+
+
+@pytest.mark.parametrize(("names", "hole"), HOLES.values(), ids=HOLES)
+def test_a_missing_shard_of_a_pattern(tmp_path: Path, names: str, hole: bool) -> None:
+    for name in names.split():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.npy").write_bytes(npy())
+    pattern = tmp_path / "**" / "*.npy"
+    if not hole:
+        with open_scores(pattern) as store:
+            assert store.shape == (6 * len(names.split()), 5)
+        return
+    before, after = names.split()[1:]
+    with pytest.raises(
+        FileNotFoundError, match=rf"missing between .*{before}\.npy and .*{after}\.npy "
+    ):
+        open_scores(pattern)
+    with open_scores([tmp_path / f"{name}.npy" for name in names.split()]) as store:
+        assert store.shape == (18, 5)
+
+
+# -- damage anywhere -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+@pytest.mark.filterwarnings("ignore:Reading `.npy`:UserWarning")
+@given(
+    st.sampled_from(["x.npy", "x.npz"]),
+    st.lists(st.tuples(st.integers(0, 250), st.integers(0, 255)), min_size=1, max_size=3),
+    st.integers(0, 600),
+)
+@example("x.npz", [(30, 98)], 600)  # a name that is not the directory's
+@example("x.npy", [(21, 49)], 600)  # a dtype of arrays
+def test_damage(folder: Path, name: str, changes: list[tuple[int, int]], end: int) -> None:
+    """What opens is what numpy reads, too; what does not is an error that names the file."""
+    data = bytearray(npy() if name == "x.npy" else zipped(("a.npy",)))
+    for at, value in changes:
+        if at < len(data):
+            data[at] = value
+    (folder / name).write_bytes(data[:end])
+    try:
+        store = open_scores(folder / name)
+    except (ValueError, TypeError) as error:
+        assert name in str(error)  # noqa: PT017
+        return
+    with store:
+        # numpy checks the sum of a member, for which all of it has to be read
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(zipfile.ZipExtFile, "_update_crc", lambda *_: None)
+            array = np.load(folder / name)
+            if name == "x.npz":
+                with array as archive:
+                    array = archive[archive.files[0]]
+        assert_bytes(assembled(store, 50, "map"), array.reshape(store.shape))
+
+
+READERS = {
+    "rank": lambda path: tr.rank(path, [0]),
+    "rank_blocks": lambda path: tr.rank_blocks([(path, [0])]),
+    "queries": lambda path: tr.rank_embeddings(path, np.eye(2), [0]),
+    "entities": lambda path: tr.rank_embeddings(np.eye(2), path, [0, 1]),
+    "bias": lambda path: tr.rank_embeddings(np.eye(2), np.eye(2), [0, 1], bias=path),
+    "evaluate": lambda path: tr.alignment.evaluate(path, np.eye(2), [(0, 0)]),
+    "evaluate, a matrix": lambda path: tr.alignment.evaluate(path, None, [(0, 0)]),
+    "infer": lambda path: tr.alignment.infer(np.eye(2), path),
+    "infer, a matrix": lambda path: tr.alignment.infer(path, None),
+    "csls_means": lambda path: tr.alignment.csls_means(np.eye(2), path, 1),
+}
+
+
+@pytest.mark.parametrize("folder", ["rows of scores", "as left has", "query 1 and entity 2"])
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_files_are_named_as_they_are(tmp_path: Path, read: Any, folder: str) -> None:
+    """Whatever words of messages stand in the path."""
+    (tmp_path / folder).mkdir()
+    path = tmp_path / folder / "dense scores, expected.npy"
+    path.write_bytes(b"no array")
+    with pytest.raises(ValueError, match=r"expected a \.npy file") as caught:
+        read(path)
+    assert str(path) in str(caught.value)

@@ -1,0 +1,248 @@
+"""Between opening and counting: files that change, and descriptors and maps that do not pile up."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support.store_files import assembled, assert_bytes, assert_same, scores, write_npy
+from truerank.stores import open_scores
+
+on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+# -- what is checked between opening and counting --------------------------------------------------
+
+
+def shrinkable(folder: Path) -> dict[str, Any]:
+    array = scores(6, 5, "f4")
+    np.save(folder / "a.npy", array)
+    np.savez(folder / "a.npz", array)
+    (folder / "a.bin").write_bytes(array.tobytes())
+    np.save(folder / "b.npy", array)
+    return {
+        "a.npy": open_scores(folder / "a.npy"),
+        "a.npz": open_scores(folder / "a.npz"),
+        "a.bin": open_scores(folder / "a.bin", dtype="float32", shape=(6, 5)),
+        "b.npy": open_scores([folder / "a.npy", folder / "b.npy"], axis=1),
+    }
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.bin", "b.npy"])
+def test_a_file_that_shrinks_is_noticed(tmp_path: Path, name: str) -> None:
+    stores = shrinkable(tmp_path)
+    store = stores[name]
+    store.check()
+    size = os.path.getsize(tmp_path / name)
+    os.truncate(tmp_path / name, size // 3)
+    last, column = np.array([5]), np.array([store.shape[1] - 1])
+    tile = store.tiles(1)[-1]
+    for attempt in (
+        store.check,
+        lambda: store.take(last, column),
+        lambda: store.block(tile, "map").__enter__(),
+        lambda: store.block(tile, "read").__enter__(),
+    ):
+        with pytest.raises(ValueError, match=rf"scores: .*{name}.*the file has {size // 3}"):
+            attempt()
+    for each in stores.values():
+        each.close()
+
+
+def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+    from truerank.stores.descriptors import read_at
+
+    (tmp_path / "short").write_bytes(b"abc")
+    with (
+        open(tmp_path / "short", "rb") as file,
+        pytest.raises(ValueError, match="short: expected 2 more bytes at 3, the file ends"),
+    ):
+        read_at(file.fileno(), 5, 0, "short")
+
+
+def test_a_raw_file_that_grows_is_noticed(tmp_path: Path) -> None:
+    stores = shrinkable(tmp_path)
+    with open(tmp_path / "a.bin", "ab") as file:
+        file.write(b"x")
+    with pytest.raises(ValueError, match=r"a\.bin: expected 120 bytes .* the file has 121"):
+        stores["a.bin"].check()
+    for each in stores.values():
+        each.close()
+
+
+def test_state_is_of_the_content_and_not_of_the_name(tmp_path: Path) -> None:
+    import json
+
+    stores = shrinkable(tmp_path)
+    states = {name: store.state() for name, store in stores.items()}
+    for name, store in stores.items():
+        assert json.loads(json.dumps(states[name])) == states[name] == store.state()
+    os.rename(tmp_path / "a.npy", tmp_path / "moved.npy")
+    with open_scores(tmp_path / "moved.npy") as moved:
+        assert moved.state() == states["a.npy"]
+    os.utime(tmp_path / "moved.npy", (1, 1))
+    with open_scores(tmp_path / "moved.npy") as moved:
+        assert moved.state() != states["a.npy"]
+    for store in stores.values():
+        store.close()
+
+
+# -- descriptors and maps --------------------------------------------------------------------------
+
+
+def opened() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def mapped(path: Path) -> int:
+    return Path("/proc/self/maps").read_text().count(str(path))
+
+
+@on_linux
+def test_thousands_of_shards_need_few_descriptors(tmp_path: Path) -> None:
+    array = scores(300, 2, "f4")
+    for number, row in enumerate(array):
+        np.save(tmp_path / f"{number}.npy", row[None])
+    before = opened()
+    with open_scores(tmp_path / "*.npy") as store:
+        assert_bytes(assembled(store, 1000, "map"), array)
+        assert_bytes(assembled(store, 1000, "read"), array)
+        every = np.arange(300)
+        assert_bytes(store.take(every, every % 2), array[every, every % 2])
+        store.check()
+        assert opened() - before <= 65
+    assert opened() == before
+
+
+@on_linux
+def test_nothing_stays_open_or_mapped(tmp_path: Path) -> None:
+    path = write_npy(tmp_path / "a.npy", scores(6, 2000, "f4"))
+    before = opened()
+    store = open_scores(path)
+    for tile in store.tiles(8000):
+        with store.block(tile, "map") as block:
+            assert mapped(path) == 1
+            assert isinstance(block, np.ndarray)
+            assert not block.flags.writeable
+            del block
+        assert mapped(path) == 0
+    with store.block(store.tiles(8000)[2], "map") as kept:
+        pass
+    assert mapped(path) == 1  # an array that is kept keeps its map
+    assert isinstance(kept, np.ndarray)
+    assert kept.tobytes() == scores(6, 2000, "f4")[2:3].tobytes()
+    del kept
+    assert mapped(path) == 0
+    store.close()
+    store.close()
+    assert opened() == before
+    open_scores(path)  # nobody closes it
+    assert opened() == before
+
+
+@on_linux
+def test_faults_leave_nothing_open(tmp_path: Path) -> None:
+    np.save(tmp_path / "good.npy", scores(2, 3, "f4"))
+    (tmp_path / "bad.npy").write_text("x")
+    before = opened()
+    for source in (tmp_path / "bad.npy", [tmp_path / "good.npy", tmp_path / "bad.npy"]):
+        with pytest.raises(ValueError, match=r"bad\.npy"):
+            open_scores(source)
+    with pytest.raises(ValueError, match="shape"):
+        open_scores(tmp_path / "good.npy", shape=(9, 9))
+    assert opened() == before
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    path = write_npy(tmp_path / "a.npy", scores(6, 5, "f4"))
+    store = open_scores(path)
+    tile = store.tiles(100)[0]
+    with store.block(tile, "read"):
+        store.close()  # what is in use is closed after its use
+    for attempt in (store.check, lambda: store.block(tile, "map").__enter__()):
+        with pytest.raises(ValueError, match="the store is closed"):
+            attempt()
+
+
+def test_a_file_that_was_replaced_is_not_read_on(tmp_path: Path) -> None:
+    for name in ("a.npy", "b.npy"):
+        np.save(tmp_path / name, scores(6, 5, "f4"))
+    with open_scores(tmp_path / "a.npy") as store:
+        store._descriptors._most = 0  # type: ignore[attr-defined]
+        store.check()
+        os.replace(tmp_path / "b.npy", tmp_path / "a.npy")
+        with pytest.raises(ValueError, match=r"a\.npy: another file has taken its place"):
+            store.check()
+
+
+def test_seeking_reads_what_pread_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from truerank.stores import descriptors
+
+    monkeypatch.setattr(descriptors, "_pread", descriptors._seek_and_read)
+    array = scores(5, 7, "<f4")
+    path = write_npy(folder / "seek.npy", array)
+    with open_scores(path) as store:
+        assert_same(store, array)
+
+
+def test_blocks_from_several_threads(folder: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    array = scores(64, 50, "f4")
+    paths = [write_npy(folder / f"t{i}.npy", part) for i, part in enumerate(np.split(array, 16))]
+    with open_scores(paths) as store, ThreadPoolExecutor(4) as pool:
+        for part in store._stores:  # type: ignore[attr-defined]
+            part._descriptors._most = 1
+
+        def copied(tile: Any) -> bytes:
+            with store.block(tile, "map") as block:
+                assert isinstance(block, np.ndarray)
+                return block.tobytes()
+
+        tiles = list(store.tiles(200)) * 4
+        assert b"".join(pool.map(copied, tiles)) == array.tobytes() * 4
+
+
+CALLS = {
+    "rank_embeddings": lambda a, b: tr.rank_embeddings(a, b, [0, 1, 2]),
+    "alignment": lambda a, b: tr.alignment.evaluate(a, b, [(0, 1), (1, 2)]),
+    "alignment, csls": lambda a, b: tr.alignment.evaluate(a, b, [(0, 1), (1, 2)], csls=1),
+    "csls_means": lambda a, b: tr.alignment.csls_means(a, b, 1),
+    "link prediction": lambda a, b: tr.link_prediction.Task(
+        [(0, 0, 1), (1, 0, 2), (2, 0, 0)], entities=3, sides=("tail",)
+    ).evaluate_embeddings(a, entities=b),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_each_file_is_opened_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any
+) -> None:
+    from truerank.stores import opening
+
+    opened = []
+    real = opening.of_npy
+
+    def counted(descriptor: int, name: str, wanted: Any) -> Any:
+        opened.append(os.path.basename(name))
+        return real(descriptor, name, wanted)
+
+    monkeypatch.setattr(opening, "of_npy", counted)
+    for name in ("a", "b"):
+        np.save(tmp_path / f"{name}.npy", np.eye(3, dtype=np.float32))
+    call(tmp_path / "a.npy", tmp_path / "b.npy")
+    assert sorted(opened) == ["a.npy", "b.npy"]

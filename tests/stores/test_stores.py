@@ -1,0 +1,348 @@
+"""Stores give the scores that are in the files, whatever the files and the size of the tiles."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.store_files import (
+    Array,
+    assert_same,
+    matrices,
+    name_of,
+    scores,
+    write_npy,
+)
+from truerank.stores import open_scores, store_of
+from truerank.stores.file_names import natural
+from truerank.stores.store import cut
+
+sizes = st.sampled_from([1, 7, 64, 300, 1 << 20])
+ios = st.sampled_from(["map", "read"])
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+# -- one file --------------------------------------------------------------------------------------
+
+
+@given(matrices(), st.booleans(), st.sampled_from([(1, 0), (2, 0), (3, 0)]), sizes, ios)
+@settings(max_examples=60)
+def test_npy(
+    folder: Path, array: Array, fortran: bool, version: tuple[int, int], most: int, io: str
+) -> None:
+    stored = np.asfortranarray(array) if fortran else array
+    path = write_npy(folder / "one.npy", stored, version)
+    with open_scores(path, **name_of(array.dtype)) as store:
+        assert_same(store, array, most, io)
+
+
+@given(matrices(), st.sampled_from("CF"), st.integers(0, 30), sizes, ios)
+@settings(max_examples=60)
+def test_raw(folder: Path, array: Array, order: Any, offset: int, most: int, io: str) -> None:
+    path = folder / "one.bin"
+    path.write_bytes(b"x" * offset + array.tobytes(order))
+    carrier = array if array.dtype.kind != "V" else array.view(np.uint16)
+    given = "bfloat16" if array.dtype.kind == "V" else array.dtype.str
+    shapes = [array.shape]
+    if array.shape[0]:
+        shapes.append((array.shape[0], -1))
+    for shape in shapes:
+        with open_scores(path, dtype=given, shape=shape, offset=offset, order=order) as store:
+            assert_same(store, carrier, most, io)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "carrier", "name"),
+    [
+        (">float32", ">f4", "float32"),
+        (">f4", ">f4", "float32"),
+        (np.dtype(">f8"), ">f8", "float64"),
+        (np.float16, "=f2", "float16"),
+        ("<bfloat16", "<u2", "bfloat16"),
+        (">bfloat16", ">u2", "bfloat16"),
+        ("torch.bfloat16", "=u2", "bfloat16"),
+        (">i1", "i1", "int8"),
+    ],
+)
+def test_dtypes_of_raw_files(folder: Path, dtype: Any, carrier: str, name: str) -> None:
+    array = scores(3, 4, carrier)
+    (folder / "told.bin").write_bytes(array.tobytes())
+    with open_scores(folder / "told.bin", dtype=dtype, shape=(3, -1)) as store:
+        assert store.dtype == name
+        assert_same(store, array)
+
+
+@given(matrices(), st.booleans(), sizes, ios)
+@settings(max_examples=60)
+def test_npz(folder: Path, array: Array, extra: bool, most: int, io: str) -> None:
+    path = folder / "one.npz"
+    np.savez(path, scores=array, **{"a" * 40: array[:0]})
+    options = name_of(array.dtype)
+    if extra:  # the local header is longer than the directory has it
+        with zipfile.ZipFile(path, "w") as archive:
+            info = zipfile.ZipInfo("scores.npy")
+            with archive.open(info, "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array)
+    with open_scores(path, **options) as store:
+        assert_same(store, array, most, io)
+    with open_scores(path, member="scores.npy", **options) as store:
+        assert_same(store, array, most, io)
+
+
+def test_what_a_lone_member_is_called_does_not_matter(folder: Path) -> None:
+    np.savez(folder / "lone.npz", scores(2, 3, "f4"))
+    with open_scores(folder / "lone.npz") as store:
+        assert store.shape == (2, 3)
+
+
+@pytest.mark.parametrize("kind", [str, os.fsencode, Path])
+def test_paths_of_every_kind(folder: Path, kind: Any) -> None:
+    array = scores(3, 4, "f4")
+    path = write_npy(folder / "kind.npy", array)
+    for store in (open_scores(kind(path)), store_of(kind(path))):
+        assert store is not None
+        assert store.files == (str(path),)
+        assert repr(store) == f"FileStore(3 x 4 float32; {path})"
+        assert_same(store, array)
+        store.close()
+
+
+def test_the_content_says_what_a_file_is_where_its_name_does_not(folder: Path) -> None:
+    array = scores(3, 4, "f4")
+    for number, write in enumerate((np.save, np.savez)):
+        path = folder / f"no_suffix_{number}"
+        with open(path, "wb") as file:
+            write(file, array)
+        with open_scores(path) as store:
+            assert_same(store, array)
+
+
+def test_relative_names_outlive_a_change_of_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = scores(3, 4, "f4")
+    write_npy(folder / "relative.npy", array)
+    monkeypatch.chdir(folder)
+    with open_scores("relative.npy") as store:
+        store._descriptors._most = 0  # type: ignore[attr-defined]
+        store.check()
+        monkeypatch.chdir("/")
+        assert_same(store, array)
+
+
+def test_a_single_row_says_so(folder: Path) -> None:
+    row = scores(1, 5, "f4")[0]
+    np.save(folder / "row.npy", row)
+    (folder / "row.bin").write_bytes(row.tobytes())
+    mapped = np.load(folder / "row.npy", mmap_mode="r")
+    for store in (
+        open_scores(folder / "row.npy"),
+        open_scores(folder / "row.bin", dtype="float32", shape=5),
+        open_scores(folder / "row.bin", dtype="float32", shape=(-1,)),
+        open_scores([folder / "row.npy"], axis=1),
+        open_scores(row),
+        open_scores(mapped),
+    ):
+        assert store.single_row
+        assert_same(store, row[None])
+        store.close()
+    with open_scores(np.zeros((1, 5))) as store:
+        assert not store.single_row
+    with open_scores([folder / "row.npy"]) as store:
+        assert not store.single_row
+
+
+def test_a_file_may_go_on_after_a_npy(folder: Path) -> None:
+    array = scores(3, 4, "f4")
+    path = write_npy(folder / "longer.npy", array)
+    with open(path, "ab") as file:
+        file.write(b"more")
+    with open_scores(path) as store:
+        assert_same(store, array)
+
+
+# -- tiles -----------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.sampled_from([1, 2, 8]), sizes, st.booleans())
+def test_tiles_are_small_and_in_the_order_of_storage(
+    rows: int, columns: int, itemsize: int, most: int, by_columns: bool
+) -> None:
+    tiles = cut((rows, columns), itemsize, most, by_columns=by_columns)
+    outer = [tile.left if by_columns else tile.top for tile in tiles]
+    assert outer == sorted(outer)
+    across = rows if by_columns else columns
+    for tile in tiles:
+        assert tile.height * tile.width * itemsize <= max(most, itemsize)
+        thickness, length = (tile.width, tile.height) if by_columns else (tile.height, tile.width)
+        # A map of a tile covers nothing else: it is of whole rows, or of a stretch of one.
+        assert length == across or thickness == 1
+
+
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 9), st.integers(1, 9), sizes)
+def test_tiles_of_chunks_cut_none(rows: int, columns: int, tall: int, wide: int, most: int) -> None:
+    chunk = min(tall, rows) * min(wide, columns)
+    for tile in cut((rows, columns), 1, most, unit=(tall, wide)):
+        assert tile.top % tall == tile.left % wide == 0
+        assert tile.height % tall == 0 or tile.top + tile.height == rows
+        assert tile.width % wide == 0 or tile.left + tile.width == columns
+        assert tile.height * tile.width <= max(most, chunk)
+
+
+def test_tiles_of_one_matrix_are_about_alike() -> None:
+    assert [tile.height for tile in cut((10, 10), 1, 90)] == [5, 5]
+
+
+# -- shards ----------------------------------------------------------------------------------------
+
+
+@given(matrices(), st.integers(0, 1), st.lists(st.integers(0, 40), max_size=5), sizes, ios)
+@settings(max_examples=60)
+def test_shards(folder: Path, array: Array, axis: int, cuts: list[int], most: int, io: str) -> None:
+    parts = np.split(array, sorted(min(at, array.shape[axis]) for at in cuts), axis)
+    paths = [write_npy(folder / f"s-{i}.npy", part) for i, part in enumerate(parts)]
+    with open_scores(paths, axis=axis, **name_of(array.dtype)) as store:
+        assert store.files == tuple(map(str, paths))
+        assert_same(store, array, most, io)
+
+
+@given(matrices(least=2), sizes)
+@settings(max_examples=60)
+def test_shards_of_shards(array: Array, most: int) -> None:
+    option = name_of(array.dtype)
+    bands = [
+        open_scores([band[:, :1], band[:, 1:]], axis=1, **option) for band in (array[:1], array[1:])
+    ]
+    with open_scores(bands) as store:
+        assert store.parts == 4
+        assert_same(store, array, most)
+
+
+def test_a_pattern_is_in_the_order_of_its_numbers(folder: Path) -> None:
+    array = scores(12, 3, "f4")
+    for number, row in enumerate(array):
+        np.save(folder / f"part-{number}.npy", row[None])
+    with open_scores(folder / "part-*.npy") as store:
+        assert [Path(name).stem for name in store.files[1:4]] == ["part-1", "part-2", "part-3"]
+        assert_same(store, array)
+    (folder / "part-*.npy").write_bytes((folder / "part-3.npy").read_bytes())
+    with open_scores(str(folder / "part-*.npy")) as store:  # a file of that name goes first
+        assert store.shape == (1, 3)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a2", "a10"],
+        ["x-1-of-20", "x-2-of-20"],
+        ["part-01", "part-1", "part-02"],
+        ["e9/part-1", "e10/part-0"],
+        ["1", "1a", "a", "a1"],
+    ],
+)
+def test_natural_order(names: list[str]) -> None:
+    assert sorted(reversed(names), key=natural) == names
+
+
+def test_raw_shards_may_be_of_unlike_lengths(folder: Path) -> None:
+    array = scores(7, 3, "f4")
+    for number, part in enumerate(np.split(array, [3])):
+        (folder / f"raw-{number}.bin").write_bytes(part.tobytes())
+    with open_scores(folder / "raw-*.bin", dtype="float32", shape=(-1, 3)) as store:
+        assert_same(store, array)
+
+
+# -- arrays and maps -------------------------------------------------------------------------------
+
+VIEWS = {
+    "whole": lambda m: m,
+    "plain": np.asarray,
+    "upside down": lambda m: m[::-1],
+    "steps": lambda m: m[1::2, ::-3],
+    "transposed": lambda m: m.T,
+    "part": lambda m: np.asarray(m)[2:, 3:9],
+    "broadcast": lambda m: np.broadcast_to(m[1], (4, m.shape[1])),
+    "column": lambda m: m[:, 2:3],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("offset", [0, 1, 5000])
+def test_maps_of_any_layout(folder: Path, view: Any, offset: int) -> None:
+    path = folder / "map.bin"
+    array = scores(8, 20, "f4")
+    path.write_bytes(b"x" * offset + array.tobytes())
+    seen = view(np.memmap(path, "<f4", "r", offset, (8, 20)))
+    store = store_of(seen)
+    assert store is not None
+    assert store.files == (str(path),)
+    for most in (1, 100, 10_000):
+        assert_same(store, view(array), most)
+    reach = store._mapping.reach(store._array)  # type: ignore[attr-defined]
+    os.truncate(path, reach)
+    store.check()
+    os.truncate(path, reach - 1)
+    with pytest.raises(ValueError, match=rf"map\.bin: expected .* the file has {reach - 1:,}"):
+        store.check()
+
+
+def test_a_map_without_a_name_is_guarded_too(folder: Path) -> None:
+    import mmap
+
+    array = scores(4, 5, "f8")
+    path = folder / "nameless.bin"
+    path.write_bytes(array.tobytes())
+    with open(path, "rb") as file:
+        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    store = store_of(np.frombuffer(memory, "f8").reshape(4, 5))
+    assert store is not None
+    assert_same(store, array)
+    os.truncate(path, 9)
+    with pytest.raises(ValueError, match="the memory map: expected 160 bytes"):
+        store.check()
+
+
+@given(matrices(), st.sampled_from(list(VIEWS)), sizes)
+@settings(max_examples=60)
+def test_arrays_in_memory_if_asked(array: Array, view: str, most: int) -> None:
+    array = np.resize(array, (8, 20))
+    with open_scores(VIEWS[view](array), **name_of(array.dtype)) as store:
+        assert_same(store, VIEWS[view](array), most)
+
+
+def test_what_is_no_store() -> None:
+    import mmap
+
+    anonymous = np.frombuffer(mmap.mmap(-1, 64), "f4").reshape(4, 4)
+    plain = np.zeros((3, 4))
+    for value in (plain, plain[::2], [[1.0, 2.0]], [], (), [plain], None, 3, anonymous):
+        assert store_of(value) is None
+    store = open_scores(plain)
+    assert store_of(store) is store
+    assert open_scores(store) is store
+
+
+def test_nothing_heavy_is_imported_for_arrays_in_memory(run_python: Any) -> None:
+    script = """
+import sys, numpy as np
+before = set(sys.modules)
+from truerank.stores import store_of
+store_of(np.zeros((2, 3)))
+heavy = {"zipfile", "mmap", "glob", "json", "zarr", "h5py"} - before
+print(sorted(heavy & set(sys.modules)))
+"""
+    assert run_python(script).strip() == "[]"

@@ -1,0 +1,107 @@
+"""Alignments that hypothesis draws: pairs m:n, known ones, candidates, and matrices with ties."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from oracles import alignment as oracle
+from oracles.alignment import Array, Pair
+from truerank.alignment import Task
+
+NAN_RULES = ("raise", "worst", "omit")
+DTYPES = (np.float16, np.float32, np.float64)
+
+
+@dataclass
+class Alignment:
+    """A task as it is given, and as the definition has it."""
+
+    sizes: tuple[int, int]
+    test: list[Pair]
+    known: dict[str, list[Pair]] | None
+    candidates: Any
+    rules: dict[str, str]
+
+    @property
+    def chosen(self) -> list[int]:
+        """The test pairs that are ranked."""
+        return oracle.kept(self.found, len(self.test), **self.rules)
+
+    @property
+    def found(self) -> oracle.Found:
+        """What its audit is to find."""
+        return oracle.audit(self.test, self.known or {})
+
+    @property
+    def among(self) -> tuple[list[int], list[int]]:
+        """The candidates of both graphs."""
+        ranked = [self.test[i] for i in self.chosen]
+        return oracle.candidates(self.candidates, ranked, self.known or {}, self.sizes)
+
+    @property
+    def sides(self) -> dict[str, oracle.Side]:
+        """Its tasks."""
+        return oracle.sides(self.test, self.chosen, self.known or {}, self.among)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The arguments of `Task` but the pairs."""
+        return {
+            **{"left": self.sizes[0], "right": self.sizes[1]},
+            **{"known": self.known, "candidates": self.candidates, **self.rules},
+        }
+
+    def task(self) -> Task:
+        """The task of the package, without warnings."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return Task(self.test, **self.given)
+
+
+@st.composite
+def alignments(draw: st.DrawFn, *, least: int = 1, most: int = 7) -> Alignment:
+    """Small graphs: duplicates, leaks and several counterparts come by themselves."""
+    sizes = draw(st.integers(least, most)), draw(st.integers(least, most))
+    pair = st.tuples(st.integers(0, sizes[0] - 1), st.integers(0, sizes[1] - 1))
+    test = draw(st.lists(pair, min_size=1, max_size=8))
+    splits = draw(st.lists(st.lists(pair, max_size=8), max_size=2))
+    known = dict(zip(("train", "valid"), splits, strict=False))
+    rules = {name: draw(st.sampled_from(["keep", "drop"])) for name in ("duplicates", "leaks")}
+    found = oracle.audit(test, known)
+    if not oracle.kept(found, len(test), **rules):
+        rules["leaks"] = "keep"
+    names = ["all", "test", "explicit", *(["unaligned"] if known else [])]
+    candidates: Any = draw(st.sampled_from(names))
+    if candidates == "explicit":
+        candidates = tuple(
+            draw(st.permutations(sorted({p[j] for p in test} | draw(st.sets(entities)))))
+            for j, entities in enumerate(st.integers(0, size - 1) for size in sizes)
+        )
+    return Alignment(sizes, test, draw(st.sampled_from([known, known or None])), candidates, rules)
+
+
+@st.composite
+def matrices(draw: st.DrawFn, sizes: tuple[int, int], *, nan: bool = True) -> Array:
+    """Few distinct similarities, so that many tie; infinities and NaN among them."""
+    odd = [-np.inf, np.inf, *([np.nan] * 2 if nan else [])]
+    usual = st.sampled_from([-1.0, -0.0, 0.0, 0.1, 0.5, 1.0, 3.0])
+    values = draw(st.lists(st.one_of(usual, usual, st.sampled_from(odd)), min_size=1, max_size=5))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return rng.choice(np.array(values), sizes).astype(draw(st.sampled_from(DTYPES)))
+
+
+@st.composite
+def vectors(draw: st.DrawFn, sizes: tuple[int, int], *, dimension: int = 2) -> tuple[Array, Array]:
+    """Small integers: sums are exact, and many similarities tie."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    dtypes = [draw(st.sampled_from(DTYPES)) for _ in sizes]
+    left, right = (
+        rng.integers(-2, 3, (size, dimension)).astype(dtype)
+        for size, dtype in zip(sizes, dtypes, strict=True)
+    )
+    return left, right

@@ -1,0 +1,294 @@
+"""Vectors that hypothesis draws, and the calls on them held against the oracle."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.counting import Counts, Refused, count
+from oracles.embeddings import (
+    EXACT,
+    SIMILARITIES,
+    kind_of,
+    same_bits,
+    score,
+    with_bias,
+    with_csls,
+)
+from strategies.count_problems import selections, with_target
+from support.error_kinds import is_of_kind
+from support.problems import (
+    CHECKING_FORMS,
+    DISGUISES,
+    FLOATS,
+    FORMS,
+    LAYOUTS,
+    SHARED_FORMS,
+    Array,
+    as_dtype,
+    assert_same,
+    pool,
+    pool_without_nan,
+)
+from truerank.embeddings.vectors import CSLS
+
+KINDS = (*FLOATS, *DISGUISES)
+# Around the widths and heights of tiles.
+ENTITIES = (1, 2, 5, 6, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129)
+VALUES = ("few", "tenths", "normal", "scales", "specials")
+
+
+@dataclass
+class Vectors:
+    """Arguments of a call on embeddings, but for the tasks."""
+
+    queries: Array
+    entities: Array
+    similarity: str = "dot"
+    bias: Array | None = None
+    dtype: str | None = None
+    csls: CSLS | None = None
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        names = ("similarity", "bias", "dtype", "csls")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def height(self) -> int:
+        return 1 if self.queries.ndim == 1 else len(self.queries)
+
+    def scores(self) -> Array:
+        """What the package gives for all pairs, which is what the oracle gives."""
+        matrix = self.queries[None] if self.queries.ndim == 1 else self.queries
+        got = tr.score_embeddings(self.queries, self.entities, **self.keywords)
+        if self.similarity in EXACT:
+            assert_scores(got, score(matrix, self.entities, **self.keywords), self.similarity)
+            return got
+        # A bias may cancel, and magnify what the score is off by; so may means.
+        keywords = {**self.keywords, "bias": None, "csls": None}
+        alone = tr.score_embeddings(self.queries, self.entities, **keywords)
+        assert_scores(alone, score(matrix, self.entities, **keywords), self.similarity)
+        assert same_bits(got, with_csls(with_bias(alone, self.bias, self.dtype), self.csls))
+        return got
+
+    def __repr__(self) -> str:
+        # The bytes too: a printed NaN hides its sign, a printed array its strides.
+        arrays = {"queries": self.queries, "entities": self.entities, "bias": self.bias}
+        said = [
+            f"{name}={a!r}" if a is None else f"{name}={a!r} {a.strides} {a.tobytes()!r}"
+            for name, a in arrays.items()
+        ]
+        return f"Vectors({', '.join(said)}, {self.similarity!r}, {self.dtype!r}, {self.csls!r})"
+
+
+def assert_scores(got: Array, expected: Array, similarity: str) -> None:
+    assert got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    if similarity in EXACT:
+        assert same_bits(got, expected), (got, expected)
+        return
+    # Rounded to float32 once, hardly ever off; in float64 every operation has its error.
+    most = {"float32": 1, "float64": 12}[got.dtype.name]
+    with np.errstate(invalid="ignore"):
+        near = np.abs(got - expected) <= most * np.spacing(np.abs(expected))
+    assert (near | (got == expected) | (np.isnan(got) & np.isnan(expected))).all(), (got, expected)
+
+
+def numbers(rng: np.random.Generator, values: str, kind: str, shape: Any, *, nan: bool) -> Array:
+    """Numbers of a kind, of which there are few or many, near each other or not."""
+    carrier = pool(kind).dtype
+    if values == "specials":
+        some = pool(kind) if nan else pool_without_nan(kind)
+        picked: Array = rng.choice(some, 4)[rng.integers(0, 4, shape)]
+        return picked
+    made = {
+        "few": lambda: rng.integers(-2, 3, shape).astype(float),
+        "tenths": lambda: rng.integers(-9, 10, shape) / 10,
+        "normal": lambda: rng.standard_normal(shape),
+        "scales": lambda: np.ldexp(rng.standard_normal(shape), rng.integers(-14, 14, shape)),
+    }[values]()
+    name = "bfloat16" if kind in DISGUISES else kind
+    return made.astype(as_dtype(name)).view(carrier)
+
+
+def tenths(kind: str, height: int, seed: int = 1, d: int = 10) -> Array:
+    return numbers(np.random.default_rng(seed), "tenths", kind, (height, d), nan=False)
+
+
+def vectors_of(*kinds: str, **keywords: Any) -> Vectors:
+    """Seven queries and nineteen entities of one kind, or of two."""
+    disguised = any(kind in DISGUISES for kind in kinds)
+    arrays = tenths(kinds[0], 7), tenths(kinds[-1], 19, 2)
+    return Vectors(*arrays, dtype="bfloat16" if disguised else None, **keywords)
+
+
+def in_ball(vectors: Array, kind: str) -> Array:
+    """The same directions, inside of the unit ball or a little out of it."""
+    if kind in DISGUISES or vectors.size == 0:
+        return vectors
+    with np.errstate(all="ignore"):
+        wide = vectors.astype(np.float64)
+        longest = np.sqrt((wide * wide).sum(axis=1).max())
+        return (wide / (longest * 1.02)).astype(vectors.dtype) if longest > 0 else vectors
+
+
+@st.composite
+def vectors(draw: st.DrawFn, *, nan: bool, similarities: tuple[str, ...] = SIMILARITIES) -> Vectors:
+    """Queries and entities of some dtype, layout and size; entities repeat, some are queries."""
+    similarity = draw(st.sampled_from(similarities))
+    kinds = [draw(st.sampled_from(KINDS)) for _ in range(2)]
+    values = draw(st.sampled_from(VALUES))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    q = draw(st.integers(0, 13))
+    n = draw(st.one_of(st.sampled_from(ENTITIES), st.integers(0, 40)))
+    # The oracle takes its time over doubles of every size, and over distances in the ball.
+    slow = "float64" in kinds and values in ("scales", "specials")
+    most = 4 if slow else 40 if q * n < 400 else 12
+    d = draw(st.integers(1, most))
+    if similarity == "complex_l1":
+        d = 2 * d
+    if slow or similarity == "poincare":
+        q, n = min(q, 4), min(n, 33)
+    made = []
+    for kind, height in zip(kinds, (q, n), strict=True):
+        distinct = numbers(rng, values, kind, (max(1, height), d), nan=nan)
+        made.append(distinct[rng.integers(0, draw(st.integers(1, len(distinct))), height)])
+    if kinds[0] == kinds[1] and q and n and draw(st.booleans()):
+        made[1][rng.integers(n)] = made[0][rng.integers(q)]
+    if similarity == "poincare" and values != "specials":
+        made = [in_ball(x, kind) for x, kind in zip(made, kinds, strict=True)]
+    layouts = [LAYOUTS[draw(st.sampled_from(list(LAYOUTS)))] for _ in made]
+    queries, entities = (layout(x) for layout, x in zip(layouts, made, strict=True))
+    bias = None
+    if draw(st.booleans()):
+        wide = kind_of(queries, entities).__name__
+        kind = draw(st.sampled_from([wide, "float16", "bfloat16"]))
+        bias = numbers(rng, draw(st.sampled_from(VALUES)), kind, n, nan=nan)
+        if draw(st.booleans()):
+            bias = np.repeat(bias, 2)[::-2][::-1]
+    disguised = any(kind in DISGUISES for kind in kinds)
+    if len(queries) and draw(st.integers(0, 9)) == 0:
+        queries = queries[0]
+    csls = None
+    if draw(st.integers(0, 3)) == 0:
+        values = draw(st.sampled_from(VALUES))
+        kind = draw(st.sampled_from(["float32", "float64"]))
+        sizes = (1 if queries.ndim == 1 else len(queries), n)
+        csls = CSLS(*(numbers(rng, values, kind, size, nan=nan) for size in sizes), 3)
+    return Vectors(queries, entities, similarity, bias, "bfloat16" if disguised else None, csls)
+
+
+@dataclass
+class Tasks:
+    """Targets and keywords of a call, and what the oracle takes in their place."""
+
+    targets: Any
+    keywords: dict[str, Any]
+    plain: dict[str, Any]
+
+
+@st.composite
+def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: bool) -> Tasks:
+    """Targets, rows and selections for scores of a shape; with `errors` some are out of range."""
+    column = st.integers(0, columns - 1)
+    keywords: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
+    rows = None
+    if height and draw(st.booleans()):
+        rows = draw(st.lists(st.integers(0, height - 1), max_size=draw(st.sampled_from([3, 20]))))
+    each = len(rows) if rows is not None else draw(st.integers(0, 5)) if single else height
+    one = draw(st.integers(0, 5)) == 0 and not single
+    targets: Any = draw(column) if one else draw(st.lists(column, min_size=each, max_size=each))
+    all_targets = [targets] * each if one else targets
+
+    if draw(st.booleans()):
+        plain["filter"] = draw(selections(each, columns))
+        keywords["filter"] = draw(st.sampled_from(list(FORMS)))
+    how = draw(st.sampled_from(["all", "all", "shared", "each"]))
+    if how == "shared" and each:
+        chosen = draw(st.lists(column, max_size=columns))
+        if not errors or draw(st.booleans()):
+            chosen += all_targets
+        plain["candidates"] = [chosen] * each
+        keywords["candidates"] = draw(st.sampled_from(list(SHARED_FORMS)))
+    elif how == "each" and each:
+        lists = draw(selections(each, columns))
+        if not errors or draw(st.booleans()):
+            lists = with_target(lists, all_targets)
+        plain["candidates"] = lists
+        keywords["candidates"] = draw(st.sampled_from(list(FORMS)))
+
+    if errors and each:
+        wrong = draw(st.sampled_from(["nothing", "targets", "rows", "filter", "candidates"]))
+        far = draw(st.sampled_from([0, 1, 1000]))
+        if wrong == "targets":
+            targets = (
+                columns + far if one else [*targets[:-1], draw(st.sampled_from([-1, columns]))]
+            )
+        elif wrong == "rows" and rows:
+            rows[draw(st.integers(0, each - 1))] = draw(st.sampled_from([-1, height + far]))
+        elif wrong in plain and keywords[wrong] not in CHECKING_FORMS:
+            plain[wrong][draw(st.integers(0, each - 1))].append(columns + far)
+    for name, form in keywords.items():
+        if form in SHARED_FORMS:
+            keywords[name] = SHARED_FORMS[form](plain[name][0])
+        else:
+            keywords[name] = FORMS[form](plain[name], columns)
+    if rows is not None:
+        plain["rows"] = rows
+        keywords["rows"] = np.asarray(rows, np.int64)
+    keywords["nan"] = plain["nan"] = draw(st.sampled_from(["raise", "worst", "omit"]))
+    keywords["threads"] = draw(st.sampled_from([1, 2, 3]))
+    keywords["block"] = draw(st.sampled_from([None, 1, 2, 5, 6, 7, 100]))
+    return Tasks(targets, keywords, plain)
+
+
+def assert_refused(error: Exception, refused: Refused) -> None:
+    """The package refuses for the reason that the definition gives, and says so."""
+    message = str(error)
+    assert is_of_kind(error, ValueError), repr(error)
+    if refused.nan is None:
+        assert any(name in message for name in refused.names), (message, refused.names)
+        return
+    query, entity = refused.nan
+    assert re.search(rf"^scores: .* of query {query} and entity {entity},? is NaN", message), (
+        message,
+        refused.nan,
+    )
+
+
+def check(given: Vectors, asked: Tasks, *, audit: bool = False) -> None:
+    """Rank with the package and with the definition: the same integers, or the same refusal."""
+    scores = given.scores()
+    if given.queries.ndim == 1:
+        scores = scores[0]
+    expected: Counts | Refused
+    try:
+        expected = count(scores, asked.targets, **asked.plain)
+    except Refused as refused:
+        expected = refused
+    got: tr.Ranks | Exception
+    try:
+        got = tr.rank_embeddings(
+            *(given.queries, given.entities, asked.targets),
+            **given.keywords,
+            **asked.keywords,
+            audit=audit,
+        )
+    except (ValueError, TypeError, IndexError) as error:
+        got = error
+    if isinstance(got, Exception):
+        assert isinstance(expected, Refused), f"refused without need: {got!r}"
+        assert_refused(got, expected)
+        return
+    assert not isinstance(expected, Refused), f"should have refused: {expected}"
+    assert_same(got, expected, audit=audit)
+    assert got.protocol is not None
+    name = given.similarity + ("" if given.csls is None else f", csls {given.csls.k}")
+    assert (got.protocol.similarity, got.protocol.dtype) == (name, scores.dtype.name)

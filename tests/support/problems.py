@@ -1,0 +1,304 @@
+"""Values, memory layouts and selection forms that the counting tests are made of.
+
+Each row of a table is one way of saying the same thing: whatever the row, the counts have to be the
+oracle's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import pytest
+import scipy.sparse
+
+import truerank as tr
+from oracles.counting import Counts, Lists, Refused
+from support.error_kinds import is_of_kind
+
+Array = npt.NDArray[Any]
+
+# bits of the number, bits of the fraction
+FLOATS = {"float16": (16, 10), "bfloat16": (16, 7), "float32": (32, 23), "float64": (64, 52)}
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+# bfloat16 that the caller has to name: numpy's own types that carry it
+DISGUISES = {"bfloat16 in uint16": "u2", "bfloat16 in int16": "i2", "bfloat16 in V2": "V2"}
+DTYPES = (*FLOATS, *INTEGERS)
+KINDS = (*DTYPES, *DISGUISES)
+
+
+def float_patterns(name: str) -> list[int]:
+    """Bit patterns at which a comparison of floats can go wrong."""
+    width, fraction = FLOATS[name]
+    sign = 1 << (width - 1)
+    inf = sign - (1 << fraction)
+    one = inf // 2 & -(1 << fraction)
+    positive = [0, 1, (1 << fraction) - 1, 1 << fraction, one - 1, one, one + 1, inf - 1, inf]
+    nans = [inf | 1, inf | 1 << (fraction - 1), sign - 1]
+    return [*positive, *nans, *(sign | p for p in positive + nans)]
+
+
+def integer_values(name: str) -> list[int]:
+    """Values at the ends of the type, around zero and where a float or a signed twin would fail."""
+    info = np.iinfo(name)
+    around = [0, 127, 2**15, 2**24, 2**31, 2**53, 2**63, info.min, info.max]
+    values = {value + step for value in around for step in (-2, -1, 0, 1, 2)}
+    return sorted(value for value in values if info.min <= value <= info.max)
+
+
+def as_dtype(name: str) -> np.dtype[Any]:
+    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+
+
+def pool(kind: str) -> Array:
+    """The telling values of a kind, as an array of its dtype."""
+    if kind in DISGUISES:
+        return pool("bfloat16").view(DISGUISES[kind])
+    if kind in FLOATS:
+        bits = np.array(float_patterns(kind), f"u{FLOATS[kind][0] // 8}")
+        return bits.view(as_dtype(kind))
+    return np.array(integer_values(kind), kind)
+
+
+def pool_without_nan(kind: str) -> Array:
+    """The pool without its NaN."""
+    values = pool(kind)
+    if kind in DTYPES[4:]:
+        return values
+    numbers = values.view(as_dtype("bfloat16")) if kind in DISGUISES else values
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        return values[~np.isnan(numbers)]
+
+
+def matrix(kind: str, shape: tuple[int, int] = (5, 67), *, nan: bool = False) -> Array:
+    """Telling values at random, always the same for a kind and shape."""
+    rng = np.random.default_rng(sum(map(ord, kind)))
+    values = pool(kind) if nan else pool_without_nan(kind)
+    picked: Array = values[rng.integers(0, len(values), shape)]
+    return picked
+
+
+def dtype_keyword(kind: str) -> str | None:
+    return "bfloat16" if kind in DISGUISES else None
+
+
+def junk(shape: tuple[int, ...], dtype: np.dtype[Any], byte: int = 0xFF) -> Array:
+    """Memory between the scores: bytes that are NaN in every float, or with 0x7f huge in most."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    return np.full(size, byte, np.uint8).view(dtype).reshape(shape)
+
+
+def stepped(a: Array, byte: int = 0xFF, *, odd: bool = False) -> Array:
+    r, c = a.shape
+    big = junk((2 * r + 1, 3 * c + 2), a.dtype, byte)
+    if odd:
+        big = unaligned(big)
+    view = big[1 : 1 + 2 * r : 2, 2 : 2 + 3 * c : 3]
+    view[...] = a
+    return view
+
+
+def unaligned(a: Array, *, order: str = "C") -> Array:
+    """The same scores at an odd address."""
+    raw = np.full(a.nbytes + 16, 0xFF, np.uint8)
+    start = 1 + (raw.ctypes.data & 1)
+    view = np.ndarray(a.shape, a.dtype, raw.data, start, order=order)
+    view[...] = a
+    return view
+
+
+def swapped(a: Array) -> Array:
+    """The same numbers with their bytes turned round; raw bytes have no order to turn."""
+    return a if a.dtype.kind == "V" else a.astype(a.dtype.newbyteorder("S"))
+
+
+def read_only(a: Array) -> Array:
+    copy = a.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "C": lambda a: a.copy(),
+    "Fortran": np.asfortranarray,
+    "steps": stepped,
+    "steps between huge values": lambda a: stepped(a, 0x7F),
+    "Fortran steps": lambda a: stepped(a.T).T,
+    "wide rows": lambda a: np.concatenate([a, junk((len(a), 5), a.dtype)], axis=1)[:, : a.shape[1]],
+    "negative rows": lambda a: a[::-1].copy()[::-1],
+    "negative columns": lambda a: a[:, ::-1].copy()[:, ::-1],
+    "negative both": lambda a: a[::-1, ::-1].copy()[::-1, ::-1],
+    "negative Fortran": lambda a: np.asfortranarray(a[::-1, ::-1])[::-1, ::-1],
+    "negative steps": lambda a: stepped(a[::-1, ::-1])[::-1, ::-1],
+    "unaligned": unaligned,
+    "unaligned Fortran": lambda a: unaligned(a, order="F"),
+    "unaligned steps": lambda a: stepped(a, odd=True),
+    "byte-swapped": swapped,
+    "byte-swapped Fortran": lambda a: np.asfortranarray(swapped(a)),
+    "byte-swapped steps": lambda a: stepped(swapped(a)),
+    "unaligned byte-swapped": lambda a: unaligned(swapped(a)),
+    "read-only": read_only,
+    # These three change the scores: every row, column or both the same.
+    "one row for all": lambda a: np.broadcast_to(a[:1], a.shape) if len(a) else a,
+    "one column for all": lambda a: np.broadcast_to(a[:, :1], a.shape) if a.shape[1] else a,
+    "one score for all": lambda a: np.broadcast_to(a[:1, :1], a.shape) if a.size else a,
+}
+
+
+def index_lists(rng: np.random.Generator, tasks: int, columns: int, most: int) -> list[list[int]]:
+    """Lists of up to `most` columns, disordered and with repeats."""
+    return [rng.integers(0, columns, rng.integers(0, most + 1)).tolist() for _ in range(tasks)]
+
+
+def csr(lists: Lists, dtype: str = "int64") -> tuple[Array, Array]:
+    indptr = np.cumsum([0, *map(len, lists)]).astype(dtype)
+    indices = np.array([column for entries in lists for column in entries], dtype)
+    return indptr, indices
+
+
+def shared_lists(lists: Lists, dtype: str = "int64") -> tuple[Array, Array, Array]:
+    """Equal lists stored once, in order of first use, behind a list that nobody uses."""
+    distinct: dict[tuple[int, ...], int] = {(): 0}
+    uses = [distinct.setdefault(tuple(entries), len(distinct)) for entries in lists]
+    indptr, indices = csr(list(distinct), dtype)
+    return indptr, indices, np.array(uses, dtype)
+
+
+def coordinates(lists: Lists, columns: int) -> Any:
+    """Stored values are zeros, and some entries are there twice."""
+    row = [i for i, entries in enumerate(lists) for _ in entries]
+    column = [c for entries in lists for c in entries]
+    zeros = np.zeros(len(row))
+    return scipy.sparse.coo_array((zeros, (row, column)), shape=(len(lists), columns))
+
+
+def compressed(lists: Lists, columns: int) -> Any:
+    indptr, indices = csr(lists, "int32")
+    data = np.zeros(len(indices), bool)
+    return scipy.sparse.csr_matrix((data, indices, indptr), shape=(len(lists), columns))
+
+
+def by_columns(lists: Lists, columns: int) -> Any:
+    return scipy.sparse.csc_array(coordinates([sorted(set(s)) for s in lists], columns))
+
+
+def padded(lists: Lists) -> tuple[Array, Array]:
+    width = max([1, *map(len, lists)])
+    table = np.full((len(lists), width), -1, np.int64)
+    for i, entries in enumerate(lists):
+        table[i, : len(entries)] = entries
+    return tr.csr_from_padded(table)
+
+
+# how -> (lists, columns) -> what `filter` and `candidates` take, for one list of columns per task
+FORMS: dict[str, Callable[[Lists, int], Any]] = {
+    "csr int64": lambda lists, _: csr(lists),
+    "csr int32": lambda lists, _: csr(lists, "int32"),
+    "csr uint64": lambda lists, _: csr(lists, "uint64"),
+    "csr int16": lambda lists, _: csr(lists, "int16"),
+    "lists int64": lambda lists, _: shared_lists(lists),
+    "lists int32": lambda lists, _: shared_lists(lists, "int32"),
+    "list of lists": lambda lists, _: [list(entries) for entries in lists],
+    "list of arrays": lambda lists, _: [np.array(entries, np.int32) for entries in lists],
+    "padded": lambda lists, _: padded(lists),
+    "scipy csr": compressed,
+    "scipy csc": by_columns,
+    "scipy coo": coordinates,
+}
+# Constructors that would themselves refuse, or misread, an index out of range.
+CHECKING_FORMS = ("padded", "scipy csr", "scipy csc", "scipy coo")
+
+# The counts of a candidate selection that every task shares.
+SHARED_FORMS: dict[str, Callable[[Sequence[int]], Any]] = {
+    "shared int64": lambda columns: np.array(columns, np.int64),
+    "shared int32": lambda columns: np.array(columns, np.int32),
+    "shared uint16": lambda columns: np.array(columns, np.uint16),
+    "shared list": lambda columns: [int(c) for c in columns],
+}
+
+
+def assert_same(ranks: tr.Ranks, counts: Counts, *, audit: bool = False) -> None:
+    """Equal integers, of the promised type."""
+    for name in ("above", "tied", "candidates"):
+        got, expected = getattr(ranks, name), getattr(counts, name)
+        assert got.dtype == np.int64, name
+        assert not got.flags.writeable, name
+        np.testing.assert_array_equal(got, expected, err_msg=name, strict=True)
+    if not audit:
+        assert ranks.audit is None
+        return
+    assert ranks.audit is not None
+    for name in ("nan", "inf", "at_best"):
+        got, expected = getattr(ranks.audit, name), getattr(counts, name)
+        assert got.dtype == np.int64, name
+        np.testing.assert_array_equal(got, expected, err_msg=f"audit.{name}", strict=True)
+
+
+def assert_refused(error: BaseException, refused: Refused) -> None:
+    """The package refuses for the reason that the definition gives, and says so."""
+    message = str(error)
+    assert is_of_kind(error, ValueError), repr(error)
+    if refused.nan is None:
+        assert any(name in message for name in refused.names), (message, refused.names)
+        return
+    row, column = refused.nan
+    assert re.search(rf"\brow {row}\b", message), (message, refused.nan)
+    assert re.search(rf"\bcolumn {column}\b", message), (message, refused.nan)
+
+
+def check(
+    oracle: Callable[..., Counts],
+    scores: Array,
+    targets: Any,
+    *,
+    as_targets: Callable[[Any], Any] = lambda targets: targets,
+    rows: Any = None,
+    filter: Lists | None = None,
+    filter_form: str = "csr int64",
+    candidates: Lists | None = None,
+    candidates_form: str = "csr int64",
+    threads: int | None = None,
+    audit: bool = False,
+    **rules: Any,
+) -> None:
+    """Rank with the package and with an oracle: the same integers, or the same refusal."""
+    columns = scores.shape[-1]
+    forms: dict[str, Any] = {}
+    if filter is not None:
+        forms["filter"] = FORMS[filter_form](filter, columns)
+    if candidates is not None:
+        if candidates_form in SHARED_FORMS:
+            forms["candidates"] = SHARED_FORMS[candidates_form](candidates[0])
+        else:
+            forms["candidates"] = FORMS[candidates_form](candidates, columns)
+    if rows is not None:
+        forms["rows"] = np.asarray(rows, np.int64)
+
+    expected: Counts | Refused
+    try:
+        expected = oracle(scores, targets, rows=rows, filter=filter, candidates=candidates, **rules)
+    except Refused as refused:
+        expected = refused
+    got: tr.Ranks | Exception
+    try:
+        got = tr.rank(scores, as_targets(targets), threads=threads, audit=audit, **forms, **rules)
+    except (ValueError, TypeError, IndexError) as error:
+        got = error
+    if isinstance(got, Exception):
+        assert isinstance(expected, Refused), f"refused without need: {got!r}"
+        assert_refused(got, expected)
+    else:
+        assert not isinstance(expected, Refused), f"should have refused: {expected}"
+        assert_same(got, expected, audit=audit)
+
+
+def refuse(kind: type[Exception], words: str, *args: Any, **keywords: Any) -> str:
+    """The message of the refusal; the type exactly, as IndexError and the like would be slips."""
+    with pytest.raises(kind, match=words) as error:
+        tr.rank(*args, **keywords)
+    assert is_of_kind(error.value, kind)
+    return str(error.value)

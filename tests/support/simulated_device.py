@@ -1,0 +1,202 @@
+"""A device for torch that is none, and as slow as a device may be: it works only when waited for.
+
+It is registered with torch as a device of its own ("standin"), so that tensors, their views and
+copies go through torch as they do for a real accelerator. Memory of the device is memory of the
+host that only the device's own operations look at. What a stream is given is done when somebody
+waits for it, and not before; until then a result holds a number that is in no scores. So whatever
+is read without waiting, or is written while it is still read, is wrong for certain.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._pytree import tree_map
+from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
+from support.problems import Array
+from truerank.counting import tiles
+from truerank.stores import on_device as device_stores
+
+NAME = "standin"
+POISON = 113  # in every dtype of scores, and above all of them
+_aten = torch.ops.aten
+
+
+class Event:
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self._position = stream, len(stream.given)
+
+    def synchronize(self) -> None:
+        self._stream.run(self._position)
+
+
+class Stream:
+    """Operations in order, done when they are waited for."""
+
+    def __init__(self, device: Any = None) -> None:
+        self.given: list[Callable[[], None]] = []
+        self._done = 0
+        self._lock = threading.RLock()
+
+    def give(self, operation: Callable[[], None]) -> None:
+        self.given.append(operation)
+
+    def run(self, position: int) -> None:
+        with self._lock:
+            while self._done < position:
+                self.given[self._done]()
+                self._done += 1
+
+    def wait_stream(self, other: Stream) -> None:
+        position = len(other.given)
+        self.give(lambda: other.run(position))
+
+    def record_event(self) -> Event:
+        return Event(self)
+
+    def synchronize(self) -> None:
+        self.run(len(self.given))
+
+
+class Module:
+    """What torch.cuda is to CUDA; the current stream is one of the thread, as there."""
+
+    Stream = Stream
+
+    def __init__(self) -> None:
+        self.default = Stream()
+        self.copies: list[bool] = []  # whether each one to the host was waited for at once
+        self.copied = threading.Condition()
+        self._local = threading.local()
+
+    def current_stream(self, device: Any = None) -> Stream:
+        return getattr(self._local, "stream", self.default)
+
+    @contextmanager
+    def stream(self, stream: Stream) -> Iterator[None]:
+        before = self.current_stream()
+        self._local.stream = stream
+        try:
+            yield
+        finally:
+            self._local.stream = before
+
+    def note_copy(self, blocking: bool) -> None:
+        with self.copied:
+            self.copies.append(blocking)
+            self.copied.notify_all()
+
+    # what torch asks of the module of any device
+    def is_initialized(self) -> bool:
+        return True
+
+    def is_available(self) -> bool:
+        return True
+
+    def current_device(self) -> int:
+        return 0
+
+    def _is_in_bad_fork(self) -> bool:
+        return False
+
+    def manual_seed_all(self, seed: int) -> None:
+        pass
+
+    def device_count(self) -> int:
+        return 1
+
+
+module = Module()
+_setup_privateuseone_for_python_backend(NAME, backend_module=module)
+
+
+class Elsewhere(torch.Tensor):
+    """A tensor on the device; `raw` is its memory, which is nobody else's business."""
+
+    raw: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, raw: torch.Tensor) -> Elsewhere:
+        made = torch.Tensor._make_wrapper_subclass(
+            cls,
+            raw.shape,
+            strides=raw.stride(),
+            storage_offset=raw.storage_offset(),
+            dtype=raw.dtype,
+            device=f"{NAME}:0",
+        )
+        made.raw = raw
+        return made
+
+    def data_ptr(self) -> int:
+        return self.raw.data_ptr()
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if function is _aten.copy_.default:
+            return _copy(*args, **kwargs)
+        if function is _aten._to_copy.default:
+            (source,) = args
+            return _copy(torch.empty(source.shape, dtype=source.dtype), source)
+        plain = tree_map(lambda x: x.raw if isinstance(x, Elsewhere) else x, args)
+        if function is not _aten.index.Tensor:  # a view
+            return Elsewhere(function(*plain, **kwargs))
+        return computed(lambda: function(*plain, **kwargs))
+
+
+def _copy(to: torch.Tensor, source: Elsewhere, non_blocking: bool = False) -> torch.Tensor:
+    stream, memory = module.current_stream(), source.raw
+    to.fill_(POISON)
+    stream.give(lambda: to.copy_(memory))
+    module.note_copy(not non_blocking)
+    if not non_blocking:
+        stream.synchronize()
+    return to
+
+
+def computed(make: Callable[[], torch.Tensor]) -> Elsewhere:
+    """What the current stream of this thread will have computed, sooner or later."""
+    memory = torch.full_like(make(), POISON)
+    module.current_stream().give(lambda: memory.copy_(make()))
+    return Elsewhere(memory)
+
+
+def on_device(values: Any) -> Elsewhere:
+    """Memory of the device that holds values by now."""
+    return Elsewhere(torch.as_tensor(values))
+
+
+# --- scores on the device, and blocks so small that every call takes several
+
+RNG = np.random.default_rng(3)
+
+
+def tensor_of(array: Array) -> torch.Tensor:
+    """The same scores as a tensor of the host, a copy."""
+    plain = np.array(array, array.dtype.newbyteorder("="), order="C")
+    if array.dtype.name == "bfloat16" or array.dtype.kind == "V":
+        return torch.from_numpy(plain.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(plain)
+
+
+def soon(array: Array) -> Elsewhere:
+    """Scores that the device has yet to compute."""
+    tensor = tensor_of(array)
+    return computed(lambda: tensor)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_stores, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(tiles, "STRETCH_BYTES", 700)
+    module.copies.clear()
