@@ -27,7 +27,7 @@ PLATFORMS = {
     ("windows", "AMD64"): ("win_amd64",),
 }
 # Where such folders are looked for, and may be found.
-PLANTED = {"tests/test_release.py"}
+PLANTED = {"tests/package/test_release.py"}
 
 
 def workflow_faults() -> Iterator[str]:

@@ -142,27 +142,9 @@ wheel() {
 # What lets a whole suite take all cores: most tests are busy with one.
 cores=(-n "$(nproc)" --dist worksteal)
 
-# Tests of what follows from counts run no line of the core, and those of the command line, of adapters and pages, and of
-# what is done with the nearest of an alignment, none that others do not. Most of the suite's time is theirs: the README's
-# test line runs them, and neither another instruction set nor a sanitizer has anything to say to them.
-python_alone=()
-for name in alignment_assignment alignment_candidates alignment_dangling alignment_data alignment_degrees \
-    alignment_hubness alignment_infer alignment_overlap alignment_plots alignment_published \
-    alignment_similarities alignment_splits alignment_statistics alignment_tasks chance 'chance_*' 'cli_*' \
-    columns comparison 'compat*' 'dask*' demo 'docs*' doctests embeddings_oracle error_cases extras grouping \
-    'html*' intervals keys kinships_adjusted link_prediction_candidates link_prediction_tasks \
-    link_prediction_triples metrics 'plot*' published 'pykeen*' ranks readme 'release*' rendering significance \
-    storage stored tables ties 'torchmetrics*' two_openmp validity; do
-    python_alone+=("--ignore-glob=tests/test_$name.py")
-    compgen -G "$root/tests/test_$name.py" >/dev/null || fail "no tests/test_$name.py"
-done
-# Nor to how much work there is, and to what examples hypothesis comes upon.
-for name in test_alignment_stable.py::test_work_is_a_small_multiple_of_all_pairs \
-    test_embeddings_property.py::test_hypothesis_reaches_every_kind_of_outcome \
-    test_rank_property.py::test_hypothesis_reaches_every_kind_of_refusal; do
-    python_alone+=("--deselect=tests/$name")
-    grep -q "def ${name#*::}(" "$root/tests/${name%::*}" || fail "no $name"
-done
+# Most of the suite's time is that of tests that run no line of the core, or none that others do not: the README's test line
+# runs them, and neither another instruction set nor a sanitizer has anything to say to them.
+core_alone=(-m "not python_only")
 
 # suite PYTHON [PYTEST OPTION...]: runs the tests of a copy of tests/, so that what is tested is what was installed; Python
 # runs under the command `under`, if there is one.

@@ -12,7 +12,7 @@ import pytest
 
 
 def marked() -> list[str]:
-    tests = sorted(Path("tests").glob("test_*.py"))
+    tests = sorted(Path("tests").rglob("test_*.py"))
     return [str(path) for path in tests if "mark.smoke" in path.read_text(encoding="utf-8")]
 
 
