@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from table import Board
+from harness import Results
 
-__all__ = ["CHECKS", "Counts", "Peer", "Peers", "Problem", "ready"]
+__all__ = ["CHECKS", "Counts", "Peer", "Peers", "Problem", "prepare_peers"]
 
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]  # above, tied
 CLOSE = 1e-5  # relative; most peers average in float32
@@ -45,19 +45,19 @@ class Peer(NamedTuple):
 Peers = Mapping[str, Peer]
 
 
-def ready(peers: Peers, problem: Any, board: Board) -> dict[str, Callable[[], Any]]:
+def prepare_peers(peers: Peers, problem: Any, results: Results) -> dict[str, Callable[[], Any]]:
     """The peers that can run here, made ready; a remark for each of the others."""
     found = {}
     for name, peer in peers.items():
-        missing = [package for package in peer.needs if not _load(package, board)]
+        missing = [package for package in peer.needs if not _load(package, results)]
         if missing:
-            board.remark(f"{name}: skipped, {' and '.join(missing)} not installed")
+            results.add_remark(f"{name}: skipped, {' and '.join(missing)} not installed")
         else:
             found[name] = peer.make(problem)
     return found
 
 
-def _load(package: str, board: Board) -> bool:
+def _load(package: str, results: Results) -> bool:
     """Import a package, whatever it warns of, and note its version."""
     if find_spec(package) is None:
         return False
@@ -65,7 +65,7 @@ def _load(package: str, board: Board) -> bool:
         warnings.simplefilter("ignore")
         module = importlib.import_module(package)
     version = getattr(module, "__version__", None) or importlib.metadata.version(package)
-    board.facts[package] = str(version)
+    results.facts[package] = str(version)
     return True
 
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).parent.parent))  # synthetic.py
-from synthetic import draw_triples
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for the harness
+from harness.synthetic import draw_triples
 
 Array = NDArray[Any]
 

@@ -1,0 +1,1 @@
+"""What bounds truerank's speed: reading memory, reading files, multiply-adds."""

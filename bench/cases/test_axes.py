@@ -1,0 +1,104 @@
+"""What the rate depends on: candidates per task, threads, ties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+import truerank as tr
+from baselines.compiled import ReadPass
+from harness import Compare, Pair, Results, Team
+from harness.synthetic import Pool, Sizes, draw_targets
+from peers.numpy_scipy import numpy_by_row
+
+CANDIDATES = (10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10)
+TIED = (0.0, 0.01, 0.5, 1.0)  # share of a row's scores that equal the truth
+
+
+def test_candidates(
+    team: Team,
+    compare: Compare,
+    results: Results,
+    pool: Pool,
+    sizes: Sizes,
+    read_pass: ReadPass,
+) -> None:
+    """The same scores as matrices of many columns to ten."""
+    shapes = {
+        f"{columns:,} candidates": (sizes.sweep // columns, columns)
+        for columns in CANDIDATES
+        if columns <= sizes.sweep
+    }
+    matrices = {name: pool.matrix(shape) for name, shape in shapes.items()}
+    targets = {name: draw_targets(shape) for name, shape in shapes.items()}
+    reading = "read pass"
+    nbytes = 4 * sizes.sweep
+    found = compare(
+        f"{sizes.sweep:,} scores, {team}",
+        {
+            **{
+                name: partial(tr.rank, matrices[name], targets[name], threads=team.argument)
+                for name in shapes
+            },
+            reading: read_pass.contestant(pool.matrix((1, sizes.sweep)), team.threads),
+        },
+        [Pair(name, reading) for name in shapes],
+        nbytes=nbytes,
+        agree=False,
+        budget=sizes.budget / 2,
+    )
+    chart = results.chart(f"Rate against candidates, {team}", "candidates of a task", "GB/s")
+    for name, (rows, columns) in shapes.items():
+        chart.add(reading, columns, nbytes / found[reading].best / 1e9)
+        chart.add("truerank", columns, nbytes / found[name].best / 1e9)
+        some = np.unique(np.linspace(0, rows - 1, 3).astype(int))
+        above, tied = numpy_by_row(matrices[name][some], targets[name][some])
+        np.testing.assert_array_equal(found[name].result.above[some], above)
+        np.testing.assert_array_equal(found[name].result.tied[some], tied)
+
+
+def test_threads(
+    compare: Compare, pool: Pool, sizes: Sizes, threads: int, read_pass: ReadPass
+) -> None:
+    """One thread to all, by doubling; each against as many that read."""
+    scores, targets = pool.matrix(sizes.many), draw_targets(sizes.many)
+    counts = sorted({min(1 << k, threads) for k in range(threads.bit_length() + 1)})
+    contestants: dict[str, Callable[[], object]] = {}
+    pairs = []
+    for count in counts:
+        if count not in read_pass.speeds:
+            read_pass.tune(scores, count, max(3, sizes.rounds // 3))
+        ours, reading = f"{Team(count, count)}", f"read pass, {Team(count, count)}"
+        contestants[ours] = partial(tr.rank, scores, targets, threads=count)
+        contestants[reading] = read_pass.contestant(scores, count)
+        pairs.append(Pair(ours, reading))
+        pairs += [Pair(ours, str(Team(1, 1)))] if count > 1 else []
+    compare("threads", contestants, pairs, nbytes=scores.nbytes)
+
+
+def test_ties(
+    team: Team, compare: Compare, pool: Pool, sizes: Sizes, require_memory: Callable[[float], None]
+) -> None:
+    """From no score that equals the truth to all: counting has no branch that could tell."""
+    scores, targets = pool.matrix(sizes.shared), draw_targets(sizes.shared)
+    require_memory(scores.nbytes * (len(TIED) + 1))
+    true = np.take_along_axis(scores, targets[:, None], axis=1)
+    # the score in the next column is as good as a coin, and independent of what it decides on
+    matrices = {share: np.where(np.roll(scores, 1, axis=1) < share, true, scores) for share in TIED}
+    names = {share: f"{share:.0%} tied" for share in TIED}
+    found = compare(
+        f"ties, {team}",
+        {
+            name: partial(tr.rank, matrices[share], targets, threads=team.argument)
+            for share, name in names.items()
+        },
+        [Pair(names[share], names[0.0]) for share in TIED[1:]],
+        nbytes=scores.nbytes,
+        agree=False,
+    )
+    for share, name in names.items():
+        above, tied = numpy_by_row(matrices[share], targets)
+        np.testing.assert_array_equal(found[name].result.above, above)
+        np.testing.assert_array_equal(found[name].result.tied, tied)

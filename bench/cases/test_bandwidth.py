@@ -1,0 +1,85 @@
+"""Counting against reading: how near truerank comes to the speed of memory, by shape."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from baselines.compiled import ReadPass
+from harness import Compare, Pair, Team
+from harness.synthetic import Pool, Sizes, draw_targets
+from peers.numpy_scipy import numpy_idiom
+
+SHAPES = ("many", "few", "tall", "square", "wide", "wider", "row")
+WITH_GOAL = ("many", "few")
+
+
+def test_every_way_to_read_reads_every_word(read_pass: ReadPass) -> None:
+    """The read pass is honest: each variant sees each word, wherever the block starts or ends."""
+    words = np.zeros(40_000, np.uint64)
+    rng = np.random.default_rng(3)
+    for threads in read_pass.speeds:
+        for variant in read_pass.variants(threads):
+            start, stop = sorted(rng.choice(len(words), 2, replace=False))
+            for at in (start, stop, int(rng.integers(start, stop))):
+                bit = np.uint64(1) << np.uint64(rng.integers(64))
+                words[at] = bit
+                part = words[start : stop + 1]
+                assert read_pass.read(part, threads, variant) == int(bit), variant
+                words[at] = 0
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_counting_against_reading(
+    name: str,
+    team: Team,
+    compare: Compare,
+    pool: Pool,
+    sizes: Sizes,
+    read_pass: ReadPass,
+) -> None:
+    """float32, in memory, the same number of threads for both."""
+    shape = getattr(sizes, name)
+    scores, targets = pool.matrix(shape), draw_targets(shape)
+    found = compare(
+        f"{shape[0]:,} x {shape[1]:,}, {team}",
+        {
+            "truerank": lambda: tr.rank(scores, targets, threads=team.argument),
+            "read pass": read_pass.contestant(scores, team.threads),
+        },
+        [Pair("truerank", "read pass", goal=0.95 if name in WITH_GOAL else None)],
+        nbytes=scores.nbytes,
+    )
+    ranks = found["truerank"].result
+    some = np.linspace(0, shape[0] - 1, 3).astype(int)
+    above, tied = numpy_idiom(scores[some], targets[some])
+    np.testing.assert_array_equal(ranks.above[some], above)
+    np.testing.assert_array_equal(ranks.tied[some], tied)
+
+
+def test_a_single_task(
+    team: Team,
+    compare: Compare,
+    pool: Pool,
+    sizes: Sizes,
+    read_pass: ReadPass,
+) -> None:
+    """One-dimensional scores with one target."""
+    scores = pool.matrix(sizes.row)[0]
+    target = scores.size // 3
+
+    def by_numpy() -> tuple[list[int], list[int]]:
+        above, tied = scores > scores[target], scores == scores[target]
+        return [int(np.count_nonzero(above))], [int(np.count_nonzero(tied))]
+
+    compare(
+        f"1-D, {scores.size:,}, {team}",
+        {
+            "truerank": lambda: tr.rank(scores, target, threads=team.argument),
+            "read pass": read_pass.contestant(scores, team.threads),
+            "numpy, 1 thread": by_numpy,
+        },
+        [Pair("truerank", "read pass"), Pair("truerank", "numpy, 1 thread")],
+        nbytes=scores.nbytes,
+    )

@@ -1,0 +1,131 @@
+"""Intervals: 10,000 resamples of 20,000 tasks, against scipy's bootstrap and PyKEEN's."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness import Pair, time_in_turn
+from harness.synthetic import Sizes
+from harness.table import Results, make_rows
+from truerank import Ranks
+from truerank.comparison.functionals import Functional
+from truerank.comparison.resampling import interval
+from truerank.comparison.units import units_of
+
+# resamples that scipy holds at once: its fastest, and as many as our chunks do
+BATCH = 3
+ROUNDS = 2
+# PyKEEN resamples one by one, so that a share of them tells the time of all
+SHARE = 50
+
+PYKEEN = {
+    "mrr": "inverse_harmonic_mean_rank",
+    "index.mrr": "adjusted_inverse_harmonic_mean_rank",
+    "median": "median_rank",
+}
+
+
+def draw_ranks(tasks: int) -> Ranks:
+    """Ranks as of a fair model: log-normal, among 5,000 distinct numbers of candidates."""
+    rng = np.random.default_rng(0)
+    candidates = rng.integers(10_000, 15_000, tasks)
+    above = np.floor(np.exp(rng.normal(2.5, 2.2, tasks))).astype(np.int64)
+    return Ranks(np.minimum(above, candidates - 1), np.ones(tasks, dtype=np.int64), candidates)
+
+
+def scipy_bootstrap(ranks: Ranks, key: str, resamples: int, method: str) -> Any:
+    """`scipy.stats.bootstrap`, vectorised and in batches."""
+    stats = pytest.importorskip("scipy.stats")
+    values = ranks.realistic
+    data: tuple[Any, ...] = (values if key == "median" else 1 / values,)
+    statistic: Any = np.median if key == "median" else np.mean
+    if key == "index.mrr":
+        harmonic = np.cumsum(1 / np.arange(1, ranks.candidates.max() + 1))
+        data += (harmonic[ranks.candidates - 1] / ranks.candidates,)
+
+        def statistic(f: Any, e: Any, axis: int = -1) -> Any:
+            return (f - e).mean(axis=axis) / (1 - e).mean(axis=axis)
+
+    with warnings.catch_warnings():  # its BCa is undefined where no single rank moves the median
+        warnings.simplefilter("ignore")
+        found = stats.bootstrap(
+            data,
+            statistic,
+            n_resamples=resamples,
+            batch=BATCH,
+            vectorized=True,
+            paired=len(data) > 1,
+            method=method,
+            random_state=np.random.default_rng(1),
+        )
+    return found.confidence_interval
+
+
+def pykeen_bootstrap(ranks: Ranks, key: str, resamples: int) -> tuple[float, float]:
+    """PyKEEN's resampling of one side and one kind of rank, and percentiles of what it gives."""
+    evaluator = pytest.importorskip("pykeen.evaluation.rank_based_evaluator")
+    resolver = pytest.importorskip("pykeen.metrics.ranking").rank_based_metric_resolver
+    metric = resolver.make(PYKEEN[key])
+    pack = evaluator.RankPack("tail", "realistic", ranks.realistic, ranks.candidates, None)
+    found = []
+    for seed in range(resamples):
+        results = evaluator.RankBasedMetricResults.from_ranks(
+            metrics=[metric], rank_and_candidates=[pack.resample(seed=seed)]
+        )
+        found += results.to_flat_dict().values()
+    low, high = np.percentile(found, [2.5, 97.5]).tolist()
+    return low, high
+
+
+def prepare_peers(ranks: Ranks, key: str) -> Functional:
+    """What an interval prepares before it draws."""
+    return units_of(ranks, key, by=None).functional()
+
+
+@pytest.mark.parametrize("key", ["mrr", "index.mrr", "median"])
+def test_bootstrap(key: str, benchmark: Any, results: Results, sizes: Sizes) -> None:
+    """BCa and percentiles, each against scipy's; percentiles against PyKEEN's resampling."""
+    pytest.importorskip("scipy.stats")
+    tasks, resamples = (4_000, 2_000) if sizes.quick else (20_000, 10_000)
+    ranks = draw_ranks(tasks)
+    contestants = {
+        f"truerank, {method}": lambda method=method: interval(
+            ranks, key, method=method, resamples=resamples
+        )
+        for method in ("bca", "percentile", "normal")
+    }
+    contestants["truerank, before it draws"] = lambda: prepare_peers(ranks, key)
+    for method in ("BCa", "percentile"):
+        contestants[f"scipy, {method}"] = lambda method=method: scipy_bootstrap(
+            ranks, key, resamples, method
+        )
+    pairs = [
+        Pair("truerank, bca", "scipy, BCa"),
+        Pair("truerank, percentile", "scipy, percentile"),
+    ]
+    try:
+        import pykeen  # noqa: F401
+    except ImportError:
+        results.add_remark("PyKEEN is not installed: no ratio against its resampling")
+    else:
+        share = f"PyKEEN, one side and kind ({resamples // SHARE} resamples, scaled)"
+        contestants[share] = lambda: pykeen_bootstrap(ranks, key, resamples // SHARE)
+        pairs.append(Pair("truerank, percentile", share))
+    rounds = 1 if sizes.quick else ROUNDS
+    times = time_in_turn(contestants, rounds, budget=30.0, benchmark=benchmark)
+    for name, taken in times.items():
+        if name.startswith("PyKEEN"):
+            taken.seconds = [SHARE * seconds for seconds in taken.seconds]
+    ours, theirs = times["truerank, percentile"].result, times["scipy, percentile"].result
+    width = ours.high - ours.low
+    assert abs(ours.low - theirs.low) <= 0.1 * width
+    assert abs(ours.high - theirs.high) <= 0.1 * width
+    rows = make_rows(f"{key}: {resamples:,} resamples of {tasks:,} tasks", times, pairs, {})
+    results.rows += rows
+    for row in rows:
+        if row.ratio is not None:
+            benchmark.extra_info[f"{row.contestant} / {row.baseline}"] = row.ratio

@@ -1,0 +1,112 @@
+"""Other dtypes against float32, and other layouts against C order, in bytes per second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import DTypeLike, NDArray
+
+import truerank as tr
+from baselines.compiled import ReadPass
+from harness import Compare, Pair, Team
+from harness.synthetic import Pool, Sizes, draw_targets
+from peers.numpy_scipy import numpy_idiom
+
+DTYPES: dict[str, tuple[DTypeLike, float | None]] = {
+    "float16": (np.float16, 0.8),
+    "bfloat16": (ml_dtypes.bfloat16, 0.8),
+    "float64": (np.float64, None),
+    "int8": (np.int8, None),
+}
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_dtypes(
+    name: str,
+    team: Team,
+    compare: Compare,
+    pool: Pool,
+    sizes: Sizes,
+    read_pass: ReadPass,
+    require_memory: Callable[[float], None],
+) -> None:
+    """The same matrix in another dtype; a ratio of 1 means that memory is the limit for both."""
+    dtype, goal = DTYPES[name]
+    targets = draw_targets(sizes.many)
+    single = pool.matrix(sizes.many)
+    require_memory(single.size * np.dtype(dtype).itemsize * 1.2)
+    scores = pool.cast(sizes.many, dtype)
+    found = compare(
+        f"{name}, {team}",
+        {
+            name: lambda: tr.rank(scores, targets, threads=team.argument),
+            "float32": lambda: tr.rank(single, targets, threads=team.argument),
+            f"read pass, {name}": read_pass.contestant(scores, team.threads),
+        },
+        [Pair(name, "float32", goal=goal), Pair(name, f"read pass, {name}")],
+        nbytes={name: scores.nbytes, "float32": single.nbytes, f"read pass, {name}": scores.nbytes},
+        agree=False,
+    )
+    ranks = found[name].result
+    some = np.linspace(0, sizes.many[0] - 1, 50).astype(int)
+    above, tied = numpy_idiom(scores[some], targets[some])
+    np.testing.assert_array_equal(ranks.above[some], above)
+    np.testing.assert_array_equal(ranks.tied[some], tied)
+
+
+def test_fortran_order(
+    team: Team,
+    compare: Compare,
+    pool: Pool,
+    sizes: Sizes,
+    require_memory: Callable[[float], None],
+) -> None:
+    """The same matrix, columns contiguous."""
+    scores, targets = pool.matrix(sizes.many), draw_targets(sizes.many)
+    require_memory(scores.nbytes * 1.2)
+    turned = pool.fortran(sizes.many)
+    compare(
+        f"Fortran order, {team}",
+        {
+            "Fortran order": lambda: tr.rank(turned, targets, threads=team.argument),
+            "C order": lambda: tr.rank(scores, targets, threads=team.argument),
+        },
+        [Pair("Fortran order", "C order", goal=0.5)],
+        nbytes=scores.nbytes,
+    )
+
+
+# Parts of a matrix that are views, with strides of their own.
+SLICES: dict[str, Callable[[NDArray[np.float32]], NDArray[np.float32]]] = {
+    "half of each row": lambda scores: scores[:, : scores.shape[1] // 2],
+    "every other row": lambda scores: scores[::2],
+    "every other column": lambda scores: scores[:, ::2],
+    "columns backwards": lambda scores: scores[:, ::-1],
+    "transposed": lambda scores: scores.T,
+}
+
+
+def test_slices(team: Team, compare: Compare, pool: Pool, sizes: Sizes) -> None:
+    """Views of a matrix against the whole; GB/s of the scores that are in the view."""
+    scores = pool.matrix(sizes.shared)
+    parts = {name: view(scores) for name, view in SLICES.items()} | {"whole": scores}
+    targets = {name: draw_targets(part.shape) for name, part in parts.items()}
+    found = compare(
+        f"slices, {team}",
+        {
+            name: partial(tr.rank, part, targets[name], threads=team.argument)
+            for name, part in parts.items()
+        },
+        [Pair(name, "whole") for name in SLICES],
+        nbytes={name: part.nbytes for name, part in parts.items()},
+        agree=False,
+    )
+    for name, part in parts.items():
+        some = np.linspace(0, len(part) - 1, 50).astype(int)
+        above, tied = numpy_idiom(part[some], targets[name][some])
+        np.testing.assert_array_equal(found[name].result.above[some], above)
+        np.testing.assert_array_equal(found[name].result.tied[some], tied)

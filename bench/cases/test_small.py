@@ -1,0 +1,102 @@
+"""Small calls: the cost of a call, and of threads beside a process that holds a core."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from harness import Compare, Pair
+from harness.synthetic import Pool, Shape, Sizes, draw_targets
+from peers.numpy_scipy import numpy_idiom
+
+SHAPES: dict[str, Shape] = {
+    "10 x 100": (10, 100),
+    "1 MB": (100, 2_500),
+    "4 MB": (100, 10_000),
+    "8 MB": (100, 20_000),
+    "16 MB": (400, 10_000),
+    "64 MB": (1_600, 10_000),
+}
+QUICK_SHAPES = ("10 x 100", "4 MB", "16 MB")
+
+
+def test_call_overhead(compare: Compare, pool: Pool) -> None:
+    """10 x 100: nearly all of the time is the call itself."""
+    scores, targets = pool.matrix((10, 100)).copy(), draw_targets((10, 100))
+    row, nothing = scores[0], np.empty(0, np.float32)
+    single = int(targets[0])
+    found = compare(
+        "10 x 100, one call",
+        {
+            "truerank": lambda: tr.rank(scores, targets),
+            "truerank, 1-D": lambda: tr.rank(row, single),
+            "numpy, > and ==": lambda: numpy_idiom(scores, targets),
+            "numpy, sum of nothing": lambda: nothing.sum(),
+        },
+        [
+            Pair("truerank", "numpy, > and =="),
+            Pair("truerank", "numpy, sum of nothing", "cost"),
+            Pair("truerank, 1-D", "numpy, sum of nothing", "cost"),
+        ],
+        calls=2000,
+        rounds=15,
+        agree=False,
+    )
+    above, tied = found["numpy, > and =="].result
+    ranks = found["truerank"].result
+    np.testing.assert_array_equal(ranks.above, above)
+    np.testing.assert_array_equal(ranks.tied, tied)
+
+
+@contextmanager
+def spinning() -> Iterator[None]:
+    """Another process that holds a core; it ends by itself should this one be killed."""
+    code = "import time\nend = time.time() + 300\nwhile time.time() < end: pass"
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """No other process of ours."""
+    yield
+
+
+@pytest.mark.parametrize("around", [alone, spinning], ids=["quiet", "busy"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_threads_for_small_work(
+    name: str,
+    around: Callable[[], AbstractContextManager[None]],
+    compare: Compare,
+    pool: Pool,
+    sizes: Sizes,
+    threads: int,
+) -> None:
+    """The default number of threads against one and all: it should never be much the slowest."""
+    if sizes.quick and name not in QUICK_SHAPES:
+        pytest.skip("only in full mode")
+    shape = SHAPES[name]
+    scores, targets = pool.matrix(shape), draw_targets(shape)
+    with around():
+        compare(
+            f"{name}, {'alone' if around is alone else 'beside a busy core'}",
+            {
+                "threads=None": lambda: tr.rank(scores, targets),
+                "threads=1": lambda: tr.rank(scores, targets, threads=1),
+                f"threads={threads}": lambda: tr.rank(scores, targets, threads=threads),
+            },
+            [Pair("threads=None", "threads=1", "cost")],
+            nbytes=scores.nbytes,
+            rounds=50 if sizes.quick else 200,
+            statistics=("best", "median"),
+            rest=0.001,
+        )

@@ -1,0 +1,135 @@
+"""Contestants run in turn: the times and the memory of each."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from harness.memory import PeakMemory
+
+__all__ = ["BenchmarkFixture", "Contestants", "Team", "Times", "time_in_turn"]
+
+Contestants = Mapping[str, Callable[[], object]]
+# How many runs have their memory measured; the smallest growth counts, as the first run loads code.
+MEASURED_RUNS = 2
+
+
+class BenchmarkFixture(Protocol):
+    """The part of pytest-benchmark's fixture that is used here."""
+
+    extra_info: dict[str, Any]
+
+    def pedantic(self, target: Callable[[], object], **options: Any) -> object: ...
+
+
+class Team(NamedTuple):
+    """How many threads a case runs with."""
+
+    argument: int | None  # what truerank is given
+    threads: int  # that many, for the baselines
+
+    def __str__(self) -> str:
+        return f"{self.threads} thread{'s' * (self.threads > 1)}"
+
+
+@dataclass
+class Times:
+    """Seconds of each run of one contestant, its memory, and what its last run returned."""
+
+    seconds: list[float] = field(default_factory=list)
+    result: Any = None
+    memory: int | None = None  # bytes by which anonymous memory grew at its peak
+
+    @property
+    def best(self) -> float:
+        """Seconds of the fastest run: the one that other work on the machine disturbed least."""
+        return min(self.seconds)
+
+    @property
+    def median(self) -> float:
+        """Seconds of the median run: what a caller sees on a machine that is not idle."""
+        return statistics.median(self.seconds)
+
+
+def time_in_turn(
+    contestants: Contestants,
+    rounds: int,
+    *,
+    calls: int = 1,
+    budget: float = 8.0,
+    rest: float = 0.005,
+    clock: Callable[[], float] = time.perf_counter,
+    before: Callable[[], object] | None = None,
+    memory: bool = True,
+    benchmark: BenchmarkFixture | None = None,
+) -> dict[str, Times]:
+    """Time contestants in turn, round by round, so that a disturbance affects all of them alike.
+
+    Parameters
+    ----------
+    contestants
+        Names and functions to call; the first one is the subject.
+    rounds
+        Runs of each contestant.
+    calls
+        Calls in one run, for calls too short for the clock; times are per call.
+    budget
+        Seconds after which a slow contestant is no longer run, once it has run twice. The subject
+        always runs.
+    rest
+        Seconds of sleep before each run, so that threads that still spin after the previous one
+        go to sleep.
+    clock
+        Function that returns the time in seconds.
+    before
+        Function to call before each run, untimed.
+    memory
+        Whether to measure how far anonymous memory grows; meaningless where a call maps files.
+    benchmark
+        The fixture of pytest-benchmark: it times the subject, and the others run in its set-up.
+
+    Returns
+    -------
+    dict of str to Times
+    """
+    times = {name: Times() for name in contestants}
+    subject, *others = contestants
+    peaks: dict[str, PeakMemory] = {}
+
+    def prepare(name: str) -> None:
+        if before is not None:
+            before()
+        time.sleep(rest)
+        if memory and len(times[name].seconds) < MEASURED_RUNS:
+            peaks[name] = PeakMemory()
+
+    def run(name: str) -> None:
+        call, recorded = contestants[name], times[name]
+        start = clock()
+        for _ in range(calls):
+            result = call()
+        recorded.seconds.append((clock() - start) / calls)
+        peak = peaks.pop(name, None)
+        growth = None if peak is None else peak.growth()
+        if growth is not None:
+            recorded.memory = growth if recorded.memory is None else min(growth, recorded.memory)
+        recorded.result = result
+
+    def run_others() -> None:
+        for name in others:
+            seconds = times[name].seconds
+            if len(seconds) < 2 or calls * sum(seconds) < budget:
+                prepare(name)
+                run(name)
+        prepare(subject)
+
+    if benchmark is not None:
+        benchmark.pedantic(lambda: run(subject), setup=run_others, rounds=rounds)
+    else:
+        for _ in range(rounds):
+            run_others()
+            run(subject)
+    return times

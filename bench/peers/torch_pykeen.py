@@ -1,0 +1,166 @@
+"""torch on the CPU: expressions, PyKEEN's ranks and evaluator, OGB's formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from peers import Counts, Peer, Problem
+
+__all__ = ["COUNTING", "EVALUATORS", "METRIC_NAMES", "NEGATIVES", "tensors"]
+
+BATCH = 64  # rows whose masks fit into the cache: seven times as fast as the whole matrix at once
+PYKEEN_BATCH = 256  # PyKEEN's default batch for evaluation on a CPU
+Expression = Callable[[Any, Any], Counts]  # of some rows and their true scores
+
+HITS = (1, 3, 5, 10)
+# PyKEEN's names of truerank's metrics; its z has the opposite sign where less is better.
+METRIC_NAMES = {
+    "mr": "arithmetic_mean_rank",
+    "mrr": "inverse_harmonic_mean_rank",
+    "hmr": "harmonic_mean_rank",
+    "imr": "inverse_arithmetic_mean_rank",
+    "gmr": "geometric_mean_rank",
+    "igmr": "inverse_geometric_mean_rank",
+    "median": "median_rank",
+    "imedian": "inverse_median_rank",
+    "std": "standard_deviation",
+    "variance": "variance",
+    "mad": "median_absolute_deviation",
+    "count": "count",
+    "amr": "adjusted_arithmetic_mean_rank",
+    "amri": "adjusted_arithmetic_mean_rank_index",
+    "amrr": "adjusted_inverse_harmonic_mean_rank",
+    "index.gmr": "adjusted_geometric_mean_rank_index",
+    "zmr": "z_arithmetic_mean_rank",
+    "zmrr": "z_inverse_harmonic_mean_rank",
+    "z.gmr": "z_geometric_mean_rank",
+    **{f"hits@{k}": f"hits_at_{k}" for k in HITS},
+    # PyKEEN computes these for every k, and keeps only the last, under a name without k.
+    **{f"ah@{k}": "adjusted_hits_at_k" for k in HITS},
+    **{f"zh@{k}": "z_hits_at_k" for k in HITS},
+}
+
+
+def tensors(problem: Problem) -> tuple[Any, Any]:
+    """Scores and targets as torch sees them, copied nowhere; torch takes our number of threads."""
+    import torch
+
+    torch.set_num_threads(problem.threads)
+    return torch.from_numpy(problem.scores), torch.from_numpy(problem.targets)[:, None]
+
+
+def _compared(part: Any, true: Any) -> Counts:
+    return (part > true).sum(dim=1).numpy(), (part == true).sum(dim=1).numpy()
+
+
+def _in_pykeens_style(part: Any, true: Any) -> Counts:
+    """The counts that `pykeen/evaluation/ranks.py` takes.
+
+    The optimistic rank comes from a count of greater scores, the pessimistic one from a count of
+    scores not smaller, the realistic one is their mean as float32, and the number of candidates
+    comes from a mask of finite scores.
+    """
+    import torch
+
+    optimistic = (part > true).sum(dim=1) + 1
+    pessimistic = (part >= true).sum(dim=1)
+    _ = (optimistic + pessimistic).float() / 2
+    _ = torch.isfinite(part).sum(dim=1)
+    return (optimistic - 1).numpy(), (pessimistic - optimistic + 1).numpy()
+
+
+def _by_pykeen(part: Any, true: Any) -> Counts:
+    """PyKEEN's own `Ranks.from_scores`."""
+    from pykeen.evaluation.ranks import Ranks
+
+    ranks = Ranks.from_scores(true, part)
+    optimistic = ranks.optimistic
+    return (optimistic - 1).numpy(), (ranks.pessimistic - optimistic + 1).numpy()
+
+
+def _whole(expression: Expression) -> Callable[[Problem], Callable[[], Counts]]:
+    def make(problem: Problem) -> Callable[[], Counts]:
+        matrix, columns = tensors(problem)
+        return lambda: expression(matrix, matrix.gather(1, columns))
+
+    return make
+
+
+def _batched(expression: Expression, rows: int) -> Callable[[Problem], Callable[[], Counts]]:
+    """The same, some rows at once: kinder to the caches.
+
+    Results go where they are kept: small tensors that stay would break up the heap.
+    """
+
+    def make(problem: Problem) -> Callable[[], Counts]:
+        matrix, columns = tensors(problem)
+
+        def counts() -> Counts:
+            true = matrix.gather(1, columns)
+            above, tied = np.empty((2, len(matrix)), np.int64)
+            for start in range(0, len(matrix), rows):
+                part = slice(start, start + rows)
+                above[part], tied[part] = expression(matrix[part], true[part])
+            return above, tied
+
+        return counts
+
+    return make
+
+
+def _evaluator(problem: Problem) -> Callable[[], Mapping[str, float]]:
+    """PyKEEN's `RankBasedEvaluator` as its own loop calls it: scores in batches, then metrics."""
+    import torch
+    from pykeen.evaluation import RankBasedEvaluator
+
+    matrix, columns = tensors(problem)
+    evaluator = RankBasedEvaluator()
+    triples = torch.zeros((PYKEEN_BATCH, 3), dtype=torch.long)  # it does not look at them
+
+    def metrics() -> Mapping[str, float]:
+        for part, where in zip(
+            matrix.split(PYKEEN_BATCH), columns.split(PYKEEN_BATCH), strict=True
+        ):
+            evaluator.process_scores_(
+                hrt_batch=triples[: len(part)],
+                target="tail",
+                scores=part,
+                true_scores=part.gather(1, where),
+            )
+        found: Mapping[str, float] = evaluator.finalize().to_flat_dict()
+        return found
+
+    return metrics
+
+
+def _ogb(problem: Problem) -> Callable[[], Counts]:
+    """The formula of OGB's Evaluator: negatives above the truth, and not below it."""
+    import torch
+
+    assert problem.true is not None
+    torch.set_num_threads(problem.threads)
+    positive = torch.from_numpy(problem.true).view(-1, 1)
+    negative = torch.from_numpy(problem.scores)
+
+    def counts() -> Counts:
+        optimistic = (negative > positive).sum(dim=1)
+        pessimistic = (negative >= positive).sum(dim=1)
+        _ = 0.5 * (optimistic + pessimistic) + 1
+        return optimistic.numpy(), (pessimistic - optimistic + 1).numpy()
+
+    return counts
+
+
+COUNTING = {
+    "torch, > and ==": Peer(("torch",), _whole(_compared)),
+    f"torch, {BATCH} rows at once": Peer(("torch",), _batched(_compared, BATCH)),
+    "PyKEEN's style": Peer(("torch",), _whole(_in_pykeens_style)),
+    f"PyKEEN, {PYKEEN_BATCH} rows at once": Peer(
+        ("torch", "pykeen"), _batched(_by_pykeen, PYKEEN_BATCH)
+    ),
+}
+EVALUATORS = {"PyKEEN, RankBasedEvaluator": Peer(("torch", "pykeen"), _evaluator, "report")}
+NEGATIVES = {"OGB's formula, torch": Peer(("torch",), _ogb)}
