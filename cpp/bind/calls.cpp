@@ -19,7 +19,7 @@ unsigned long main_thread = 0;
 
 bool on_main_thread() { return PyThread_get_thread_ident() == main_thread; }
 
-bool interrupted() {
+bool signal_raised() {
     const py::gil_scoped_acquire gil;
     return PyErr_CheckSignals() != 0;
 }
@@ -57,14 +57,14 @@ bool is_plain(const py::array& array) {
            reinterpret_cast<std::uintptr_t>(array.data()) % static_cast<std::uintptr_t>(array.itemsize()) == 0;
 }
 
-void note_main_thread() {
+void remember_main_thread() {
     main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
 #ifndef _WIN32
     pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
 #endif
 }
 
-bool (*asks())() { return on_main_thread() ? interrupted : nullptr; }
+bool (*interrupt_hook())() { return on_main_thread() ? signal_raised : nullptr; }
 
 // A daemon thread that comes back while the interpreter shuts down stays here for ever, as newer Pythons have it
 // themselves: older ones end the thread where it asks for the GIL, and with it the process, since C++ destructors are

@@ -27,10 +27,10 @@ bool is_plain(const py::array& array);
 
 // Called once, when the module is loaded: only the main thread runs Python's signal handlers. In the child of a fork
 // that is the thread that forked.
-void note_main_thread();
+void remember_main_thread();
 
 // What to ask, now and then, whether a call is to stop; null on threads that need not ask.
-bool (*asks())();
+bool (*interrupt_hook())();
 
 // Runs work without the GIL; an interruption leaves as the exception that Python's signal handler has set.
 void run_without_gil(void (*run)(const void* work), const void* work);
@@ -99,9 +99,9 @@ struct pyobject_caster<truerank::bind::Int64Array> {
 
 // Refuses objects that __new__ alone has made: pybind11 would have them hold whatever is in fresh memory.
 template <class T>
-class made_caster : public type_caster_base<T> {
+class initialised_caster : public type_caster_base<T> {
   public:
-    bool load(handle source, bool convert) { return this->template load_impl<made_caster<T>>(source, convert); }
+    bool load(handle source, bool convert) { return this->template load_impl<initialised_caster<T>>(source, convert); }
     void load_value(value_and_holder&& held) {
         if (held.value_ptr() == nullptr) throw type_error("expected an object that __init__ has made");
         this->value = held.value_ptr();
@@ -113,4 +113,4 @@ class made_caster : public type_caster_base<T> {
 // Stands, outside of all namespaces, beside each class that is bound.
 #define TRUERANK_BOUND(name) \
     template <>              \
-    class pybind11::detail::type_caster<name> : public pybind11::detail::made_caster<name> {}
+    class pybind11::detail::type_caster<name> : public pybind11::detail::initialised_caster<name> {}

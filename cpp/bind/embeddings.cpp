@@ -26,7 +26,7 @@ EmbeddingArrays embeddings_of(ScoreArray queries, ScoreArray entities, std::stri
 }
 
 // One number of the scores' type for each of n vectors.
-const void* numbers_of(const py::array& array, bool wide, std::int64_t n, const char* message) {
+const void* checked_numbers(const py::array& array, bool wide, std::int64_t n, const char* message) {
     const bool typed = wide ? py::isinstance<py::array_t<double>>(array) : py::isinstance<py::array_t<float>>(array);
     require(typed && array.ndim() == 1 && array.size() == n && is_plain(array), message);
     return array.data();
@@ -40,29 +40,31 @@ std::int64_t require_queries(const std::optional<Int64Array>& rows, std::int64_t
     return rows->size();
 }
 
-Results rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& asked, const AuditedRules& how, std::int64_t block,
-                     int threads) {
+CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_arrays, const AuditedRules& audited_rules,
+                         std::int64_t block, int threads) {
     const Embeddings embeddings = pairs.view();
-    const std::int64_t size = asked.size();
-    require_within(*asked.targets, embeddings.entities.rows, "targets: outside of the entities");
-    const std::int64_t queries = require_queries(asked.rows, embeddings.queries.rows);
+    const std::int64_t size = task_arrays.size();
+    require_within(*task_arrays.targets, embeddings.entities.rows, "targets: outside of the entities");
+    const std::int64_t queries = require_queries(task_arrays.rows, embeddings.queries.rows);
     require(size <= queries, "rows: not one for each task");
     require(block >= 0, "block: negative");
-    require(!how.rules.ascending, "order: scores of vectors are better the higher they are");
-    const Selection without = asked.without(size), among = asked.among(size);
-    require(!among.ranges, "candidates: ranges");
-    Results results(size);
+    require(!audited_rules.rules.ascending, "order: scores of vectors are better the higher they are");
+    const Selection filter = task_arrays.filter_view(size), candidates = task_arrays.candidates_view(size);
+    require(!candidates.ranges, "candidates: ranges");
+    CountArrays results(size);
     Counts counts;
     results.add_counts(counts);
-    if (how.audit) {
+    if (audited_rules.audit) {
         counts.nan = results.add(Count::nan);
         results.add_audit(counts);
     }
-    const Tasks tasks{size, asked.row_data(), asked.targets->data()};
-    const Way way{block, threads, asks()};
+    const Tasks tasks{size, task_arrays.row_data(), task_arrays.targets->data()};
+    const Execution execution{block, threads, interrupt_hook()};
     Fault fault;
-    without_gil([&] { fault = rank_embeddings(embeddings, tasks, without, among, how.rules.nan, way, counts); });
-    results.fault = noted(fault);
+    without_gil([&] {
+        fault = rank_embeddings(embeddings, tasks, filter, candidates, audited_rules.rules.nan, execution, counts);
+    });
+    results.fault = fault_or_none(fault);
     return results;
 }
 
@@ -76,43 +78,49 @@ py::array scores_of(const EmbeddingArrays& pairs, const std::optional<Int64Array
     }
     std::vector<std::int64_t> own(targets && !rows ? static_cast<std::size_t>(size) : 0);
     std::iota(own.begin(), own.end(), std::int64_t{0});
-    const std::int64_t* const asked = rows ? rows->data() : targets ? own.data() : nullptr;
+    const std::int64_t* const row_data = rows ? rows->data() : targets ? own.data() : nullptr;
     std::vector<py::ssize_t> shape{size};
     if (!targets) shape.push_back(embeddings.entities.rows);
     py::array scores = new_scores(embeddings, shape);
     void* const out = scores.mutable_data();
-    const Way way{0, threads, asks()};
-    without_gil([&] { score_embeddings(embeddings, asked, targets ? targets->data() : nullptr, size, way, out); });
+    const Execution execution{0, threads, interrupt_hook()};
+    without_gil(
+        [&] { score_embeddings(embeddings, row_data, targets ? targets->data() : nullptr, size, execution, out); });
     return scores;
 }
 
-std::tuple<Int64Array, py::array, std::optional<Fault>> best_of(
-    const EmbeddingArrays& pairs, const TaskArrays& asked, std::int64_t k, std::string_view nan,
-    const std::optional<std::pair<py::array, Int64Array>>& held, std::int64_t block, int threads) {
+std::tuple<Int64Array, py::array, std::optional<Fault>> topk(
+    const EmbeddingArrays& pairs, const TaskArrays& task_arrays, std::int64_t k, std::string_view nan,
+    const std::optional<std::pair<py::array, Int64Array>>& current_matches, std::int64_t block, int threads) {
     const Embeddings embeddings = pairs.view();
-    const std::int64_t size = require_queries(asked.rows, embeddings.queries.rows);
+    const std::int64_t size = require_queries(task_arrays.rows, embeddings.queries.rows);
     require(k >= 0 && block >= 0, "k, block: negative");
-    require(!asked.targets, "targets: the best have none");
+    require(!task_arrays.targets, "targets: the best have none");
     const NanRule rule = nan_rule(nan);
-    const Selection without = asked.without(size), among = asked.among(size);
-    require(!among.ranges, "candidates: ranges");
-    Held holds;
-    if (held) {
-        holds.scores = numbers_of(held->first, embeddings.wide(), embeddings.entities.rows, "held: not one for each");
-        require(held->second.ndim() == 1 && held->second.size() == embeddings.entities.rows, "held: not one for each");
-        holds.queries = held->second.data();
+    const Selection filter = task_arrays.filter_view(size), candidates = task_arrays.candidates_view(size);
+    require(!candidates.ranges, "candidates: ranges");
+    CurrentMatches matches;
+    if (current_matches) {
+        matches.scores = checked_numbers(current_matches->first, embeddings.wide(), embeddings.entities.rows,
+                                         "held: not one for each");
+        require(current_matches->second.ndim() == 1 && current_matches->second.size() == embeddings.entities.rows,
+                "held: not one for each");
+        matches.queries = current_matches->second.data();
     }
     Int64Array ids(std::vector<py::ssize_t>{size, k});
     py::array scores = new_scores(embeddings, {size, k});
     scores.attr("fill")(std::numeric_limits<double>::quiet_NaN());
     std::fill_n(ids.mutable_data(), ids.size(), std::int64_t{-1});
-    std::int64_t* const best = ids.mutable_data();
-    void* const found = scores.mutable_data();
-    const Tasks tasks{size, asked.row_data(), nullptr};
-    const Way way{block, threads, asks()};
+    std::int64_t* const id_data = ids.mutable_data();
+    void* const score_data = scores.mutable_data();
+    const Tasks tasks{size, task_arrays.row_data(), nullptr};
+    const Execution execution{block, threads, interrupt_hook()};
     Fault fault;
-    without_gil([&] { fault = topk_embeddings(embeddings, tasks, k, without, among, rule, holds, way, best, found); });
-    return {ids, scores, noted(fault)};
+    without_gil([&] {
+        fault =
+            topk_embeddings(embeddings, tasks, k, filter, candidates, rule, matches, execution, id_data, score_data);
+    });
+    return {ids, scores, fault_or_none(fault)};
 }
 
 }  // namespace
@@ -127,12 +135,12 @@ Embeddings EmbeddingArrays::view() const {
     // products of it stay in 64 bits
     require(embeddings.queries.columns <= std::int64_t{1} << 40, "vectors: too long");
     const bool wide = embeddings.wide();
-    if (bias) embeddings.bias = numbers_of(*bias, wide, embeddings.entities.rows, "bias: not one for each entity");
+    if (bias) embeddings.bias = checked_numbers(*bias, wide, embeddings.entities.rows, "bias: not one for each entity");
     if (means) {
         embeddings.query_means =
-            numbers_of(means->first, wide, embeddings.queries.rows, "means: not one for each query");
+            checked_numbers(means->first, wide, embeddings.queries.rows, "means: not one for each query");
         embeddings.entity_means =
-            numbers_of(means->second, wide, embeddings.entities.rows, "means: not one for each entity");
+            checked_numbers(means->second, wide, embeddings.entities.rows, "means: not one for each entity");
     }
     return embeddings;
 }
@@ -154,7 +162,7 @@ void register_embeddings(py::module_& m) {
     m.def("score_embeddings", &scores_of, py::arg("embeddings"), py::arg("rows").none(true),
           py::arg("targets").none(true), py::arg("threads"),
           "The scores of queries and their targets, or of queries and all entities.");
-    m.def("topk_embeddings", &best_of, py::arg("embeddings"), py::arg("tasks"), py::arg("k"), py::arg("nan"),
+    m.def("topk_embeddings", &topk, py::arg("embeddings"), py::arg("tasks"), py::arg("k"), py::arg("nan"),
           py::arg("current_matches").none(true), py::arg("block"), py::arg("threads"),
           "The best entities of each query and their scores (-1 and NaN where there are too few), and what made them "
           "void, or None.");

@@ -54,46 +54,48 @@ void require_among(const Int64Array& values, const std::vector<std::int64_t>& id
             message);
 }
 
-std::pair<Results, Results> rank_both(const GridArrays& sides, const TaskArrays& asked,
-                                      const std::optional<SelectionArrays>& filter_left, std::string_view nan,
-                                      std::int64_t block, int threads) {
-    const Grid grid = sides.view();
-    const std::int64_t size = asked.size();
-    require(asked.rows && !asked.candidates, "tasks: rows, and no candidates");
-    require_among(*asked.rows, grid.left, "rows: not among the queries that take part");
-    require_among(*asked.targets, grid.right, "targets: not among the entities that take part");
+std::pair<CountArrays, CountArrays> rank_both(const GridArrays& grid_arrays, const TaskArrays& task_arrays,
+                                              const std::optional<SelectionArrays>& filter_left, std::string_view nan,
+                                              std::int64_t block, int threads) {
+    const Grid grid = grid_arrays.view();
+    const std::int64_t size = task_arrays.size();
+    require(task_arrays.rows && !task_arrays.candidates, "tasks: rows, and no candidates");
+    require_among(*task_arrays.rows, grid.left, "rows: not among the queries that take part");
+    require_among(*task_arrays.targets, grid.right, "targets: not among the entities that take part");
     require(block >= 0 && block <= std::int64_t{1} << 40, "block: out of range");
     const NanRule rule = nan_rule(nan);
-    const Tasks tasks{size, asked.row_data(), asked.targets->data()};
-    const Selection of_right = asked.without(size), of_left = filter_left ? filter_left->view(size) : Selection{};
-    require(!of_left.ranges, "selection: ranges");
-    Results to_right(size), to_left(size);
+    const Tasks tasks{size, task_arrays.row_data(), task_arrays.targets->data()};
+    const Selection right_filter = task_arrays.filter_view(size),
+                    left_filter = filter_left ? filter_left->view(size) : Selection{};
+    require(!left_filter.ranges, "selection: ranges");
+    CountArrays to_right(size), to_left(size);
     Counts counts[2];
     to_right.add_counts(counts[0]);
     to_left.add_counts(counts[1]);
     std::array<Fault, 2> faults;
-    const Way way{block, threads, asks()};
-    without_gil([&] { faults = rank_grid(grid, tasks, of_right, of_left, rule, way, counts[0], counts[1]); });
-    to_right.fault = noted(faults[0]);
-    to_left.fault = noted(faults[1]);
+    const Execution execution{block, threads, interrupt_hook()};
+    without_gil(
+        [&] { faults = rank_grid(grid, tasks, right_filter, left_filter, rule, execution, counts[0], counts[1]); });
+    to_right.fault = fault_or_none(faults[0]);
+    to_left.fault = fault_or_none(faults[1]);
     return {std::move(to_right), std::move(to_left)};
 }
 
-std::tuple<py::array, py::array, std::optional<Fault>> means_of_best(const GridArrays& sides, std::int64_t k,
-                                                                     std::string_view nan, std::int64_t block,
-                                                                     int threads) {
-    const Grid grid = sides.view();
+std::tuple<py::array, py::array, std::optional<Fault>> topk_means(const GridArrays& grid_arrays, std::int64_t k,
+                                                                  std::string_view nan, std::int64_t block,
+                                                                  int threads) {
+    const Grid grid = grid_arrays.view();
     require(k >= 1 && block >= 0, "k, block: too small");
     const NanRule rule = nan_rule(nan);
     const auto size = [](const std::vector<std::int64_t>& ids) { return static_cast<py::ssize_t>(ids.size()); };
     py::array left = new_scores(grid.embeddings, {size(grid.left)});
     py::array right = new_scores(grid.embeddings, {size(grid.right)});
-    void* const of_left = left.mutable_data();
-    void* const of_right = right.mutable_data();
-    const Way way{block, threads, asks()};
+    void* const left_means = left.mutable_data();
+    void* const right_means = right.mutable_data();
+    const Execution execution{block, threads, interrupt_hook()};
     Fault fault;
-    without_gil([&] { fault = mean_best(grid, k, rule, way, of_left, of_right); });
-    return {left, right, noted(fault)};
+    without_gil([&] { fault = mean_topk(grid, k, rule, execution, left_means, right_means); });
+    return {left, right, fault_or_none(fault)};
 }
 
 }  // namespace
@@ -104,8 +106,7 @@ void register_grids(py::module_& m) {
     m.def("rank_grid", &rank_both, py::arg("grid"), py::arg("tasks"), py::arg("filter_left").none(true), py::arg("nan"),
           py::arg("block"), py::arg("threads"),
           "Counts of queries that rank entities, and of entities that rank queries.");
-    m.def("mean_topk", &means_of_best, py::arg("grid"), py::arg("k"), py::arg("nan"), py::arg("block"),
-          py::arg("threads"),
+    m.def("mean_topk", &topk_means, py::arg("grid"), py::arg("k"), py::arg("nan"), py::arg("block"), py::arg("threads"),
           "The mean of the best scores of each query, and of each entity, and what made them void, or None.");
 }
 

@@ -19,19 +19,19 @@ constexpr const char* kCompiler = "clang " __clang_version__;
 constexpr const char* kCompiler = "g++ " __VERSION__;
 #endif
 
-std::string joined(const std::vector<std::string>& names) {
+std::string join(const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
     return text;
 }
 
-std::uint64_t words_of(const py::array& array, int threads) {
+std::uint64_t or_of_words(const py::array& array, int threads) {
     require((array.flags() & py::array::c_style) != 0, "array: not contiguous");
     std::uint64_t words = 0;
-    bool (*const ask)() = asks();
+    bool (*const interrupted)() = interrupt_hook();
     const auto* data = static_cast<const char*>(array.data());
     const auto bytes = static_cast<std::int64_t>(array.nbytes());
-    without_gil([&] { words = read_pass(data, bytes, threads, ask); });
+    without_gil([&] { words = read_pass(data, bytes, threads, interrupted); });
     return words;
 }
 
@@ -41,7 +41,7 @@ void register_machine(py::module_& m) {
     const char* wanted = std::getenv("TRUERANK_ISA");
     if (!choose_isa(wanted)) {
         throw py::import_error("TRUERANK_ISA: expected an instruction set this machine can run (" +
-                               joined(usable_isas()) + "), got '" + wanted + "'");
+                               join(usable_isas()) + "), got '" + wanted + "'");
     }
     guard_forks();
     m.attr("compiler") = kCompiler;
@@ -49,7 +49,7 @@ void register_machine(py::module_& m) {
     m.def("isas", &usable_isas, "The instruction sets that this machine can run.");
     m.def("openmp", &has_openmp, "Whether the core was built with OpenMP.");
     m.def("default_threads", &default_threads, "The threads a call takes unless it is told otherwise.");
-    m.def("read_pass", &words_of, py::arg("array"), py::arg("threads"),
+    m.def("read_pass", &or_of_words, py::arg("array"), py::arg("threads"),
           "All 64-bit words of a contiguous array, ORed together: the least that a pass over it can cost.");
 }
 

@@ -5,7 +5,7 @@ PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
     using namespace truerank::bind;
     m.doc() = "The compiled core of truerank. What it has is the package's own: it may change at any time.";
     m.attr("__version__") = TRUERANK_VERSION;
-    note_main_thread();
+    remember_main_thread();
     register_machine(m);
     register_scores(m);
     register_selections(m);

@@ -12,31 +12,34 @@ namespace {
 template <class M>
 constexpr bool in_file = std::is_same_v<M, ScoreFile>;
 
-Fault counted(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
-              const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
+Fault rank_scores(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
+                  const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
     return rank(scores, tasks, filter, candidates, rules, threads, interrupted, counts);
 }
-Fault counted(const FileScores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
-              const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
+Fault rank_scores(const FileScores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
+                  const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
     return rank_file(scores, tasks, filter, candidates, rules, threads, interrupted, counts);
 }
 
 template <class M, class View>
-void count(const M& matrix, const View& scores, const Tasks& tasks, const Selection& filter,
-           const Selection& candidates, const Rules& rules, int threads, const Counts& counts, Results& results) {
-    bool (*const ask)() = asks();
+void count_tasks(const M& matrix, const View& scores, const Tasks& tasks, const Selection& filter,
+                 const Selection& candidates, const Rules& rules, int threads, const Counts& counts,
+                 CountArrays& results) {
+    bool (*const interrupted)() = interrupt_hook();
     Fault fault;
-    const auto work = [&] { fault = counted(scores, tasks, filter, candidates, rules, threads, ask, counts); };
+    const auto work = [&] {
+        fault = rank_scores(scores, tasks, filter, candidates, rules, threads, interrupted, counts);
+    };
     if constexpr (in_file<M>) {
         try {
             without_gil(work);
         } catch (const ReadFailure& failure) {
-            matrix.refuse(failure);
+            matrix.raise_error(failure);
         }
     } else {
         without_gil(work);
     }
-    results.fault = noted(fault);
+    results.fault = fault_or_none(fault);
 }
 
 template <class M>
@@ -47,55 +50,56 @@ void require_rows(const std::optional<Int64Array>& rows, std::int64_t height, st
 }
 
 template <class M>
-Results rank_tasks(const M& matrix, const TaskArrays& asked, const AuditedRules& how, int threads) {
+CountArrays rank_tasks(const M& matrix, const TaskArrays& task_arrays, const AuditedRules& audited_rules, int threads) {
     const auto& scores = matrix.view();
-    const std::int64_t size = asked.size();
-    require_within(*asked.targets, scores.columns, "targets: outside of the columns");
-    require_rows<M>(asked.rows, scores.rows, size);
+    const std::int64_t size = task_arrays.size();
+    require_within(*task_arrays.targets, scores.columns, "targets: outside of the columns");
+    require_rows<M>(task_arrays.rows, scores.rows, size);
     if constexpr (in_file<M>) require(size == 0 || reads_whole_rows(scores), "scores: rows are not read whole");
-    const Selection without = asked.without(size), among = asked.among(size);
-    require(!among.ranges, "candidates: ranges of a whole matrix");
-    Results results(size);
+    const Selection filter = task_arrays.filter_view(size), candidates = task_arrays.candidates_view(size);
+    require(!candidates.ranges, "candidates: ranges of a whole matrix");
+    CountArrays results(size);
     Counts counts;
     results.add_counts(counts);
-    if (how.audit) {
+    if (audited_rules.audit) {
         counts.nan = results.add(Count::nan);
         results.add_audit(counts);
     }
-    const Tasks tasks{size, asked.row_data(), asked.targets->data()};
-    count(matrix, scores, tasks, without, among, how.rules, threads, counts, results);
+    const Tasks tasks{size, task_arrays.row_data(), task_arrays.targets->data()};
+    count_tasks(matrix, scores, tasks, filter, candidates, audited_rules.rules, threads, counts, results);
     return results;
 }
 
 template <class M>
-Results count_part(const M& matrix, const TaskArrays& asked, const py::array& truths, std::int64_t first_column,
-                   const AuditedRules& how, int threads) {
+CountArrays partial_counts(const M& matrix, const TaskArrays& task_arrays, const py::array& true_scores,
+                           std::int64_t first_column, const AuditedRules& audited_rules, int threads) {
     const auto& scores = matrix.view();
-    const std::int64_t size = asked.size();
-    require_rows<M>(asked.rows, scores.rows, size);
-    require(truths.ndim() == 1 && truths.size() == size && truths.itemsize() == matrix.size() && is_plain(truths),
+    const std::int64_t size = task_arrays.size();
+    require_rows<M>(task_arrays.rows, scores.rows, size);
+    require(true_scores.ndim() == 1 && true_scores.size() == size && true_scores.itemsize() == matrix.size() &&
+                is_plain(true_scores),
             "truths: not one for each task");
-    const bool ranges = asked.candidates && asked.candidates->ranges;
+    const bool ranges = task_arrays.candidates && task_arrays.candidates->ranges;
     require(!ranges || (first_column == 0 && !in_file<M>), "candidates: ranges of a part, or of a file");
     using Limits = std::numeric_limits<std::int64_t>;
     require(first_column >= 0 && first_column <= Limits::max() - scores.columns, "first_column: out of range");
-    require_within(*asked.targets, Limits::max(), "targets: negative", -1);
-    Tasks tasks{size, asked.row_data(), asked.targets->data()};
-    tasks.truths = static_cast<const char*>(truths.data());
+    require_within(*task_arrays.targets, Limits::max(), "targets: negative", -1);
+    Tasks tasks{size, task_arrays.row_data(), task_arrays.targets->data()};
+    tasks.true_scores = static_cast<const char*>(true_scores.data());
     tasks.first_column = first_column;
     const std::int64_t end = first_column + scores.columns;
-    const Selection without = asked.without(size).within(first_column, end);
-    const Selection among = asked.among(size).within(first_column, end);
-    Results results(size);
+    const Selection filter = task_arrays.filter_view(size).within(first_column, end);
+    const Selection candidates = task_arrays.candidates_view(size).within(first_column, end);
+    CountArrays results(size);
     Counts counts;
     results.add_counts(counts);
     counts.nan = results.add(Count::nan);
     counts.differing = results.add(Count::differing);
-    if (how.audit) {
+    if (audited_rules.audit) {
         results.add_audit(counts);
-        counts.best = results.add(Count::best, how.rules.ascending ? Limits::max() : Limits::min());
+        counts.best = results.add(Count::best, audited_rules.rules.ascending ? Limits::max() : Limits::min());
     }
-    count(matrix, scores, tasks, without, among, how.rules, threads, counts, results);
+    count_tasks(matrix, scores, tasks, filter, candidates, audited_rules.rules, threads, counts, results);
     return results;
 }
 
@@ -103,7 +107,7 @@ template <class M>
 void bind_ranking(py::module_& m) {
     m.def("rank", &rank_tasks<M>, py::arg("scores"), py::arg("tasks"), py::arg("rules"), py::arg("threads"),
           "Counts: above, tied, candidates (and, audited, nan, inf, at_best).");
-    m.def("partial_counts", &count_part<M>, py::arg("scores"), py::arg("tasks"), py::arg("true_scores"),
+    m.def("partial_counts", &partial_counts<M>, py::arg("scores"), py::arg("tasks"), py::arg("true_scores"),
           py::arg("first_column"), py::arg("rules"), py::arg("threads"),
           "Counts of a part of a matrix, truths left out: above, tied, candidates, nan, differing (and, audited, inf, "
           "at_best, best).");

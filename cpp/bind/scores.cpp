@@ -11,21 +11,21 @@
 namespace truerank::bind {
 namespace {
 
-struct Named {
+struct NamedDType {
     std::string_view name;
     DType dtype;
     std::int64_t size;
 };
-constexpr Named kDTypes[] = {
+constexpr NamedDType kDTypes[] = {
     {"float16", DType::float16, 2}, {"bfloat16", DType::bfloat16, 2}, {"float32", DType::float32, 4},
     {"float64", DType::float64, 8}, {"int8", DType::int8, 1},         {"int16", DType::int16, 2},
     {"int32", DType::int32, 4},     {"int64", DType::int64, 8},       {"uint8", DType::uint8, 1},
     {"uint16", DType::uint16, 2},   {"uint32", DType::uint32, 4},     {"uint64", DType::uint64, 8},
 };
 
-const Named& named(std::string_view dtype) {
-    const auto* row =
-        std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const Named& known) { return dtype == known.name; });
+const NamedDType& find_dtype(std::string_view dtype) {
+    const auto* row = std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                                   [&](const NamedDType& known) { return dtype == known.name; });
     require(row != std::end(kDTypes), "scores: unknown dtype");
     return *row;
 }
@@ -45,7 +45,7 @@ std::tuple<Int64Array, std::int64_t, std::int64_t, bool> keys(const ScoreArray& 
 
 ScoreArray::ScoreArray(py::array array, py::str dtype, bool swapped)
     : array_(std::move(array)), name_(std::move(dtype)), swapped_(swapped) {
-    const Named& type = named(name_.cast<std::string_view>());
+    const NamedDType& type = find_dtype(name_.cast<std::string_view>());
     dtype_ = type.dtype;
     size_ = type.size;
     require(array_.itemsize() == size_, "scores: not of this dtype");
@@ -65,8 +65,15 @@ Scores ScoreArray::view() const {
 
 ScoreFile::ScoreFile(int descriptor, std::int64_t offset, Pair shape, Pair strides, py::str name,
                      std::string_view dtype, bool swapped)
-    : file_{descriptor,        offset, shape.first, shape.second, strides.first, strides.second, named(dtype).dtype,
-            named(dtype).size, swapped},
+    : file_{descriptor,
+            offset,
+            shape.first,
+            shape.second,
+            strides.first,
+            strides.second,
+            find_dtype(dtype).dtype,
+            find_dtype(dtype).size,
+            swapped},
       name_(std::move(name)) {
     const FileScores& file = file_;
     require(file.offset >= 0 && file.rows >= 0 && file.columns >= 0, "scores: negative sizes");
@@ -80,7 +87,7 @@ ScoreFile::ScoreFile(int descriptor, std::int64_t offset, Pair shape, Pair strid
             "scores: strides do not fit");
 }
 
-void ScoreFile::refuse(const ReadFailure& failure) const {
+void ScoreFile::raise_error(const ReadFailure& failure) const {
     if (failure.error != 0) {
         errno = failure.error;
         PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, name_.ptr());

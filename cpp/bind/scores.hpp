@@ -40,7 +40,7 @@ class ScoreFile {
     const FileScores& view() const { return file_; }
     std::int64_t size() const { return file_.size; }
     // Python's exception for a file that could not be read to its end.
-    [[noreturn]] void refuse(const ReadFailure& failure) const;
+    [[noreturn]] void raise_error(const ReadFailure& failure) const;
 
   private:
     FileScores file_;

@@ -18,7 +18,7 @@ SelectionArrays selection_of(Int64Array indptr, py::array indices, std::optional
     return selection;
 }
 
-SelectionArrays ranges_of(Int64Array indptr) {
+SelectionArrays selection_of_ranges(Int64Array indptr) {
     SelectionArrays selection{std::move(indptr), Int64Array(0), {}, false, true};
     selection.check();
     return selection;
@@ -36,17 +36,17 @@ SelectionArrays from_state(const py::tuple& state) {
     return selection;
 }
 
-std::pair<std::int64_t, bool> lists_checked(const SelectionArrays& selection, std::int64_t bound, int threads) {
+std::pair<std::int64_t, bool> check_selection(const SelectionArrays& selection, std::int64_t bound, int threads) {
     require(!selection.ranges, "selection: ranges");
     const Selection lists = selection.view();
     ListCheck check;
-    bool (*const ask)() = asks();
-    without_gil([&] { check = check_lists(lists, bound, threads, ask); });
+    bool (*const interrupted)() = interrupt_hook();
+    without_gil([&] { check = check_lists(lists, bound, threads, interrupted); });
     return {check.first_outside, check.sorted};
 }
 
 // The lists sorted and without repeats, in new arrays.
-SelectionArrays sorted_lists(const SelectionArrays& selection, std::int64_t bound, int threads) {
+SelectionArrays sorted_copy(const SelectionArrays& selection, std::int64_t bound, int threads) {
     require(bound >= 0, "selection: negative bound");
     require(!selection.ranges, "selection: ranges");
     const Selection lists = selection.view();
@@ -55,9 +55,9 @@ SelectionArrays sorted_lists(const SelectionArrays& selection, std::int64_t boun
     std::int64_t* const ends = clean.mutable_data();
     char* const data = static_cast<char*>(copy.mutable_data());
     const auto size = static_cast<std::int64_t>(copy.itemsize());
-    bool (*const ask)() = asks();
+    bool (*const interrupted)() = interrupt_hook();
     without_gil([&] {
-        sort_lists(lists, data, ends + 1, bound, threads, ask);
+        sort_lists(lists, data, ends + 1, bound, threads, interrupted);
         ends[0] = 0;
         for (std::int64_t list = 0; list < lists.size; ++list) {
             const std::int64_t length = ends[list + 1];
@@ -71,7 +71,7 @@ SelectionArrays sorted_lists(const SelectionArrays& selection, std::int64_t boun
 
 // The first task whose list lacks its column, or -1.
 std::int64_t first_task_without(const SelectionArrays& selection, const Int64Array& columns) {
-    return first_absent(selection.view(columns.size()), columns.data(), columns.size());
+    return first_task_without(selection.view(columns.size()), columns.data(), columns.size());
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ Selection SelectionArrays::view(std::int64_t tasks) const {
     } else if (lists) {
         require(lists->size() == tasks, "selection: not one list for each task");
         require_within(*lists, selection.size, "selection: no such list");
-        selection.of = lists->data();
+        selection.list_of_task = lists->data();
     } else {
         require(selection.size == tasks, "selection: not one list for each task");
     }
@@ -130,14 +130,14 @@ void register_selections(py::module_& m) {
     selection
         .def(py::init(&selection_of), py::arg("indptr"), py::arg("indices"), py::arg("lists") = py::none(),
              py::arg("shared") = false)
-        .def_static("of_ranges", &ranges_of, py::arg("indptr"),
+        .def_static("of_ranges", &selection_of_ranges, py::arg("indptr"),
                     "Lists that are their own positions: list i is indptr[i] to indptr[i + 1] - 1.")
         .def("first_task_without", &first_task_without, py::arg("columns"),
              "The first task whose list lacks its column, or -1.")
-        .def("check", &lists_checked, py::arg("bound"), py::arg("threads"),
+        .def("check", &check_selection, py::arg("bound"), py::arg("threads"),
              "The position of the first index outside of [0, bound), or -1, and whether all lists are sorted and "
              "distinct.")
-        .def("sorted_copy", &sorted_lists, py::arg("bound"), py::arg("threads"),
+        .def("sorted_copy", &sorted_copy, py::arg("bound"), py::arg("threads"),
              "The same, in new arrays: every list sorted and without repeats.")
         .def(py::pickle(&state_of, &from_state));
 }

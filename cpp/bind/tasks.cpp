@@ -13,11 +13,11 @@ namespace {
 
 // In the order of NanRule, and of Fault::Kind.
 constexpr std::string_view kNanRules[] = {"raise", "worst", "omit"};
-constexpr std::string_view kFaults[] = {"none", "target", "nan", "nan_true_score"};
+constexpr std::string_view kFaultKinds[] = {"none", "target", "nan", "nan_true_score"};
 
 // In the order of Count: made once, with the module, since a small count takes less time than a name.
-constexpr const char* kCounts[] = {"above", "tied", "candidates", "nan", "inf", "at_best", "best", "differing"};
-py::handle count_names[std::size(kCounts)];
+constexpr const char* kCountNames[] = {"above", "tied", "candidates", "nan", "inf", "at_best", "best", "differing"};
+py::handle count_names[std::size(kCountNames)];
 
 TaskArrays tasks_of(std::optional<Int64Array> rows, std::optional<Int64Array> targets,
                     std::optional<SelectionArrays> filter, std::optional<SelectionArrays> candidates) {
@@ -34,11 +34,11 @@ using RulesState = std::tuple<bool, std::string, bool>;
 RulesState state_of(const AuditedRules& r) { return {r.rules.ascending, std::string(nan_name(r)), r.audit}; }
 AuditedRules from_state(const RulesState& state) { return std::apply(rules_of, state); }
 
-std::string_view fault_name(const Fault& fault) { return kFaults[static_cast<std::size_t>(fault.kind)]; }
+std::string_view fault_name(const Fault& fault) { return kFaultKinds[static_cast<std::size_t>(fault.kind)]; }
 Fault fault_of(std::string_view kind, std::int64_t task, std::int64_t row, std::int64_t column) {
-    const auto* name = std::find(std::begin(kFaults) + 1, std::end(kFaults), kind);
-    require(name != std::end(kFaults), "fault: unknown kind");
-    return {static_cast<Fault::Kind>(name - std::begin(kFaults)), task, row, column};
+    const auto* name = std::find(std::begin(kFaultKinds) + 1, std::end(kFaultKinds), kind);
+    require(name != std::end(kFaultKinds), "fault: unknown kind");
+    return {static_cast<Fault::Kind>(name - std::begin(kFaultKinds)), task, row, column};
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ std::int64_t TaskArrays::size() const {
     return targets->size();
 }
 
-std::int64_t* Results::add(Count count, std::int64_t value) {
+std::int64_t* CountArrays::add(Count count, std::int64_t value) {
     const auto& api = py::detail::npy_api::get();  // twice as quick as py::array, which small counts notice
     Py_intptr_t shape = tasks_;
     auto array = py::reinterpret_steal<py::array>(
@@ -68,24 +68,26 @@ std::int64_t* Results::add(Count count, std::int64_t value) {
     return data;
 }
 
-void Results::add_counts(Counts& counts) {
+void CountArrays::add_counts(Counts& counts) {
     counts.above = add(Count::above);
     counts.tied = add(Count::tied);
     counts.candidates = add(Count::candidates);
 }
 
-void Results::add_audit(Counts& counts) {
+void CountArrays::add_audit(Counts& counts) {
     counts.inf = add(Count::inf);
     counts.at_best = add(Count::at_best);
 }
 
-std::optional<Fault> noted(const Fault& fault) {
+std::optional<Fault> fault_or_none(const Fault& fault) {
     if (fault.kind == Fault::Kind::none) return {};
     return fault;
 }
 
 void register_tasks(py::module_& m) {
-    for (std::size_t i = 0; i < std::size(kCounts); ++i) count_names[i] = PyUnicode_InternFromString(kCounts[i]);
+    for (std::size_t i = 0; i < std::size(kCountNames); ++i) {
+        count_names[i] = PyUnicode_InternFromString(kCountNames[i]);
+    }
     py::class_<TaskArrays>(m, "Tasks", py::is_final(), "Which row each task reads, and which columns count.")
         .def(py::init(&tasks_of), py::arg("rows").none(true), py::arg("targets").none(true),
              py::arg("filter").none(true) = py::none(), py::arg("candidates").none(true) = py::none());
@@ -101,9 +103,10 @@ void register_tasks(py::module_& m) {
     add_attribute<&Fault::row>(fault, "row");
     add_attribute<&Fault::column>(fault, "column");
     fault.def(py::init(&fault_of), py::arg("kind"), py::arg("task"), py::arg("row"), py::arg("column"));
-    py::class_<Results> counts(m, "Counts", py::is_final(), "What was counted: one integer for each task, by name.");
-    add_attribute<&Results::arrays>(counts, "arrays");
-    add_attribute<&Results::fault>(counts, "fault", "What made it void, or None.");
+    py::class_<CountArrays> counts(m, "Counts", py::is_final(),
+                                   "What was counted: one integer for each task, by name.");
+    add_attribute<&CountArrays::arrays>(counts, "arrays");
+    add_attribute<&CountArrays::fault>(counts, "fault", "What made it void, or None.");
 }
 
 }  // namespace truerank::bind

@@ -21,8 +21,8 @@ struct TaskArrays {
     // How many tasks there are, of which each has a target and, where rows are given, a row.
     std::int64_t size() const;
     // What is left out, and what is let in, of so many tasks.
-    Selection without(std::int64_t tasks) const { return filter ? filter->view(tasks) : Selection{}; }
-    Selection among(std::int64_t tasks) const { return candidates ? candidates->view(tasks) : Selection{}; }
+    Selection filter_view(std::int64_t tasks) const { return filter ? filter->view(tasks) : Selection{}; }
+    Selection candidates_view(std::int64_t tasks) const { return candidates ? candidates->view(tasks) : Selection{}; }
     const std::int64_t* row_data() const { return rows ? rows->data() : nullptr; }
 };
 
@@ -32,15 +32,15 @@ struct AuditedRules {
 };
 
 // As Python has it: None where there is none.
-std::optional<Fault> noted(const Fault& fault);
+std::optional<Fault> fault_or_none(const Fault& fault);
 
 // What tasks are counted of.
 enum class Count : int { above, tied, candidates, nan, inf, at_best, best, differing };
 
 // Counts on their way to Python: new arrays by name, and what made them void.
-class Results {
+class CountArrays {
   public:
-    explicit Results(std::int64_t tasks) : tasks_(tasks) {}
+    explicit CountArrays(std::int64_t tasks) : tasks_(tasks) {}
     // New arrays: of all counts, of an audit's beside them, of one, full of one number.
     void add_counts(Counts& counts);
     void add_audit(Counts& counts);
@@ -57,5 +57,5 @@ class Results {
 
 TRUERANK_BOUND(truerank::bind::TaskArrays);
 TRUERANK_BOUND(truerank::bind::AuditedRules);
-TRUERANK_BOUND(truerank::bind::Results);
+TRUERANK_BOUND(truerank::bind::CountArrays);
 TRUERANK_BOUND(truerank::Fault);

@@ -10,21 +10,21 @@
 namespace truerank {
 namespace {
 
-constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
-constexpr std::size_t kAhead = 1024;  // bytes that are fetched ahead of those that are read
+constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
+constexpr std::size_t kAheadBytes = 1024;  // bytes that are fetched ahead of those that are read
 
 template <int Bytes>
 TRUERANK_INLINE std::uint64_t read_body(const char* data, std::size_t n) {
     using Vector = typename Simd<std::uint64_t, Bytes>::type;
-    using Loose __attribute__((aligned(1))) = typename Simd<std::uint64_t, Bytes>::loose;
+    using Unaligned __attribute__((aligned(1))) = typename Simd<std::uint64_t, Bytes>::unaligned;
     constexpr std::size_t lanes = Bytes / sizeof(std::uint64_t);
-    Vector any[4] = {};
+    Vector bits[4] = {};
     std::size_t i = 0;
     for (; i + 4 * Bytes <= n; i += 4 * Bytes) {
-        for (std::size_t line = 0; line < 4 * Bytes; line += 64) fetch(place(data + i, line + kAhead));
-        for (std::size_t v = 0; v < 4; ++v) any[v] |= *reinterpret_cast<const Loose*>(data + i + v * Bytes);
+        for (std::size_t line = 0; line < 4 * Bytes; line += 64) prefetch(address_after(data + i, line + kAheadBytes));
+        for (std::size_t v = 0; v < 4; ++v) bits[v] |= *reinterpret_cast<const Unaligned*>(data + i + v * Bytes);
     }
-    const Vector all = any[0] | any[1] | any[2] | any[3];
+    const Vector all = bits[0] | bits[1] | bits[2] | bits[3];
     std::uint64_t words = 0;
     for (std::size_t lane = 0; lane < lanes; ++lane) words |= all[lane];
     for (; i + sizeof words <= n; i += sizeof words) {
@@ -42,8 +42,8 @@ TRUERANK_INLINE std::uint64_t read_body(const char* data, std::size_t n) {
 TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 #undef TRUERANK_WRAP
 
-using Read = std::uint64_t (*)(const char*, std::size_t);
-constexpr Read kReads[] = {
+using ReadFunction = std::uint64_t (*)(const char*, std::size_t);
+constexpr ReadFunction kReadFunctions[] = {
 #define TRUERANK_ROW(name, width, several, fused, attribute) name::read,
     TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
@@ -52,12 +52,12 @@ constexpr Read kReads[] = {
 }  // namespace
 
 std::uint64_t read_pass(const char* data, std::int64_t bytes, int threads, bool (*interrupted)()) {
-    const Read read = kReads[static_cast<int>(isa())];
-    const std::int64_t pieces = divide_up(bytes, kPieceBytes);
+    const ReadFunction read = kReadFunctions[static_cast<int>(isa())];
+    const std::int64_t chunks = divide_up(bytes, kChunkBytes);
     std::atomic<std::uint64_t> words{0};
-    const Team team(threads, pieces);
-    parallel_for(team, pieces, interrupted, [&](std::int64_t piece, int, Stop&) {
-        const std::int64_t begin = piece * kPieceBytes, end = std::min(bytes, begin + kPieceBytes);
+    const Team team(threads, chunks);
+    parallel_for(team, chunks, interrupted, [&](std::int64_t chunk, int, Stop&) {
+        const std::int64_t begin = chunk * kChunkBytes, end = std::min(bytes, begin + kChunkBytes);
         words.fetch_or(read(data + begin, static_cast<std::size_t>(end - begin)), std::memory_order_relaxed);
     });
     return words.load();

@@ -18,14 +18,14 @@ namespace truerank {
 template <class C>
 class CountSink {
   public:
-    using Bits = typename Tallies<C>::Counter;
+    using Counter = typename TaskCounters<C>::Counter;
 
     struct Shared {
         const Tasks& tasks;
         const Selection& filter;
         const Counts& counts;
-        const Sorted& sorted;
-        const std::vector<C>& truths;
+        const SortedTasks& sorted;
+        const std::vector<C>& true_scores;
         NanRule nan_rule;
         // By task: NaN among its candidates, and, audited, the key of the best score.
         std::vector<std::int64_t> nan;
@@ -36,27 +36,27 @@ class CountSink {
 
     CountSink(const SimilarityKernels<C>& kernels, Shared& shared) : kernels_(kernels), shared_(shared) {}
 
-    void begin(const Cell& cell, const std::vector<std::int64_t>& first) {
+    void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) {
         cell_ = &cell;
-        first_ = first.data();
-        const auto n = static_cast<std::size_t>(cell.last - cell.first);
-        above_.assign(n * kernels_.counters, 0);
-        tied_.assign(n * kernels_.counters, 0);
-        found_.assign(n, Found{});
+        first_task_ = first.data();
+        const auto n = static_cast<std::size_t>(cell.last_task - cell.first_task);
+        above_.assign(n * kernels_.counters_per_task, 0);
+        tied_.assign(n * kernels_.counters_per_task, 0);
+        states_.assign(n, TaskState{});
         if (!shared_.filter) return;
-        const std::int64_t low = cell.view.column(cell.begin), high = cell.view.column(cell.end - 1);
+        const std::int64_t low = cell.candidates.column(cell.begin), high = cell.candidates.column(cell.end - 1);
         const Selection window = shared_.filter.within(low, high + 1);
         for (std::size_t i = 0; i < n; ++i) {
             const Span span = window.span(window.list(task(i)));
-            found_[i].position = span.start;
-            found_[i].end = span.start + span.length;
-            found_[i].next = span.length > 0 ? window.column(span.start) : kNone;
+            states_[i].position = span.start;
+            states_[i].end = span.start + span.length;
+            states_[i].next = span.length > 0 ? window.column(span.start) : kNoColumn;
         }
     }
 
-    void enter(const Panel& panel) { panel_ = panel; }
+    void begin_panel(const Panel& panel) { panel_ = panel; }
 
-    std::int64_t take(C* scores, std::int64_t first_query, std::int64_t queries) {
+    std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) {
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
         if (panel_.width < lanes) {  // what is made up is neither above nor tied
             for (std::int64_t i = 0; i < queries; ++i) {
@@ -64,68 +64,70 @@ class CountSink {
                           std::numeric_limits<C>::quiet_NaN());
             }
         }
-        const std::int64_t* first = first_ + first_query;
-        met_nan_ = kernels_.count(scores, static_cast<std::size_t>(queries), first,
-                                  {shared_.truths.data() + cell_->first, above_.data(), tied_.data()});
+        const std::int64_t* first = first_task_ + first_query;
+        saw_nan_ = kernels_.count(scores, static_cast<std::size_t>(queries), first,
+                                  {shared_.true_scores.data() + cell_->first_task, above_.data(), tied_.data()});
         std::int64_t work = lanes * (first[queries] - first[0]);
         for (std::int64_t i = 0; i < queries; ++i) {
             const C* row = scores + i * lanes;
-            if (met_nan_) find_nans(row, first[i], first[i + 1]);
+            if (saw_nan_) find_nans(row, first[i], first[i + 1]);
             if (shared_.counts.audit()) audit(row, first[i], first[i + 1]);
             if (!shared_.filter) continue;
             for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
-                Found& found = found_[static_cast<std::size_t>(t)];
-                if (found.next > panel_.columns[panel_.width - 1]) continue;
-                work += kStep * remove(row, static_cast<std::size_t>(t), found);
+                TaskState& state = states_[static_cast<std::size_t>(t)];
+                if (state.next > panel_.columns[panel_.width - 1]) continue;
+                work += kScoresPerStep * remove_filtered(row, static_cast<std::size_t>(t), state);
             }
         }
         return work;
     }
 
     // Whether what was taken last had a NaN, if only one made up.
-    bool met_nan() const { return met_nan_; }
+    bool saw_nan() const { return saw_nan_; }
 
-    void end() {
+    void end_cell() {
         const std::lock_guard<std::mutex> lock(shared_.mutex);
         const Counts& counts = shared_.counts;
-        for (std::size_t i = 0; i < found_.size(); ++i) {
+        for (std::size_t i = 0; i < states_.size(); ++i) {
             const std::int64_t task = this->task(i);
-            const Found& found = found_[i];
-            counts.above[task] += sum(above_, i) - found.above;
-            counts.tied[task] += sum(tied_, i) - found.tied;
-            counts.candidates[task] -= found.removed;
+            const TaskState& state = states_[i];
+            counts.above[task] += sum(above_, i) - state.above;
+            counts.tied[task] += sum(tied_, i) - state.tied;
+            counts.candidates[task] -= state.removed;
             const auto t = static_cast<std::size_t>(task);
-            shared_.nan[t] += found.nan;
+            shared_.nan[t] += state.nan;
             if (!counts.audit()) continue;
-            counts.inf[task] += found.inf;
-            if (found.best > shared_.best[t]) {
-                shared_.best[t] = found.best;
+            counts.inf[task] += state.inf;
+            if (state.best > shared_.best[t]) {
+                shared_.best[t] = state.best;
                 counts.at_best[task] = 0;
             }
-            if (found.best == shared_.best[t]) counts.at_best[task] += found.at_best;
-            if (found.best_removed == shared_.best[t]) counts.at_best[task] -= found.at_best_removed;
+            if (state.best == shared_.best[t]) counts.at_best[task] += state.at_best;
+            if (state.best_removed == shared_.best[t]) counts.at_best[task] -= state.at_best_removed;
         }
-        if (sooner(fault_, shared_.fault)) shared_.fault = fault_;
+        if (precedes(fault_, shared_.fault)) shared_.fault = fault_;
     }
 
   private:
-    static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
-    static constexpr std::int64_t kStep = 16;  // scores that are counted while a filter's entry is looked at
+    static constexpr std::int64_t kNoColumn = std::numeric_limits<std::int64_t>::max();
+    static constexpr std::int64_t kScoresPerStep = 16;  // scores that are counted while a filter's entry is looked at
 
     // What is seen of a task beside the tallies.
-    struct Found {
+    struct TaskState {
         // Where the filter's list is, and the column it has there.
-        std::int64_t next = kNone, position = 0, end = 0;
+        std::int64_t next = kNoColumn, position = 0, end = 0;
         std::int64_t above = 0, tied = 0, removed = 0;
         std::int64_t nan = 0, inf = 0;
         Key<C> best = Order<C>::bottom(), best_removed = Order<C>::bottom();
         std::int64_t at_best = 0, at_best_removed = 0;
     };
 
-    std::int64_t task(std::size_t i) const { return shared_.sorted.order[static_cast<std::size_t>(cell_->first) + i]; }
-    std::int64_t sum(const std::vector<Bits>& counters, std::size_t i) const {
-        const Bits* first = counters.data() + i * kernels_.counters;
-        return std::accumulate(first, first + kernels_.counters, std::int64_t{0});
+    std::int64_t task(std::size_t i) const {
+        return shared_.sorted.order[static_cast<std::size_t>(cell_->first_task) + i];
+    }
+    std::int64_t sum(const std::vector<Counter>& counters, std::size_t i) const {
+        const Counter* first = counters.data() + i * kernels_.counters_per_task;
+        return std::accumulate(first, first + kernels_.counters_per_task, std::int64_t{0});
     }
     bool is_filtered(std::int64_t task, std::int64_t column) const {
         return column != shared_.tasks.targets[task] && shared_.filter &&
@@ -139,14 +141,14 @@ class CountSink {
                 const auto i = static_cast<std::size_t>(t);
                 const std::int64_t task = this->task(i);
                 if (is_filtered(task, panel_.columns[j])) continue;
-                ++found_[i].nan;
-                const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first + t)];
-                const bool truth = panel_.columns[j] == shared_.tasks.targets[task];
+                ++states_[i].nan;
+                const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first_task + t)];
+                const bool is_target = panel_.columns[j] == shared_.tasks.targets[task];
                 using Kind = Fault::Kind;
-                const Fault fault{shared_.nan_rule == NanRule::raise ? Kind::nan_score : Kind::nan_truth, task, row,
-                                  panel_.columns[j]};
-                if (shared_.nan_rule == NanRule::raise || (shared_.nan_rule == NanRule::omit && truth)) {
-                    if (sooner(fault, fault_)) fault_ = fault;
+                const Fault fault{shared_.nan_rule == NanRule::raise ? Kind::nan_score : Kind::nan_true_score, task,
+                                  row, panel_.columns[j]};
+                if (shared_.nan_rule == NanRule::raise || (shared_.nan_rule == NanRule::omit && is_target)) {
+                    if (precedes(fault, fault_)) fault_ = fault;
                 }
             }
         }
@@ -163,67 +165,67 @@ class CountSink {
             best = std::max(best, key);
         }
         for (std::int64_t t = first; t < last; ++t) {
-            Found& found = found_[static_cast<std::size_t>(t)];
-            found.inf += inf;
-            if (best > found.best) found.at_best = 0;
-            found.best = std::max(found.best, best);
-            if (best == found.best) found.at_best += at_best;
+            TaskState& state = states_[static_cast<std::size_t>(t)];
+            state.inf += inf;
+            if (best > state.best) state.at_best = 0;
+            state.best = std::max(state.best, best);
+            if (best == state.best) state.at_best += at_best;
         }
     }
 
     // Takes the columns of the filter's list that the panel has out of the counts; returns how many steps that took.
-    std::int64_t remove(const C* scores, std::size_t i, Found& found) {
+    std::int64_t remove_filtered(const C* scores, std::size_t i, TaskState& state) {
         const std::int64_t* const columns = panel_.columns;
         const std::int64_t* const end = columns + panel_.width;
         const std::int64_t target = shared_.tasks.targets[task(i)];
         const bool dense = end[-1] - columns[0] == panel_.width - 1;
         const std::int64_t* at = columns;
         std::int64_t steps = 0;
-        while (found.next <= end[-1]) {
+        while (state.next <= end[-1]) {
             ++steps;
-            at = dense ? columns + std::max<std::int64_t>(at - columns, found.next - columns[0])
-                       : std::lower_bound(at, end, found.next);
+            at = dense ? columns + std::max<std::int64_t>(at - columns, state.next - columns[0])
+                       : std::lower_bound(at, end, state.next);
             if (at == end) break;  // no list that is in order
-            if (*at == found.next) {
-                if (found.next != target) remove(scores[at - columns], i, found);
-                ++found.position;
+            if (*at == state.next) {
+                if (state.next != target) remove_score(scores[at - columns], i, state);
+                ++state.position;
             } else {  // the next that is a candidate, for there may be far fewer of these
-                found.position = shared_.filter.seek(found.position + 1, found.end, *at);
+                state.position = shared_.filter.seek(state.position + 1, state.end, *at);
             }
-            found.next = found.position < found.end ? shared_.filter.column(found.position) : kNone;
+            state.next = state.position < state.end ? shared_.filter.column(state.position) : kNoColumn;
         }
         return steps;
     }
 
-    void remove(C score, std::size_t i, Found& found) {
-        const C truth = shared_.truths[static_cast<std::size_t>(cell_->first) + i];
-        ++found.removed;
-        found.above += score > truth;
-        found.tied += score == truth;
+    void remove_score(C score, std::size_t i, TaskState& state) {
+        const C true_score = shared_.true_scores[static_cast<std::size_t>(cell_->first_task) + i];
+        ++state.removed;
+        state.above += score > true_score;
+        state.tied += score == true_score;
         if (!shared_.counts.audit()) return;
-        found.inf -= std::isinf(score);
+        state.inf -= std::isinf(score);
         const Key<C> key = Order<C>::key(score);
-        if (key > found.best_removed) found.at_best_removed = 0;
-        found.best_removed = std::max(found.best_removed, key);
-        found.at_best_removed += key == found.best_removed;
+        if (key > state.best_removed) state.at_best_removed = 0;
+        state.best_removed = std::max(state.best_removed, key);
+        state.at_best_removed += key == state.best_removed;
     }
 
     const SimilarityKernels<C>& kernels_;
     Shared& shared_;
     const Cell* cell_ = nullptr;
-    const std::int64_t* first_ = nullptr;
+    const std::int64_t* first_task_ = nullptr;
     Panel panel_{};
-    std::vector<Bits> above_, tied_;
-    std::vector<Found> found_;
-    bool met_nan_ = false;
+    std::vector<Counter> above_, tied_;
+    std::vector<TaskState> states_;
+    bool saw_nan_ = false;
     Fault fault_{};
 };
 
 // Joins what was counted of NaN to the counts, as the rule has it. `task` is one of `counts`.
 template <class C>
-void settle(const Counts& counts, std::int64_t task, C truth, std::int64_t nans, NanRule nan) {
+void settle(const Counts& counts, std::int64_t task, C true_score, std::int64_t nans, NanRule nan) {
     if (counts.audit()) counts.nan[task] = nans;
-    if (truth != truth) {
+    if (true_score != true_score) {
         counts.above[task] = counts.candidates[task] - 1;
         counts.tied[task] = 1;
     } else if (nan == NanRule::omit) {

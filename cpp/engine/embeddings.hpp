@@ -24,7 +24,7 @@ struct Embeddings {
 };
 
 // `block`: candidates scored at a time, 0 for as many as seem good; `threads` and `interrupted` as in rank.
-struct Way {
+struct Execution {
     std::int64_t block;
     int threads;
     bool (*interrupted)();
@@ -32,16 +32,16 @@ struct Way {
 
 // As rank, of scores that are made on the way: rows are queries, columns entities.
 Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
-                      const Selection& candidates, NanRule nan, const Way& way, const Counts& counts);
+                      const Selection& candidates, NanRule nan, const Execution& execution, const Counts& counts);
 
 // out[i] = the score of query rows[i] and entity columns[i]; or, where columns is null, row i of `out` has those of
 // query rows[i] and all entities.
 void score_embeddings(const Embeddings& embeddings, const std::int64_t* rows, const std::int64_t* columns,
-                      std::int64_t tasks, const Way& way, void* out);
+                      std::int64_t tasks, const Execution& execution, void* out);
 
 // What entities hold already, one score and one query each, or null: only those are candidates of a query that score
 // above that with it, or the same where it comes before theirs.
-struct Held {
+struct CurrentMatches {
     const void* scores = nullptr;  // as Embeddings have them
     const std::int64_t* queries = nullptr;
 };
@@ -49,7 +49,7 @@ struct Held {
 // The k best candidates of task i, a query each, best first and equals in their order: ids[i * k ...], scores likewise,
 // which come filled for tasks of fewer candidates.
 Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
-                      const Selection& candidates, NanRule nan, const Held& held, const Way& way, std::int64_t* ids,
-                      void* scores);
+                      const Selection& candidates, NanRule nan, const CurrentMatches& current_matches,
+                      const Execution& execution, std::int64_t* ids, void* scores);
 
 }  // namespace truerank

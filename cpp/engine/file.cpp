@@ -22,7 +22,7 @@ namespace {
 // pieces cost more calls (a quarter slower at 256 kB), larger ones come back from memory.
 constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
 // Of a file in Fortran order, whose pieces are as wide as they can be: what is read of one column at least.
-constexpr std::int64_t kStretchBytes = std::int64_t{1} << 16;
+constexpr std::int64_t kColumnBytes = std::int64_t{1} << 16;
 constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
 
 void read_all(int descriptor, char* into, std::int64_t bytes, std::int64_t offset) {
@@ -31,12 +31,12 @@ void read_all(int descriptor, char* into, std::int64_t bytes, std::int64_t offse
     throw std::invalid_argument("io: this system cannot read files at several places at once");
 #else
     while (bytes > 0) {
-        const ssize_t got = pread(descriptor, into, static_cast<std::size_t>(bytes), static_cast<off_t>(offset));
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) throw ReadFailure(offset, got < 0 ? errno : 0);
-        into += got;
-        offset += got;
-        bytes -= got;
+        const ssize_t bytes_read = pread(descriptor, into, static_cast<std::size_t>(bytes), static_cast<off_t>(offset));
+        if (bytes_read < 0 && errno == EINTR) continue;
+        if (bytes_read <= 0) throw ReadFailure(offset, bytes_read < 0 ? errno : 0);
+        into += bytes_read;
+        offset += bytes_read;
+        bytes -= bytes_read;
     }
 #endif
 }
@@ -62,24 +62,24 @@ class Buffer {
 };
 
 // How a file is cut: along rows in C order, along columns in Fortran order.
-struct Cut {
+struct FileChunks {
     bool by_rows;
     std::int64_t outer, inner;            // of the matrix
     std::int64_t outer_step, inner_step;  // of a piece
     bool whole_rows() const { return by_rows && inner_step == inner; }
-    std::int64_t inner_pieces() const { return divide_up(inner, inner_step); }
-    std::int64_t pieces() const { return divide_up(outer, outer_step) * inner_pieces(); }
+    std::int64_t inner_chunks() const { return divide_up(inner, inner_step); }
+    std::int64_t count() const { return divide_up(outer, outer_step) * inner_chunks(); }
 };
 
-Cut cut_of(const FileScores& scores) {
-    Cut cut;
-    cut.by_rows = scores.column_stride == scores.size;
-    cut.outer = cut.by_rows ? scores.rows : scores.columns;
-    cut.inner = cut.by_rows ? scores.columns : scores.rows;
-    const std::int64_t most = (cut.by_rows ? kReadBytes : kStretchBytes) / scores.size;
-    cut.inner_step = std::clamp<std::int64_t>(cut.inner, 1, most);
-    cut.outer_step = std::max<std::int64_t>(1, kReadBytes / (cut.inner_step * scores.size));
-    return cut;
+FileChunks chunks_of(const FileScores& scores) {
+    FileChunks layout;
+    layout.by_rows = scores.column_stride == scores.size;
+    layout.outer = layout.by_rows ? scores.rows : scores.columns;
+    layout.inner = layout.by_rows ? scores.columns : scores.rows;
+    const std::int64_t most = (layout.by_rows ? kReadBytes : kColumnBytes) / scores.size;
+    layout.inner_step = std::clamp<std::int64_t>(layout.inner, 1, most);
+    layout.outer_step = std::max<std::int64_t>(1, kReadBytes / (layout.inner_step * scores.size));
+    return layout;
 }
 
 Counts shifted(const Counts& counts, std::int64_t by) {
@@ -92,7 +92,7 @@ Counts shifted(const Counts& counts, std::int64_t by) {
 }
 
 // What one thread found, where several threads find something for the same tasks.
-struct Sums {
+struct ThreadCounts {
     std::vector<std::int64_t> data;
     Counts counts;
 
@@ -141,7 +141,7 @@ bool can_read_files() {
 #endif
 }
 
-bool reads_whole_rows(const FileScores& scores) { return cut_of(scores).whole_rows(); }
+bool reads_whole_rows(const FileScores& scores) { return chunks_of(scores).whole_rows(); }
 
 Fault rank_file(const FileScores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
                 const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
@@ -151,9 +151,9 @@ Fault rank_file(const FileScores& scores, const Tasks& tasks, const Selection& f
         const Scores nothing{nullptr, scores.rows, 0, 0, 0, scores.dtype, scores.swapped};
         return rank(nothing, tasks, filter, candidates, rules, 1, nullptr, counts);
     }
-    const Cut cut = cut_of(scores);
-    const bool disjoint = cut.whole_rows();  // every piece has tasks of its own
-    const std::int64_t outer_stride = cut.by_rows ? scores.row_stride : scores.column_stride;
+    const FileChunks layout = chunks_of(scores);
+    const bool disjoint = layout.whole_rows();  // every piece has tasks of its own
+    const std::int64_t outer_stride = layout.by_rows ? scores.row_stride : scores.column_stride;
     const auto first_task_from = [&](std::int64_t row) {
         if (tasks.rows == nullptr) return std::min(row, tasks.size);
         return static_cast<std::int64_t>(std::lower_bound(tasks.rows, tasks.rows + tasks.size, row + tasks.first_row) -
@@ -161,67 +161,68 @@ Fault rank_file(const FileScores& scores, const Tasks& tasks, const Selection& f
     };
 
     const bool small = scores.rows * scores.columns * scores.size < kSerialBytes;
-    const Team team(small ? 1 : threads, cut.pieces());
+    const Team team(small ? 1 : threads, layout.count());
     struct Worker {
         Buffer buffer;
-        Sums sums;
+        ThreadCounts thread_counts;
     };
     std::vector<Worker> workers(static_cast<std::size_t>(team.size()));
     Fault fault;
     std::mutex mutex;
-    parallel_for(team, cut.pieces(), interrupted, [&](std::int64_t piece, int id, Stop&) {
+    parallel_for(team, layout.count(), interrupted, [&](std::int64_t chunk, int id, Stop&) {
         Worker& worker = workers[static_cast<std::size_t>(id)];
-        const std::int64_t outer = piece / cut.inner_pieces() * cut.outer_step;
-        const std::int64_t inner = piece % cut.inner_pieces() * cut.inner_step;
-        const std::int64_t outer_size = std::min(cut.outer_step, cut.outer - outer);
-        const std::int64_t inner_size = std::min(cut.inner_step, cut.inner - inner);
-        const std::int64_t top = cut.by_rows ? outer : inner, left = cut.by_rows ? inner : outer;
-        const std::int64_t height = cut.by_rows ? outer_size : inner_size,
-                           width = cut.by_rows ? inner_size : outer_size;
+        const std::int64_t outer = chunk / layout.inner_chunks() * layout.outer_step;
+        const std::int64_t inner = chunk % layout.inner_chunks() * layout.inner_step;
+        const std::int64_t outer_size = std::min(layout.outer_step, layout.outer - outer);
+        const std::int64_t inner_size = std::min(layout.inner_step, layout.inner - inner);
+        const std::int64_t top = layout.by_rows ? outer : inner, left = layout.by_rows ? inner : outer;
+        const std::int64_t height = layout.by_rows ? outer_size : inner_size,
+                           width = layout.by_rows ? inner_size : outer_size;
         const std::int64_t first = first_task_from(top), last = first_task_from(top + height);
         if (first == last) return;
 
-        const std::int64_t line = inner_size * scores.size;
-        char* const data = worker.buffer.get(outer_size * line);
+        const std::int64_t inner_bytes = inner_size * scores.size;
+        char* const data = worker.buffer.get(outer_size * inner_bytes);
         const std::int64_t start = scores.offset + outer * outer_stride + inner * scores.size;
-        if (line == outer_stride) {
-            read_all(scores.descriptor, data, outer_size * line, start);
+        if (inner_bytes == outer_stride) {
+            read_all(scores.descriptor, data, outer_size * inner_bytes, start);
         } else {
             for (std::int64_t i = 0; i < outer_size; ++i) {
-                read_all(scores.descriptor, data + i * line, line, start + i * outer_stride);
+                read_all(scores.descriptor, data + i * inner_bytes, inner_bytes, start + i * outer_stride);
             }
         }
 
-        const Scores part{data,
-                          height,
-                          width,
-                          static_cast<std::ptrdiff_t>(cut.by_rows ? line : scores.size),
-                          static_cast<std::ptrdiff_t>(cut.by_rows ? scores.size : line),
-                          scores.dtype,
-                          scores.swapped};
-        Tasks some = tasks;
-        some.size = last - first;
-        some.targets += first;
-        if (tasks.rows != nullptr) some.rows += first;
-        if (tasks.part()) some.truths += first * scores.size;
-        some.first_row += top;
-        some.first_column += left;
-        Selection without = filter.from(first), among = candidates.from(first);
+        const Scores chunk_scores{data,
+                                  height,
+                                  width,
+                                  static_cast<std::ptrdiff_t>(layout.by_rows ? inner_bytes : scores.size),
+                                  static_cast<std::ptrdiff_t>(layout.by_rows ? scores.size : inner_bytes),
+                                  scores.dtype,
+                                  scores.swapped};
+        Tasks chunk_tasks = tasks;
+        chunk_tasks.size = last - first;
+        chunk_tasks.targets += first;
+        if (tasks.rows != nullptr) chunk_tasks.rows += first;
+        if (tasks.is_partial()) chunk_tasks.true_scores += first * scores.size;
+        chunk_tasks.first_row += top;
+        chunk_tasks.first_column += left;
+        Selection chunk_filter = filter.from_task(first), chunk_candidates = candidates.from_task(first);
         if (width != scores.columns) {
-            without = without.within(some.first_column, some.first_column + width);
-            among = among.within(some.first_column, some.first_column + width);
+            chunk_filter = chunk_filter.within(chunk_tasks.first_column, chunk_tasks.first_column + width);
+            chunk_candidates = chunk_candidates.within(chunk_tasks.first_column, chunk_tasks.first_column + width);
         }
-        if (!disjoint && worker.sums.data.empty()) worker.sums.start(counts, tasks.size);
-        const Counts& found = disjoint ? counts : worker.sums.counts;
-        Fault wrong = rank(part, some, without, among, rules, 1, nullptr, shifted(found, first));
-        if (wrong.kind == Fault::Kind::none) return;
-        wrong.task += first;
-        wrong.row += top;
-        if (wrong.column >= 0) wrong.column += left;
+        if (!disjoint && worker.thread_counts.data.empty()) worker.thread_counts.start(counts, tasks.size);
+        const Counts& chunk_counts = disjoint ? counts : worker.thread_counts.counts;
+        Fault chunk_fault = rank(chunk_scores, chunk_tasks, chunk_filter, chunk_candidates, rules, 1, nullptr,
+                                 shifted(chunk_counts, first));
+        if (chunk_fault.kind == Fault::Kind::none) return;
+        chunk_fault.task += first;
+        chunk_fault.row += top;
+        if (chunk_fault.column >= 0) chunk_fault.column += left;
         const std::lock_guard<std::mutex> lock(mutex);
-        if (sooner(wrong, fault)) fault = wrong;
+        if (precedes(chunk_fault, fault)) fault = chunk_fault;
     });
-    for (const Worker& worker : workers) worker.sums.add_to(counts, tasks.size, rules.ascending);
+    for (const Worker& worker : workers) worker.thread_counts.add_to(counts, tasks.size, rules.ascending);
     return fault;
 }
 

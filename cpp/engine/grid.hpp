@@ -28,12 +28,12 @@ struct Grid {
 // Memory goes as the number of tasks, times, at the worst, how many of them share an entity: for many, ranking each
 // direction by itself is better.
 std::array<Fault, 2> rank_grid(const Grid& grid, const Tasks& tasks, const Selection& filter_right,
-                               const Selection& filter_left, NanRule nan, const Way& way, const Counts& to_right,
-                               const Counts& to_left);
+                               const Selection& filter_left, NanRule nan, const Execution& execution,
+                               const Counts& to_right, const Counts& to_left);
 
 // The mean score of each query of the grid with its k best entities, and of each entity with its k best queries, or
 // with all, where these are fewer; floats or doubles, as the scores are. The scores are added from the best on in
 // double precision, NaN left out, whatever the rule.
-Fault mean_best(const Grid& grid, std::int64_t k, NanRule nan, const Way& way, void* left, void* right);
+Fault mean_topk(const Grid& grid, std::int64_t k, NanRule nan, const Execution& execution, void* left, void* right);
 
 }  // namespace truerank

@@ -15,42 +15,42 @@ namespace {
 
 // For each of some lists the k greatest of what it is offered: a heap, the least of them in front.
 template <class C>
-class Greatest {
+class TopScores {
   public:
-    explicit Greatest(std::int64_t k) : k_(k) {}
+    explicit TopScores(std::int64_t k) : k_(k) {}
     std::int64_t k() const { return k_; }
     std::int64_t bytes() const { return k_ * static_cast<std::int64_t>(sizeof(C)); }
 
     // `padding`: lists beyond the last that want nothing, for whole vectors of what is wanted.
     void reset(std::int64_t lists, std::int64_t padding) {
-        size_.assign(static_cast<std::size_t>(lists), 0);
-        from_.assign(static_cast<std::size_t>(lists + padding), std::numeric_limits<C>::infinity());
-        std::fill_n(from_.begin(), lists, -std::numeric_limits<C>::infinity());
+        sizes_.assign(static_cast<std::size_t>(lists), 0);
+        thresholds_.assign(static_cast<std::size_t>(lists + padding), std::numeric_limits<C>::infinity());
+        std::fill_n(thresholds_.begin(), lists, -std::numeric_limits<C>::infinity());
         values_.resize(static_cast<std::size_t>(lists * k_));
     }
     // Nothing below is among the k greatest: to be kept a value must be above the k-th.
-    C* from(std::int64_t list) { return from_.data() + list; }
+    C* thresholds_from(std::int64_t list) { return thresholds_.data() + list; }
     void offer(std::int64_t list, C value) {
         const auto i = static_cast<std::size_t>(list);
-        if (value < from_[i]) return;
+        if (value < thresholds_[i]) return;
         C* const values = values_.data() + list * k_;
-        if (size_[i] == k_) {
+        if (sizes_[i] == k_) {
             if (!(value > values[0])) return;  // nothing is above +inf
             std::pop_heap(values, values + k_, std::greater<C>());
             values[k_ - 1] = value;
         } else {
-            values[size_[i]++] = value;
+            values[sizes_[i]++] = value;
         }
-        std::push_heap(values, values + size_[i], std::greater<C>());
-        if (size_[i] == k_) from_[i] = std::nextafter(values[0], std::numeric_limits<C>::infinity());
+        std::push_heap(values, values + sizes_[i], std::greater<C>());
+        if (sizes_[i] == k_) thresholds_[i] = std::nextafter(values[0], std::numeric_limits<C>::infinity());
     }
-    void join(std::int64_t list, const Greatest& other, std::int64_t from) {
+    void merge(std::int64_t list, const TopScores& other, std::int64_t from) {
         const C* const values = other.values_.data() + from * k_;
-        for (std::int64_t i = 0; i < other.size_[static_cast<std::size_t>(from)]; ++i) offer(list, values[i]);
+        for (std::int64_t i = 0; i < other.sizes_[static_cast<std::size_t>(from)]; ++i) offer(list, values[i]);
     }
     C mean(std::int64_t list) {
         C* const values = values_.data() + list * k_;
-        const std::int64_t n = size_[static_cast<std::size_t>(list)];
+        const std::int64_t n = sizes_[static_cast<std::size_t>(list)];
         std::sort(values, values + n, std::greater<C>());
         double sum = 0;
         for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(values[i]);
@@ -59,113 +59,117 @@ class Greatest {
 
   private:
     std::int64_t k_;
-    std::vector<std::int64_t> size_;
-    std::vector<C> from_, values_;
+    std::vector<std::int64_t> sizes_;
+    std::vector<C> thresholds_, values_;
 };
 
 template <class C>
-class BestSink {
+class TopScoresSink {
   public:
     struct Shared {
-        Greatest<C> left, right;
-        const Sorted& sorted;
+        TopScores<C> left, right;
+        const SortedTasks& sorted;
         NanRule nan_rule;
         Fault fault{};
         std::mutex mutex{};
     };
 
-    BestSink(const SimilarityKernels<C>& kernels, Shared& shared)
+    TopScoresSink(const SimilarityKernels<C>& kernels, Shared& shared)
         : kernels_(kernels),
           shared_(shared),
           rows_(shared.left.k()),
           columns_(shared.right.k()),
-          wanted_(kernels.lanes) {}
+          reached_(kernels.lanes) {}
 
-    void begin(const Cell& cell, const std::vector<std::int64_t>&) {
+    void begin_cell(const Cell& cell, const std::vector<std::int64_t>&) {
         cell_ = &cell;
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
-        rows_.reset(cell.asked_last - cell.asked_first, 0);
+        rows_.reset(cell.last_query - cell.first_query, 0);
         columns_.reset(cell.end - cell.begin, lanes);
         const std::lock_guard<std::mutex> lock(shared_.mutex);  // what is known already keeps much away
-        std::copy_n(shared_.left.from(cell.asked_first), cell.asked_last - cell.asked_first, rows_.from(0));
-        std::copy_n(shared_.right.from(cell.begin), cell.end - cell.begin, columns_.from(0));
+        std::copy_n(shared_.left.thresholds_from(cell.first_query), cell.last_query - cell.first_query,
+                    rows_.thresholds_from(0));
+        std::copy_n(shared_.right.thresholds_from(cell.begin), cell.end - cell.begin, columns_.thresholds_from(0));
     }
 
-    void enter(const Panel& panel) { panel_ = panel; }
+    void begin_panel(const Panel& panel) { panel_ = panel; }
 
-    std::int64_t take(const C* scores, std::int64_t first_query, std::int64_t queries) {
+    std::int64_t take_scores(const C* scores, std::int64_t first_query, std::int64_t queries) {
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
         const std::int64_t begin = panel_.begin - cell_->begin;
-        const unsigned wanted = kernels_.rows_from(scores, static_cast<std::size_t>(queries), rows_.from(first_query),
-                                                   columns_.from(begin));
+        const unsigned reached =
+            kernels_.rows_at_least(scores, static_cast<std::size_t>(queries), rows_.thresholds_from(first_query),
+                                   columns_.thresholds_from(begin));
         std::int64_t work = queries * lanes;
         for (std::int64_t i = 0; i < queries; ++i) {
-            if ((wanted >> i & 1) == 0) continue;
+            if ((reached >> i & 1) == 0) continue;
             const C* const row = scores + i * lanes;
             const std::int64_t query = first_query + i;
-            kernels_.lanes_from(row, *rows_.from(query), columns_.from(begin), wanted_.data());
+            kernels_.lanes_at_least(row, *rows_.thresholds_from(query), columns_.thresholds_from(begin),
+                                    reached_.data());
             for (std::int64_t j = 0; j < panel_.width; ++j) {
-                if (wanted_[static_cast<std::size_t>(j)] == 0) continue;
-                work += kKeep;
+                if (reached_[static_cast<std::size_t>(j)] == 0) continue;
+                work += kScoresPerOffer;
                 if (row[j] == row[j]) {
                     rows_.offer(query, row[j]);
                     columns_.offer(begin + j, row[j]);
                 } else if (shared_.nan_rule == NanRule::raise) {
-                    const auto of = static_cast<std::size_t>(cell_->asked_first + query);
-                    const Fault fault{Fault::Kind::nan_score, -1, shared_.sorted.asked[of].row, panel_.columns[j]};
-                    if (sooner(fault, fault_)) fault_ = fault;
+                    const auto position = static_cast<std::size_t>(cell_->first_query + query);
+                    const Fault fault{Fault::Kind::nan_score, -1, shared_.sorted.queries[position].row,
+                                      panel_.columns[j]};
+                    if (precedes(fault, fault_)) fault_ = fault;
                 }
             }
         }
         return work;
     }
 
-    void end() {
+    void end_cell() {
         const std::lock_guard<std::mutex> lock(shared_.mutex);
-        for (std::int64_t i = cell_->asked_first; i < cell_->asked_last; ++i) {
-            shared_.left.join(i, rows_, i - cell_->asked_first);
+        for (std::int64_t i = cell_->first_query; i < cell_->last_query; ++i) {
+            shared_.left.merge(i, rows_, i - cell_->first_query);
         }
-        for (std::int64_t i = cell_->begin; i < cell_->end; ++i) shared_.right.join(i, columns_, i - cell_->begin);
-        if (sooner(fault_, shared_.fault)) shared_.fault = fault_;
+        for (std::int64_t i = cell_->begin; i < cell_->end; ++i) shared_.right.merge(i, columns_, i - cell_->begin);
+        if (precedes(fault_, shared_.fault)) shared_.fault = fault_;
     }
 
   private:
-    static constexpr std::int64_t kKeep = 64;  // scores that are counted while one is kept
+    static constexpr std::int64_t kScoresPerOffer = 64;  // scores that are counted while one is kept
 
     const SimilarityKernels<C>& kernels_;
     Shared& shared_;
-    Greatest<C> rows_, columns_;
-    std::vector<typename Tallies<C>::Counter> wanted_;
+    TopScores<C> rows_, columns_;
+    std::vector<typename TaskCounters<C>::Counter> reached_;
     const Cell* cell_ = nullptr;
     Panel panel_{};
     Fault fault_{};
 };
 
 template <class C>
-Fault mean_as(const Grid& grid, std::int64_t k, NanRule nan, Way way, C* left, C* right) {
+Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution execution, C* left, C* right) {
     const Scoring<C> scoring(grid.embeddings);
     const std::array<std::int64_t, 2> indptr{0, grid.rights()};
-    const Selection among = only(indptr, grid.right);
-    Sorted sorted = sorted_of(grid, {0, nullptr, nullptr}, among);
+    const Selection among = single_list(indptr, grid.right);
+    SortedTasks sorted = sort_grid_tasks(grid, {0, nullptr, nullptr}, among);
     // A task to each query, so that their sizes tell how many are scored at once.
-    for (std::int64_t i = 0; i <= grid.lefts(); ++i) sorted.asked[static_cast<std::size_t>(i)].first = i;
+    for (std::int64_t i = 0; i <= grid.lefts(); ++i) sorted.queries[static_cast<std::size_t>(i)].first_task = i;
     // No list is longer than the other side.
-    typename BestSink<C>::Shared shared{Greatest<C>(std::min(k, grid.rights())), Greatest<C>(std::min(k, grid.lefts())),
-                                        sorted, nan};
+    typename TopScoresSink<C>::Shared shared{TopScores<C>(std::min(k, grid.rights())),
+                                             TopScores<C>(std::min(k, grid.lefts())), sorted, nan};
     shared.left.reset(grid.lefts(), 0);
     shared.right.reset(grid.rights(), 0);
     // Lists of columns stay in the last-level cache, more or less, as those of queries do.
     constexpr std::int64_t list_bytes = std::int64_t{16} << 20, longest = 1 << 16;
     const std::int64_t lists = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
-    if (way.block == 0 && lists < std::min(longest, grid.rights())) way.block = lists;
-    sweep(scoring, sorted, way, shared.left.bytes(), [&] { return BestSink<C>(scoring.kernels, shared); });
+    if (execution.block == 0 && lists < std::min(longest, grid.rights())) execution.block = lists;
+    sweep(scoring, sorted, execution, shared.left.bytes(), [&] { return TopScoresSink<C>(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
-    const auto mean = [&](Greatest<C>& lists, std::int64_t n, C* means) {
-        const std::int64_t step = std::max<std::int64_t>(1, kWorkBetweenLooks / (16 * lists.k()));
-        const Team team(n * lists.k() < kWorkBetweenLooks ? 1 : way.threads, divide_up(n, step));
-        parallel_for(team, divide_up(n, step), way.interrupted, [&](std::int64_t piece, int worker, Stop& stop) {
-            if (stop.asked(worker == 0, kWorkBetweenLooks)) return;
-            for (std::int64_t i = piece * step; i < std::min(n, (piece + 1) * step); ++i) means[i] = lists.mean(i);
+    const auto mean = [&](TopScores<C>& lists, std::int64_t n, C* means) {
+        const std::int64_t step = std::max<std::int64_t>(1, kWorkBetweenPolls / (16 * lists.k()));
+        const Team team(n * lists.k() < kWorkBetweenPolls ? 1 : execution.threads, divide_up(n, step));
+        parallel_for(team, divide_up(n, step), execution.interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
+            if (stop.requested(worker == 0, kWorkBetweenPolls)) return;
+            for (std::int64_t i = chunk * step; i < std::min(n, (chunk + 1) * step); ++i) means[i] = lists.mean(i);
         });
     };
     mean(shared.left, grid.lefts(), left);
@@ -175,11 +179,11 @@ Fault mean_as(const Grid& grid, std::int64_t k, NanRule nan, Way way, C* left, C
 
 }  // namespace
 
-Fault mean_best(const Grid& grid, std::int64_t k, NanRule nan, const Way& way, void* left, void* right) {
+Fault mean_topk(const Grid& grid, std::int64_t k, NanRule nan, const Execution& execution, void* left, void* right) {
     if (grid.embeddings.wide()) {
-        return mean_as(grid, k, nan, way, static_cast<double*>(left), static_cast<double*>(right));
+        return mean_topk_as(grid, k, nan, execution, static_cast<double*>(left), static_cast<double*>(right));
     }
-    return mean_as(grid, k, nan, way, static_cast<float*>(left), static_cast<float*>(right));
+    return mean_topk_as(grid, k, nan, execution, static_cast<float*>(left), static_cast<float*>(right));
 }
 
 }  // namespace truerank

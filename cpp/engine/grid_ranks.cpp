@@ -14,14 +14,14 @@ namespace {
 
 // The tasks of the columns, as a panel sees them: in layers of as many as it has lanes, one task of each in a layer.
 template <class C>
-struct Layers {
+struct TaskLayers {
     std::int64_t lanes;
     std::vector<std::int64_t> first;  // the layer that a panel begins with, and one more
-    std::vector<C> truths;            // NaN where there is no task
+    std::vector<C> true_scores;       // NaN where there is no task
     std::vector<std::int64_t> tasks;  // or -1
 
-    Layers(const Grid& grid, const Sorted& sorted, const Tasks& tasks_, const std::vector<C>& truth_of,
-           std::int64_t lanes_)
+    TaskLayers(const Grid& grid, const SortedTasks& sorted, const Tasks& tasks_, const std::vector<C>& true_score_of,
+               std::int64_t lanes_)
         : lanes(lanes_) {
         std::vector<std::int64_t> position(static_cast<std::size_t>(grid.embeddings.entities.rows), 0);
         for (std::size_t i = 0; i < grid.right.size(); ++i) {
@@ -42,11 +42,11 @@ struct Layers {
             layers += *std::max_element(from, from + std::min(lanes, grid.rights() - begin));
         }
         first.push_back(layers);
-        truths.assign(static_cast<std::size_t>(layers * lanes), std::numeric_limits<C>::quiet_NaN());
+        true_scores.assign(static_cast<std::size_t>(layers * lanes), std::numeric_limits<C>::quiet_NaN());
         tasks.assign(static_cast<std::size_t>(layers * lanes), -1);
         for (std::size_t i = 0; i < slots.size(); ++i) {
             const std::int64_t at = (panel(slots[i]) + layer[i]) * lanes + slots[i] % lanes;
-            truths[static_cast<std::size_t>(at)] = truth_of[i];
+            true_scores[static_cast<std::size_t>(at)] = true_score_of[i];
             tasks[static_cast<std::size_t>(at)] = sorted.order[i];
         }
     }
@@ -58,14 +58,14 @@ struct Layers {
 template <class C>
 class ColumnSink {
   public:
-    using Bits = typename Tallies<C>::Counter;
+    using Counter = typename TaskCounters<C>::Counter;
 
     struct Shared {
         const Selection& filter;
         const Counts& counts;
-        const Sorted& sorted;
+        const SortedTasks& sorted;
         const Tasks& tasks;
-        const Layers<C>& layers;
+        const TaskLayers<C>& layers;
         NanRule nan_rule;
         std::vector<std::int64_t> nan;  // by task
         Fault fault{};
@@ -74,43 +74,45 @@ class ColumnSink {
 
     ColumnSink(const SimilarityKernels<C>& kernels, Shared& shared) : kernels_(kernels), shared_(shared) {}
 
-    void begin(const Cell& cell) {
+    void begin_cell(const Cell& cell) {
         cell_ = &cell;
-        first_ = shared_.layers.panel(cell.begin);
+        first_layer_ = shared_.layers.panel(cell.begin);
         const std::int64_t last = shared_.layers.panel(cell.end + shared_.layers.lanes - 1);
         for (auto* counters : {&above_, &tied_}) {
-            counters->assign(static_cast<std::size_t>((last - first_) * shared_.layers.lanes), 0);
+            counters->assign(static_cast<std::size_t>((last - first_layer_) * shared_.layers.lanes), 0);
         }
         nans_.clear();
         // Of the tasks of a query there may be more than a cell has: its columns are counted with the first.
-        counts_ = cell.first == shared_.sorted.asked_at(cell.asked_first);
+        counts_columns_ = cell.first_task == shared_.sorted.first_task_of(cell.first_query);
     }
 
-    void enter(const Panel& panel) {
+    void begin_panel(const Panel& panel) {
         panel_ = panel;
         layer_ = shared_.layers.panel(panel.begin);
         layers_ = shared_.layers.panel(panel.begin + shared_.layers.lanes) - layer_;
     }
 
-    std::int64_t take(const C* scores, std::int64_t first_query, std::int64_t queries, bool nan) {
-        if (layers_ == 0 || !counts_) return 0;
-        const std::int64_t lanes = shared_.layers.lanes, at = (layer_ - first_) * lanes;
-        kernels_.count_lanes(scores, static_cast<std::size_t>(queries), static_cast<std::size_t>(layers_),
-                             {shared_.layers.truths.data() + layer_ * lanes, above_.data() + at, tied_.data() + at});
-        if (nan) find_nans(scores, first_query, queries);
+    std::int64_t take_scores(const C* scores, std::int64_t first_query, std::int64_t queries, bool saw_nan) {
+        if (layers_ == 0 || !counts_columns_) return 0;
+        const std::int64_t lanes = shared_.layers.lanes, at = (layer_ - first_layer_) * lanes;
+        kernels_.count_lanes(
+            scores, static_cast<std::size_t>(queries), static_cast<std::size_t>(layers_),
+            {shared_.layers.true_scores.data() + layer_ * lanes, above_.data() + at, tied_.data() + at});
+        if (saw_nan) find_nans(scores, first_query, queries);
         return queries * layers_ * lanes;
     }
 
-    void end() {
+    void end_cell() {
         const std::lock_guard<std::mutex> lock(shared_.mutex);
         for (std::size_t i = 0; i < above_.size(); ++i) {
-            const std::int64_t task = shared_.layers.tasks[static_cast<std::size_t>(first_ * shared_.layers.lanes) + i];
+            const std::int64_t task =
+                shared_.layers.tasks[static_cast<std::size_t>(first_layer_ * shared_.layers.lanes) + i];
             if (task < 0) continue;
             shared_.counts.above[task] += static_cast<std::int64_t>(above_[i]);
             shared_.counts.tied[task] += static_cast<std::int64_t>(tied_[i]);
             if (!nans_.empty()) shared_.nan[static_cast<std::size_t>(task)] += static_cast<std::int64_t>(nans_[i]);
         }
-        if (sooner(fault_, shared_.fault)) shared_.fault = fault_;
+        if (precedes(fault_, shared_.fault)) shared_.fault = fault_;
     }
 
   private:
@@ -118,38 +120,40 @@ class ColumnSink {
         const std::int64_t lanes = shared_.layers.lanes;
         for (std::int64_t i = 0; i < queries; ++i) {
             const std::int64_t row =
-                shared_.sorted.asked[static_cast<std::size_t>(cell_->asked_first + first_query + i)].row;
+                shared_.sorted.queries[static_cast<std::size_t>(cell_->first_query + first_query + i)].row;
             for (std::int64_t j = 0; j < panel_.width; ++j) {
                 if (scores[i * lanes + j] == scores[i * lanes + j]) continue;
                 for (std::int64_t layer = layer_; layer < layer_ + layers_; ++layer) {
                     const std::int64_t slot = layer * lanes + j;
-                    if (shared_.layers.tasks[static_cast<std::size_t>(slot)] >= 0) found(slot, row, panel_.columns[j]);
+                    if (shared_.layers.tasks[static_cast<std::size_t>(slot)] >= 0) {
+                        add_nan(slot, row, panel_.columns[j]);
+                    }
                 }
             }
         }
     }
 
-    void found(std::int64_t slot, std::int64_t row, std::int64_t column) {
+    void add_nan(std::int64_t slot, std::int64_t row, std::int64_t column) {
         const std::int64_t task = shared_.layers.tasks[static_cast<std::size_t>(slot)];
-        const bool truth = row == shared_.tasks.rows[task];
-        if (!truth && shared_.filter && shared_.filter.has(shared_.filter.list(task), row)) return;
+        const bool is_target = row == shared_.tasks.rows[task];
+        if (!is_target && shared_.filter && shared_.filter.has(shared_.filter.list(task), row)) return;
         if (nans_.empty()) nans_.assign(above_.size(), 0);
-        ++nans_[static_cast<std::size_t>(slot - first_ * shared_.layers.lanes)];
+        ++nans_[static_cast<std::size_t>(slot - first_layer_ * shared_.layers.lanes)];
         using Kind = Fault::Kind;
-        if (shared_.nan_rule == NanRule::worst || (shared_.nan_rule == NanRule::omit && !truth)) return;
-        const Kind kind = shared_.nan_rule == NanRule::raise ? Kind::nan_score : Kind::nan_truth;
+        if (shared_.nan_rule == NanRule::worst || (shared_.nan_rule == NanRule::omit && !is_target)) return;
+        const Kind kind = shared_.nan_rule == NanRule::raise ? Kind::nan_score : Kind::nan_true_score;
         const Fault fault{kind, task, column, row};  // the entity asks
-        if (sooner(fault, fault_)) fault_ = fault;
+        if (precedes(fault, fault_)) fault_ = fault;
     }
 
     const SimilarityKernels<C>& kernels_;
     Shared& shared_;
     const Cell* cell_ = nullptr;
     Panel panel_{};
-    std::int64_t first_ = 0, layer_ = 0, layers_ = 0;
-    bool counts_ = true;
-    std::vector<Bits> above_, tied_;
-    std::vector<Bits> nans_;  // empty as long as there is none
+    std::int64_t first_layer_ = 0, layer_ = 0, layers_ = 0;
+    bool counts_columns_ = true;
+    std::vector<Counter> above_, tied_;
+    std::vector<Counter> nans_;  // empty as long as there is none
     Fault fault_{};
 };
 
@@ -159,21 +163,21 @@ class GridSink {
     GridSink(const SimilarityKernels<C>& kernels, typename CountSink<C>::Shared& rows,
              typename ColumnSink<C>::Shared& columns)
         : rows_(kernels, rows), columns_(kernels, columns) {}
-    void begin(const Cell& cell, const std::vector<std::int64_t>& first) {
-        rows_.begin(cell, first);
-        columns_.begin(cell);
+    void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) {
+        rows_.begin_cell(cell, first);
+        columns_.begin_cell(cell);
     }
-    void enter(const Panel& panel) {
-        rows_.enter(panel);
-        columns_.enter(panel);
+    void begin_panel(const Panel& panel) {
+        rows_.begin_panel(panel);
+        columns_.begin_panel(panel);
     }
-    std::int64_t take(C* scores, std::int64_t first_query, std::int64_t queries) {
-        const std::int64_t work = rows_.take(scores, first_query, queries);
-        return work + columns_.take(scores, first_query, queries, rows_.met_nan());
+    std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) {
+        const std::int64_t work = rows_.take_scores(scores, first_query, queries);
+        return work + columns_.take_scores(scores, first_query, queries, rows_.saw_nan());
     }
-    void end() {
-        rows_.end();
-        columns_.end();
+    void end_cell() {
+        rows_.end_cell();
+        columns_.end_cell();
     }
 
   private:
@@ -185,38 +189,40 @@ class GridSink {
 // made once more, in the same bits, which leaves the sweep without a merge along columns.
 template <class C>
 void remove_filtered(const Scoring<C>& scoring, const Grid& grid, const Tasks& tasks, const Selection& filter,
-                     const Sorted& sorted, const std::vector<C>& truths, const Way& way, const Counts& counts) {
-    constexpr std::size_t at_once = 1 << 16;
-    std::vector<bool> among(static_cast<std::size_t>(grid.embeddings.queries.rows), false);
-    for (const std::int64_t id : grid.left) among[static_cast<std::size_t>(id)] = true;
-    std::vector<std::int64_t> rows, columns, of;
+                     const SortedTasks& sorted, const std::vector<C>& true_scores, const Execution& execution,
+                     const Counts& counts) {
+    constexpr std::size_t pairs_per_flush = 1 << 16;
+    std::vector<bool> in_grid(static_cast<std::size_t>(grid.embeddings.queries.rows), false);
+    for (const std::int64_t id : grid.left) in_grid[static_cast<std::size_t>(id)] = true;
+    std::vector<std::int64_t> rows, columns, positions;
     std::vector<C> scores;
     const auto flush = [&] {
         scores.resize(rows.size());
-        score_pairs(scoring, rows.data(), columns.data(), static_cast<std::int64_t>(rows.size()), way, scores.data());
+        score_pairs(scoring, rows.data(), columns.data(), static_cast<std::int64_t>(rows.size()), execution,
+                    scores.data());
         for (std::size_t i = 0; i < scores.size(); ++i) {
-            const auto position = static_cast<std::size_t>(of[i]);
+            const auto position = static_cast<std::size_t>(positions[i]);
             const std::int64_t task = sorted.order[position];
-            counts.above[task] -= scores[i] > truths[position];
-            counts.tied[task] -= scores[i] == truths[position];
+            counts.above[task] -= scores[i] > true_scores[position];
+            counts.tied[task] -= scores[i] == true_scores[position];
             --counts.candidates[task];
         }
-        for (auto* list : {&rows, &columns, &of}) list->clear();
-        if (way.interrupted != nullptr && way.interrupted()) throw Interrupted{};
+        for (auto* list : {&rows, &columns, &positions}) list->clear();
+        if (execution.interrupted != nullptr && execution.interrupted()) throw Interrupted{};
     };
     for (std::int64_t i = 0; i < tasks.size; ++i) {
         const std::int64_t task = sorted.order[static_cast<std::size_t>(i)];
         const Span span = filter.span(filter.list(task));
         for (std::int64_t at = span.start; at < span.start + span.length; ++at) {
             const std::int64_t row = filter.column(at);
-            if (row == tasks.rows[task] || static_cast<std::uint64_t>(row) >= among.size() ||
-                !among[static_cast<std::size_t>(row)]) {
+            if (row == tasks.rows[task] || static_cast<std::uint64_t>(row) >= in_grid.size() ||
+                !in_grid[static_cast<std::size_t>(row)]) {
                 continue;
             }
             rows.push_back(row);
             columns.push_back(std::clamp<std::int64_t>(tasks.targets[task], 0, grid.embeddings.entities.rows - 1));
-            of.push_back(i);
-            if (rows.size() == at_once) flush();
+            positions.push_back(i);
+            if (rows.size() == pairs_per_flush) flush();
         }
     }
     flush();
@@ -224,35 +230,35 @@ void remove_filtered(const Scoring<C>& scoring, const Grid& grid, const Tasks& t
 
 template <class C>
 std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selection& filter_right,
-                             const Selection& filter_left, NanRule nan, Way way, const Counts& to_right,
+                             const Selection& filter_left, NanRule nan, Execution execution, const Counts& to_right,
                              const Counts& to_left) {
     const Scoring<C> scoring(grid.embeddings);
     const std::array<std::int64_t, 2> indptr{0, grid.rights()};
-    const Selection right = only(indptr, grid.right);
-    const Sorted sorted = sorted_of(grid, tasks, right);
+    const Selection right = single_list(indptr, grid.right);
+    const SortedTasks sorted = sort_grid_tasks(grid, tasks, right);
     std::vector<std::int64_t> targets;
     for (const std::int64_t task : sorted.order) {
         targets.push_back(std::clamp<std::int64_t>(tasks.targets[task], 0, grid.embeddings.entities.rows - 1));
     }
-    std::vector<C> truths(targets.size());
-    score_pairs(scoring, sorted.rows.data(), targets.data(), tasks.size, way, truths.data());
+    std::vector<C> true_scores(targets.size());
+    score_pairs(scoring, sorted.rows.data(), targets.data(), tasks.size, execution, true_scores.data());
     std::fill_n(to_right.candidates, tasks.size, grid.rights());
     std::fill_n(to_left.candidates, tasks.size, grid.lefts());
-    const Layers<C> layers(grid, sorted, tasks, truths, scoring.lanes());
+    const TaskLayers<C> layers(grid, sorted, tasks, true_scores, scoring.lanes());
 
     const std::vector<std::int64_t> none(static_cast<std::size_t>(tasks.size), 0);
-    typename CountSink<C>::Shared rows{tasks, filter_right, to_right, sorted, truths, nan, none, {}};
+    typename CountSink<C>::Shared rows{tasks, filter_right, to_right, sorted, true_scores, nan, none, {}};
     typename ColumnSink<C>::Shared columns{filter_left, to_left, sorted, tasks, layers, nan, none};
-    way.block = divide_up(way.block, scoring.lanes()) * scoring.lanes();  // panels are those of the layers
-    sweep(scoring, sorted, way, static_cast<std::int64_t>(2 * scoring.kernels.counters * sizeof(C)),
+    execution.block = divide_up(execution.block, scoring.lanes()) * scoring.lanes();  // panels are those of the layers
+    sweep(scoring, sorted, execution, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
           [&] { return GridSink<C>(scoring.kernels, rows, columns); });
     const std::array<Fault, 2> faults{rows.fault, columns.fault};
     if (faults[0].kind != Fault::Kind::none || faults[1].kind != Fault::Kind::none) return faults;
-    if (filter_left) remove_filtered(scoring, grid, tasks, filter_left, sorted, truths, way, to_left);
-    for (std::size_t i = 0; i < truths.size(); ++i) {
+    if (filter_left) remove_filtered(scoring, grid, tasks, filter_left, sorted, true_scores, execution, to_left);
+    for (std::size_t i = 0; i < true_scores.size(); ++i) {
         const auto task = static_cast<std::size_t>(sorted.order[i]);
-        settle(to_right, sorted.order[i], truths[i], rows.nan[task], nan);
-        settle(to_left, sorted.order[i], truths[i], columns.nan[task], nan);
+        settle(to_right, sorted.order[i], true_scores[i], rows.nan[task], nan);
+        settle(to_left, sorted.order[i], true_scores[i], columns.nan[task], nan);
     }
     return faults;
 }
@@ -260,10 +266,10 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
 }  // namespace
 
 std::array<Fault, 2> rank_grid(const Grid& grid, const Tasks& tasks, const Selection& filter_right,
-                               const Selection& filter_left, NanRule nan, const Way& way, const Counts& to_right,
-                               const Counts& to_left) {
+                               const Selection& filter_left, NanRule nan, const Execution& execution,
+                               const Counts& to_right, const Counts& to_left) {
     const auto run = grid.embeddings.wide() ? rank_as<double> : rank_as<float>;
-    return run(grid, tasks, filter_right, filter_left, nan, way, to_right, to_left);
+    return run(grid, tasks, filter_right, filter_left, nan, execution, to_right, to_left);
 }
 
 }  // namespace truerank

@@ -13,7 +13,7 @@
 namespace truerank {
 
 // The queries of a grid, with the tasks of each, which come in their order.
-inline Sorted sorted_of(const Grid& grid, const Tasks& tasks, const Selection& right) {
+inline SortedTasks sort_grid_tasks(const Grid& grid, const Tasks& tasks, const Selection& right) {
     // A copy first, as in sort_tasks.
     std::vector<std::pair<std::int64_t, std::int64_t>> keys(static_cast<std::size_t>(tasks.size));
     for (std::int64_t task = 0; task < tasks.size; ++task) {
@@ -21,23 +21,23 @@ inline Sorted sorted_of(const Grid& grid, const Tasks& tasks, const Selection& r
         keys[static_cast<std::size_t>(task)] = {row, task};
     }
     std::sort(keys.begin(), keys.end());
-    Sorted sorted;
+    SortedTasks sorted;
     for (const auto& key : keys) {
         sorted.rows.push_back(key.first);
         sorted.order.push_back(key.second);
     }
     std::size_t position = 0;
     for (const std::int64_t id : grid.left) {
-        sorted.asked.push_back({id, static_cast<std::int64_t>(position)});
+        sorted.queries.push_back({id, static_cast<std::int64_t>(position)});
         while (position < sorted.rows.size() && sorted.rows[position] <= id) ++position;
     }
-    sorted.asked.push_back({-1, tasks.size});
+    sorted.queries.push_back({-1, tasks.size});
     sorted.groups.push_back({0, grid.lefts(), {&right, 0, grid.rights(), grid.embeddings.entities.rows}});
     return sorted;
 }
 
 // One list, which all tasks have; `indptr` says where it lies.
-inline Selection only(const std::array<std::int64_t, 2>& indptr, const std::vector<std::int64_t>& ids) {
+inline Selection single_list(const std::array<std::int64_t, 2>& indptr, const std::vector<std::int64_t>& ids) {
     Selection selection;
     selection.indptr = indptr.data();
     selection.indices = ids.data();

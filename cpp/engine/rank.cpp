@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
 // A piece of work: small, so that threads end together and a stop is soon heeded; large beside the cost of handing it
 // out.
-constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
+constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
 
 }  // namespace
 
@@ -46,40 +46,42 @@ Plan Ranker<T>::make_plan() const {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     const bool own_lists = candidates_ && !candidates_.shared;
     Plan plan;
-    plan.length = own_lists ? candidates_.longest : candidates_of(0);
-    plan.upright = reader_.contiguous_columns() && !candidates_ && !counts_.audit();
-    plan.single = reader_.contiguous_rows() && !candidates_ && !counts_.audit() && groups() == tasks_.size;
-    plan.tile = reader_.column_major() && !reader_.contiguous_rows() && !own_lists ? divide_up(kLineBytes, size) : 1;
+    plan.row_length = own_lists ? candidates_.longest : candidates_of(0);
+    plan.column_major = reader_.contiguous_columns() && !candidates_ && !counts_.audit();
+    plan.single_tasks = reader_.contiguous_rows() && !candidates_ && !counts_.audit() && groups() == tasks_.size;
+    plan.groups_at_once =
+        reader_.column_major() && !reader_.contiguous_rows() && !own_lists ? divide_up(kLineBytes, size) : 1;
 
-    const std::int64_t average = own_lists ? divide_up(candidates_.entries, candidates_.size) : plan.length;
+    const std::int64_t average = own_lists ? divide_up(candidates_.entries, candidates_.size) : plan.row_length;
     const std::int64_t row_bytes = std::max<std::int64_t>(size, average * size);
     const std::int64_t depth = tasks_.size / groups();
     plan.serial = row_bytes < kSerialBytes && groups() * row_bytes * (1 + depth / 8) < kSerialBytes;
 
-    if (plan.upright) {
-        plan.step = static_cast<std::int64_t>(kernels_.max_lanes);
+    if (plan.column_major) {
+        plan.chunk_groups = static_cast<std::int64_t>(kernels_.max_lanes);
         // Large pieces: the sums of every lane are added where a tile is cut.
-        plan.segments = divide_up(plan.step * row_bytes, 4 * kPieceBytes);
-    } else if (!own_lists && row_bytes * plan.tile >= 2 * kPieceBytes) {
-        plan.step = plan.tile;
-        plan.segments = divide_up(row_bytes * plan.tile, kPieceBytes);
+        plan.chunks_per_row = divide_up(plan.chunk_groups * row_bytes, 4 * kChunkBytes);
+    } else if (!own_lists && row_bytes * plan.groups_at_once >= 2 * kChunkBytes) {
+        plan.chunk_groups = plan.groups_at_once;
+        plan.chunks_per_row = divide_up(row_bytes * plan.groups_at_once, kChunkBytes);
     } else {
-        plan.step = plan.tile * std::max<std::int64_t>(1, kPieceBytes / (row_bytes * plan.tile));
+        plan.chunk_groups =
+            plan.groups_at_once * std::max<std::int64_t>(1, kChunkBytes / (row_bytes * plan.groups_at_once));
     }
     // Whole cache lines to a stretch.
-    plan.segment = divide_up(divide_up(std::max<std::int64_t>(plan.length, 1), plan.segments), 64) * 64;
-    plan.segments = std::max<std::int64_t>(1, divide_up(plan.length, plan.segment));
-    const std::int64_t extent = plan.upright ? row(order_.back()) + 1 : groups();
-    plan.pieces = divide_up(extent, plan.step) * plan.segments;
+    plan.chunk_columns = divide_up(divide_up(std::max<std::int64_t>(plan.row_length, 1), plan.chunks_per_row), 64) * 64;
+    plan.chunks_per_row = std::max<std::int64_t>(1, divide_up(plan.row_length, plan.chunk_columns));
+    const std::int64_t extent = plan.column_major ? row(order_.back()) + 1 : groups();
+    plan.chunks = divide_up(extent, plan.chunk_groups) * plan.chunks_per_row;
     return plan;
 }
 
 template <class T>
-std::int64_t Ranker<T>::first_group_from(std::int64_t wanted) const {
+std::int64_t Ranker<T>::first_group_from(std::int64_t wanted_row) const {
     std::int64_t low = 0, high = groups();
     while (low < high) {
         const std::int64_t middle = low + (high - low) / 2;
-        if (row(group(middle)[0]) < wanted) {
+        if (row(group(middle)[0]) < wanted_row) {
             low = middle + 1;
         } else {
             high = middle;
@@ -98,37 +100,38 @@ Fault Ranker<T>::run(int threads, bool (*interrupted)()) {
         at_best_.assign(static_cast<std::size_t>(tasks_.size), 0);
     }
 
-    const auto later = [](const Fault& a, const Fault& b) { return sooner(b, a) ? b : a; };
+    const auto later = [](const Fault& a, const Fault& b) { return precedes(b, a) ? b : a; };
 
     const Plan plan = make_plan();
-    const Team team(plan.serial ? 1 : threads, plan.pieces);
+    const Team team(plan.serial ? 1 : threads, plan.chunks);
     std::vector<Worker> workers(static_cast<std::size_t>(team.size()));
-    const bool whole = plan.segments == 1;
-    parallel_for(team, plan.pieces, interrupted, [&](std::int64_t piece, int id, Stop& stop) {
+    const bool whole_rows = plan.chunks_per_row == 1;
+    parallel_for(team, plan.chunks, interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
         Worker& worker = workers[static_cast<std::size_t>(id)];
         worker.stop = &stop;
-        worker.caller = id == 0;
-        const std::int64_t begin = piece % plan.segments * plan.segment;
-        const std::int64_t end = std::min(plan.length, begin + plan.segment);
-        const std::int64_t first = piece / plan.segments * plan.step;
-        if (plan.upright) {
-            scan_tile(worker, plan, first, begin, end, whole);
+        worker.is_caller = id == 0;
+        const std::int64_t begin = chunk % plan.chunks_per_row * plan.chunk_columns;
+        const std::int64_t end = std::min(plan.row_length, begin + plan.chunk_columns);
+        const std::int64_t first = chunk / plan.chunks_per_row * plan.chunk_groups;
+        if (plan.column_major) {
+            scan_column_major(worker, plan, first, begin, end, whole_rows);
         } else {
-            scan_rows(worker, plan, first, std::min(groups(), first + plan.step), begin, end, whole);
+            scan_rows(worker, plan, first, std::min(groups(), first + plan.chunk_groups), begin, end, whole_rows);
         }
     });
-    if (!whole) {
-        const std::int64_t some = 64;
-        parallel_for(team, divide_up(groups(), some), interrupted, [&](std::int64_t piece, int id, Stop& stop) {
-            Worker& worker = workers[static_cast<std::size_t>(id)];
-            worker.stop = &stop;
-            worker.caller = id == 0;
-            finish(worker, piece * some, std::min(groups(), (piece + 1) * some));
-        });
+    if (!whole_rows) {
+        const std::int64_t groups_per_chunk = 64;
+        parallel_for(
+            team, divide_up(groups(), groups_per_chunk), interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
+                Worker& worker = workers[static_cast<std::size_t>(id)];
+                worker.stop = &stop;
+                worker.is_caller = id == 0;
+                finish_groups(worker, chunk * groups_per_chunk, std::min(groups(), (chunk + 1) * groups_per_chunk));
+            });
     }
     Fault fault;
     for (const Worker& worker : workers) fault = later(fault, worker.fault);
-    return locate(fault);
+    return locate_fault(fault);
 }
 
 namespace {

@@ -44,10 +44,10 @@ struct Tasks {
     std::int64_t size;
     const std::int64_t* rows;
     const std::int64_t* targets;
-    const char* truths = nullptr;
+    const char* true_scores = nullptr;
     std::int64_t first_row = 0;
     std::int64_t first_column = 0;
-    bool part() const { return truths != nullptr; }
+    bool is_partial() const { return true_scores != nullptr; }
 };
 
 enum class NanRule : int { raise, worst, omit };
@@ -77,7 +77,7 @@ struct Counts {
 // What made the counts void: the first task whose target is not among its candidates, or the first row and column of a
 // NaN that the rule does not allow.
 struct Fault {
-    enum class Kind : int { none, not_a_candidate, nan_score, nan_truth };
+    enum class Kind : int { none, not_a_candidate, nan_score, nan_true_score };
     Kind kind = Kind::none;
     std::int64_t task = -1;
     std::int64_t row = -1;
@@ -86,7 +86,7 @@ struct Fault {
 
 // Of two faults, the one to report: a target that is no candidate before a NaN, then the first task, or the first row
 // and column.
-inline bool sooner(const Fault& a, const Fault& b) {
+inline bool precedes(const Fault& a, const Fault& b) {
     if (a.kind == Fault::Kind::none || b.kind == Fault::Kind::none) return b.kind == Fault::Kind::none;
     if (a.kind != b.kind) return a.kind < b.kind;
     if (a.kind == Fault::Kind::not_a_candidate) return a.task < b.task;

@@ -12,7 +12,7 @@
 namespace truerank {
 
 // Columns side by side, from one on: those of a row may be copied at once.
-struct Stretch {
+struct ConsecutiveColumns {
     std::int64_t begin;
     std::int64_t operator()(std::int64_t j) const { return begin + j; }
 };
@@ -22,7 +22,9 @@ template <class Columns>
 auto columns_from(const Columns& columns, std::int64_t begin) {
     return [&columns, begin](std::int64_t j) { return columns(begin + j); };
 }
-inline Stretch columns_from(const Stretch& columns, std::int64_t begin) { return {columns.begin + begin}; }
+inline ConsecutiveColumns columns_from(const ConsecutiveColumns& columns, std::int64_t begin) {
+    return {columns.begin + begin};
+}
 
 template <class T>
 class Reader {
@@ -54,7 +56,7 @@ class Reader {
     // out[i * width + j] = the score of row rows[i] and column columns(j), for i < n and j < width.
     template <class Columns>
     void pack(const std::int64_t* rows, std::int64_t n, std::int64_t width, const Columns& columns, T* out) const {
-        if (std::is_same_v<Columns, Stretch> && scores_.column_stride == size && !scores_.swapped) {
+        if (std::is_same_v<Columns, ConsecutiveColumns> && scores_.column_stride == size && !scores_.swapped) {
             for (std::int64_t i = 0; i < n; ++i) {
                 std::memcpy(out + i * width, at(rows[i], columns(0)), static_cast<std::size_t>(width * size));
             }

@@ -14,7 +14,7 @@ namespace truerank {
 namespace {
 
 constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
-constexpr std::int64_t kPiece = 1 << 17;  // entries
+constexpr std::int64_t kChunkEntries = 1 << 17;  // entries
 
 // All in unsigned arithmetic, whose top bit tells a negative difference: comparisons of 64-bit integers are slow on the
 // plainest processors.
@@ -26,21 +26,22 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
     const auto last = static_cast<Unsigned>(std::min<std::int64_t>(bound - 1, std::numeric_limits<Index>::max()));
     std::atomic<std::int64_t> falls{0};  // places where an index is not larger than the one before
     std::atomic<bool> outside{bound == 0 && n > 0};
-    const Team team(n * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : threads, divide_up(n, kPiece));
-    parallel_for(team, divide_up(n, kPiece), interrupted, [&](std::int64_t piece, int, Stop&) {
-        const std::int64_t begin = piece * kPiece, end = std::min(n, begin + kPiece);
-        Unsigned wrong = 0, fell = 0;
+    const Team team(n * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : threads,
+                    divide_up(n, kChunkEntries));
+    parallel_for(team, divide_up(n, kChunkEntries), interrupted, [&](std::int64_t chunk, int, Stop&) {
+        const std::int64_t begin = chunk * kChunkEntries, end = std::min(n, begin + kChunkEntries);
+        Unsigned outside_bits = 0, chunk_falls = 0;
         for (std::int64_t i = begin; i < end; ++i) {
             const auto index = static_cast<Unsigned>(indices[i]);
-            wrong |= index | static_cast<Unsigned>(last - index);
+            outside_bits |= index | static_cast<Unsigned>(last - index);
         }
         for (std::int64_t i = std::max<std::int64_t>(begin, 1); i < end; ++i) {
             const auto step =
                 static_cast<Unsigned>(static_cast<Unsigned>(indices[i]) - static_cast<Unsigned>(indices[i - 1]));
-            fell += static_cast<Unsigned>(step - 1) >> top_bit;
+            chunk_falls += static_cast<Unsigned>(step - 1) >> top_bit;
         }
-        if (wrong >> top_bit != 0) outside.store(true, std::memory_order_relaxed);
-        falls.fetch_add(static_cast<std::int64_t>(fell), std::memory_order_relaxed);
+        if (outside_bits >> top_bit != 0) outside.store(true, std::memory_order_relaxed);
+        falls.fetch_add(static_cast<std::int64_t>(chunk_falls), std::memory_order_relaxed);
     });
     ListCheck result;
     if (outside.load()) {
@@ -64,40 +65,42 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
 template <class Index>
 std::int64_t sort_list(Index* first, std::int64_t n, std::int64_t bound, std::vector<std::uint64_t>& seen,
                        const std::function<bool(std::int64_t)>& stopped) {
-    if (n < kPiece || bound / 128 > n) {
+    if (n < kChunkEntries || bound / 128 > n) {
         if (!std::is_sorted(first, first + n)) std::sort(first, first + n);
         return std::unique(first, first + n) - first;
     }
     seen.assign(static_cast<std::size_t>(bound / 64 + 1), 0);
     for (std::int64_t i = 0; i < n; ++i) {
-        if (i % kPiece == 0 && stopped(kPiece)) return 0;
+        if (i % kChunkEntries == 0 && stopped(kChunkEntries)) return 0;
         const std::int64_t index = std::clamp<std::int64_t>(first[i], 0, bound);  // not ours, perhaps, a moment ago
         seen[static_cast<std::size_t>(index / 64)] |= std::uint64_t{1} << (index % 64);
     }
-    std::int64_t left = 0;
-    for (std::size_t word = 0; word < seen.size() && left < n; ++word) {
-        for (std::uint64_t bits = seen[word]; bits != 0 && left < n; bits &= bits - 1) {
-            first[left++] = static_cast<Index>(static_cast<std::int64_t>(word) * 64 + std::countr_zero(bits));
+    std::int64_t kept_entries = 0;
+    for (std::size_t word = 0; word < seen.size() && kept_entries < n; ++word) {
+        for (std::uint64_t bits = seen[word]; bits != 0 && kept_entries < n; bits &= bits - 1) {
+            first[kept_entries++] = static_cast<Index>(static_cast<std::int64_t>(word) * 64 + std::countr_zero(bits));
         }
     }
-    return left;
+    return kept_entries;
 }
 
 template <class Index>
 void sort(const Selection& lists, Index* indices, std::int64_t* lengths, std::int64_t bound, int threads,
           bool (*interrupted)()) {
-    constexpr std::int64_t some = 256;  // lists to a piece
+    constexpr std::int64_t lists_per_chunk = 256;  // lists to a piece
     const Team team(lists.entries * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : threads,
-                    divide_up(lists.size, some));
-    parallel_for(team, divide_up(lists.size, some), interrupted, [&](std::int64_t piece, int worker, Stop& stop) {
-        const auto stopped = [&stop, worker](std::int64_t work) { return stop.asked(worker == 0, work); };
-        std::vector<std::uint64_t> seen;
-        for (std::int64_t list = piece * some; list < std::min(lists.size, (piece + 1) * some); ++list) {
-            const std::int64_t n = lists.length(list);
-            if (stopped(16 * n)) return;
-            lengths[list] = sort_list(indices + lists.indptr[list], n, bound, seen, stopped);
-        }
-    });
+                    divide_up(lists.size, lists_per_chunk));
+    parallel_for(
+        team, divide_up(lists.size, lists_per_chunk), interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
+            const auto stopped = [&stop, worker](std::int64_t work) { return stop.requested(worker == 0, work); };
+            std::vector<std::uint64_t> seen;
+            for (std::int64_t list = chunk * lists_per_chunk;
+                 list < std::min(lists.size, (chunk + 1) * lists_per_chunk); ++list) {
+                const std::int64_t n = lists.length(list);
+                if (stopped(16 * n)) return;
+                lengths[list] = sort_list(indices + lists.indptr[list], n, bound, seen, stopped);
+            }
+        });
 }
 
 }  // namespace
@@ -111,7 +114,7 @@ void sort_lists(const Selection& lists, void* indices, std::int64_t* lengths, st
     }
 }
 
-std::int64_t first_absent(const Selection& selection, const std::int64_t* columns, std::int64_t tasks) {
+std::int64_t first_task_without(const Selection& selection, const std::int64_t* columns, std::int64_t tasks) {
     for (std::int64_t task = 0; task < tasks; ++task) {
         if (!selection.has(selection.list(task), columns[task])) return task;
     }

@@ -20,7 +20,7 @@ struct Selection {
     const std::int64_t* indptr = nullptr;
     const void* indices = nullptr;
     bool wide = true;  // 64-bit indices, else 32-bit
-    const std::int64_t* of = nullptr;
+    const std::int64_t* list_of_task = nullptr;
     bool shared = false;
     std::int64_t size = 0;     // lists
     std::int64_t entries = 0;  // in all of them
@@ -31,7 +31,9 @@ struct Selection {
     std::int64_t window_end = 0;
 
     explicit operator bool() const { return indptr != nullptr; }
-    std::int64_t list(std::int64_t task) const { return shared ? 0 : of == nullptr ? task : of[task]; }
+    std::int64_t list(std::int64_t task) const {
+        return shared ? 0 : list_of_task == nullptr ? task : list_of_task[task];
+    }
     std::int64_t length(std::int64_t list) const { return indptr[list + 1] - indptr[list]; }
     std::int64_t column(std::int64_t position) const {
         if (ranges) return position;
@@ -79,10 +81,10 @@ struct Selection {
         return {start, std::max<std::int64_t>(0, find(list, window_end) - start)};
     }
     // The selection of the tasks from one on.
-    Selection from(std::int64_t first_task) const {
+    Selection from_task(std::int64_t first_task) const {
         Selection result = *this;
-        if (of != nullptr) {
-            result.of += first_task;
+        if (list_of_task != nullptr) {
+            result.list_of_task += first_task;
         } else if (!shared && indptr != nullptr) {
             result.indptr += first_task;
         }
@@ -99,7 +101,7 @@ struct Selection {
 };
 
 // The first task whose list lacks its column, or -1.
-std::int64_t first_absent(const Selection& selection, const std::int64_t* columns, std::int64_t tasks);
+std::int64_t first_task_without(const Selection& selection, const std::int64_t* columns, std::int64_t tasks);
 
 // The position of the first index outside [0, bound), or -1; and whether every list is sorted and without repeats.
 struct ListCheck {

@@ -40,9 +40,9 @@ void Ranker<T>::with_columns(const Selection& selection, std::int64_t start, con
 }
 
 template <class T>
-void Ranker<T>::finish(Worker& worker, std::int64_t first, std::int64_t last) {
+void Ranker<T>::finish_groups(Worker& worker, std::int64_t first, std::int64_t last) {
     for (std::int64_t g = first; g < last && !worker.stopped(1); ++g) {
-        const Ids ids = group(g);
+        const TaskIds ids = group(g);
         if (!filter_) {
             for (const std::int64_t task : ids) settle(worker, task, candidates_of(task));
             continue;
@@ -51,7 +51,7 @@ void Ranker<T>::finish(Worker& worker, std::int64_t first, std::int64_t last) {
             const std::int64_t list = filter_.list(ids[i]);
             std::size_t j = i + 1;
             while (j < ids.size() && filter_.list(ids[j]) == list) ++j;
-            remove(worker, ids.subspan(i, j - i), list);
+            subtract_filtered(worker, ids.subspan(i, j - i), list);
             i = j;
         }
     }
@@ -60,92 +60,93 @@ void Ranker<T>::finish(Worker& worker, std::int64_t first, std::int64_t last) {
 // Tasks that share row, candidates and filter: what they found in the filter's columns is taken away, but for their
 // targets.
 template <class T>
-void Ranker<T>::remove(Worker& worker, Ids ids, std::int64_t list) {
+void Ranker<T>::subtract_filtered(Worker& worker, TaskIds ids, std::int64_t list) {
     const std::int64_t size = candidates_of(ids[0]);
     const Span span = filter_.span(list);
     std::int64_t start = span.start;
     std::int64_t n = span.length;
     Selection common;  // of filter and candidates
     if (candidates_) {
-        intersect(worker, ids[0]);
-        common.indices = worker.columns.data();
+        intersect_lists(worker, ids[0]);
+        common.indices = worker.common_columns.data();
         start = 0;
-        n = static_cast<std::int64_t>(worker.columns.size());
+        n = static_cast<std::int64_t>(worker.common_columns.size());
     }
     if (n == 0) {
         for (const std::int64_t task : ids) settle(worker, task, size);
         return;
     }
     const std::int64_t one_row[] = {row(ids[0])};
-    const auto pack_removed = [&](const auto& use) {
+    const auto pack_filtered = [&](const auto& use) {
         with_columns(candidates_ ? common : filter_, start,
                      [&](const auto& columns) { pack(worker, one_row, n, columns, use); });
     };
     // Of a target that is filtered and yet a candidate, its own contribution stays; of a part it is out in any case.
-    if (alone(ids)) {
-        const T own = truth(ids[0]);
-        const bool kept = !tasks_.part() && filter_.has(list, tasks_.targets[ids[0]]);
-        const bool nan = Order<T>::is_nan(Order<T>::key(own));
-        Found found;
-        pack_removed([&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, own, found); });
-        subtract(ids[0], found.tally, found.nan, kept, nan);
-        return settle(worker, ids[0], size - n + kept);
+    if (is_single_task(ids)) {
+        const T true_score = true_score_of(ids[0]);
+        const bool keeps_target = !tasks_.is_partial() && filter_.has(list, tasks_.targets[ids[0]]);
+        const bool nan = Order<T>::is_nan(Order<T>::key(true_score));
+        RowCounts found;
+        pack_filtered(
+            [&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, true_score, found); });
+        subtract(ids[0], found.counts, found.nan, keeps_target, nan);
+        return settle(worker, ids[0], size - n + keeps_target);
     }
-    Truths<T>& found = worker.filtered;
-    gather(ids, found);
-    pack_removed([&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, found); });
+    TrueScores<T>& found = worker.filtered_counts;
+    gather_true_scores(ids, found);
+    pack_filtered([&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, found); });
     for (std::size_t t = 0; t < ids.size(); ++t) {
         const std::int64_t task = ids[t];
-        const bool kept = !tasks_.part() && filter_.has(list, tasks_.targets[task]);
+        const bool keeps_target = !tasks_.is_partial() && filter_.has(list, tasks_.targets[task]);
         const bool nan = found.slots[t] == found.none;
-        subtract(task, found.of(t), found.nan, kept, nan);
+        subtract(task, found.counts_of(t), found.nan, keeps_target, nan);
         if (counts_.audit()) {
-            const Key<T> key = Order<T>::key(truth(task));
+            const Key<T> key = Order<T>::key(true_score_of(task));
             const bool inf = has_nan<T> && (key == Order<T>::top() || key == Order<T>::bottom());
             const Key<T> best = best_[static_cast<std::size_t>(task)];
-            counts_.inf[task] -= found.inf() - (kept && inf);
+            counts_.inf[task] -= found.infinities() - (keeps_target && inf);
             at_best_[static_cast<std::size_t>(task)] -=
-                (found.best == best ? found.at_best : 0) - (kept && !nan && key == best);
+                (found.best == best ? found.at_best : 0) - (keeps_target && !nan && key == best);
         }
-        settle(worker, task, size - n + kept);
+        settle(worker, task, size - n + keeps_target);
     }
 }
 
 // The columns that both the filter and the candidates of a task have: the shorter list is searched in the longer.
 template <class T>
-void Ranker<T>::intersect(Worker& worker, std::int64_t task) const {
+void Ranker<T>::intersect_lists(Worker& worker, std::int64_t task) const {
     const std::int64_t filter = filter_.list(task), candidates = candidates_.list(task);
-    const Span left_out = filter_.span(filter), let_in = candidates_.span(candidates);
-    const bool shorter = left_out.length <= let_in.length;
+    const Span filter_span = filter_.span(filter), candidates_span = candidates_.span(candidates);
+    const bool shorter = filter_span.length <= candidates_span.length;
     const Selection& walked = shorter ? filter_ : candidates_;
     const Selection& searched = shorter ? candidates_ : filter_;
-    const Span span = shorter ? left_out : let_in;
-    worker.columns.clear();
+    const Span span = shorter ? filter_span : candidates_span;
+    worker.common_columns.clear();
     for (std::int64_t at = span.start; at < span.start + span.length; ++at) {
         const std::int64_t column = walked.column(at);
-        if (searched.has(shorter ? candidates : filter, column)) worker.columns.push_back(column);
+        if (searched.has(shorter ? candidates : filter, column)) worker.common_columns.push_back(column);
     }
 }
 
 template <class T>
-void Ranker<T>::subtract(std::int64_t task, Tally tally, std::int64_t nans, bool kept, bool nan) {
-    counts_.above[task] -= tally.above;
-    counts_.tied[task] -= tally.tied - (kept && !nan);
-    if (has_nan<T>) nan_[static_cast<std::size_t>(task)] -= nans - (kept && nan);
+void Ranker<T>::subtract(std::int64_t task, PartialCounts counts, std::int64_t nans, bool keeps_target, bool nan) {
+    counts_.above[task] -= counts.above;
+    counts_.tied[task] -= counts.tied - (keeps_target && !nan);
+    if (has_nan<T>) nan_[static_cast<std::size_t>(task)] -= nans - (keeps_target && nan);
 }
 
 template <class T>
 void Ranker<T>::fail(Worker& worker, Fault::Kind kind, std::int64_t task) const {
     const Fault fault{kind, task, row(task), -1};
-    if (sooner(fault, worker.fault)) worker.fault = fault;
+    if (precedes(fault, worker.fault)) worker.fault = fault;
 }
 
 template <class T>
 void Ranker<T>::settle(Worker& worker, std::int64_t task, std::int64_t size) {
-    if (candidates_ && has_own(task) && !candidates_.has(candidates_.list(task), tasks_.targets[task])) {
+    if (candidates_ && has_target(task) && !candidates_.has(candidates_.list(task), tasks_.targets[task])) {
         return fail(worker, Fault::Kind::not_a_candidate, task);
     }
-    if (tasks_.part()) return settle_part(worker, task, size);
+    if (tasks_.is_partial()) return settle_partial(worker, task, size);
     std::int64_t& above = counts_.above[task];
     std::int64_t& tied = counts_.tied[task];
     std::int64_t nan = 0;
@@ -154,11 +155,11 @@ void Ranker<T>::settle(Worker& worker, std::int64_t task, std::int64_t size) {
         counts_.nan[task] = nan;
         counts_.at_best[task] = at_best_[static_cast<std::size_t>(task)];
     }
-    const bool nan_truth = nan > 0 && Order<T>::is_nan(Order<T>::key(truth(task)));
+    const bool nan_true_score = nan > 0 && Order<T>::is_nan(Order<T>::key(true_score_of(task)));
     if (nan > 0 && rules_.nan == NanRule::raise) return fail(worker, Fault::Kind::nan_score, task);
-    if (nan_truth && rules_.nan == NanRule::omit) return fail(worker, Fault::Kind::nan_truth, task);
+    if (nan_true_score && rules_.nan == NanRule::omit) return fail(worker, Fault::Kind::nan_true_score, task);
     counts_.candidates[task] = rules_.nan == NanRule::omit ? size - nan : size;
-    if (nan_truth) {
+    if (nan_true_score) {
         above = size - 1;
         tied = 1;
     } else if (rules_.ascending) {
@@ -169,21 +170,21 @@ void Ranker<T>::settle(Worker& worker, std::int64_t task, std::int64_t size) {
 // What a part found goes to the counts without the target's own column, whatever its score there: the truth is counted
 // once, when all parts are together.
 template <class T>
-void Ranker<T>::settle_part(Worker& worker, std::int64_t task, std::int64_t size) {
+void Ranker<T>::settle_partial(Worker& worker, std::int64_t task, std::int64_t size) {
     const auto t = static_cast<std::size_t>(task);
     std::int64_t nan = 0;
     if constexpr (has_nan<T>) nan = nan_[t];
-    if (has_own(task)) {
-        const Key<T> truth_key = Order<T>::key(truth(task));
-        const Key<T> key = Order<T>::key(reader_.load(row(task), own(task)));
-        const bool is_nan = Order<T>::is_nan(key), nan_truth = Order<T>::is_nan(truth_key);
-        const bool differs = is_nan != nan_truth || (!is_nan && key != truth_key);
+    if (has_target(task)) {
+        const Key<T> true_score_key = Order<T>::key(true_score_of(task));
+        const Key<T> key = Order<T>::key(reader_.load(row(task), target_column(task)));
+        const bool is_nan = Order<T>::is_nan(key), nan_true_score = Order<T>::is_nan(true_score_key);
+        const bool differs = is_nan != nan_true_score || (!is_nan && key != true_score_key);
         const bool counted = !filter_ || !filter_.has(filter_.list(task), tasks_.targets[task]);
         size -= counted;
         nan -= counted && is_nan;
-        if (counted && !is_nan && !nan_truth) {
-            counts_.above[task] -= key > truth_key;
-            counts_.tied[task] -= key == truth_key;
+        if (counted && !is_nan && !nan_true_score) {
+            counts_.above[task] -= key > true_score_key;
+            counts_.tied[task] -= key == true_score_key;
         }
         if (differs) ++counts_.differing[task];
         if (counts_.audit() && !is_nan) {
@@ -191,7 +192,7 @@ void Ranker<T>::settle_part(Worker& worker, std::int64_t task, std::int64_t size
             counts_.inf[task] -= counted && infinite;
             if (key == best_[t]) {
                 at_best_[t] -= counted;
-                if (differs) best_but_own(worker, task);
+                if (differs) best_without_target(worker, task);
             }
         }
     }
@@ -209,13 +210,13 @@ void Ranker<T>::settle_part(Worker& worker, std::int64_t task, std::int64_t size
 
 // The best score once more without the target's column, whose score is not the truth: slow, and as rare as that.
 template <class T>
-void Ranker<T>::best_but_own(Worker& worker, std::int64_t task) {
+void Ranker<T>::best_without_target(Worker& worker, std::int64_t task) {
     if (worker.stopped(scores_.columns)) return;
     Key<T> best = rules_.ascending ? Order<T>::top() : Order<T>::bottom();
     std::int64_t at_best = 0;
     const auto look = [&](std::int64_t column) {
         const Key<T> key = Order<T>::key(reader_.load(row(task), column));
-        if (column == own(task) || Order<T>::is_nan(key)) return;
+        if (column == target_column(task) || Order<T>::is_nan(key)) return;
         if (rules_.ascending ? key < best : key > best) {
             best = key;
             at_best = 0;
@@ -238,19 +239,21 @@ void Ranker<T>::best_but_own(Worker& worker, std::int64_t task) {
 // The first column of a fault whose row is known: the least, over the row's tasks, of a NaN in the task's S (of a part,
 // without the truth). Time in proportion to the row and the lists of its tasks.
 template <class T>
-Fault Ranker<T>::locate(Fault fault) const {
-    if (fault.kind != Fault::Kind::nan_score && fault.kind != Fault::Kind::nan_truth) return fault;
+Fault Ranker<T>::locate_fault(Fault fault) const {
+    if (fault.kind != Fault::Kind::nan_score && fault.kind != Fault::Kind::nan_true_score) return fault;
     const auto is_nan = [&](std::int64_t c) { return Order<T>::is_nan(Order<T>::key(reader_.load(fault.row, c))); };
     // Candidates, filter and, of a part, the target's column: tasks may share them.
     std::vector<std::array<std::int64_t, 3>> lists;
     fault.column = scores_.columns;
     for (std::int64_t task = 0; task < tasks_.size; ++task) {
         if (row(task) != fault.row) continue;
-        if (!tasks_.part() && is_nan(own(task))) fault.column = std::min(fault.column, own(task));
+        if (!tasks_.is_partial() && is_nan(target_column(task))) {
+            fault.column = std::min(fault.column, target_column(task));
+        }
         lists.push_back({candidates_ ? candidates_.list(task) : 0, filter_ ? filter_.list(task) : 0,
-                         tasks_.part() && has_own(task) ? own(task) : -1});
+                         tasks_.is_partial() && has_target(task) ? target_column(task) : -1});
     }
-    if (fault.kind == Fault::Kind::nan_truth) return fault;
+    if (fault.kind == Fault::Kind::nan_true_score) return fault;
     std::sort(lists.begin(), lists.end());
     lists.erase(std::unique(lists.begin(), lists.end()), lists.end());
     std::vector<std::int64_t> nans;
@@ -258,10 +261,10 @@ Fault Ranker<T>::locate(Fault fault) const {
         if (is_nan(c)) nans.push_back(c);
     }
     // Walks a sorted list along the sorted NaNs: whether it has the column.
-    struct Walk {
+    struct ListWalk {
         const Selection& selection;
         std::int64_t at, last;
-        Walk(const Selection& s, std::int64_t list)
+        ListWalk(const Selection& s, std::int64_t list)
             : selection(s), at(s ? s.indptr[list] : 0), last(s ? s.indptr[list + 1] : 0) {}
         bool done() const { return at >= last; }
         std::int64_t column() const { return selection.column(at); }
@@ -270,14 +273,14 @@ Fault Ranker<T>::locate(Fault fault) const {
             return !done() && column() == c;
         }
     };
-    for (const auto& [candidates, filter, own] : lists) {
-        Walk in(candidates_, candidates), out(filter_, filter);
+    for (const auto& [candidates, filter, target] : lists) {
+        ListWalk in(candidates_, candidates), out(filter_, filter);
         // From the first candidate to the last one: of many lists in one row, each looks at its own NaNs.
         if (candidates_ && in.done()) continue;
         const std::int64_t first = candidates_ ? in.column() - tasks_.first_column : 0;
         for (auto c = std::lower_bound(nans.begin(), nans.end(), first); c != nans.end() && *c < fault.column; ++c) {
-            const std::int64_t whole = *c + tasks_.first_column;
-            if (*c != own && (!candidates_ || in.has(whole)) && !out.has(whole)) fault.column = *c;
+            const std::int64_t matrix_column = *c + tasks_.first_column;
+            if (*c != target && (!candidates_ || in.has(matrix_column)) && !out.has(matrix_column)) fault.column = *c;
             if (candidates_ && in.done()) break;
         }
     }

@@ -1,8 +1,8 @@
-// Passes over all pairs of queries and candidates, tile by tile: no score is kept.
+// Scores all pairs of queries and candidates, one register tile at a time, without storing the scores.
 //
-// The tasks, sorted by the query they ask, are cut into cells: some queries against a stretch of their candidates. A
-// worker packs the queries of a cell once, then its candidates panel by panel, and hands the scores of a few queries
-// against a panel, while they are in the nearest cache, to a sink that counts or keeps what it wants.
+// The tasks, sorted by query, are cut into cells: some queries against a range of their candidates. A worker packs the
+// queries of a cell once, then packs its candidates panel by panel. It hands the scores of a few queries against a
+// panel, while they are in the nearest cache, to a sink, which counts them or keeps some of them.
 #pragma once
 
 #include <algorithm>
@@ -41,11 +41,11 @@ struct Scoring {
 };
 
 // The candidates of some tasks: all, or one list of a selection.
-struct View {
+struct CandidateView {
     const Selection* selection = nullptr;
     std::int64_t start = 0;
     std::int64_t size = 0;
-    std::int64_t bound = 0;  // there are so many columns: an array that is the caller's may change under our hands
+    std::int64_t bound = 0;  // the number of columns; the index array is the caller's, who may change it meanwhile
 
     std::int64_t column(std::int64_t i) const {
         if (selection == nullptr) return i;
@@ -54,122 +54,127 @@ struct View {
     }
 };
 
-// A query, and the position of the first of its tasks in the sorted order; the last are before those of the next. It
-// may have none, where only its candidates ask.
-struct Asked {
+// A query, and the position of its first task in the sorted order. Its tasks end where those of the next query begin.
+// A query has no task where only the candidates have tasks (see grid.hpp).
+struct SortedQuery {
     std::int64_t row;
-    std::int64_t first;
+    std::int64_t first_task;
 };
 
-// Queries, by their positions among those asked, that have the same candidates.
+// Queries that have the same candidates, from first_query up to but not including last_query: positions in
+// SortedTasks::queries.
 struct Group {
-    std::int64_t first;
-    std::int64_t last;
-    View view;
+    std::int64_t first_query;
+    std::int64_t last_query;
+    CandidateView candidates;
 };
 
 // What a worker does at once: some queries, some of the tasks of each, and the candidates from begin to end of the
-// group's view. Sinks know tasks alone.
+// group's. Sinks use the tasks alone, which are positions in SortedTasks::order.
 struct Cell {
-    std::int64_t asked_first;
-    std::int64_t asked_last;
-    std::int64_t first;
-    std::int64_t last;
-    View view;
+    std::int64_t first_query;
+    std::int64_t last_query;
+    std::int64_t first_task;
+    std::int64_t last_task;
+    CandidateView candidates;
     std::int64_t begin;
     std::int64_t end;
 };
 
-// Candidates packed side by side, those from `width` on made up.
+// Candidates packed side by side. The lanes from `width` on are padding.
 struct Panel {
-    std::int64_t begin;  // where they are in the view
+    std::int64_t begin;  // position of the first candidate in the group's
     std::int64_t width;
-    const std::int64_t* columns;  // which they are, ascending
+    const std::int64_t* columns;  // of the candidates, ascending
 };
 
-// Tasks sorted by list of candidates, then by query: which they are, what query each asks; the queries, with one more
-// at the end; and the groups of these.
-struct Sorted {
-    std::vector<std::int64_t> order;
-    std::vector<std::int64_t> rows;
-    std::vector<Asked> asked;
+// Tasks sorted by list of candidates, then by query.
+struct SortedTasks {
+    std::vector<std::int64_t> order;   // the tasks
+    std::vector<std::int64_t> rows;    // the query of each
+    std::vector<SortedQuery> queries;  // the distinct queries, and one more at the end
     std::vector<Group> groups;
-    std::int64_t asked_at(std::int64_t query) const { return asked[static_cast<std::size_t>(query)].first; }
+    std::int64_t first_task_of(std::int64_t query) const { return queries[static_cast<std::size_t>(query)].first_task; }
 };
-Sorted sort_tasks(const Tasks& tasks, const Selection& candidates, const Embeddings& embeddings);
+SortedTasks sort_tasks(const Tasks& tasks, const Selection& candidates, const Embeddings& embeddings);
 
-// What the sizes of cells follow from. `task_bytes` is what a task costs a sink; `block`, candidates to a cell, may be
-// 0.
-struct Shape {
+// What the sizes of cells depend on.
+struct CellSizing {
     std::int64_t depth;
     std::int64_t lanes;
-    std::int64_t item;  // bytes of a number
-    std::int64_t task_bytes;
-    std::int64_t block;
+    std::int64_t number_bytes;  // the size of a component
+    std::int64_t task_bytes;    // what a sink keeps for each task
+    std::int64_t block;         // candidates in a cell; 0: chosen here
     int threads;
 };
-std::vector<Cell> cut(const Sorted& sorted, const Shape& shape);
+std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing);
 
-// Memory for one worker.
+// Scores cells for one thread, in buffers of its own.
 template <class C>
-class Sweeper {
+class SweepWorker {
   public:
-    explicit Sweeper(const Scoring<C>& scoring) : scoring_(scoring) {}
+    explicit SweepWorker(const Scoring<C>& scoring) : scoring_(scoring) {}
 
-    // Hands all scores of a cell to a sink: begin(cell, first) with the positions first[i] to first[i + 1] of the tasks
-    // of query i, counted from the cell's; enter(panel); take(scores, i, n), those of queries i to i + n, which returns
-    // how much work it was, in scores; end(), unless it was stopped before.
+    // Hands all scores of a cell to a sink. It calls
+    // - begin_cell(cell, first), where the tasks of query i are first[i] to first[i + 1], counted from the cell's
+    // first;
+    // - begin_panel(panel);
+    // - take_scores(scores, i, n) with the scores of queries i to i + n against the panel; it returns how much work
+    // that
+    //   was, in scores;
+    // - end_cell(), unless the sweep was stopped before.
     template <class Sink>
-    void run(const Cell& cell, const Asked* asked, Sink& sink, bool caller, Stop& stop) {
-        load(cell, asked);
-        sink.begin(cell, first_of_);
+    void run(const Cell& cell, const SortedQuery* sorted_queries, Sink& sink, bool is_caller, Stop& stop) {
+        load_queries(cell, sorted_queries);
+        sink.begin_cell(cell, first_task_);
         const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
-        const std::int64_t queries = static_cast<std::int64_t>(first_of_.size()) - 1;
-        const std::int64_t groups = divide_up(queries, kGroup), tile = kGroup * lanes;
-        const std::int64_t blocks = std::max<std::int64_t>(1, divide_up(depth, kDepth));
+        const std::int64_t queries = static_cast<std::int64_t>(first_task_.size()) - 1;
+        const std::int64_t tiles = divide_up(queries, kTileRows), tile_size = kTileRows * lanes;
+        const std::int64_t passes = std::max<std::int64_t>(1, divide_up(depth, kDepthAtOnce));
         panel_.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, depth) * lanes));
-        sums_.resize(static_cast<std::size_t>(blocks > 1 ? groups * tile : tile));
+        sums_.resize(static_cast<std::size_t>(passes > 1 ? tiles * tile_size : tile_size));
         columns_.resize(static_cast<std::size_t>(lanes));
         for (auto* buffer : {&bias_, &means_}) buffer->resize(static_cast<std::size_t>(lanes));
         squares_.resize(static_cast<std::size_t>(lanes));
-        std::int64_t work = kWorkBetweenLooks;
+        std::int64_t work = kWorkBetweenPolls;
         for (std::int64_t begin = cell.begin; begin < cell.end; begin += lanes) {
             const Panel panel{begin, std::min(lanes, cell.end - begin), columns_.data()};
-            load(panel, cell.view);
-            sink.enter(panel);
-            for (std::int64_t block = 0; block < blocks; ++block) {
-                const std::int64_t k = block * kDepth, length = std::min(kDepth, depth - k);
-                for (std::int64_t g = 0; g < groups; ++g) {
-                    work += tile * (1 + length / 16);
-                    if (work >= kWorkBetweenLooks) {
-                        if (stop.asked(caller, work)) return;
+            load_panel(panel, cell.candidates);
+            sink.begin_panel(panel);
+            for (std::int64_t pass = 0; pass < passes; ++pass) {
+                const std::int64_t k = pass * kDepthAtOnce, length = std::min(kDepthAtOnce, depth - k);
+                for (std::int64_t tile = 0; tile < tiles; ++tile) {
+                    work += tile_size * (1 + length / 16);
+                    if (work >= kWorkBetweenPolls) {
+                        if (stop.requested(is_caller, work)) return;
                         work = 0;
                     }
-                    C* const sums = sums_.data() + (blocks > 1 ? g * tile : 0);
-                    scoring_.kernels.accumulate(scoring_.similarity, queries_.data() + (g * depth + k) * kGroup,
-                                                panel_.data() + k * lanes, static_cast<std::size_t>(length), block == 0,
+                    C* const sums = sums_.data() + (passes > 1 ? tile * tile_size : 0);
+                    scoring_.kernels.accumulate(scoring_.similarity, queries_.data() + (tile * depth + k) * kTileRows,
+                                                panel_.data() + k * lanes, static_cast<std::size_t>(length), pass == 0,
                                                 sums);
-                    if (block + 1 < blocks) continue;
-                    const std::int64_t n = std::min(kGroup, queries - g * kGroup);
-                    scoring_.kernels.finish(scoring_.similarity, tile_of(sums, n, g * kGroup, false));
-                    work += sink.take(sums, g * kGroup, n);
+                    if (pass + 1 < passes) continue;
+                    const std::int64_t n = std::min(kTileRows, queries - tile * kTileRows);
+                    scoring_.kernels.finish(scoring_.similarity, register_tile(sums, n, tile * kTileRows, false));
+                    work += sink.take_scores(sums, tile * kTileRows, n);
                 }
             }
         }
-        sink.end();
+        sink.end_cell();
     }
 
-    // The scores of pairs, in the same bits.
-    void pairs(const std::int64_t* rows, const std::int64_t* columns, std::int64_t n, C* out, bool caller, Stop& stop) {
+    // The scores of pairs: the same bits as in run().
+    void score_pairs(const std::int64_t* rows, const std::int64_t* columns, std::int64_t n, C* out, bool is_caller,
+                     Stop& stop) {
         const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
         const auto size = static_cast<std::size_t>(std::max<std::int64_t>(1, depth) * lanes);
         queries_.resize(size);
         panel_.resize(size);
         for (auto* buffer : {&sums_, &bias_, &means_, &query_means_}) buffer->resize(static_cast<std::size_t>(lanes));
         for (auto* buffer : {&squares_, &query_squares_}) buffer->resize(static_cast<std::size_t>(lanes));
-        loaded_first_ = loaded_last_ = -1;
+        loaded_first_query_ = loaded_last_query_ = -1;
         for (std::int64_t at = 0; at < n; at += lanes) {
-            if (stop.asked(caller, 4 * lanes * (1 + depth))) return;
+            if (stop.requested(is_caller, 4 * lanes * (1 + depth))) return;
             const std::int64_t width = std::min(lanes, n - at);
             scoring_.queries.pack(rows + at, width, lanes, scoring_.packing(), queries_.data(), query_squares_.data(),
                                   scratch_);
@@ -181,30 +186,31 @@ class Sweeper {
             std::fill(sums_.begin(), sums_.end(), C{0});
             scoring_.kernels.accumulate_pairs(scoring_.similarity, queries_.data(), panel_.data(),
                                               static_cast<std::size_t>(depth), sums_.data());
-            scoring_.kernels.finish(scoring_.similarity, tile_of(sums_.data(), 1, 0, true));
+            scoring_.kernels.finish(scoring_.similarity, register_tile(sums_.data(), 1, 0, true));
             std::copy_n(sums_.data(), width, out + at);
         }
     }
 
   private:
-    static constexpr auto kGroup = static_cast<std::int64_t>(kQueries);
-    // So much of a panel stays in the second-level cache while the queries pass: half a megabyte in the widest vectors.
-    static constexpr std::int64_t kDepth = 2048;
+    static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
+    // So many components of a panel stay in the second-level cache while all queries pass over them: half a megabyte
+    // with the widest vectors.
+    static constexpr std::int64_t kDepthAtOnce = 2048;
 
     static void gather(const C* from, const std::int64_t* ids, std::int64_t n, std::vector<C>& to) {
         for (std::int64_t i = 0; from != nullptr && i < n; ++i) to[static_cast<std::size_t>(i)] = from[ids[i]];
     }
 
-    // The n rows of sums from the given query on; or, pairwise, one of pairs.
-    Tile<C> tile_of(C* sums, std::int64_t n, std::int64_t query, bool pairwise) const {
-        Tile<C> tile{sums,
-                     static_cast<std::size_t>(n),
-                     nullptr,
-                     query_squares_.data() + query,
-                     squares_.data(),
-                     nullptr,
-                     nullptr,
-                     pairwise};
+    // The register tile of n queries from the given one on; pairwise, that of one row of pairs.
+    RegisterTile<C> register_tile(C* sums, std::int64_t n, std::int64_t query, bool pairwise) const {
+        RegisterTile<C> tile{sums,
+                             static_cast<std::size_t>(n),
+                             nullptr,
+                             query_squares_.data() + query,
+                             squares_.data(),
+                             nullptr,
+                             nullptr,
+                             pairwise};
         if (scoring_.bias != nullptr) tile.bias = bias_.data();
         if (scoring_.query_means != nullptr) {
             tile.query_means = query_means_.data() + query;
@@ -213,33 +219,36 @@ class Sweeper {
         return tile;
     }
 
-    // The queries of a cell, unless they are there already.
-    void load(const Cell& cell, const Asked* asked) {
-        if (cell.asked_first == loaded_first_ && cell.asked_last == loaded_last_ && cell.first == loaded_task_) return;
-        loaded_first_ = cell.asked_first;
-        loaded_last_ = cell.asked_last;
-        loaded_task_ = cell.first;
-        first_of_.clear();
-        distinct_.clear();
-        for (std::int64_t i = cell.asked_first; i < cell.asked_last; ++i) {
-            distinct_.push_back(asked[i].row);
-            first_of_.push_back(std::max(asked[i].first, cell.first) - cell.first);
+    // Packs the queries of a cell, unless they are packed already.
+    void load_queries(const Cell& cell, const SortedQuery* queries) {
+        if (cell.first_query == loaded_first_query_ && cell.last_query == loaded_last_query_ &&
+            cell.first_task == loaded_first_task_) {
+            return;
         }
-        first_of_.push_back(cell.last - cell.first);
-        const auto n = static_cast<std::int64_t>(distinct_.size());
-        const std::int64_t depth = scoring_.depth(), groups = divide_up(n, kGroup);
-        queries_.resize(static_cast<std::size_t>(groups * kGroup * std::max<std::int64_t>(1, depth)));
-        query_squares_.resize(static_cast<std::size_t>(groups * kGroup));
-        query_means_.resize(static_cast<std::size_t>(groups * kGroup));
-        gather(scoring_.query_means, distinct_.data(), n, query_means_);
-        for (std::int64_t g = 0; g < groups; ++g) {
-            const std::int64_t i = g * kGroup;
-            scoring_.queries.pack(distinct_.data() + i, std::min(kGroup, n - i), kGroup, scoring_.packing(),
+        loaded_first_query_ = cell.first_query;
+        loaded_last_query_ = cell.last_query;
+        loaded_first_task_ = cell.first_task;
+        first_task_.clear();
+        query_rows_.clear();
+        for (std::int64_t i = cell.first_query; i < cell.last_query; ++i) {
+            query_rows_.push_back(queries[i].row);
+            first_task_.push_back(std::max(queries[i].first_task, cell.first_task) - cell.first_task);
+        }
+        first_task_.push_back(cell.last_task - cell.first_task);
+        const auto n = static_cast<std::int64_t>(query_rows_.size());
+        const std::int64_t depth = scoring_.depth(), tiles = divide_up(n, kTileRows);
+        queries_.resize(static_cast<std::size_t>(tiles * kTileRows * std::max<std::int64_t>(1, depth)));
+        query_squares_.resize(static_cast<std::size_t>(tiles * kTileRows));
+        query_means_.resize(static_cast<std::size_t>(tiles * kTileRows));
+        gather(scoring_.query_means, query_rows_.data(), n, query_means_);
+        for (std::int64_t tile = 0; tile < tiles; ++tile) {
+            const std::int64_t i = tile * kTileRows;
+            scoring_.queries.pack(query_rows_.data() + i, std::min(kTileRows, n - i), kTileRows, scoring_.packing(),
                                   queries_.data() + i * depth, query_squares_.data() + i, scratch_);
         }
     }
 
-    void load(const Panel& panel, const View& view) {
+    void load_panel(const Panel& panel, const CandidateView& view) {
         for (std::int64_t i = 0; i < panel.width; ++i) {
             columns_[static_cast<std::size_t>(i)] = view.column(panel.begin + i);
         }
@@ -250,50 +259,50 @@ class Sweeper {
     }
 
     const Scoring<C>& scoring_;
-    std::int64_t loaded_first_ = -1, loaded_last_ = -1, loaded_task_ = -1;
-    std::vector<std::int64_t> distinct_, first_of_, columns_;
+    std::int64_t loaded_first_query_ = -1, loaded_last_query_ = -1, loaded_first_task_ = -1;
+    std::vector<std::int64_t> query_rows_, first_task_, columns_;
     std::vector<C> queries_, panel_, bias_, means_, query_means_, sums_, scratch_;
     std::vector<double> query_squares_, squares_;
 };
 
-// All cells of the sorted tasks, each worker with a sink of its own.
+// Scores all cells of the sorted tasks; each worker has a sink of its own.
 template <class C, class MakeSink>
-void sweep(const Scoring<C>& scoring, const Sorted& sorted, const Way& way, std::int64_t task_bytes,
+void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution& execution, std::int64_t task_bytes,
            const MakeSink& make_sink) {
-    // Multiply-adds that are done before another thread has woken up.
-    constexpr double alone = 1 << 23;
+    // Fewer multiply-adds than this are done before another thread has woken up.
+    constexpr double serial_work = 1 << 23;
     double work = 0;
     for (const Group& group : sorted.groups) {
-        work += static_cast<double>(group.last - group.first) * static_cast<double>(group.view.size) *
+        work += static_cast<double>(group.last_query - group.first_query) * static_cast<double>(group.candidates.size) *
                 static_cast<double>(1 + scoring.depth());
     }
-    const int wanted = way.threads > 0 ? way.threads : work < alone ? 1 : 0;
-    const Shape shape{scoring.depth(), scoring.lanes(), sizeof(C),
-                      task_bytes,      way.block,       wanted > 0 ? wanted : default_threads()};
-    const std::vector<Cell> cells = cut(sorted, shape);
-    const auto pieces = static_cast<std::int64_t>(cells.size());
-    const Team team(wanted, pieces);
-    std::vector<Sweeper<C>> sweepers(static_cast<std::size_t>(team.size()), Sweeper<C>(scoring));
+    const int threads = execution.threads > 0 ? execution.threads : work < serial_work ? 1 : 0;
+    const CellSizing sizing{scoring.depth(), scoring.lanes(), sizeof(C),
+                            task_bytes,      execution.block, threads > 0 ? threads : default_threads()};
+    const std::vector<Cell> cells = cut_cells(sorted, sizing);
+    const auto chunks = static_cast<std::int64_t>(cells.size());
+    const Team team(threads, chunks);
+    std::vector<SweepWorker<C>> workers(static_cast<std::size_t>(team.size()), SweepWorker<C>(scoring));
     std::vector<decltype(make_sink())> sinks;
     for (int i = 0; i < team.size(); ++i) sinks.push_back(make_sink());
-    parallel_for(team, pieces, way.interrupted, [&](std::int64_t piece, int worker, Stop& stop) {
+    parallel_for(team, chunks, execution.interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
         const auto w = static_cast<std::size_t>(worker);
-        sweepers[w].run(cells[static_cast<std::size_t>(piece)], sorted.asked.data(), sinks[w], worker == 0, stop);
+        workers[w].run(cells[static_cast<std::size_t>(chunk)], sorted.queries.data(), sinks[w], worker == 0, stop);
     });
 }
 
 // The scores of pairs of a query and a candidate.
 template <class C>
 void score_pairs(const Scoring<C>& scoring, const std::int64_t* rows, const std::int64_t* columns, std::int64_t n,
-                 const Way& way, C* out) {
-    // Enough work to be worth handing out.
+                 const Execution& execution, C* out) {
+    // A chunk is enough work to be worth handing out.
     const std::int64_t size = std::clamp<std::int64_t>((1 << 20) / (1 + scoring.depth()), 1, 1 << 14) * scoring.lanes();
-    const Team team(way.threads, divide_up(n, size));
-    std::vector<Sweeper<C>> sweepers(static_cast<std::size_t>(team.size()), Sweeper<C>(scoring));
-    parallel_for(team, divide_up(n, size), way.interrupted, [&](std::int64_t piece, int worker, Stop& stop) {
-        const std::int64_t at = piece * size;
-        sweepers[static_cast<std::size_t>(worker)].pairs(rows + at, columns + at, std::min(size, n - at), out + at,
-                                                         worker == 0, stop);
+    const Team team(execution.threads, divide_up(n, size));
+    std::vector<SweepWorker<C>> workers(static_cast<std::size_t>(team.size()), SweepWorker<C>(scoring));
+    parallel_for(team, divide_up(n, size), execution.interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
+        const std::int64_t at = chunk * size;
+        workers[static_cast<std::size_t>(worker)].score_pairs(rows + at, columns + at, std::min(size, n - at), out + at,
+                                                              worker == 0, stop);
     });
 }
 

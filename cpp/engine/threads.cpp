@@ -32,11 +32,11 @@ namespace {
 // More threads than this serve no count, and OpenMP ends the process where the system refuses one.
 constexpr int kMostThreads = 256;
 
-std::atomic<bool> forked{false};
-std::atomic<int> busy{0};
+std::atomic<bool> is_forked_child{false};
+std::atomic<int> busy_threads{0};
 
 // Processors that the control group allows, in whole ones, rounded up; a large number without a limit. Read once.
-int group_limit() {
+int cgroup_limit() {
     static const int limit = [] {
         long long quota = -1, period = 0;
         if (std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r")) {
@@ -78,20 +78,20 @@ int affinity_limit() {
 }
 
 #ifdef _OPENMP
-int asked_threads() { return omp_get_max_threads(); }
+int requested_threads() { return omp_get_max_threads(); }
 #else
 // What OMP_NUM_THREADS asks for, the first number of its list, as OpenMP takes it: read once, when the extension is
 // loaded, and of no effect where it is no positive number.
-const int of_environment = [] {
+const int environment_threads = [] {
     const char* const text = std::getenv("OMP_NUM_THREADS");
     if (text == nullptr) return kMostThreads;
     char* end = nullptr;
-    const long asked = std::strtol(text, &end, 10);
+    const long number = std::strtol(text, &end, 10);
     while (*end == ' ') ++end;
-    if (asked < 1 || (*end != '\0' && *end != ',')) return kMostThreads;
-    return static_cast<int>(std::min<long>(asked, kMostThreads));
+    if (number < 1 || (*end != '\0' && *end != ',')) return kMostThreads;
+    return static_cast<int>(std::min<long>(number, kMostThreads));
 }();
-int asked_threads() { return of_environment; }
+int requested_threads() { return environment_threads; }
 #endif
 
 // Arithmetic as IEEE 754 has it by default, while it lives: rounded to nearest, subnormal numbers not taken for 0.
@@ -99,8 +99,8 @@ int asked_threads() { return of_environment; }
 // not in others.
 class DefaultArithmetic {
   public:
-    DefaultArithmetic() : was_(get()) { set(plain(was_)); }
-    ~DefaultArithmetic() { set(was_); }
+    DefaultArithmetic() : saved_(get()) { set(default_mode(saved_)); }
+    ~DefaultArithmetic() { set(saved_); }
     DefaultArithmetic(const DefaultArithmetic&) = delete;
     DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
 
@@ -110,7 +110,7 @@ class DefaultArithmetic {
     static Word get() { return _mm_getcsr(); }
     static void set(Word word) { _mm_setcsr(word); }
     // Flush to zero, denormals are zero and the rounding mode go; all exceptions are masked.
-    static Word plain(Word word) { return (word & ~0xe040u) | 0x1f80u; }
+    static Word default_mode(Word word) { return (word & ~0xe040u) | 0x1f80u; }
 #elif defined(__aarch64__)
     using Word = std::uint64_t;
     static Word get() {
@@ -120,14 +120,14 @@ class DefaultArithmetic {
     }
     static void set(Word word) { __asm__ volatile("msr fpcr, %0" : : "r"(word)); }
     // Flush to zero, of half precision too (bits 24 and 19), and the rounding mode (22 and 23).
-    static Word plain(Word word) { return word & ~((Word{7} << 22) | (Word{1} << 19)); }
+    static Word default_mode(Word word) { return word & ~((Word{7} << 22) | (Word{1} << 19)); }
 #else
     using Word = int;
     static Word get() { return 0; }
     static void set(Word) {}
-    static Word plain(Word word) { return word; }
+    static Word default_mode(Word word) { return word; }
 #endif
-    Word was_;
+    Word saved_;
 };
 
 }  // namespace
@@ -141,31 +141,31 @@ bool has_openmp() {
 }
 
 int default_threads() {
-    return std::clamp(std::min({asked_threads(), affinity_limit(), group_limit()}), 1, kMostThreads);
+    return std::clamp(std::min({requested_threads(), affinity_limit(), cgroup_limit()}), 1, kMostThreads);
 }
 
 void guard_forks() {
 #ifndef _WIN32
     pthread_atfork(nullptr, nullptr, [] {
-        forked.store(true, std::memory_order_relaxed);
-        busy.store(0, std::memory_order_relaxed);
+        is_forked_child.store(true, std::memory_order_relaxed);
+        busy_threads.store(0, std::memory_order_relaxed);
     });
 #endif
 }
 
-bool Stop::look() {
-    work_ = 0;
+bool Stop::poll() {
+    work_since_poll_ = 0;
     if (interrupted_ == nullptr) return false;
     const Clock::time_point now = Clock::now();
-    if (now - last_ < std::chrono::milliseconds(50)) return false;
-    last_ = now;
+    if (now - last_poll_ < std::chrono::milliseconds(50)) return false;
+    last_poll_ = now;
     if (!interrupted_()) return false;
-    was_interrupted_ = true;
-    ask();
+    interrupted_flag_ = true;
+    request();
     return true;
 }
 
-void Stop::await(const std::atomic<int>& working) {
+void Stop::wait_for_workers(const std::atomic<int>& working) {
     const Clock::time_point start = Clock::now();
     while (working.load(std::memory_order_acquire) > 0) {
         if (Clock::now() - start < std::chrono::milliseconds(1)) {
@@ -173,24 +173,24 @@ void Stop::await(const std::atomic<int>& working) {
             continue;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        if (!flag_.load(std::memory_order_relaxed)) look();
+        if (!flag_.load(std::memory_order_relaxed)) poll();
     }
 }
 
-Team::Team(int wanted, std::int64_t pieces) : size_(1), held_(0) {
-    const int useful = static_cast<int>(std::min<std::int64_t>(pieces, kMostThreads));
-    if (useful <= 1 || wanted == 1 || forked.load(std::memory_order_relaxed)) return;
-    const int free = default_threads() - busy.load(std::memory_order_relaxed);
-    size_ = std::clamp(wanted > 0 ? wanted : free, 1, useful);
-    held_ = size_;
-    busy.fetch_add(held_, std::memory_order_relaxed);
+Team::Team(int requested, std::int64_t chunks) : size_(1), reserved_(0) {
+    const int useful = static_cast<int>(std::min<std::int64_t>(chunks, kMostThreads));
+    if (useful <= 1 || requested == 1 || is_forked_child.load(std::memory_order_relaxed)) return;
+    const int available = default_threads() - busy_threads.load(std::memory_order_relaxed);
+    size_ = std::clamp(requested > 0 ? requested : available, 1, useful);
+    reserved_ = size_;
+    busy_threads.fetch_add(reserved_, std::memory_order_relaxed);
 }
 
 Team::~Team() {
-    if (held_ > 0) busy.fetch_sub(held_, std::memory_order_relaxed);
+    if (reserved_ > 0) busy_threads.fetch_sub(reserved_, std::memory_order_relaxed);
 }
 
-void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), const Work& work) {
+void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), const Work& work) {
     Stop stop(interrupted);
     // Pieces are handed out one by one, since there may be fewer threads than were asked for.
     std::atomic<std::int64_t> next{0};
@@ -199,15 +199,15 @@ void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), 
     std::mutex mutex;
     const auto run = [&](int worker) {
         const DefaultArithmetic arithmetic;
-        while (!stop.asked(worker == 0, kWorkBetweenLooks / 4)) {
-            const std::int64_t piece = next.fetch_add(1, std::memory_order_relaxed);
-            if (piece >= pieces) return;
+        while (!stop.requested(worker == 0, kWorkBetweenPolls / 4)) {
+            const std::int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
+            if (chunk >= chunks) return;
             try {
-                work(piece, worker, stop);
+                work(chunk, worker, stop);
             } catch (...) {
                 const std::lock_guard<std::mutex> lock(mutex);
                 if (!failure) failure = std::current_exception();
-                stop.ask();
+                stop.request();
             }
         }
     };
@@ -223,13 +223,13 @@ void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), 
             working.fetch_add(1, std::memory_order_relaxed);
             run(worker);
             working.fetch_sub(1, std::memory_order_release);
-            if (worker == 0) stop.await(working);
+            if (worker == 0) stop.wait_for_workers(working);
         }
 #else
         // Threads of this call alone: to start one takes some microseconds, and what is worth several takes hundreds.
         std::vector<std::thread> others;
         others.reserve(static_cast<std::size_t>(team.size() - 1));
-        for (int worker = 1; worker < team.size() && next.load(std::memory_order_relaxed) < pieces; ++worker) {
+        for (int worker = 1; worker < team.size() && next.load(std::memory_order_relaxed) < chunks; ++worker) {
             working.fetch_add(1, std::memory_order_relaxed);
             try {
                 others.emplace_back([&run, &working, worker] {
@@ -242,7 +242,7 @@ void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), 
             }
         }
         run(0);
-        stop.await(working);
+        stop.wait_for_workers(working);
         for (std::thread& other : others) other.join();
 #endif
     }

@@ -30,7 +30,7 @@ struct Interrupted : std::exception {
 };
 
 // Less than a millisecond of counting. A look at the clock waits for all reading that is under way.
-constexpr std::int64_t kWorkBetweenLooks = 1 << 20;
+constexpr std::int64_t kWorkBetweenPolls = 1 << 20;
 
 // Asked between pieces of work: are they to stop?
 class Stop {
@@ -38,32 +38,32 @@ class Stop {
     explicit Stop(bool (*interrupted)()) : interrupted_(interrupted) {}
     // `caller`: asked by the thread that made the call, the only one that may ask Python, and does twenty times a
     // second. `work`: the scores read since it last asked; few of them are not worth a look at the clock.
-    bool asked(bool caller, std::int64_t work) {
+    bool requested(bool caller, std::int64_t work) {
         if (flag_.load(std::memory_order_relaxed)) return true;
-        if (!caller || (work_ += work) < kWorkBetweenLooks) return false;
-        return look();
+        if (!caller || (work_since_poll_ += work) < kWorkBetweenPolls) return false;
+        return poll();
     }
     // Waits, on the calling thread, until nobody is working, and goes on asking Python meanwhile.
-    void await(const std::atomic<int>& working);
-    void ask() { flag_.store(true, std::memory_order_relaxed); }
-    bool interrupted() const { return was_interrupted_; }
+    void wait_for_workers(const std::atomic<int>& working);
+    void request() { flag_.store(true, std::memory_order_relaxed); }
+    bool interrupted() const { return interrupted_flag_; }
 
   private:
     using Clock = std::chrono::steady_clock;
-    bool look();
+    bool poll();
     bool (*interrupted_)();
     std::atomic<bool> flag_{false};
     // Of the calling thread alone.
-    bool was_interrupted_ = false;
-    std::int64_t work_ = 0;
-    Clock::time_point last_ = Clock::now();
+    bool interrupted_flag_ = false;
+    std::int64_t work_since_poll_ = 0;
+    Clock::time_point last_poll_ = Clock::now();
 };
 
 // The threads of one call: `wanted`, or, where that is 0, the default less what other calls hold at the moment, so that
 // calls from several Python threads share the processors. Never more than there are pieces of work.
 class Team {
   public:
-    Team(int wanted, std::int64_t pieces);
+    Team(int requested, std::int64_t chunks);
     ~Team();
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
@@ -71,12 +71,12 @@ class Team {
 
   private:
     int size_;
-    int held_;
+    int reserved_;
 };
 
 // Calls work(piece, worker, stop) for every piece in [0, pieces), in any order, on the team's threads; worker <
 // team.size(). The first exception of a piece stops the rest and is thrown here, as is Interrupted.
-using Work = std::function<void(std::int64_t piece, int worker, Stop& stop)>;
-void parallel_for(const Team& team, std::int64_t pieces, bool (*interrupted)(), const Work& work);
+using Work = std::function<void(std::int64_t chunk, int worker, Stop& stop)>;
+void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), const Work& work);
 
 }  // namespace truerank

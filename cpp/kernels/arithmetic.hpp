@@ -29,19 +29,19 @@ struct Arithmetic {
     static constexpr int size = Bytes / static_cast<int>(sizeof(T));
 
     static TRUERANK_INLINE Vector load(const T* from) {
-        return *reinterpret_cast<const typename Simd<T, Bytes>::loose*>(from);
+        return *reinterpret_cast<const typename Simd<T, Bytes>::unaligned*>(from);
     }
     static TRUERANK_INLINE void store(T* to, Vector vector) {
-        *reinterpret_cast<typename Simd<T, Bytes>::loose*>(to) = vector;
+        *reinterpret_cast<typename Simd<T, Bytes>::unaligned*>(to) = vector;
     }
     static TRUERANK_INLINE Counts load(const Bits* from) {
-        return *reinterpret_cast<const typename Simd<Bits, Bytes>::loose*>(from);
+        return *reinterpret_cast<const typename Simd<Bits, Bytes>::unaligned*>(from);
     }
     static TRUERANK_INLINE void store(Bits* to, Counts counts) {
-        *reinterpret_cast<typename Simd<Bits, Bytes>::loose*>(to) = counts;
+        *reinterpret_cast<typename Simd<Bits, Bytes>::unaligned*>(to) = counts;
     }
     // By its bits: Vector{} + x would be an addition, which makes +0 of -0, and lanes set one by one stay that in GCC.
-    static TRUERANK_INLINE Vector spread(T x) { return (Vector)(Counts{} + std::bit_cast<Bits>(x)); }
+    static TRUERANK_INLINE Vector broadcast(T x) { return (Vector)(Counts{} + std::bit_cast<Bits>(x)); }
     static TRUERANK_INLINE Vector abs(Vector x) { return (Vector)((Counts)x & (Counts{} + (~Bits{0} >> 1))); }
     static TRUERANK_INLINE Vector sqrt(Vector x) {
         Vector result{};
@@ -59,7 +59,7 @@ struct Arithmetic {
     static TRUERANK_INLINE Vector fma(Vector a, Vector b, Vector c) {
         if constexpr (!Fused && sizeof(T) == 4) {
             static_assert(Bytes == 16);
-            return emulated(a, b, c);
+            return emulated_fma(a, b, c);
         } else {
             Vector result{};
             TRUERANK_UNROLL
@@ -77,7 +77,7 @@ struct Arithmetic {
     // from multipliers (AMD's), both are busy then, and sums of differences are a sixth faster.
     static TRUERANK_INLINE Vector difference(Vector a, Vector b) {
         if constexpr (Fused && Bytes == 64) {
-            return fma(a, spread(-1), b);
+            return fma(a, broadcast(-1), b);
         } else {
             return b - a;
         }
@@ -102,26 +102,26 @@ struct Arithmetic {
 
   private:
     // Vectors of 16 bytes, in two halves.
-    using Half = typename Simd<float, Bytes / 2>::type;
+    using HalfVector = typename Simd<float, Bytes / 2>::type;
     using Wide = typename Simd<double, Bytes>::type;
     using Long = typename Simd<std::int64_t, Bytes>::type;
-    static TRUERANK_INLINE Wide widened(Vector vector, int part) {
-        return __builtin_convertvector(std::bit_cast<Half>(((Long)vector)[part]), Wide);
+    static TRUERANK_INLINE Wide widened(Vector vector, int half) {
+        return __builtin_convertvector(std::bit_cast<HalfVector>(((Long)vector)[half]), Wide);
     }
 
     // In double precision the product of two floats is exact, and its sum with a third is rounded once before it is
     // rounded to a float. The two roundings are one unless the first ended half way between two floats, which its last
     // 29 bits tell of normal numbers.
-    static TRUERANK_INLINE Vector emulated(Vector a, Vector b, Vector c) {
+    static TRUERANK_INLINE Vector emulated_fma(Vector a, Vector b, Vector c) {
         const Wide low = widened(a, 0) * widened(b, 0), high = widened(a, 1) * widened(b, 1);
         const Wide low_addend = widened(c, 0), high_addend = widened(c, 1);
         Wide low_sum = low + low_addend, high_sum = high + high_addend;
         if (any((Mask)(doubtful(low_sum) | doubtful(high_sum)))) {
-            low_sum = odd(low, low_addend, low_sum);
-            high_sum = odd(high, high_addend, high_sum);
+            low_sum = rounded_to_odd(low, low_addend, low_sum);
+            high_sum = rounded_to_odd(high, high_addend, high_sum);
         }
-        return (Vector)Long{std::bit_cast<std::int64_t>(__builtin_convertvector(low_sum, Half)),
-                            std::bit_cast<std::int64_t>(__builtin_convertvector(high_sum, Half))};
+        return (Vector)Long{std::bit_cast<std::int64_t>(__builtin_convertvector(low_sum, HalfVector)),
+                            std::bit_cast<std::int64_t>(__builtin_convertvector(high_sum, HalfVector))};
     }
 
     static TRUERANK_INLINE Long doubtful(Wide sum) {
@@ -135,7 +135,7 @@ struct Arithmetic {
     // The sum rounded to odd: where it is not exact, and the nearest number is even, its neighbour on the other side of
     // the exact sum is taken, which is odd. Rounding that to a float is rounding the exact sum (Boldo and Melquiond,
     // 2008).
-    static TRUERANK_INLINE Wide odd(Wide product, Wide addend, Wide sum) {
+    static TRUERANK_INLINE Wide rounded_to_odd(Wide product, Wide addend, Wide sum) {
         const Wide back = sum - product;
         const Wide rest = (product - (sum - back)) + (addend - back);  // exact, or NaN beside an infinity
         const Long more = rest > 0, less = rest < 0, negative = sum < 0;

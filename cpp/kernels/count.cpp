@@ -11,15 +11,15 @@ namespace {
 // A block of scores, or of their keys, stays in the first-level cache while several truths pass over it.
 // Of 8-bit scores it is as long as their 8-bit counters allow in the narrowest vectors.
 template <class T>
-constexpr std::size_t kBlock = sizeof(T) == 1 ? 4032 : 16384 / sizeof(T);
+constexpr std::size_t kCachedKeys = sizeof(T) == 1 ? 4032 : 16384 / sizeof(T);
 constexpr std::size_t kLine = 64;
 // So many truths, their counters and a vector of keys fit the sixteen registers of SSE and AVX2.
-constexpr std::size_t kFew = 5;
+constexpr std::size_t kMaxInRegisters = 5;
 // How far ahead of the reading a line is fetched. The hardware does most of this itself: farther was slower on Zen 4,
 // by up to a fifth, with large pages and with small ones.
 constexpr std::size_t kAheadBytes = 256;
 // A column-major tile is this wide: narrower ones read less of a column at a time, wider ones crowd out their counters.
-constexpr std::size_t kTileBytes = 8192;
+constexpr std::size_t kColumnBytes = 8192;
 
 // Vectors of `Bytes` bytes of scores, of their keys, of counters as wide as a score, and of masks (-1 or 0) as
 // comparisons give them.
@@ -33,10 +33,10 @@ struct Lanes {
     using Counts = typename Simd<Counter, Bytes>::type;
     static constexpr std::size_t size = Bytes / sizeof(T);
     // A counter is emptied into 64 bits before it can overflow.
-    static constexpr std::size_t most = sizeof(T) == 1 ? 254 : sizeof(T) == 2 ? 65000 : std::size_t{1} << 30;
+    static constexpr std::size_t max_additions = sizeof(T) == 1 ? 254 : sizeof(T) == 2 ? 65000 : std::size_t{1} << 30;
 
     static TRUERANK_INLINE Keys load_keys(const T* scores) {
-        const Counts bits = *reinterpret_cast<const typename Simd<Counter, Bytes>::loose*>(scores);
+        const Counts bits = *reinterpret_cast<const typename Simd<Counter, Bytes>::unaligned*>(scores);
         if constexpr (has_nan<T>) {
             const Counts sign = (Counts)((Masks)bits >> int(8 * sizeof(T) - 1));
             const Counts magnitude = bits & (Counts{} + static_cast<Counter>(~Order<T>::top_bit));
@@ -47,27 +47,27 @@ struct Lanes {
             return (Keys)bits;
         }
     }
-    static TRUERANK_INLINE Keys spread_key(Key<T> key) { return Keys{} + key; }
-    static TRUERANK_INLINE Masks keys_nan(Keys keys) { return keys < spread_key(Order<T>::bottom()); }
+    static TRUERANK_INLINE Keys broadcast_key(Key<T> key) { return Keys{} + key; }
+    static TRUERANK_INLINE Masks is_nan_key(Keys keys) { return keys < broadcast_key(Order<T>::bottom()); }
 
     // Scores as the hardware compares them: 16-bit floats, which it does not, by their keys.
     static TRUERANK_INLINE Scores load(const T* scores) {
         if constexpr (is_float16<T>) {
             return load_keys(scores);
         } else {
-            return *reinterpret_cast<const typename Simd<T, Bytes>::loose*>(scores);
+            return *reinterpret_cast<const typename Simd<T, Bytes>::unaligned*>(scores);
         }
     }
-    static TRUERANK_INLINE Scores spread(T score) {
+    static TRUERANK_INLINE Scores broadcast(T score) {
         if constexpr (is_float16<T>) {
-            return spread_key(Order<T>::key(score));
+            return broadcast_key(Order<T>::key(score));
         } else {
             return Scores{} + score;
         }
     }
-    static TRUERANK_INLINE Masks scores_nan(Scores scores) {
+    static TRUERANK_INLINE Masks is_nan_score(Scores scores) {
         if constexpr (is_float16<T>) {
-            return keys_nan(scores);
+            return is_nan_key(scores);
         } else {
             return scores != scores;
         }
@@ -99,7 +99,7 @@ struct Lanes {
         std::uint64_t lane[Bytes / 8];
         std::memcpy(lane, &wide, Bytes);
         std::uint64_t total = 0;
-        for (const std::uint64_t part : lane) total += part;
+        for (const std::uint64_t value : lane) total += value;
         return static_cast<std::int64_t>(total);
     }
 
@@ -111,7 +111,7 @@ struct Lanes {
         return result;
     }
     // The first `n` lanes, or all.
-    static TRUERANK_INLINE Masks first(std::size_t n) {
+    static TRUERANK_INLINE Masks first_lanes(std::size_t n) {
         return iota() < (Masks{} + static_cast<Key<T>>(std::min(n, size)));
     }
     // Where the last n % size scores are read from, as one vector, and which lanes of it they are: the last full vector
@@ -124,56 +124,56 @@ struct Lanes {
         }
         std::memset(copy, 0, sizeof copy);
         std::memcpy(copy, scores, rest * sizeof(T));
-        valid = first(rest);
+        valid = first_lanes(rest);
         return copy;
     }
 };
 
 // One pass over the scores at the speed of memory: one truth, and the NaN; returns these.
 template <class T, int Bytes>
-TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T truth, Tally* tally) {
+TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T true_score, PartialCounts* counts) {
     using L = Lanes<T, Bytes>;
     constexpr std::size_t line = kLine / sizeof(T);
     constexpr std::size_t step = 2 * line;
-    const typename L::Scores spread = L::spread(truth);
+    const typename L::Scores true_vector = L::broadcast(true_score);
     std::int64_t nans = 0;
     std::size_t i = 0;
     do {
-        const std::size_t stop = i + std::min(n - i, L::most * L::size);
+        const std::size_t stop = i + std::min(n - i, L::max_additions * L::size);
         typename L::Counts above = {}, tied = {}, nan = {};
-        const auto take = [&](const T* from) __attribute__((always_inline)) {
-            const typename L::Scores part = L::load(from);
-            L::add(above, part > spread);
-            L::add(tied, part == spread);
-            if constexpr (has_nan<T>) L::add(nan, L::scores_nan(part));
+        const auto count_vector = [&](const T* from) __attribute__((always_inline)) {
+            const typename L::Scores vector = L::load(from);
+            L::add(above, vector > true_vector);
+            L::add(tied, vector == true_vector);
+            if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector));
         };
-        const auto take_some = [&](const T* from, typename L::Masks valid) __attribute__((always_inline)) {
-            const typename L::Scores part = L::load(from);
-            L::add(above, (part > spread) & valid);
-            L::add(tied, (part == spread) & valid);
-            if constexpr (has_nan<T>) L::add(nan, L::scores_nan(part) & valid);
+        const auto count_masked = [&](const T* from, typename L::Masks valid) __attribute__((always_inline)) {
+            const typename L::Scores vector = L::load(from);
+            L::add(above, (vector > true_vector) & valid);
+            L::add(tied, (vector == true_vector) & valid);
+            if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector) & valid);
         };
         if (i == 0 && n >= 32 * step) {
             // Up to the first whole line: a vector that lies across two lines costs two reads, all along the row.
             i = (kLine - reinterpret_cast<std::uintptr_t>(scores) % kLine) % kLine / sizeof(T);
-            for (std::size_t u = 0; u < i; u += L::size) take_some(scores + u, L::first(i - u));
+            for (std::size_t u = 0; u < i; u += L::size) count_masked(scores + u, L::first_lanes(i - u));
         }
         for (; i + step <= stop; i += step) {
-            fetch(place(scores + i, kAheadBytes));
-            fetch(place(scores + i, kAheadBytes + kLine));
+            prefetch(address_after(scores + i, kAheadBytes));
+            prefetch(address_after(scores + i, kAheadBytes + kLine));
 #pragma GCC unroll 8
-            for (std::size_t u = 0; u < step; u += L::size) take(scores + i + u);
+            for (std::size_t u = 0; u < step; u += L::size) count_vector(scores + i + u);
         }
-        for (; i + L::size <= stop; i += L::size) take(scores + i);
+        for (; i + L::size <= stop; i += L::size) count_vector(scores + i);
         if (i < stop && stop == n) {
             T copy[L::size];
             typename L::Masks valid;
             const T* from = L::tail(scores, n, n - i, copy, valid);
-            take_some(from, valid);
+            count_masked(from, valid);
             i = n;
         }
-        tally->above += L::sum(above);
-        tally->tied += L::sum(tied);
+        counts->above += L::sum(above);
+        counts->tied += L::sum(tied);
         if constexpr (has_nan<T>) nans += L::sum(nan);
     } while (i < n);
     return nans;
@@ -187,9 +187,9 @@ TRUERANK_INLINE std::int64_t keys_of(const T* scores, std::size_t n, Key<T>* key
     typename L::Counts nan = {};
     std::size_t i = 0;
     for (; i + L::size <= n; i += L::size) {
-        const typename L::Keys part = L::load_keys(scores + i);
-        std::memcpy(keys + i, &part, Bytes);
-        if constexpr (has_nan<T>) L::add(nan, L::keys_nan(part));
+        const typename L::Keys vector = L::load_keys(scores + i);
+        std::memcpy(keys + i, &vector, Bytes);
+        if constexpr (has_nan<T>) L::add(nan, L::is_nan_key(vector));
     }
     std::int64_t nans = has_nan<T> ? L::sum(nan) : 0;
     for (; i < n; ++i) {
@@ -204,48 +204,48 @@ TRUERANK_INLINE std::int64_t keys_of(const T* scores, std::size_t n, Key<T>* key
 // K truths against a block of keys (whole cache lines). Meanwhile `ahead`, the next block, comes in, `lines` lines for
 // every eight that are read, so that memory works while this computes.
 template <class T, int Bytes, int K>
-TRUERANK_INLINE void count_few(const Key<T>* keys, std::size_t n, const Key<T>* truths, Tally* tallies,
-                               std::uintptr_t ahead, std::size_t lines) {
+TRUERANK_INLINE void count_in_registers(const Key<T>* keys, std::size_t n, const Key<T>* true_scores,
+                                        PartialCounts* counts, std::uintptr_t ahead, std::size_t lines) {
     using L = Lanes<T, Bytes>;
-    constexpr std::size_t chunk = 8 * kLine / sizeof(T);
-    typename L::Keys truth[K];
+    constexpr std::size_t eight_lines = 8 * kLine / sizeof(T);
+    typename L::Keys true_score[K];
     typename L::Counts above[K], tied[K];
     for (int j = 0; j < K; ++j) {
-        truth[j] = L::spread_key(truths[j]);
+        true_score[j] = L::broadcast_key(true_scores[j]);
         above[j] = tied[j] = typename L::Counts{};
     }
     std::uintptr_t next = ahead;
-    for (std::size_t i = 0; i < n; i += chunk) {
-        for (std::size_t line = 0; line < lines; ++line, next += kLine) fetch(next);
-        const std::size_t stop = std::min(n, i + chunk);
+    for (std::size_t i = 0; i < n; i += eight_lines) {
+        for (std::size_t line = 0; line < lines; ++line, next += kLine) prefetch(next);
+        const std::size_t stop = std::min(n, i + eight_lines);
         for (std::size_t u = i; u < stop; u += L::size) {
-            const typename L::Keys part = *reinterpret_cast<const typename Simd<Key<T>, Bytes>::loose*>(keys + u);
+            const typename L::Keys vector = *reinterpret_cast<const typename Simd<Key<T>, Bytes>::unaligned*>(keys + u);
             for (int j = 0; j < K; ++j) {
-                L::add(above[j], part > truth[j]);
-                L::add(tied[j], part == truth[j]);
+                L::add(above[j], vector > true_score[j]);
+                L::add(tied[j], vector == true_score[j]);
             }
         }
     }
     for (int j = 0; j < K; ++j) {
-        tallies[j].above += L::sum(above[j]);
-        tallies[j].tied += L::sum(tied[j]);
+        counts[j].above += L::sum(above[j]);
+        counts[j].tied += L::sum(tied[j]);
     }
 }
 
 template <class T, int Bytes>
-TRUERANK_INLINE void count_few(std::size_t k, const Key<T>* keys, std::size_t n, const Key<T>* truths, Tally* tallies,
-                               std::uintptr_t ahead, std::size_t lines) {
+TRUERANK_INLINE void count_in_registers(std::size_t k, const Key<T>* keys, std::size_t n, const Key<T>* true_scores,
+                                        PartialCounts* counts, std::uintptr_t ahead, std::size_t lines) {
     switch (k) {
         case 1:
-            return count_few<T, Bytes, 1>(keys, n, truths, tallies, ahead, lines);
+            return count_in_registers<T, Bytes, 1>(keys, n, true_scores, counts, ahead, lines);
         case 2:
-            return count_few<T, Bytes, 2>(keys, n, truths, tallies, ahead, lines);
+            return count_in_registers<T, Bytes, 2>(keys, n, true_scores, counts, ahead, lines);
         case 3:
-            return count_few<T, Bytes, 3>(keys, n, truths, tallies, ahead, lines);
+            return count_in_registers<T, Bytes, 3>(keys, n, true_scores, counts, ahead, lines);
         case 4:
-            return count_few<T, Bytes, 4>(keys, n, truths, tallies, ahead, lines);
+            return count_in_registers<T, Bytes, 4>(keys, n, true_scores, counts, ahead, lines);
         default:
-            return count_few<T, Bytes, 5>(keys, n, truths, tallies, ahead, lines);
+            return count_in_registers<T, Bytes, 5>(keys, n, true_scores, counts, ahead, lines);
     }
 }
 
@@ -253,62 +253,62 @@ TRUERANK_INLINE void count_few(std::size_t k, const Key<T>* keys, std::size_t n,
 // below them and equal[p] for those of them that equal truths[p]. Eight searches run side by side, since one waits for
 // its own loads; all have the same number of steps.
 template <class T>
-TRUERANK_INLINE void search(const Key<T>* keys, std::size_t n, const Key<T>* truths, std::size_t k, std::int64_t* below,
-                            std::int64_t* equal) {
+TRUERANK_INLINE void search(const Key<T>* keys, std::size_t n, const Key<T>* true_scores, std::size_t k,
+                            std::int64_t* below, std::int64_t* equal) {
     constexpr std::size_t side = 8;
     for (std::size_t i = 0; i < n; i += side) {
         const Key<T>* key = keys + i;
         std::size_t at[side] = {};
         for (std::size_t length = k; length > 1;) {
             const std::size_t half = length / 2;
-            for (std::size_t s = 0; s < side; ++s) at[s] += truths[at[s] + half - 1] < key[s] ? half : 0;
+            for (std::size_t s = 0; s < side; ++s) at[s] += true_scores[at[s] + half - 1] < key[s] ? half : 0;
             length -= half;
         }
         for (std::size_t s = 0; s < side; ++s) {
-            equal[at[s]] += truths[at[s]] == key[s] ? 1 : 0;
-            ++below[at[s] + (truths[at[s]] < key[s] ? 1 : 0)];
+            equal[at[s]] += true_scores[at[s]] == key[s] ? 1 : 0;
+            ++below[at[s] + (true_scores[at[s]] < key[s] ? 1 : 0)];
         }
     }
 }
 
 template <class T, int Bytes>
-TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, const Key<T>* truths, std::size_t k,
-                                                Tally* tallies, std::int64_t* scratch) {
-    constexpr std::size_t block = kBlock<T>;
-    alignas(kLine) Key<T> keys[block];
-    const bool many = k >= search_from<T>;
+TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, const Key<T>* true_scores,
+                                                std::size_t k, PartialCounts* counts, std::int64_t* scratch) {
+    constexpr std::size_t chunk = kCachedKeys<T>;
+    alignas(kLine) Key<T> keys[chunk];
+    const bool many = k >= search_threshold<T>;
     std::int64_t* const below = scratch;
     std::int64_t* const equal = many ? scratch + k + 1 : nullptr;
     if (many) std::fill_n(scratch, scratch_size<T>(k), 0);
     std::int64_t nan = 0, padding = 0;
-    for (std::size_t i = 0; i < n; i += block) {
-        const std::size_t m = std::min(block, n - i);
+    for (std::size_t i = 0; i < n; i += chunk) {
+        const std::size_t m = std::min(chunk, n - i);
         nan += keys_of<T, Bytes>(scores + i, m, keys);
         constexpr std::size_t whole = kLine / sizeof(T);
         const std::size_t padded = (m + whole - 1) / whole * whole;
         padding += static_cast<std::int64_t>(padded - m);
         if (many) {
-            search<T>(keys, padded, truths, k, below, equal);
+            search<T>(keys, padded, true_scores, k, below, equal);
             continue;
         }
         // Groups of like size, each of which brings in its share of the next block.
-        const std::size_t groups = (k + kFew - 1) / kFew;
+        const std::size_t groups = (k + kMaxInRegisters - 1) / kMaxInRegisters;
         const std::size_t lines = groups == 0 ? 0 : (8 + groups - 1) / groups;
         for (std::size_t g = 0, j = 0; g < groups; ++g) {
             const std::size_t size = (k - j) / (groups - g);
-            const std::uintptr_t ahead = place(scores + i, (m + block / groups * g) * sizeof(T));
-            count_few<T, Bytes>(size, keys, padded, truths + j, tallies + j, ahead, lines);
+            const std::uintptr_t ahead = address_after(scores + i, (m + chunk / groups * g) * sizeof(T));
+            count_in_registers<T, Bytes>(size, keys, padded, true_scores + j, counts + j, ahead, lines);
             j += size;
         }
     }
     std::int64_t above = 0;
     for (std::size_t j = k; many && j-- > 0;) {
         above += below[j + 1];
-        tallies[j].above += above;
-        tallies[j].tied += equal[j];
+        counts[j].above += above;
+        counts[j].tied += equal[j];
     }
     // An integer truth may be the lowest key itself.
-    if (k > 0 && truths[0] == std::numeric_limits<Key<T>>::min()) tallies[0].tied -= padding;
+    if (k > 0 && true_scores[0] == std::numeric_limits<Key<T>>::min()) counts[0].tied -= padding;
     return nan;
 }
 
@@ -317,10 +317,10 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
 template <class T, int Bytes>
 TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {
     using Counter = typename Order<T>::Bits;
-    constexpr std::size_t block = kBlock<T>;
-    alignas(kLine) Key<T> keys[block];
-    for (std::size_t i = 0; i < n; i += block) {
-        const std::size_t m = std::min(block, n - i);
+    constexpr std::size_t chunk = kCachedKeys<T>;
+    alignas(kLine) Key<T> keys[chunk];
+    for (std::size_t i = 0; i < n; i += chunk) {
+        const std::size_t m = std::min(chunk, n - i);
         keys_of<T, Bytes>(scores + i, m, keys);
         Key<T> found = *best;
         if (ascending) {
@@ -342,37 +342,37 @@ TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, K
 }
 
 template <class T>
-constexpr std::size_t kMaxLanes = kTileBytes / sizeof(T);
+constexpr std::size_t kMaxLanes = kColumnBytes / sizeof(T);
 
 template <class T, int Bytes>
 TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t stride, std::size_t columns,
-                                        std::size_t lanes, const T* truths, std::int64_t* above, std::int64_t* tied,
-                                        std::int64_t* nan) {
+                                        std::size_t lanes, const T* true_scores, std::int64_t* above,
+                                        std::int64_t* tied, std::int64_t* nan) {
     using L = Lanes<T, Bytes>;
     using Counts = typename L::Counts;
     constexpr std::size_t side = 8;  // columns for one visit to a lane's counters
     alignas(kLine) typename L::Counter counters[3][kMaxLanes<T>];
     const auto visit = [&](const char* first, std::size_t width, std::size_t lane) __attribute__((always_inline)) {
-        const typename L::Scores truth = L::load(truths + lane);
-        Counts more, same, none;
-        std::memcpy(&more, counters[0] + lane, Bytes);
-        std::memcpy(&same, counters[1] + lane, Bytes);
-        std::memcpy(&none, counters[2] + lane, Bytes);
+        const typename L::Scores true_score = L::load(true_scores + lane);
+        Counts lane_above, lane_tied, lane_nan;
+        std::memcpy(&lane_above, counters[0] + lane, Bytes);
+        std::memcpy(&lane_tied, counters[1] + lane, Bytes);
+        std::memcpy(&lane_nan, counters[2] + lane, Bytes);
 #pragma GCC unroll 8
         for (std::size_t c = 0; c < width; ++c) {
             const char* at = first + static_cast<std::ptrdiff_t>(c) * stride + lane * sizeof(T);
-            fetch(place(at, side * static_cast<std::size_t>(stride)));
-            const typename L::Scores part = L::load(reinterpret_cast<const T*>(at));
-            L::add(more, part > truth);
-            L::add(same, part == truth);
-            if constexpr (has_nan<T>) L::add(none, L::scores_nan(part));
+            prefetch(address_after(at, side * static_cast<std::size_t>(stride)));
+            const typename L::Scores vector = L::load(reinterpret_cast<const T*>(at));
+            L::add(lane_above, vector > true_score);
+            L::add(lane_tied, vector == true_score);
+            if constexpr (has_nan<T>) L::add(lane_nan, L::is_nan_score(vector));
         }
-        std::memcpy(counters[0] + lane, &more, Bytes);
-        std::memcpy(counters[1] + lane, &same, Bytes);
-        std::memcpy(counters[2] + lane, &none, Bytes);
+        std::memcpy(counters[0] + lane, &lane_above, Bytes);
+        std::memcpy(counters[1] + lane, &lane_tied, Bytes);
+        std::memcpy(counters[2] + lane, &lane_nan, Bytes);
     };
     for (std::size_t begin = 0; begin < columns;) {
-        const std::size_t end = begin + std::min(columns - begin, L::most);
+        const std::size_t end = begin + std::min(columns - begin, L::max_additions);
         std::memset(counters, 0, sizeof counters);
         const char* first = scores + static_cast<std::ptrdiff_t>(begin) * stride;
         for (; begin + side <= end; begin += side, first += static_cast<std::ptrdiff_t>(side) * stride) {
@@ -389,26 +389,26 @@ TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t strid
     }
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                       \
-    namespace name {                                                                                                \
-    template <class T>                                                                                              \
-    attribute std::int64_t count_one(const T* scores, std::size_t n, T truth, Tally* tally) {                       \
-        return count_one_body<T, width>(scores, n, truth, tally);                                                   \
-    }                                                                                                               \
-    template <class T>                                                                                              \
-    attribute std::int64_t count_several(const T* scores, std::size_t n, const Key<T>* truths, std::size_t k,       \
-                                         Tally* tallies, std::int64_t* scratch) {                                   \
-        return count_several_body<T, width>(scores, n, truths, k, tallies, scratch);                                \
-    }                                                                                                               \
-    template <class T>                                                                                              \
-    attribute void best(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {        \
-        best_body<T, width>(scores, n, ascending, best, count);                                                     \
-    }                                                                                                               \
-    template <class T>                                                                                              \
-    attribute void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes, \
-                                 const T* truths, std::int64_t* above, std::int64_t* tied, std::int64_t* nan) {     \
-        count_columns_body<T, width>(scores, stride, columns, lanes, truths, above, tied, nan);                     \
-    }                                                                                                               \
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                        \
+    namespace name {                                                                                                 \
+    template <class T>                                                                                               \
+    attribute std::int64_t count_one(const T* scores, std::size_t n, T true_score, PartialCounts* counts) {          \
+        return count_one_body<T, width>(scores, n, true_score, counts);                                              \
+    }                                                                                                                \
+    template <class T>                                                                                               \
+    attribute std::int64_t count_several(const T* scores, std::size_t n, const Key<T>* true_scores, std::size_t k,   \
+                                         PartialCounts* counts, std::int64_t* scratch) {                             \
+        return count_several_body<T, width>(scores, n, true_scores, k, counts, scratch);                             \
+    }                                                                                                                \
+    template <class T>                                                                                               \
+    attribute void best(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {         \
+        best_body<T, width>(scores, n, ascending, best, count);                                                      \
+    }                                                                                                                \
+    template <class T>                                                                                               \
+    attribute void count_columns(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,  \
+                                 const T* true_scores, std::int64_t* above, std::int64_t* tied, std::int64_t* nan) { \
+        count_columns_body<T, width>(scores, stride, columns, lanes, true_scores, above, tied, nan);                 \
+    }                                                                                                                \
     }
 TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 #undef TRUERANK_WRAP
@@ -416,8 +416,8 @@ TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 }  // namespace
 
 template <class T>
-const Kernels<T>& kernels() {
-    static constexpr Kernels<T> table[] = {
+const CountKernels<T>& count_kernels() {
+    static constexpr CountKernels<T> table[] = {
 #define TRUERANK_ROW(name, width, several, fused, attribute)           \
     {name::count_one<T>,     several::count_several<T>, name::best<T>, \
      name::count_columns<T>, width / sizeof(T),         kMaxLanes<T>},
@@ -427,17 +427,17 @@ const Kernels<T>& kernels() {
     return table[static_cast<int>(isa())];
 }
 
-template const Kernels<Half>& kernels<Half>();
-template const Kernels<BFloat16>& kernels<BFloat16>();
-template const Kernels<float>& kernels<float>();
-template const Kernels<double>& kernels<double>();
-template const Kernels<std::int8_t>& kernels<std::int8_t>();
-template const Kernels<std::int16_t>& kernels<std::int16_t>();
-template const Kernels<std::int32_t>& kernels<std::int32_t>();
-template const Kernels<std::int64_t>& kernels<std::int64_t>();
-template const Kernels<std::uint8_t>& kernels<std::uint8_t>();
-template const Kernels<std::uint16_t>& kernels<std::uint16_t>();
-template const Kernels<std::uint32_t>& kernels<std::uint32_t>();
-template const Kernels<std::uint64_t>& kernels<std::uint64_t>();
+template const CountKernels<Half>& count_kernels<Half>();
+template const CountKernels<BFloat16>& count_kernels<BFloat16>();
+template const CountKernels<float>& count_kernels<float>();
+template const CountKernels<double>& count_kernels<double>();
+template const CountKernels<std::int8_t>& count_kernels<std::int8_t>();
+template const CountKernels<std::int16_t>& count_kernels<std::int16_t>();
+template const CountKernels<std::int32_t>& count_kernels<std::int32_t>();
+template const CountKernels<std::int64_t>& count_kernels<std::int64_t>();
+template const CountKernels<std::uint8_t>& count_kernels<std::uint8_t>();
+template const CountKernels<std::uint16_t>& count_kernels<std::uint16_t>();
+template const CountKernels<std::uint32_t>& count_kernels<std::uint32_t>();
+template const CountKernels<std::uint64_t>& count_kernels<std::uint64_t>();
 
 }  // namespace truerank

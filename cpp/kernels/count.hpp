@@ -96,20 +96,20 @@ struct Order {
 };
 
 // What one truth finds among scores: how many are above it, how many equal it.
-struct Tally {
+struct PartialCounts {
     std::int64_t above = 0;
     std::int64_t tied = 0;
 };
 
 template <class T>
-struct Kernels {
+struct CountKernels {
     // Adds to `tally` what the truth, not a NaN, finds among scores[0..n); returns how many of them are NaN.
-    std::int64_t (*count_one)(const T* scores, std::size_t n, T truth, Tally* tally);
+    std::int64_t (*count_one)(const T* scores, std::size_t n, T true_score, PartialCounts* counts);
 
     // The same for k truths, given by their keys, sorted and distinct. `scratch` has room for scratch_size<T>(k)
     // integers.
-    std::int64_t (*count_several)(const T* scores, std::size_t n, const Key<T>* truths, std::size_t k, Tally* tallies,
-                                  std::int64_t* scratch);
+    std::int64_t (*count_several)(const T* scores, std::size_t n, const Key<T>* true_scores, std::size_t k,
+                                  PartialCounts* counts, std::int64_t* scratch);
 
     // Raises (or, ascending, lowers) `best`, a key, to that of the best score, and keeps count of the scores that equal
     // it. Start from Order<T>::bottom() (or top()) and 0. A NaN is never best.
@@ -119,7 +119,7 @@ struct Kernels {
     // to above[i], tied[i] and, unless it is null, nan[i]. `lanes` is a multiple of lane_multiple and at most
     // max_lanes.
     void (*count_columns)(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,
-                          const T* truths, std::int64_t* above, std::int64_t* tied, std::int64_t* nan);
+                          const T* true_scores, std::int64_t* above, std::int64_t* tied, std::int64_t* nan);
     std::size_t lane_multiple;
     std::size_t max_lanes;
 };
@@ -127,15 +127,15 @@ struct Kernels {
 // From so many truths on, searching each score among them is cheaper than comparing it with each: the wider the score,
 // the fewer comparisons an instruction makes.
 template <class T>
-inline constexpr std::size_t search_from = 512 / sizeof(T);
+inline constexpr std::size_t search_threshold = 512 / sizeof(T);
 
 template <class T>
-constexpr std::size_t scratch_size(std::size_t truths) {
-    return truths < search_from<T> ? 0 : 2 * truths + 2;
+constexpr std::size_t scratch_size(std::size_t true_scores) {
+    return true_scores < search_threshold<T> ? 0 : 2 * true_scores + 2;
 }
 
 // The kernels of the instruction set chosen at start.
 template <class T>
-const Kernels<T>& kernels();
+const CountKernels<T>& count_kernels();
 
 }  // namespace truerank

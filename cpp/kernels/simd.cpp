@@ -27,7 +27,7 @@ struct Processor {
 };
 
 // What a set needs, as bits of the same words.
-struct Needs {
+struct Requirements {
     std::uint32_t leaf1_ecx, leaf7_ebx, saved;
 };
 
@@ -43,7 +43,7 @@ constexpr std::uint32_t kAvx512Leaf7 = bits(16, 17, 28, 30, 31);  // F, DQ, CD, 
 constexpr std::uint32_t kYmm = bits(1, 2), kZmm = bits(5, 6, 7);  // XMM and YMM; masks, ZMM, ZMM 16 to 31
 
 // In the order of Isa.
-constexpr Needs kNeeds[] = {
+constexpr Requirements kRequirements[] = {
     {0, 0, 0},
     {kV2, 0, 0},
     {kAvx2, kAvx2Leaf7, kYmm},
@@ -52,9 +52,9 @@ constexpr Needs kNeeds[] = {
 
 bool supported(Isa set) {
     static const Processor processor;
-    const Needs& needs = kNeeds[static_cast<int>(set)];
-    return (needs.leaf1_ecx & ~processor.leaf1_ecx) == 0 && (needs.leaf7_ebx & ~processor.leaf7_ebx) == 0 &&
-           (needs.saved & ~processor.saved) == 0;
+    const Requirements& required = kRequirements[static_cast<int>(set)];
+    return (required.leaf1_ecx & ~processor.leaf1_ecx) == 0 && (required.leaf7_ebx & ~processor.leaf7_ebx) == 0 &&
+           (required.saved & ~processor.saved) == 0;
 }
 #else
 // The one row is what the compiler was told to build for.
@@ -72,7 +72,7 @@ constexpr Row kRows[] = {
 #undef TRUERANK_ROW
 };
 
-const Row* chosen = &kRows[0];
+const Row* chosen_row = &kRows[0];
 
 // "baseline" names the first row everywhere, so that a script need not know the architecture.
 const Row* find(const char* name) {
@@ -93,20 +93,20 @@ std::vector<std::string> usable_isas() {
     return names;
 }
 
-bool choose_isa(const char* wanted) {
-    if (wanted != nullptr && *wanted != '\0') {
-        const Row* row = find(wanted);
+bool choose_isa(const char* name) {
+    if (name != nullptr && *name != '\0') {
+        const Row* row = find(name);
         if (row == nullptr || !supported(row->set)) return false;
-        chosen = row;
+        chosen_row = row;
         return true;
     }
     for (const Row& row : kRows) {
-        if (supported(row.set)) chosen = &row;
+        if (supported(row.set)) chosen_row = &row;
     }
     return true;
 }
 
-Isa isa() { return chosen->set; }
-const char* isa_name() { return chosen->name; }
+Isa isa() { return chosen_row->set; }
+const char* isa_name() { return chosen_row->name; }
 
 }  // namespace truerank

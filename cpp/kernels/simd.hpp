@@ -44,7 +44,7 @@ std::vector<std::string> usable_isas();
 
 // Fixes the choice for the life of the process: the best usable set, or the one that `wanted` names (nullptr or "": no
 // wish). Returns false, and changes nothing, where the name is unknown or the machine cannot run it.
-bool choose_isa(const char* wanted);
+bool choose_isa(const char* name);
 
 Isa isa();
 const char* isa_name();
@@ -53,14 +53,14 @@ const char* isa_name();
 template <class T, int Bytes>
 struct Simd {
     typedef T type __attribute__((vector_size(Bytes)));
-    typedef T loose __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
+    typedef T unaligned __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
 };
 
 // A place in memory to be brought in, so many bytes from another (modulo all memory, so that steps back are fine). It
 // may lie past the end of an array, where no pointer may point: hence an integer.
-TRUERANK_INLINE std::uintptr_t place(const void* from, std::size_t bytes) {
+TRUERANK_INLINE std::uintptr_t address_after(const void* from, std::size_t bytes) {
     return reinterpret_cast<std::uintptr_t>(from) + bytes;
 }
-TRUERANK_INLINE void fetch(std::uintptr_t place) { __builtin_prefetch(reinterpret_cast<const void*>(place)); }
+TRUERANK_INLINE void prefetch(std::uintptr_t address) { __builtin_prefetch(reinterpret_cast<const void*>(address)); }
 
 }  // namespace truerank

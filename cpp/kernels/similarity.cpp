@@ -13,10 +13,10 @@ namespace {
 // AVX-512 and NEON, or the sixteen of AVX2 and SSE.
 #if defined(__aarch64__) || defined(_M_ARM64)
 template <int Bytes>
-constexpr std::size_t kVectors = 4;
+constexpr std::size_t kTileVectors = 4;
 #else
 template <int Bytes>
-constexpr std::size_t kVectors = Bytes == 64 ? 4 : 2;
+constexpr std::size_t kTileVectors = Bytes == 64 ? 4 : 2;
 #endif
 
 // What the components of a pair add to its sum.
@@ -52,14 +52,16 @@ struct ComplexModulus {
 };
 
 template <class A, std::size_t Vectors, class Step, class T>
-TRUERANK_INLINE void accumulate_body(const T* queries, const T* panel, std::size_t depth, bool fresh, T* sums) {
+TRUERANK_INLINE void accumulate_body(const T* queries, const T* panel, std::size_t depth, bool from_zero, T* sums) {
     using Vector = typename A::Vector;
     constexpr std::size_t size = A::size, lanes = Vectors * size, width = Step::components;
-    Vector sum[kQueries][Vectors];
+    Vector sum[kTileQueries][Vectors];
     TRUERANK_UNROLL
-    for (std::size_t i = 0; i < kQueries; ++i) {
+    for (std::size_t i = 0; i < kTileQueries; ++i) {
         TRUERANK_UNROLL
-        for (std::size_t v = 0; v < Vectors; ++v) sum[i][v] = fresh ? Vector{} : A::load(sums + i * lanes + v * size);
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            sum[i][v] = from_zero ? Vector{} : A::load(sums + i * lanes + v * size);
+        }
     }
     for (std::size_t k = 0; k < depth; k += width) {
         Vector e[Vectors][width];
@@ -69,23 +71,23 @@ TRUERANK_INLINE void accumulate_body(const T* queries, const T* panel, std::size
             for (std::size_t c = 0; c < width; ++c) e[v][c] = A::load(panel + (k + c) * lanes + v * size);
         }
         TRUERANK_UNROLL
-        for (std::size_t i = 0; i < kQueries; ++i) {
+        for (std::size_t i = 0; i < kTileQueries; ++i) {
             Vector q[width];
             TRUERANK_UNROLL
-            for (std::size_t c = 0; c < width; ++c) q[c] = A::spread(queries[(k + c) * kQueries + i]);
+            for (std::size_t c = 0; c < width; ++c) q[c] = A::broadcast(queries[(k + c) * kTileQueries + i]);
             TRUERANK_UNROLL
             for (std::size_t v = 0; v < Vectors; ++v) sum[i][v] = Step::template add<A>(sum[i][v], q, e[v]);
         }
     }
     TRUERANK_UNROLL
-    for (std::size_t i = 0; i < kQueries; ++i) {
+    for (std::size_t i = 0; i < kTileQueries; ++i) {
         TRUERANK_UNROLL
         for (std::size_t v = 0; v < Vectors; ++v) A::store(sums + i * lanes + v * size, sum[i][v]);
     }
 }
 
 template <class A, std::size_t Vectors, class Step, class T>
-TRUERANK_INLINE void pairs_body(const T* queries, const T* panel, std::size_t depth, T* sums) {
+TRUERANK_INLINE void accumulate_pairs_body(const T* queries, const T* panel, std::size_t depth, T* sums) {
     using Vector = typename A::Vector;
     constexpr std::size_t size = A::size, lanes = Vectors * size, width = Step::components;
     for (std::size_t v = 0; v < lanes; v += size) {
@@ -131,10 +133,10 @@ TRUERANK_INLINE double squared_hyperbolic(double squared_difference, double quer
 }
 
 template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE void finish_body(Similarity similarity, const Tile<T>& tile) {
+TRUERANK_INLINE void finish_body(Similarity similarity, const RegisterTile<T>& tile) {
     constexpr std::size_t size = A::size, lanes = Vectors * size;
     T* sums = tile.sums;
-    const auto one = A::spread(1);
+    const auto one = A::broadcast(1);
     switch (similarity) {
         case Similarity::dot:
         case Similarity::cosine:
@@ -160,10 +162,10 @@ TRUERANK_INLINE void finish_body(Similarity similarity, const Tile<T>& tile) {
         case Similarity::poincare:
             for (std::size_t i = 0; i < tile.rows; ++i) {
                 for (std::size_t j = 0; j < lanes; ++j) {
-                    const double of_query = tile.query_squares[tile.pairwise ? j : i];
+                    const double query_squares = tile.query_squares[tile.pairwise ? j : i];
                     T& sum = sums[i * lanes + j];
                     sum = static_cast<T>(
-                        -squared_hyperbolic(static_cast<double>(sum), of_query, tile.candidate_squares[j]));
+                        -squared_hyperbolic(static_cast<double>(sum), query_squares, tile.candidate_squares[j]));
                 }
             }
             break;
@@ -175,19 +177,19 @@ TRUERANK_INLINE void finish_body(Similarity similarity, const Tile<T>& tile) {
         }
     }
     for (std::size_t i = 0; tile.query_means != nullptr && i < tile.rows; ++i) {
-        const auto of_row = A::spread(tile.query_means[i]);
+        const auto row_mean = A::broadcast(tile.query_means[i]);
         for (std::size_t v = 0; v < lanes; v += size) {
-            const auto of_query = tile.pairwise ? A::load(tile.query_means + v) : of_row;
+            const auto query_mean = tile.pairwise ? A::load(tile.query_means + v) : row_mean;
             T* const at = sums + i * lanes + v;
             const auto score = A::load(at);
-            A::store(at, (score + score) - (of_query + A::load(tile.candidate_means + v)));
+            A::store(at, (score + score) - (query_mean + A::load(tile.candidate_means + v)));
         }
     }
 }
 
 template <class A, std::size_t Vectors, class T>
 TRUERANK_INLINE bool count_body(const T* scores, std::size_t rows, const std::int64_t* first,
-                                const Tallies<T>& tallies) {
+                                const TaskCounters<T>& counters) {
     using Vector = typename A::Vector;
     using Mask = typename A::Mask;
     using Counts = typename A::Counts;
@@ -202,52 +204,53 @@ TRUERANK_INLINE bool count_body(const T* scores, std::size_t rows, const std::in
             largest = magnitude > largest ? magnitude : largest;
         }
         for (std::int64_t task = first[i]; task < first[i + 1]; ++task) {
-            const Vector truth = A::spread(tallies.truths[task]);
-            auto* const above_at = tallies.above + static_cast<std::size_t>(task) * size;
-            auto* const tied_at = tallies.tied + static_cast<std::size_t>(task) * size;
+            const Vector true_score = A::broadcast(counters.true_scores[task]);
+            auto* const above_at = counters.above + static_cast<std::size_t>(task) * size;
+            auto* const tied_at = counters.tied + static_cast<std::size_t>(task) * size;
             Counts above = A::load(above_at), tied = A::load(tied_at);
             TRUERANK_UNROLL
             for (std::size_t v = 0; v < Vectors; ++v) {
-                above = A::add(above, score[v] > truth);
-                tied = A::add(tied, score[v] == truth);
+                above = A::add(above, score[v] > true_score);
+                tied = A::add(tied, score[v] == true_score);
             }
             A::store(above_at, above);
             A::store(tied_at, tied);
         }
     }
-    return A::any(largest > (Mask)A::spread(std::numeric_limits<T>::infinity()));
+    return A::any(largest > (Mask)A::broadcast(std::numeric_limits<T>::infinity()));
 }
 
 template <class A, std::size_t Vectors, class T>
 TRUERANK_INLINE void count_lanes_body(const T* scores, std::size_t rows, std::size_t layers,
-                                      const Tallies<T>& tallies) {
+                                      const TaskCounters<T>& counters) {
     constexpr std::size_t size = A::size, lanes = Vectors * size;
     for (std::size_t at = 0; at < layers * lanes; at += size) {
-        const auto truth = A::load(tallies.truths + at);
-        auto above = A::load(tallies.above + at), tied = A::load(tallies.tied + at);
+        const auto true_score = A::load(counters.true_scores + at);
+        auto above = A::load(counters.above + at), tied = A::load(counters.tied + at);
         for (std::size_t i = 0; i < rows; ++i) {
             const auto score = A::load(scores + i * lanes + at % lanes);
-            above = A::add(above, score > truth);
-            tied = A::add(tied, score == truth);
+            above = A::add(above, score > true_score);
+            tied = A::add(tied, score == true_score);
         }
-        A::store(tallies.above + at, above);
-        A::store(tallies.tied + at, tied);
+        A::store(counters.above + at, above);
+        A::store(counters.tied + at, tied);
     }
 }
 
 // In what follows comparisons that hold are counted: combined as masks, GCC takes them apart, lane by lane.
 template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE unsigned rows_from_body(const T* scores, std::size_t rows, const T* of_rows, const T* of_lanes) {
+TRUERANK_INLINE unsigned rows_at_least_body(const T* scores, std::size_t rows, const T* row_thresholds,
+                                            const T* lane_thresholds) {
     using Counts = typename A::Counts;
     unsigned found = 0;
     for (std::size_t i = 0; i < rows; ++i) {
-        const auto of_row = A::spread(of_rows[i]);
+        const auto row_threshold = A::broadcast(row_thresholds[i]);
         Counts below{};
         TRUERANK_UNROLL
         for (std::size_t v = 0; v < Vectors; ++v) {
             const auto score = A::load(scores + (i * Vectors + v) * A::size);
-            below = A::add(below, score < of_row);
-            below = A::add(below, score < A::load(of_lanes + v * A::size));
+            below = A::add(below, score < row_threshold);
+            below = A::add(below, score < A::load(lane_thresholds + v * A::size));
         }
         found |= static_cast<unsigned>(A::any(below ^ (Counts{} + 2 * Vectors))) << i;
     }
@@ -255,20 +258,20 @@ TRUERANK_INLINE unsigned rows_from_body(const T* scores, std::size_t rows, const
 }
 
 template <class A, std::size_t Vectors, class T, class Bits>
-TRUERANK_INLINE void lanes_from_body(const T* scores, T of_row, const T* of_lanes, Bits* lanes) {
+TRUERANK_INLINE void lanes_at_least_body(const T* scores, T row_threshold, const T* lane_thresholds, Bits* lanes) {
     using Counts = typename A::Counts;
-    const auto least = A::spread(of_row);
+    const auto least = A::broadcast(row_threshold);
     for (std::size_t at = 0; at < Vectors * A::size; at += A::size) {
         const auto score = A::load(scores + at);
-        const Counts below = A::add(A::add(Counts{}, score < least), score < A::load(of_lanes + at));
+        const Counts below = A::add(A::add(Counts{}, score < least), score < A::load(lane_thresholds + at));
         A::store(lanes + at, below ^ (Counts{} + 2));
     }
 }
 
 template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE bool any_from_body(const T* scores, T threshold) {
+TRUERANK_INLINE bool any_at_least_body(const T* scores, T threshold) {
     using Counts = typename A::Counts;
-    const auto least = A::spread(threshold);
+    const auto least = A::broadcast(threshold);
     Counts below{};
     TRUERANK_UNROLL
     for (std::size_t v = 0; v < Vectors; ++v) below = A::add(below, A::load(scores + v * A::size) < least);
@@ -276,81 +279,87 @@ TRUERANK_INLINE bool any_from_body(const T* scores, T threshold) {
 }
 
 template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE void accumulate_of(Similarity similarity, const T* queries, const T* panel, std::size_t depth,
-                                   bool fresh, T* sums) {
+TRUERANK_INLINE void accumulate_for(Similarity similarity, const T* queries, const T* panel, std::size_t depth,
+                                    bool from_zero, T* sums) {
     switch (similarity) {
         case Similarity::dot:
         case Similarity::cosine:
-            return accumulate_body<A, Vectors, Product>(queries, panel, depth, fresh, sums);
+            return accumulate_body<A, Vectors, Product>(queries, panel, depth, from_zero, sums);
         case Similarity::l1:
         case Similarity::inverse_l1:
-            return accumulate_body<A, Vectors, Difference>(queries, panel, depth, fresh, sums);
+            return accumulate_body<A, Vectors, Difference>(queries, panel, depth, from_zero, sums);
         case Similarity::l2:
         case Similarity::sql2:
         case Similarity::inverse_l2:
         case Similarity::poincare:
-            return accumulate_body<A, Vectors, SquaredDifference>(queries, panel, depth, fresh, sums);
+            return accumulate_body<A, Vectors, SquaredDifference>(queries, panel, depth, from_zero, sums);
         case Similarity::complex_l1:
-            return accumulate_body<A, Vectors, ComplexModulus>(queries, panel, depth, fresh, sums);
+            return accumulate_body<A, Vectors, ComplexModulus>(queries, panel, depth, from_zero, sums);
     }
 }
 
 template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE void pairs_of(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums) {
+TRUERANK_INLINE void accumulate_pairs_for(Similarity similarity, const T* queries, const T* panel, std::size_t depth,
+                                          T* sums) {
     switch (similarity) {
         case Similarity::dot:
         case Similarity::cosine:
-            return pairs_body<A, Vectors, Product>(queries, panel, depth, sums);
+            return accumulate_pairs_body<A, Vectors, Product>(queries, panel, depth, sums);
         case Similarity::l1:
         case Similarity::inverse_l1:
-            return pairs_body<A, Vectors, Difference>(queries, panel, depth, sums);
+            return accumulate_pairs_body<A, Vectors, Difference>(queries, panel, depth, sums);
         case Similarity::l2:
         case Similarity::sql2:
         case Similarity::inverse_l2:
         case Similarity::poincare:
-            return pairs_body<A, Vectors, SquaredDifference>(queries, panel, depth, sums);
+            return accumulate_pairs_body<A, Vectors, SquaredDifference>(queries, panel, depth, sums);
         case Similarity::complex_l1:
-            return pairs_body<A, Vectors, ComplexModulus>(queries, panel, depth, sums);
+            return accumulate_pairs_body<A, Vectors, ComplexModulus>(queries, panel, depth, sums);
     }
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                         \
-    namespace name {                                                                                                  \
-    template <class T>                                                                                                \
-    using A = Arithmetic<T, width, fused>;                                                                            \
-    template <class T>                                                                                                \
-    attribute void accumulate(Similarity similarity, const T* queries, const T* panel, std::size_t depth, bool fresh, \
-                              T* sums) {                                                                              \
-        accumulate_of<A<T>, kVectors<width>>(similarity, queries, panel, depth, fresh, sums);                         \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute void pairs(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums) {       \
-        pairs_of<A<T>, kVectors<width>>(similarity, queries, panel, depth, sums);                                     \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute void finish(Similarity similarity, const Tile<T>& tile) {                                               \
-        finish_body<A<T>, kVectors<width>>(similarity, tile);                                                         \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute bool count(const T* scores, std::size_t rows, const std::int64_t* first, const Tallies<T>& tallies) {   \
-        return count_body<A<T>, kVectors<width>>(scores, rows, first, tallies);                                       \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute void count_lanes(const T* scores, std::size_t rows, std::size_t layers, const Tallies<T>& tallies) {    \
-        count_lanes_body<A<T>, kVectors<width>>(scores, rows, layers, tallies);                                       \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute unsigned rows_from(const T* scores, std::size_t rows, const T* of_rows, const T* of_lanes) {            \
-        return rows_from_body<A<T>, kVectors<width>>(scores, rows, of_rows, of_lanes);                                \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute void lanes_from(const T* scores, T of_row, const T* of_lanes, typename Tallies<T>::Counter* lanes) {    \
-        lanes_from_body<A<T>, kVectors<width>>(scores, of_row, of_lanes, lanes);                                      \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute bool any_from(const T* scores, T threshold) {                                                           \
-        return any_from_body<A<T>, kVectors<width>>(scores, threshold);                                               \
-    }                                                                                                                 \
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                   \
+    namespace name {                                                                                            \
+    template <class T>                                                                                          \
+    using A = Arithmetic<T, width, fused>;                                                                      \
+    template <class T>                                                                                          \
+    attribute void accumulate(Similarity similarity, const T* queries, const T* panel, std::size_t depth,       \
+                              bool from_zero, T* sums) {                                                        \
+        accumulate_for<A<T>, kTileVectors<width>>(similarity, queries, panel, depth, from_zero, sums);          \
+    }                                                                                                           \
+    template <class T>                                                                                          \
+    attribute void accumulate_pairs(Similarity similarity, const T* queries, const T* panel, std::size_t depth, \
+                                    T* sums) {                                                                  \
+        accumulate_pairs_for<A<T>, kTileVectors<width>>(similarity, queries, panel, depth, sums);               \
+    }                                                                                                           \
+    template <class T>                                                                                          \
+    attribute void finish(Similarity similarity, const RegisterTile<T>& tile) {                                 \
+        finish_body<A<T>, kTileVectors<width>>(similarity, tile);                                               \
+    }                                                                                                           \
+    template <class T>                                                                                          \
+    attribute bool count(const T* scores, std::size_t rows, const std::int64_t* first,                          \
+                         const TaskCounters<T>& counters) {                                                     \
+        return count_body<A<T>, kTileVectors<width>>(scores, rows, first, counters);                            \
+    }                                                                                                           \
+    template <class T>                                                                                          \
+    attribute void count_lanes(const T* scores, std::size_t rows, std::size_t layers,                           \
+                               const TaskCounters<T>& counters) {                                               \
+        count_lanes_body<A<T>, kTileVectors<width>>(scores, rows, layers, counters);                            \
+    }                                                                                                           \
+    template <class T>                                                                                          \
+    attribute unsigned rows_at_least(const T* scores, std::size_t rows, const T* row_thresholds,                \
+                                     const T* lane_thresholds) {                                                \
+        return rows_at_least_body<A<T>, kTileVectors<width>>(scores, rows, row_thresholds, lane_thresholds);    \
+    }                                                                                                           \
+    template <class T>                                                                                          \
+    attribute void lanes_at_least(const T* scores, T row_threshold, const T* lane_thresholds,                   \
+                                  typename TaskCounters<T>::Counter* lanes) {                                   \
+        lanes_at_least_body<A<T>, kTileVectors<width>>(scores, row_threshold, lane_thresholds, lanes);          \
+    }                                                                                                           \
+    template <class T>                                                                                          \
+    attribute bool any_at_least(const T* scores, T threshold) {                                                 \
+        return any_at_least_body<A<T>, kTileVectors<width>>(scores, threshold);                                 \
+    }                                                                                                           \
     }
 TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 #undef TRUERANK_WRAP
@@ -360,10 +369,10 @@ TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 template <class T>
 const SimilarityKernels<T>& similarity_kernels() {
     static constexpr SimilarityKernels<T> table[] = {
-#define TRUERANK_ROW(name, width, several, fused, attribute)                           \
-    {name::accumulate<T>, name::pairs<T>,       name::finish<T>,                       \
-     name::count<T>,      name::count_lanes<T>, name::any_from<T>,                     \
-     name::rows_from<T>,  name::lanes_from<T>,  kVectors<width> * (width / sizeof(T)), \
+#define TRUERANK_ROW(name, width, several, fused, attribute)                                       \
+    {name::accumulate<T>,    name::accumulate_pairs<T>, name::finish<T>,                           \
+     name::count<T>,         name::count_lanes<T>,      name::any_at_least<T>,                     \
+     name::rows_at_least<T>, name::lanes_at_least<T>,   kTileVectors<width> * (width / sizeof(T)), \
      width / sizeof(T)},
         TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW

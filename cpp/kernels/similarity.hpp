@@ -32,13 +32,13 @@ inline constexpr NamedSimilarity kSimilarities[] = {
 };
 
 // Queries in a register tile.
-inline constexpr std::size_t kQueries = 6;
+inline constexpr std::size_t kTileQueries = 6;
 
 // Finds scores in the sums of a tile: `rows` times `lanes` of them, in place. The bias is one number for each lane, or
 // null. The squares, sums of the squared components of a vector, matter to similarities that ask for them: one for
 // each row, or, pairwise, for each lane. So are the means, or both are null: a score s becomes 2 s less their sum.
 template <class T>
-struct Tile {
+struct RegisterTile {
     T* sums;
     std::size_t rows;
     const T* bias;
@@ -51,9 +51,9 @@ struct Tile {
 
 // Counters of tasks, a vector of `counters` lanes for each of them.
 template <class T>
-struct Tallies {
+struct TaskCounters {
     using Counter = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    const T* truths;
+    const T* true_scores;
     Counter* above;
     Counter* tied;
 };
@@ -62,24 +62,26 @@ template <class T>
 struct SimilarityKernels {
     // Vectors are packed side by side: component k of vector i is panel[k * lanes + i]; of queries, queries[k *
     // kQueries + i]. Adds `depth` components of kQueries x lanes pairs to sums[i * lanes + lane], or, fresh, to 0.
-    void (*accumulate)(Similarity similarity, const T* queries, const T* panel, std::size_t depth, bool fresh, T* sums);
+    void (*accumulate)(Similarity similarity, const T* queries, const T* panel, std::size_t depth, bool from_zero,
+                       T* sums);
     // The same for lane i of a panel of queries with lane i of a panel of candidates.
     void (*accumulate_pairs)(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums);
-    void (*finish)(Similarity similarity, const Tile<T>& tile);
+    void (*finish)(Similarity similarity, const RegisterTile<T>& tile);
     // Adds what the truths of row i, those from first[i] to first[i + 1], find among its scores; a NaN is neither above
     // nor tied. Returns whether there was one in any row.
-    bool (*count)(const T* scores, std::size_t rows, const std::int64_t* first, const Tallies<T>& tallies);
+    bool (*count)(const T* scores, std::size_t rows, const std::int64_t* first, const TaskCounters<T>& counters);
     // The same for candidates: layer i of the tallies holds the truths of one task of each lane, NaN where a lane has
     // no more of them.
-    void (*count_lanes)(const T* scores, std::size_t rows, std::size_t layers, const Tallies<T>& tallies);
+    void (*count_lanes)(const T* scores, std::size_t rows, std::size_t layers, const TaskCounters<T>& counters);
     // Whether a score is at least the threshold, or a NaN.
-    bool (*any_from)(const T* scores, T threshold);
+    bool (*any_at_least)(const T* scores, T threshold);
     // By row, as bits: whether a score is at least the threshold of its row or that of its lane, or a NaN.
-    unsigned (*rows_from)(const T* scores, std::size_t rows, const T* of_rows, const T* of_lanes);
+    unsigned (*rows_at_least)(const T* scores, std::size_t rows, const T* row_thresholds, const T* lane_thresholds);
     // The same of one row by lane: 0, or not.
-    void (*lanes_from)(const T* scores, T of_row, const T* of_lanes, typename Tallies<T>::Counter* lanes);
+    void (*lanes_at_least)(const T* scores, T row_threshold, const T* lane_thresholds,
+                           typename TaskCounters<T>::Counter* lanes);
     std::size_t lanes;
-    std::size_t counters;
+    std::size_t counters_per_task;
 };
 
 // The kernels of the instruction set chosen at start; float and double.

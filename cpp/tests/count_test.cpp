@@ -15,17 +15,17 @@ constexpr std::size_t kSizes[] = {0,  1,  2,  3,  5,  7,   8,   9,   15,  16,  1
 constexpr std::size_t kLong = 140'001;
 
 template <class T>
-struct Found {
+struct PlainCounts {
     std::int64_t above = 0, tied = 0, nan = 0;
 };
 
 template <class T, class N>
-Found<T> plain(const T* scores, std::size_t n, N truth) {
-    Found<T> found;
+PlainCounts<T> plain(const T* scores, std::size_t n, N true_score) {
+    PlainCounts<T> found;
     for (std::size_t i = 0; i < n; ++i) {
         const auto score = number(scores[i]);
-        found.above += score > truth;
-        found.tied += score == truth;
+        found.above += score > true_score;
+        found.tied += score == true_score;
         found.nan += is_nan(score);
     }
     return found;
@@ -33,18 +33,18 @@ Found<T> plain(const T* scores, std::size_t n, N truth) {
 
 // A score that is a number.
 template <class T>
-T chosen_truth(Choice choice, Chance& chance) {
+T random_true_score(Distribution distribution, Random& random) {
     for (;;) {
-        const T truth = chosen<T>(choice, chance);
-        if (!is_nan(number(truth))) return truth;
+        const T true_score = random_score<T>(distribution, random);
+        if (!is_nan(number(true_score))) return true_score;
     }
 }
 
 template <class T>
-void check_keys(Checks& checks, const char* name, Chance& chance) {
-    for (const Choice choice : kChoices) {
+void check_keys(Checks& checks, const char* name, Random& random) {
+    for (const Distribution distribution : kDistributions) {
         for (int i = 0; i < 2000; ++i) {
-            const T a = chosen<T>(choice, chance), b = chosen<T>(choice, chance);
+            const T a = random_score<T>(distribution, random), b = random_score<T>(distribution, random);
             const auto x = number(a), y = number(b);
             checks.expect(Order<T>::is_nan(Order<T>::key(a)) == is_nan(x), "%s: the key of a NaN", name);
             if (is_nan(x) || is_nan(y)) continue;
@@ -58,75 +58,75 @@ void check_keys(Checks& checks, const char* name, Chance& chance) {
 
 // Calls f(scores, n, choice) with blocks of all sizes that begin anywhere in a line and end where their memory does.
 template <class T, class F>
-void for_each_block(Chance& chance, const F& f) {
-    for (const Choice choice : kChoices) {
+void for_each_block(Random& random, const F& f) {
+    for (const Distribution distribution : kDistributions) {
         for (const std::size_t n : kSizes) {
             const std::size_t before = n % 4;
-            const std::vector<T> scores = chosen<T>(before + n, choice, chance);
-            f(scores.data() + before, n, choice);
+            const std::vector<T> scores = random_scores<T>(before + n, distribution, random);
+            f(scores.data() + before, n, distribution);
         }
     }
-    const std::vector<T> scores = chosen<T>(kLong, Choice::ties, chance);
-    f(scores.data(), kLong, Choice::ties);
+    const std::vector<T> scores = random_scores<T>(kLong, Distribution::ties, random);
+    f(scores.data(), kLong, Distribution::ties);
     const std::vector<T> equal(kLong, score_of<T>(3));
-    f(equal.data(), kLong, Choice::ties);
+    f(equal.data(), kLong, Distribution::ties);
 }
 
 template <class T>
-void check_one(Checks& checks, const char* name, Chance& chance) {
-    for_each_block<T>(chance, [&](const T* scores, std::size_t n, Choice choice) {
+void check_one(Checks& checks, const char* name, Random& random) {
+    for_each_block<T>(random, [&](const T* scores, std::size_t n, Distribution distribution) {
         for (int repeat = 0; repeat < 3; ++repeat) {
-            const T truth = repeat == 2 ? score_of<T>(2) : chosen_truth<T>(choice, chance);
-            const Found<T> expected = plain(scores, n, number(truth));
-            Tally tally{1000, 2000};
-            const std::int64_t nan = kernels<T>().count_one(scores, n, truth, &tally);
+            const T true_score = repeat == 2 ? score_of<T>(2) : random_true_score<T>(distribution, random);
+            const PlainCounts<T> expected = plain(scores, n, number(true_score));
+            PartialCounts result{1000, 2000};
+            const std::int64_t nan = count_kernels<T>().count_one(scores, n, true_score, &result);
             checks.expect(
-                tally.above == 1000 + expected.above && tally.tied == 2000 + expected.tied && nan == expected.nan,
-                "count_one, %s, %zu scores, choice %d", name, n, static_cast<int>(choice));
+                result.above == 1000 + expected.above && result.tied == 2000 + expected.tied && nan == expected.nan,
+                "count_one, %s, %zu scores, choice %d", name, n, static_cast<int>(distribution));
         }
     });
 }
 
 template <class T>
-void check_several(Checks& checks, const char* name, Chance& chance) {
+void check_several(Checks& checks, const char* name, Random& random) {
     constexpr std::size_t few[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 40};
     std::vector<std::size_t> sizes(std::begin(few), std::end(few));
-    for (const std::size_t more : {0u, 1u, 37u}) sizes.push_back(search_from<T> - 1 + more);
-    for_each_block<T>(chance, [&](const T* scores, std::size_t n, Choice choice) {
-        for (const std::size_t wanted : sizes) {
-            if (n * wanted > 2'000'000) continue;
+    for (const std::size_t more : {0u, 1u, 37u}) sizes.push_back(search_threshold<T> - 1 + more);
+    for_each_block<T>(random, [&](const T* scores, std::size_t n, Distribution distribution) {
+        for (const std::size_t most : sizes) {
+            if (n * most > 2'000'000) continue;
             // Keys, and a score that has each.
             std::map<Key<T>, T> of_key;
-            for (std::size_t i = 0; i < wanted; ++i) {
-                const T truth = i % 2 == 0 && n > 0
-                                    ? scores[static_cast<std::size_t>(chance.below(static_cast<std::int64_t>(n)))]
-                                    : chosen<T>(choice, chance);
-                if (!is_nan(number(truth))) of_key.emplace(Order<T>::key(truth), truth);
+            for (std::size_t i = 0; i < most; ++i) {
+                const T true_score = i % 2 == 0 && n > 0
+                                         ? scores[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(n)))]
+                                         : random_score<T>(distribution, random);
+                if (!is_nan(number(true_score))) of_key.emplace(Order<T>::key(true_score), true_score);
             }
             if (of_key.empty()) continue;
-            std::vector<Key<T>> truths;
-            for (const auto& [key, truth] : of_key) truths.push_back(key);
-            const std::size_t k = truths.size();
-            std::vector<Tally> tallies(k, Tally{5, 7});
+            std::vector<Key<T>> true_scores;
+            for (const auto& [key, true_score] : of_key) true_scores.push_back(key);
+            const std::size_t k = true_scores.size();
+            std::vector<PartialCounts> results(k, PartialCounts{5, 7});
             std::vector<std::int64_t> scratch(scratch_size<T>(k), -1);
             const std::int64_t nan =
-                kernels<T>().count_several(scores, n, truths.data(), k, tallies.data(), scratch.data());
+                count_kernels<T>().count_several(scores, n, true_scores.data(), k, results.data(), scratch.data());
             bool right = nan == plain(scores, n, number(score_of<T>(0))).nan;
-            auto tally = tallies.begin();
-            for (const auto& [key, truth] : of_key) {
-                const Found<T> expected = plain(scores, n, number(truth));
-                right = right && tally->above == 5 + expected.above && tally->tied == 7 + expected.tied;
-                ++tally;
+            auto result = results.begin();
+            for (const auto& [key, true_score] : of_key) {
+                const PlainCounts<T> expected = plain(scores, n, number(true_score));
+                right = right && result->above == 5 + expected.above && result->tied == 7 + expected.tied;
+                ++result;
             }
             checks.expect(right, "count_several, %s, %zu scores, %zu truths, choice %d", name, n, k,
-                          static_cast<int>(choice));
+                          static_cast<int>(distribution));
         }
     });
 }
 
 template <class T>
-void check_best(Checks& checks, const char* name, Chance& chance) {
-    for_each_block<T>(chance, [&](const T* scores, std::size_t n, Choice choice) {
+void check_best(Checks& checks, const char* name, Random& random) {
+    for_each_block<T>(random, [&](const T* scores, std::size_t n, Distribution distribution) {
         for (const bool ascending : {false, true}) {
             const Key<T> start = ascending ? Order<T>::top() : Order<T>::bottom();
             Key<T> expected = start;
@@ -144,76 +144,77 @@ void check_best(Checks& checks, const char* name, Chance& chance) {
             for (const std::size_t cut : {std::size_t{0}, n / 3}) {
                 Key<T> best = start;
                 std::int64_t found = 0;
-                kernels<T>().best(scores, cut, ascending, &best, &found);
-                kernels<T>().best(scores + cut, n - cut, ascending, &best, &found);
+                count_kernels<T>().best(scores, cut, ascending, &best, &found);
+                count_kernels<T>().best(scores + cut, n - cut, ascending, &best, &found);
                 checks.expect(best == expected && found == count, "best, %s, %zu scores, ascending %d, choice %d", name,
-                              n, ascending, static_cast<int>(choice));
+                              n, ascending, static_cast<int>(distribution));
             }
         }
     });
 }
 
 template <class T>
-void check_columns_of(Checks& checks, const char* name, Choice choice, std::size_t lanes, std::size_t columns,
-                      std::ptrdiff_t step, Chance& chance) {
+void check_columns_of(Checks& checks, const char* name, Distribution distribution, std::size_t lanes,
+                      std::size_t columns, std::ptrdiff_t step, Random& random) {
     // Columns `step` scores apart, from the last to the first where that is negative, all in one place where it is 0.
     const auto apart = static_cast<std::size_t>(std::abs(step));
-    const std::vector<T> memory = chosen<T>(lanes + (columns == 0 ? 0 : (columns - 1) * apart), choice, chance);
+    const std::vector<T> memory =
+        random_scores<T>(lanes + (columns == 0 ? 0 : (columns - 1) * apart), distribution, random);
     const T* const first = memory.data() + (step < 0 && columns > 0 ? (columns - 1) * apart : 0);
-    std::vector<T> truths(lanes);
-    for (T& truth : truths) truth = chosen_truth<T>(choice, chance);
+    std::vector<T> true_scores(lanes);
+    for (T& true_score : true_scores) true_score = random_true_score<T>(distribution, random);
     for (const bool with_nan : {false, true}) {
         std::vector<std::int64_t> above(lanes, 10), tied(lanes, 20), nan(lanes, 30);
-        kernels<T>().count_columns(reinterpret_cast<const char*>(first), step * static_cast<std::ptrdiff_t>(sizeof(T)),
-                                   columns, lanes, truths.data(), above.data(), tied.data(),
-                                   with_nan ? nan.data() : nullptr);
+        count_kernels<T>().count_columns(
+            reinterpret_cast<const char*>(first), step * static_cast<std::ptrdiff_t>(sizeof(T)), columns, lanes,
+            true_scores.data(), above.data(), tied.data(), with_nan ? nan.data() : nullptr);
         bool right = true;
         for (std::size_t lane = 0; lane < lanes; ++lane) {
             std::vector<T> row(columns);
             for (std::size_t c = 0; c < columns; ++c) {
                 row[c] = first[static_cast<std::ptrdiff_t>(c) * step + static_cast<std::ptrdiff_t>(lane)];
             }
-            const Found<T> expected = plain(row.data(), columns, number(truths[lane]));
+            const PlainCounts<T> expected = plain(row.data(), columns, number(true_scores[lane]));
             right = right && above[lane] == 10 + expected.above && tied[lane] == 20 + expected.tied &&
                     nan[lane] == 30 + (with_nan ? expected.nan : 0);
         }
         checks.expect(right, "count_columns, %s, %zu lanes, %zu columns, step %td, nan %d, choice %d", name, lanes,
-                      columns, step, with_nan, static_cast<int>(choice));
+                      columns, step, with_nan, static_cast<int>(distribution));
     }
 }
 
 template <class T>
-void check_columns(Checks& checks, const char* name, Chance& chance) {
-    const std::size_t multiple = kernels<T>().lane_multiple, most = kernels<T>().max_lanes;
+void check_columns(Checks& checks, const char* name, Random& random) {
+    const std::size_t multiple = count_kernels<T>().lane_multiple, most = count_kernels<T>().max_lanes;
     checks.expect(most % multiple == 0 && multiple > 0, "%s: lanes", name);
     for (const std::size_t lanes : {multiple, 2 * multiple, 3 * multiple, most}) {
         const auto wide = static_cast<std::ptrdiff_t>(lanes);
         for (const std::size_t columns : {0u, 1u, 2u, 3u, 5u, 8u, 17u, 100u, 259u}) {
             if (lanes == most && columns > 17) continue;
-            for (const Choice choice : kChoices) {
+            for (const Distribution distribution : kDistributions) {
                 for (const std::ptrdiff_t step : {wide, wide + 3, -wide - 1, std::ptrdiff_t{0}}) {
-                    check_columns_of<T>(checks, name, choice, lanes, columns, step, chance);
+                    check_columns_of<T>(checks, name, distribution, lanes, columns, step, random);
                 }
             }
         }
     }
     if constexpr (sizeof(T) <= 2) {
         const auto wide = static_cast<std::ptrdiff_t>(multiple);
-        check_columns_of<T>(checks, name, Choice::ties, multiple, kLong, wide, chance);
-        check_columns_of<T>(checks, name, Choice::ties, multiple, kLong, 0, chance);
+        check_columns_of<T>(checks, name, Distribution::ties, multiple, kLong, wide, random);
+        check_columns_of<T>(checks, name, Distribution::ties, multiple, kLong, 0, random);
     }
 }
 
 }  // namespace
 
 void check_count(Checks& checks) {
-    Chance chance;
+    Random random;
     for_each_type([&]<class T>(const char* name) {
-        check_keys<T>(checks, name, chance);
-        check_one<T>(checks, name, chance);
-        check_several<T>(checks, name, chance);
-        check_best<T>(checks, name, chance);
-        check_columns<T>(checks, name, chance);
+        check_keys<T>(checks, name, random);
+        check_one<T>(checks, name, random);
+        check_several<T>(checks, name, random);
+        check_best<T>(checks, name, random);
+        check_columns<T>(checks, name, random);
     });
 }
 

@@ -47,7 +47,7 @@ struct Lists {
 
 struct Layout {
     const char* name;
-    bool by_column, backwards, swapped, loose;
+    bool by_column, backwards, swapped, unaligned;
 };
 constexpr Layout kLayouts[] = {
     {"rows", false, false, false, false},   {"columns", true, false, false, false},
@@ -58,7 +58,7 @@ constexpr Layout kLayouts[] = {
 struct Case {
     std::int64_t rows, columns, tasks;
     Layout layout;
-    bool ascending, filtered, among, audit;
+    bool ascending, filtered, in_candidates, audit;
     NanRule rule;
 };
 
@@ -69,15 +69,15 @@ struct Matrix {
     std::vector<char> memory;
     Scores view;
 
-    Matrix(const Case& c, Chance& chance)
-        : scores(chosen<T>(static_cast<std::size_t>(c.rows * c.columns), Choice::ties, chance)) {
+    Matrix(const Case& c, Random& random)
+        : scores(random_scores<T>(static_cast<std::size_t>(c.rows * c.columns), Distribution::ties, random)) {
         constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(T));
         const Layout& layout = c.layout;
-        const std::ptrdiff_t inner = layout.loose ? size + 1 : size;
-        std::ptrdiff_t row_stride = layout.by_column ? inner : inner * c.columns + layout.loose;
-        std::ptrdiff_t column_stride = layout.by_column ? inner * c.rows + layout.loose : inner;
+        const std::ptrdiff_t inner = layout.unaligned ? size + 1 : size;
+        std::ptrdiff_t row_stride = layout.by_column ? inner : inner * c.columns + layout.unaligned;
+        std::ptrdiff_t column_stride = layout.by_column ? inner * c.rows + layout.unaligned : inner;
         memory.resize(static_cast<std::size_t>(c.rows * row_stride + c.columns * column_stride + 1));
-        char* first = memory.data() + layout.loose;
+        char* first = memory.data() + layout.unaligned;
         if (layout.backwards) {
             first += (c.rows - 1) * row_stride + (c.columns - 1) * column_stride;
             row_stride = -row_stride;
@@ -101,44 +101,46 @@ struct Matrix {
 };
 
 template <class T>
-void check_case(Checks& checks, const char* name, const Case& c, Chance& chance) {
-    Matrix<T> matrix(c, chance);
+void check_case(Checks& checks, const char* name, const Case& c, Random& random) {
+    Matrix<T> matrix(c, random);
     std::vector<std::int64_t> rows, targets;
-    Lists filter, among;
+    Lists filter, in_candidates;
     for (std::int64_t task = 0; task < c.tasks; ++task) {
-        rows.push_back(chance.below(c.rows));
-        targets.push_back(chance.below(c.columns));
-        if (T& truth = matrix.at(rows.back(), targets.back()); is_nan(number(truth))) truth = score_of<T>(2);
+        rows.push_back(random.below(c.rows));
+        targets.push_back(random.below(c.columns));
+        if (T& true_score = matrix.at(rows.back(), targets.back()); is_nan(number(true_score))) {
+            true_score = score_of<T>(2);
+        }
         for (std::int64_t column = 0; column < c.columns; ++column) {
-            if (chance.one_in(9)) filter.indices.push_back(column);
-            if (chance.one_in(2) || column == targets.back()) among.indices.push_back(column);
+            if (random.one_in(9)) filter.indices.push_back(column);
+            if (random.one_in(2) || column == targets.back()) in_candidates.indices.push_back(column);
         }
         filter.close();
-        among.close();
+        in_candidates.close();
     }
     matrix.lay_out();
     const std::size_t n = static_cast<std::size_t>(c.tasks);
     std::vector<std::int64_t> counts[6];
     for (auto& of_tasks : counts) of_tasks.assign(n, 0);
-    const Fault fault =
-        rank(matrix.view, {c.tasks, rows.data(), targets.data()}, c.filtered ? filter.over(c.columns) : Selection{},
-             c.among ? among.over(c.columns) : Selection{}, {c.ascending, c.rule}, 3, [] { return false; },
-             {counts[0].data(), counts[1].data(), counts[2].data(), c.audit ? counts[3].data() : nullptr,
-              c.audit ? counts[4].data() : nullptr, c.audit ? counts[5].data() : nullptr});
+    const Fault fault = rank(
+        matrix.view, {c.tasks, rows.data(), targets.data()}, c.filtered ? filter.over(c.columns) : Selection{},
+        c.in_candidates ? in_candidates.over(c.columns) : Selection{}, {c.ascending, c.rule}, 3, [] { return false; },
+        {counts[0].data(), counts[1].data(), counts[2].data(), c.audit ? counts[3].data() : nullptr,
+         c.audit ? counts[4].data() : nullptr, c.audit ? counts[5].data() : nullptr});
 
     bool right = fault.kind == Fault::Kind::none;
     for (std::size_t task = 0; task < n; ++task) {
-        const auto truth = number(matrix.at(rows[task], targets[task]));
+        const auto true_score = number(matrix.at(rows[task], targets[task]));
         std::int64_t above = 0, tied = 0, candidates = 0;
         for (std::int64_t column = 0; column < c.columns; ++column) {
             const auto list = static_cast<std::int64_t>(task);
             const bool is_target = column == targets[task];
-            if (c.among && !among.has(list, column)) continue;
+            if (c.in_candidates && !in_candidates.has(list, column)) continue;
             if (c.filtered && !is_target && filter.has(list, column)) continue;
             const auto score = number(matrix.at(rows[task], column));
             if (is_nan(score) && c.rule == NanRule::omit) continue;
-            above += c.ascending ? score < truth : score > truth;
-            tied += score == truth;
+            above += c.ascending ? score < true_score : score > true_score;
+            tied += score == true_score;
             candidates += 1;
         }
         right = right && counts[0][task] == above && counts[1][task] == tied && counts[2][task] == candidates;
@@ -146,7 +148,7 @@ void check_case(Checks& checks, const char* name, const Case& c, Chance& chance)
     checks.expect(
         right, "rank, %s, %lld x %lld, %lld tasks, %s, ascending %d, filter %d, candidates %d, audit %d, rule %d", name,
         static_cast<long long>(c.rows), static_cast<long long>(c.columns), static_cast<long long>(c.tasks),
-        c.layout.name, c.ascending, c.filtered, c.among, c.audit, static_cast<int>(c.rule));
+        c.layout.name, c.ascending, c.filtered, c.in_candidates, c.audit, static_cast<int>(c.rule));
 }
 
 // A NaN that the rule does not allow is named by its row and column.
@@ -163,14 +165,14 @@ void check_fault(Checks& checks) {
     checks.expect(fault.kind == Fault::Kind::nan_score && fault.row == 2 && fault.column == 7, "the first NaN");
 }
 
-void check_read_pass(Checks& checks, Chance& chance) {
+void check_read_pass(Checks& checks, Random& random) {
     for (const std::int64_t bytes : {0, 7, 8, 63, 64, 65, 255, 256, 257, 1023, 9'000'001}) {
         const std::vector<std::uint8_t> memory(static_cast<std::size_t>(bytes) + 1, 0);
         std::vector<std::uint8_t> data = memory;
         std::uint64_t expected = 0;
         for (std::int64_t word = 0; word < bytes / 8; ++word) {
-            if (!chance.one_in(1 + bytes / 64)) continue;
-            const std::uint64_t bit = std::uint64_t{1} << chance.below(64);
+            if (!random.one_in(1 + bytes / 64)) continue;
+            const std::uint64_t bit = std::uint64_t{1} << random.below(64);
             std::memcpy(data.data() + 8 * word, &bit, sizeof bit);
             expected |= bit;
         }
@@ -183,22 +185,29 @@ void check_read_pass(Checks& checks, Chance& chance) {
 }  // namespace
 
 void check_rank(Checks& checks) {
-    Chance chance;
+    Random random;
     for_each_type([&]<class T>(const char* name) {
         for (const Layout& layout : kLayouts) {
             for (const auto& [rows, columns, tasks] :
                  {std::array<std::int64_t, 3>{50, 3, 50}, {9, 777, 9}, {7, 131, 60}, {2, 500, 300}, {1, 1, 1}}) {
-                for (int choice = 0; choice < 4; ++choice) {
-                    const NanRule rule = chance.one_in(2) ? NanRule::omit : NanRule::worst;
-                    const Case c{rows,        columns,          tasks, layout, chance.one_in(2), choice % 2 == 1,
-                                 choice >= 2, chance.one_in(3), rule};
-                    check_case<T>(checks, name, c, chance);
+                for (int distribution = 0; distribution < 4; ++distribution) {
+                    const NanRule rule = random.one_in(2) ? NanRule::omit : NanRule::worst;
+                    const Case c{rows,
+                                 columns,
+                                 tasks,
+                                 layout,
+                                 random.one_in(2),
+                                 distribution % 2 == 1,
+                                 distribution >= 2,
+                                 random.one_in(3),
+                                 rule};
+                    check_case<T>(checks, name, c, random);
                 }
             }
         }
     });
     check_fault(checks);
-    check_read_pass(checks, chance);
+    check_read_pass(checks, random);
 }
 
 }  // namespace truerank::tests

@@ -34,12 +34,12 @@ struct Lists {
 
 // Lists of many lengths, 0 among them; sorted and distinct, or neither.
 template <class Index>
-Lists<Index> chosen_lists(std::int64_t n, std::int64_t longest, std::int64_t bound, bool sorted, Chance& chance) {
+Lists<Index> random_lists(std::int64_t n, std::int64_t longest, std::int64_t bound, bool sorted, Random& random) {
     Lists<Index> lists;
     for (std::int64_t list = 0; list < n; ++list) {
         std::vector<Index> own(
-            static_cast<std::size_t>(chance.one_in(4) || bound == 0 ? 0 : chance.below(longest + 1)));
-        for (Index& index : own) index = static_cast<Index>(chance.below(bound));
+            static_cast<std::size_t>(random.one_in(4) || bound == 0 ? 0 : random.below(longest + 1)));
+        for (Index& index : own) index = static_cast<Index>(random.below(bound));
         if (sorted) {
             std::sort(own.begin(), own.end());
             own.erase(std::unique(own.begin(), own.end()), own.end());
@@ -85,20 +85,20 @@ void check_sorted(Checks& checks, const Lists<Index>& lists, std::int64_t bound)
 }
 
 template <class Index>
-void check_searches(Checks& checks, const Lists<Index>& lists, std::int64_t bound, Chance& chance) {
+void check_searches(Checks& checks, const Lists<Index>& lists, std::int64_t bound, Random& random) {
     const Selection selection = lists.selection();
     for (int repeat = 0; repeat < 200; ++repeat) {
-        const std::int64_t list = chance.below(selection.size), column = chance.below(bound + 1);
+        const std::int64_t list = random.below(selection.size), column = random.below(bound + 1);
         const std::int64_t start = selection.indptr[list], end = selection.indptr[list + 1];
         const std::vector<Index> own = lists.of(static_cast<std::size_t>(list));
         const std::int64_t expected =
             start + (std::lower_bound(own.begin(), own.end(), static_cast<Index>(column)) - own.begin());
         const bool has = std::binary_search(own.begin(), own.end(), static_cast<Index>(column));
         checks.expect(selection.find(list, column) == expected, "find %lld", static_cast<long long>(column));
-        const std::int64_t from = start + chance.below(expected - start + 1);
+        const std::int64_t from = start + random.below(expected - start + 1);
         checks.expect(selection.seek(from, end, column) == expected, "seek %lld", static_cast<long long>(column));
         checks.expect(selection.has(list, column) == has, "has %lld", static_cast<long long>(column));
-        const std::int64_t until = column + chance.below(bound + 1);
+        const std::int64_t until = column + random.below(bound + 1);
         const Span span = selection.within(column, until).span(list);
         const auto inside = std::count_if(own.begin(), own.end(), [&](Index index) {
             return static_cast<std::int64_t>(index) >= column && static_cast<std::int64_t>(index) < until;
@@ -114,21 +114,21 @@ void check_searches(Checks& checks, const Lists<Index>& lists, std::int64_t boun
         if (own.empty() && absent < 0) absent = list;
         columns.push_back(own.empty() ? 0 : static_cast<std::int64_t>(own[own.size() / 2]));
     }
-    checks.expect(first_absent(selection, columns.data(), selection.size) == absent, "first_absent");
+    checks.expect(first_task_without(selection, columns.data(), selection.size) == absent, "first_absent");
 }
 
 template <class Index>
-void check_as(Checks& checks, Chance& chance) {
+void check_as(Checks& checks, Random& random) {
     for (const std::int64_t bound : {1, 2, 70, 5000, 2'000'000}) {
         for (const std::int64_t longest : {1, 3, 50, 2000}) {
             for (const bool sorted : {true, false}) {
-                Lists<Index> lists = chosen_lists<Index>(600, longest, bound, sorted, chance);
+                Lists<Index> lists = random_lists<Index>(600, longest, bound, sorted, random);
                 check_checked(checks, lists, bound);
                 check_checked(checks, lists, bound - 1);
                 check_sorted(checks, lists, bound);
-                if (sorted) check_searches(checks, lists, bound, chance);
+                if (sorted) check_searches(checks, lists, bound, random);
                 if (lists.indices.empty()) continue;
-                lists.indices[static_cast<std::size_t>(chance.below(static_cast<std::int64_t>(lists.indices.size())))] =
+                lists.indices[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(lists.indices.size())))] =
                     -1;
                 check_checked(checks, lists, bound);
             }
@@ -136,11 +136,11 @@ void check_as(Checks& checks, Chance& chance) {
     }
     // One long list takes another way, and several threads check it.
     for (const bool sorted : {true, false}) {
-        const Lists<Index> lists = chosen_lists<Index>(5, 1'500'000, 3'000'000, sorted, chance);
+        const Lists<Index> lists = random_lists<Index>(5, 1'500'000, 3'000'000, sorted, random);
         check_checked(checks, lists, 3'000'000);
         check_sorted(checks, lists, 3'000'000);
     }
-    const Lists<Index> none = chosen_lists<Index>(3, 0, 0, true, chance);
+    const Lists<Index> none = random_lists<Index>(3, 0, 0, true, random);
     check_checked(checks, none, 0);
     check_sorted(checks, none, 0);
 }
@@ -148,9 +148,9 @@ void check_as(Checks& checks, Chance& chance) {
 }  // namespace
 
 void check_selections(Checks& checks) {
-    Chance chance;
-    check_as<std::int32_t>(checks, chance);
-    check_as<std::int64_t>(checks, chance);
+    Random random;
+    check_as<std::int32_t>(checks, random);
+    check_as<std::int64_t>(checks, random);
 }
 
 }  // namespace truerank::tests

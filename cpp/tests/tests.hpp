@@ -20,14 +20,14 @@ namespace truerank::tests {
 class Checks {
   public:
     template <class... Parts>
-    bool expect(bool holds, const char* what, Parts... parts) {
+    bool expect(bool holds, const char* message, Parts... parts) {
         ++made_;
         if (!holds && ++failed_ <= kPrinted) {
             std::printf("  ");
             if constexpr (sizeof...(parts) == 0) {
-                std::fputs(what, stdout);
+                std::fputs(message, stdout);
             } else {
-                std::printf(what, parts...);
+                std::printf(message, parts...);
             }
             std::printf("\n");
         }
@@ -43,7 +43,7 @@ class Checks {
 };
 
 // The same numbers in every run and on every machine.
-class Chance {
+class Random {
   public:
     std::uint64_t bits() { return engine_(); }
     std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(bits() % static_cast<std::uint64_t>(n)); }
@@ -104,34 +104,38 @@ T score_of(std::int64_t small) {
 // NaN (of either sign, quiet or not), infinities, zeros of either sign, the extremes, subnormal numbers; of integers
 // the extremes.
 template <class T>
-T extreme(Chance& chance) {
+T extreme(Random& random) {
     using Bits = typename Order<T>::Bits;
     constexpr Bits top_bit = Order<T>::top_bit;
     if constexpr (has_nan<T>) {
         constexpr Bits infinity = Order<T>::infinity();
         constexpr Bits magnitudes[] = {0, 1, infinity - 1, infinity, infinity, infinity + 1, top_bit - 1};
-        const Bits magnitude = magnitudes[chance.below(std::size(magnitudes))];
-        return std::bit_cast<T>(static_cast<Bits>(chance.one_in(2) ? magnitude | top_bit : magnitude));
+        const Bits magnitude = magnitudes[random.below(std::size(magnitudes))];
+        return std::bit_cast<T>(static_cast<Bits>(random.one_in(2) ? magnitude | top_bit : magnitude));
     } else {
         constexpr T extremes[] = {std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), 0, 1};
-        return extremes[chance.below(std::size(extremes))];
+        return extremes[random.below(std::size(extremes))];
     }
 }
 
 // How scores are chosen: few numbers and so many ties, any bits at all, or mostly extremes.
-enum class Choice : int { ties, bits, extremes };
-inline constexpr Choice kChoices[] = {Choice::ties, Choice::bits, Choice::extremes};
+enum class Distribution : int { ties, bits, extremes };
+inline constexpr Distribution kDistributions[] = {Distribution::ties, Distribution::bits, Distribution::extremes};
 
 template <class T>
-T chosen(Choice choice, Chance& chance) {
-    if (choice == Choice::extremes || (choice == Choice::ties && chance.one_in(30))) return extreme<T>(chance);
-    if (choice == Choice::bits) return std::bit_cast<T>(static_cast<typename Order<T>::Bits>(chance.bits()));
-    return score_of<T>(chance.below(9) - (std::is_unsigned_v<T> ? 0 : 4));
+T random_score(Distribution distribution, Random& random) {
+    if (distribution == Distribution::extremes || (distribution == Distribution::ties && random.one_in(30))) {
+        return extreme<T>(random);
+    }
+    if (distribution == Distribution::bits) {
+        return std::bit_cast<T>(static_cast<typename Order<T>::Bits>(random.bits()));
+    }
+    return score_of<T>(random.below(9) - (std::is_unsigned_v<T> ? 0 : 4));
 }
 template <class T>
-std::vector<T> chosen(std::size_t n, Choice choice, Chance& chance) {
+std::vector<T> random_scores(std::size_t n, Distribution distribution, Random& random) {
     std::vector<T> scores(n);
-    for (T& score : scores) score = chosen<T>(choice, chance);
+    for (T& score : scores) score = random_score<T>(distribution, random);
     return scores;
 }
 

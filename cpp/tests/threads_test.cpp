@@ -16,23 +16,23 @@ namespace {
 bool never() { return false; }
 bool at_once() { return true; }
 
-void check_pieces(Checks& checks, int wanted, std::int64_t pieces) {
-    const Team team(wanted, pieces);
-    checks.expect(
-        team.size() >= 1 && team.size() <= std::max<std::int64_t>(1, pieces) && (wanted == 0 || team.size() <= wanted),
-        "%d threads for %lld pieces, %d wanted", team.size(), static_cast<long long>(pieces), wanted);
-    std::vector<std::atomic<int>> times(static_cast<std::size_t>(pieces));
-    std::atomic<bool> strange{false};
+void check_chunks(Checks& checks, int requested, std::int64_t chunks) {
+    const Team team(requested, chunks);
+    checks.expect(team.size() >= 1 && team.size() <= std::max<std::int64_t>(1, chunks) &&
+                      (requested == 0 || team.size() <= requested),
+                  "%d threads for %lld pieces, %d wanted", team.size(), static_cast<long long>(chunks), requested);
+    std::vector<std::atomic<int>> times(static_cast<std::size_t>(chunks));
+    std::atomic<bool> wrong{false};
     const auto caller = std::this_thread::get_id();
-    parallel_for(team, pieces, never, [&](std::int64_t piece, int worker, Stop&) {
-        ++times[static_cast<std::size_t>(piece)];
+    parallel_for(team, chunks, never, [&](std::int64_t chunk, int worker, Stop&) {
+        ++times[static_cast<std::size_t>(chunk)];
         const bool of_caller = std::this_thread::get_id() == caller;
-        if (worker < 0 || worker >= team.size() || (worker == 0) != of_caller) strange = true;
+        if (worker < 0 || worker >= team.size() || (worker == 0) != of_caller) wrong = true;
     });
     bool once = true;
     for (const std::atomic<int>& n : times) once = once && n == 1;
-    checks.expect(once, "every piece once, %lld pieces, %d threads", static_cast<long long>(pieces), team.size());
-    checks.expect(!strange, "workers, %d threads", team.size());
+    checks.expect(once, "every piece once, %lld pieces, %d threads", static_cast<long long>(chunks), team.size());
+    checks.expect(!wrong, "workers, %d threads", team.size());
 }
 
 // Those that are asked for are there at the same time.
@@ -42,7 +42,7 @@ void check_together(Checks& checks, int size) {
     parallel_for(team, size, never, [&](std::int64_t, int, Stop& stop) {
         ++here;
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-        while (here < size && !stop.asked(false, 0) && std::chrono::steady_clock::now() < end) {
+        while (here < size && !stop.requested(false, 0) && std::chrono::steady_clock::now() < end) {
             std::this_thread::yield();
         }
     });
@@ -54,9 +54,9 @@ void check_errors(Checks& checks, int threads) {
     std::atomic<int> begun{0};
     bool caught = false;
     try {
-        parallel_for(team, 1000, never, [&](std::int64_t piece, int, Stop&) {
+        parallel_for(team, 1000, never, [&](std::int64_t chunk, int, Stop&) {
             ++begun;
-            if (piece == 3) throw std::runtime_error("three");
+            if (chunk == 3) throw std::runtime_error("three");
             std::this_thread::sleep_for(std::chrono::microseconds(100));
         });
     } catch (const std::runtime_error& error) {
@@ -80,7 +80,7 @@ void check_errors(Checks& checks, int threads) {
         parallel_for(team, 1000, at_once, [&](std::int64_t, int worker, Stop& stop) {
             ++begun;
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            stop.asked(worker == 0, kWorkBetweenLooks);
+            stop.requested(worker == 0, kWorkBetweenPolls);
         });
     } catch (const Interrupted&) {
         caught = true;
@@ -97,7 +97,7 @@ void check_idle_caller(Checks& checks) {
     try {
         parallel_for(team, 2, at_once, [&](std::int64_t, int, Stop& stop) {
             if (std::this_thread::get_id() == caller) return;
-            while (!stop.asked(false, 0) && std::chrono::steady_clock::now() - start < std::chrono::seconds(20)) {
+            while (!stop.requested(false, 0) && std::chrono::steady_clock::now() - start < std::chrono::seconds(20)) {
                 std::this_thread::yield();
             }
         });
@@ -111,14 +111,14 @@ void check_idle_caller(Checks& checks) {
 void check_arithmetic(Checks& checks, int threads) {
     const int before = std::fegetround();
     std::fesetround(FE_UPWARD);
-    std::atomic<int> strange{0};
+    std::atomic<int> wrong{0};
     const Team team(threads, 100);
     parallel_for(team, 100, never, [&](std::int64_t, int, Stop&) {
         volatile double one = 1, tiny = 0x1p-60, least = std::numeric_limits<double>::min();
-        strange += one + tiny != 1;
-        strange += least / 2 == 0;
+        wrong += one + tiny != 1;
+        wrong += least / 2 == 0;
     });
-    checks.expect(strange == 0, "pieces round to the nearest, and keep subnormal numbers");
+    checks.expect(wrong == 0, "pieces round to the nearest, and keep subnormal numbers");
     checks.expect(std::fegetround() == FE_UPWARD, "the caller's rounding is as it was");
     std::fesetround(before);
 }
@@ -127,8 +127,8 @@ void check_arithmetic(Checks& checks, int threads) {
 
 void check_threads(Checks& checks) {
     checks.expect(default_threads() >= 1, "default_threads");
-    for (const int wanted : {0, 1, 2, 3, 8}) {
-        for (const std::int64_t pieces : {0, 1, 2, 3, 7, 10'000}) check_pieces(checks, wanted, pieces);
+    for (const int requested : {0, 1, 2, 3, 8}) {
+        for (const std::int64_t chunks : {0, 1, 2, 3, 7, 10'000}) check_chunks(checks, requested, chunks);
     }
     for (const int size : {2, 5}) check_together(checks, size);
     for (const int threads : {1, 2, 4}) check_errors(checks, threads);

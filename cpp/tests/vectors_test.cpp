@@ -16,7 +16,7 @@ struct Sizes {
 };
 constexpr Sizes kSizes[] = {{13, 200, 18}, {1, 1, 2}, {7, 33, 2100}, {40, 65, 6}, {3, 300, 0}};
 
-constexpr Similarity kTried[] = {Similarity::dot, Similarity::l1, Similarity::l2, Similarity::sql2};
+constexpr Similarity kSimilaritiesTested[] = {Similarity::dot, Similarity::l1, Similarity::l2, Similarity::sql2};
 
 template <class T>
 struct Problem {
@@ -26,13 +26,13 @@ struct Problem {
     Embeddings embeddings;
 
     // Small integers tie; a NaN component makes its vector's scores NaN.
-    Problem(const Sizes& wanted, Similarity of, bool ties, std::int64_t nan_every, Chance& chance)
+    Problem(const Sizes& wanted, Similarity of, bool ties, std::int64_t nan_every, Random& random)
         : sizes(wanted), similarity(of) {
         const auto fill = [&](std::vector<T>& vectors, std::int64_t n) {
             vectors.resize(static_cast<std::size_t>(n * sizes.depth));
-            for (T& x : vectors) x = static_cast<T>(ties ? static_cast<double>(chance.below(3) - 1) : chance.normal());
+            for (T& x : vectors) x = static_cast<T>(ties ? static_cast<double>(random.below(3) - 1) : random.normal());
             for (std::int64_t i = 0; nan_every > 0 && sizes.depth > 0 && i < n; ++i) {
-                if (chance.one_in(nan_every)) {
+                if (random.one_in(nan_every)) {
                     vectors[static_cast<std::size_t>(i * sizes.depth)] = std::numeric_limits<T>::quiet_NaN();
                 }
             }
@@ -68,8 +68,8 @@ struct Problem {
     }
 };
 
-Way way_of(Chance& chance) {
-    return {chance.one_in(2) ? 0 : 1 + chance.below(70), 3, [] { return false; }};
+Execution random_execution(Random& random) {
+    return {random.one_in(2) ? 0 : 1 + random.below(70), 3, [] { return false; }};
 }
 
 template <class T>
@@ -78,22 +78,22 @@ bool same(T a, T b) {
 }
 
 template <class T>
-void check_scores(Checks& checks, const Problem<T>& problem, Chance& chance) {
+void check_scores(Checks& checks, const Problem<T>& problem, Random& random) {
     const auto [queries, entities, depth] = problem.sizes;
     std::vector<T> all(static_cast<std::size_t>(queries * entities));
-    const Way way = way_of(chance);
-    score_embeddings(problem.embeddings, nullptr, nullptr, queries, way, all.data());
+    const Execution execution = random_execution(random);
+    score_embeddings(problem.embeddings, nullptr, nullptr, queries, execution, all.data());
     const bool right = std::equal(all.begin(), all.end(), problem.scores.begin(), same<T>);
     checks.expect(right, "score_embeddings, similarity %d, depth %lld", static_cast<int>(problem.similarity),
                   static_cast<long long>(depth));
 
     std::vector<std::int64_t> rows, columns;
     for (int i = 0; i < 100; ++i) {
-        rows.push_back(chance.below(queries));
-        columns.push_back(chance.below(entities));
+        rows.push_back(random.below(queries));
+        columns.push_back(random.below(entities));
     }
     std::vector<T> some(rows.size());
-    score_embeddings(problem.embeddings, rows.data(), columns.data(), static_cast<std::int64_t>(rows.size()), way,
+    score_embeddings(problem.embeddings, rows.data(), columns.data(), static_cast<std::int64_t>(rows.size()), execution,
                      some.data());
     for (std::size_t i = 0; i < rows.size(); ++i) {
         checks.expect(same(some[i], problem.at(rows[i], columns[i])), "score_embeddings, pair %zu", i);
@@ -104,12 +104,12 @@ void check_scores(Checks& checks, const Problem<T>& problem, Chance& chance) {
 template <class T, class ScoreAt>
 std::array<std::int64_t, 3> plain_counts(std::int64_t n, std::int64_t target, NanRule rule, const ScoreAt& score_at) {
     std::array<std::int64_t, 3> counts{};
-    const T truth = score_at(target);
+    const T true_score = score_at(target);
     for (std::int64_t i = 0; i < n; ++i) {
         const T score = score_at(i);
         if (is_nan(score) && rule == NanRule::omit) continue;
-        counts[0] += score > truth;
-        counts[1] += score == truth;
+        counts[0] += score > true_score;
+        counts[1] += score == true_score;
         counts[2] += 1;
     }
     return counts;
@@ -117,10 +117,10 @@ std::array<std::int64_t, 3> plain_counts(std::int64_t n, std::int64_t target, Na
 
 // Tasks, several to a query, whose truths are numbers.
 template <class T>
-void choose_tasks(const Problem<T>& problem, std::vector<std::int64_t>& rows, std::vector<std::int64_t>& targets,
-                  Chance& chance) {
+void random_tasks(const Problem<T>& problem, std::vector<std::int64_t>& rows, std::vector<std::int64_t>& targets,
+                  Random& random) {
     for (int i = 0; i < 60; ++i) {
-        const std::int64_t row = chance.below(problem.sizes.queries), target = chance.below(problem.sizes.entities);
+        const std::int64_t row = random.below(problem.sizes.queries), target = random.below(problem.sizes.entities);
         if (is_nan(problem.at(row, target))) continue;
         rows.push_back(row);
         targets.push_back(target);
@@ -128,10 +128,10 @@ void choose_tasks(const Problem<T>& problem, std::vector<std::int64_t>& rows, st
 }
 
 template <class T>
-void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Chance& chance) {
+void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Random& random) {
     const auto [queries, entities, depth] = problem.sizes;
     std::vector<std::int64_t> rows, targets;
-    choose_tasks(problem, rows, targets, chance);
+    random_tasks(problem, rows, targets, random);
     const std::size_t n = rows.size();
     const Tasks tasks{static_cast<std::int64_t>(n), rows.data(), targets.data()};
     std::vector<std::int64_t> counts[6];
@@ -155,7 +155,7 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Chance
                       static_cast<long long>(problem.sizes.queries), static_cast<long long>(problem.sizes.entities),
                       static_cast<long long>(problem.sizes.depth), static_cast<int>(rule));
     };
-    const Fault fault = rank_embeddings(problem.embeddings, tasks, {}, {}, rule, way_of(chance), forwards);
+    const Fault fault = rank_embeddings(problem.embeddings, tasks, {}, {}, rule, random_execution(random), forwards);
     checks.expect(fault.kind == Fault::Kind::none, "rank_embeddings: a fault");
     expect("rank_embeddings", false);
 
@@ -164,14 +164,14 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Chance
     std::iota(grid.left.begin(), grid.left.end(), std::int64_t{0});
     std::iota(grid.right.begin(), grid.right.end(), std::int64_t{0});
     for (auto& of_tasks : counts) of_tasks.assign(n, 0);
-    const auto faults = rank_grid(grid, tasks, {}, {}, rule, way_of(chance), forwards, backwards);
+    const auto faults = rank_grid(grid, tasks, {}, {}, rule, random_execution(random), forwards, backwards);
     checks.expect(faults[0].kind == Fault::Kind::none && faults[1].kind == Fault::Kind::none, "rank_grid: a fault");
     expect("rank_grid", true);
 
     // The means of the best: NaN is left out whatever the rule says.
     for (const std::int64_t k : {1, 3, 1000}) {
         std::vector<T> left(grid.left.size()), right(grid.right.size());
-        const Fault of_means = mean_best(grid, k, rule, way_of(chance), left.data(), right.data());
+        const Fault of_means = mean_topk(grid, k, rule, random_execution(random), left.data(), right.data());
         const auto mean = [&](std::int64_t size, const auto& score_at) {
             std::vector<T> scores;
             for (std::int64_t i = 0; i < size; ++i) {
@@ -198,29 +198,29 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Chance
 }
 
 template <class T>
-void check_best(Checks& checks, const Problem<T>& problem, NanRule rule, Chance& chance) {
+void check_topk(Checks& checks, const Problem<T>& problem, NanRule rule, Random& random) {
     const auto [queries, entities, depth] = problem.sizes;
     for (const std::int64_t k : {std::int64_t{0}, std::int64_t{1}, std::int64_t{5}, std::int64_t{40}, entities + 3}) {
         const auto size = static_cast<std::size_t>(queries * k);
         std::vector<std::int64_t> ids(size, -1);
         std::vector<T> scores(size, T{-1});
         const Fault fault = topk_embeddings(problem.embeddings, {queries, nullptr, nullptr}, k, {}, {}, rule, {},
-                                            way_of(chance), ids.data(), scores.data());
+                                            random_execution(random), ids.data(), scores.data());
         bool right = fault.kind == Fault::Kind::none;
         for (std::int64_t i = 0; i < queries; ++i) {
             const auto score = [&, i](std::int64_t j) { return problem.at(i, j); };
-            std::vector<std::int64_t> best;
+            std::vector<std::int64_t> topk;
             for (std::int64_t j = 0; j < problem.sizes.entities; ++j) {
-                if (rule == NanRule::worst || !is_nan(score(j))) best.push_back(j);
+                if (rule == NanRule::worst || !is_nan(score(j))) topk.push_back(j);
             }
             // Better scores first, NaN last, equals in their order.
-            std::stable_sort(best.begin(), best.end(), [&](std::int64_t a, std::int64_t b) {
+            std::stable_sort(topk.begin(), topk.end(), [&](std::int64_t a, std::int64_t b) {
                 return score(a) > score(b) || (is_nan(score(b)) && !is_nan(score(a)));
             });
             for (std::int64_t place = 0; place < k; ++place) {
                 const auto at = static_cast<std::size_t>(i * k + place);
-                const bool listed = place < static_cast<std::int64_t>(best.size());
-                const std::int64_t expected = listed ? best[static_cast<std::size_t>(place)] : -1;
+                const bool listed = place < static_cast<std::int64_t>(topk.size());
+                const std::int64_t expected = listed ? topk[static_cast<std::size_t>(place)] : -1;
                 right = right && ids[at] == expected && same(scores[at], listed ? score(expected) : T{-1});
             }
         }
@@ -231,16 +231,16 @@ void check_best(Checks& checks, const Problem<T>& problem, NanRule rule, Chance&
 }
 
 template <class T>
-void check_as(Checks& checks, Chance& chance) {
-    for (const Similarity similarity : kTried) {
+void check_as(Checks& checks, Random& random) {
+    for (const Similarity similarity : kSimilaritiesTested) {
         for (const Sizes& sizes : kSizes) {
             for (const bool ties : {false, true}) {
                 for (const std::int64_t nan_every : {0, 6}) {
-                    const Problem<T> problem(sizes, similarity, ties, nan_every, chance);
-                    const NanRule rule = chance.one_in(2) ? NanRule::omit : NanRule::worst;
-                    check_scores(checks, problem, chance);
-                    check_ranks(checks, problem, rule, chance);
-                    check_best(checks, problem, rule, chance);
+                    const Problem<T> problem(sizes, similarity, ties, nan_every, random);
+                    const NanRule rule = random.one_in(2) ? NanRule::omit : NanRule::worst;
+                    check_scores(checks, problem, random);
+                    check_ranks(checks, problem, rule, random);
+                    check_topk(checks, problem, rule, random);
                 }
             }
         }
@@ -250,9 +250,9 @@ void check_as(Checks& checks, Chance& chance) {
 }  // namespace
 
 void check_vectors(Checks& checks) {
-    Chance chance;
-    check_as<float>(checks, chance);
-    check_as<double>(checks, chance);
+    Random random;
+    check_as<float>(checks, random);
+    check_as<double>(checks, random);
 }
 
 }  // namespace truerank::tests
