@@ -1,4 +1,4 @@
-"""The pages of bench/, which lies beside docs/: docs/bench is a link to it."""
+"""Prepare the pages of bench/, which docs/bench links to."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 
 
-def entitle(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Put the name of the file above a page without a heading, as benchmarks write tables."""
+def add_title(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Add the name of the file as the title of a page without one, such as a table of results."""
     if docname.startswith("bench/") and not source[0].startswith("#"):
         title = PurePosixPath(docname).name.replace("-", " ").replace("_", " ").capitalize()
         source[0] = f"# {title}\n\n{source[0]}"
 
 
-def relink(app: Sphinx, doctree: nodes.document) -> None:
-    """Name pages by their way through the link: myst names them by where it leads."""
+def use_link(app: Sphinx, doctree: nodes.document) -> None:
+    """Make references to pages relative to docs/bench: myst resolves the link."""
     outside = f"{app.srcdir.parent.resolve()}/"
     for node in doctree.findall(pending_xref):
         if node.get("refdomain") == "doc":
@@ -26,7 +26,7 @@ def relink(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Look at every page."""
-    app.connect("source-read", entitle)
-    app.connect("doctree-read", relink)
+    """Register both functions for every page."""
+    app.connect("source-read", add_title)
+    app.connect("doctree-read", use_link)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

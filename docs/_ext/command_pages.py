@@ -1,4 +1,4 @@
-"""The directive `commands`: a section for each command, from what its own --help says."""
+"""The directive `commands`: a section for each command, made from its --help."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sphinx.util.docutils import SphinxDirective
 
 from truerank.cli.commands import commands
 
-AS_IT_STANDS = "\b\n"  # before a paragraph that click does not wrap
+UNWRAPPED = "\b\n"  # stands before a paragraph that click does not wrap
 
 
 class Commands(SphinxDirective):
-    """All commands, in the order of `truerank --help`."""
+    """Document all commands, in the order of `truerank --help`."""
 
     def run(self) -> list[nodes.Node]:
         """Make the sections."""
@@ -39,25 +39,25 @@ class Commands(SphinxDirective):
 
 
 def paragraphs(text: str) -> Iterator[nodes.Node]:
-    """The text of a command."""
-    for part in inspect.cleandoc(text).split("\n\n"):
-        code = part.removeprefix(AS_IT_STANDS)
-        if code != part:
+    """Return the paragraphs of a command's help text."""
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        code = paragraph.removeprefix(UNWRAPPED)
+        if code != paragraph:
             yield nodes.literal_block("", code, language="sh")
         else:
-            yield nodes.paragraph("", " ".join(part.split()))
+            yield nodes.paragraph("", " ".join(paragraph.split()))
 
 
 def options(command: click.Command, context: click.Context) -> nodes.definition_list:
-    """The options of a command and what each is."""
+    """Return the options of a command with the help of each."""
     found = nodes.definition_list(classes=["options"])
     for option in command.get_params(context):
         record = option.get_help_record(context)
-        if record is None or isinstance(option, click.Argument):  # which the text explains
+        if record is None or isinstance(option, click.Argument):  # the help text explains arguments
             continue
-        names, told = record
+        names, description = record
         term = nodes.term("", "", nodes.literal("", names))
-        definition = nodes.definition("", nodes.paragraph("", told))
+        definition = nodes.definition("", nodes.paragraph("", description))
         found += nodes.definition_list_item("", term, definition)
     return found
 
