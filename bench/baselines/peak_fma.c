@@ -1,13 +1,13 @@
-/* The roofline of arithmetic: fused multiply-adds that wait for nothing.
+/* The roofline of arithmetic: fused multiply-adds that never wait.
  *
- * Each turn of the loop gives every chain of a register one multiply-add; there are enough chains to
- * hide the latency of one, and no memory is touched. A dot product cannot be faster: it takes one
+ * Each iteration does one multiply-add in every chain, which is one register; there are enough chains
+ * to hide the latency of one, and no memory is touched. A dot product cannot be faster: it takes one
  * multiply-add for each coordinate of each pair. The benchmark compiles this file with the machine's
- * own compiler, and takes the instruction set that the package takes.
+ * own compiler, and uses the instruction set that the package uses.
  */
 #include <stddef.h>
 
-/* Two units of latency 4 or 5 need ten chains; with two operands they fit into 16 registers. */
+/* Two units of latency 4 or 5 need ten chains; twelve and two operands fit into 16 registers. */
 enum { CHAINS = 12, TURNS = 1000 };
 
 #if defined(__clang__)
@@ -18,7 +18,7 @@ enum { CHAINS = 12, TURNS = 1000 };
 
 typedef double (*peak_fn)(long long);
 
-/* Every chain tends to 2: no overflow, and no number so small that it would be slow. */
+/* Every chain converges to 2: nothing overflows, and nothing is subnormal and therefore slow. */
 #define PEAK(name, target, type, bytes)                                               \
   typedef type name##_vector __attribute__((vector_size(bytes)));                     \
   target static double name(long long rounds) {                                       \
@@ -55,8 +55,8 @@ static const struct {
     {0, {NULL, NULL}},
 };
 
-/* Multiply-adds of that many rounds by every thread together, all of them done; 0 where vectors of
- * so many bytes have none. The caller has looked whether the machine can run them. */
+/* Do the multiply-adds of that many rounds in every thread and return their number; 0 where there is
+ * no function for vectors of so many bytes. The caller checks that the machine can run them. */
 long long peak_fma(int bytes, int doubles, long long rounds, int threads, double* sum) {
   size_t at = 0;
   while (peaks[at].bytes != bytes && peaks[at].bytes != 0) ++at;

@@ -1,24 +1,24 @@
-/* The roofline: read every byte of a block of memory once and OR its words together.
+/* The roofline of memory: read every byte of a block once and OR its words together.
  *
  * Counting cannot be faster than reading, and an OR of vector registers is the least that reading
  * can cost. The benchmark compiles this file with the machine's own compiler, tries every variant
- * on the machine, and holds the package against the fastest one.
+ * on the machine, and compares the package with the fastest ones.
  *
- * A variant is an instruction set, a distance of software prefetch, and, with several threads, a
- * way to share the block out. Each combination of the first two is one function, instantiated from
- * READER below with its own target attribute, so that no compiler flag is needed.
+ * A variant is an instruction set, a distance of software prefetch and, with several threads, a
+ * way to divide the block among them. Each combination of the first two is one function,
+ * instantiated from READER below with its own target attribute, so that no compiler flag is needed.
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of a cache line, and vectors taken per turn of the loop: eight, so that every instruction
- * set has registers for as many sums. */
+/* Bytes of a cache line, and vectors read in each iteration: eight, because every instruction set
+ * has registers for as many sums. */
 enum { LINE = 64, SUMS = 8 };
 
 typedef uint64_t (*reader_fn)(const char*, size_t);
 
-/* The words before the first whole cache line, or after the last whole step. */
+/* Return the OR of the words before the first whole cache line, or after the last whole step. */
 static uint64_t read_words(const char* data, size_t bytes) {
   uint64_t all = 0, word;
   size_t at = 0;
@@ -104,20 +104,20 @@ int read_pass_openmp(void) {
 #endif
 }
 
-/* OR of the block's words. `chunk` 0: one contiguous part per thread; otherwise the threads draw
- * chunks of that many bytes (a multiple of 8) as they become free. */
+/* Return the OR of the block's words. With `chunk` 0 each thread reads one contiguous share;
+ * otherwise threads take chunks of that many bytes (a multiple of 8) as they become free. */
 uint64_t read_pass(int reader, const char* data, size_t bytes, int threads, size_t chunk) {
   const reader_fn read = readers[reader].read;
   if (threads < 2 || bytes < LINE) return read(data, bytes);
 #ifdef _OPENMP
   const size_t even = (bytes / (size_t)threads + LINE) / LINE * LINE;
-  const size_t part = chunk == 0 ? even : chunk;
-  const long long parts = (long long)((bytes + part - 1) / part);
+  const size_t size = chunk == 0 ? even : chunk;
+  const long long chunks = (long long)((bytes + size - 1) / size);
   uint64_t all = 0;
 #pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(| : all)
-  for (long long k = 0; k < parts; ++k) {
-    const size_t start = (size_t)k * part;
-    all |= read(data + start, bytes - start < part ? bytes - start : part);
+  for (long long k = 0; k < chunks; ++k) {
+    const size_t start = (size_t)k * size;
+    all |= read(data + start, bytes - start < size ? bytes - start : size);
   }
   return all;
 #else

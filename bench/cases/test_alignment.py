@@ -1,4 +1,4 @@
-"""Both directions of an alignment, from vectors, against the dense way and against one of them."""
+"""Both directions of an alignment, from embeddings, against the dense way and one direction."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import truerank as tr
 from harness import Compare, Pair, Results, Team
 from harness.synthetic import Sizes
 from peers import prepare_peers
-from peers.alignment import AlignmentProblem, dense
+from peers.alignment import DENSE, AlignmentProblem
 
-DIM = 300  # OpenEA's, more or less
+DIM = 300  # about that of OpenEA's models
 K = 10
-NOISE = 4.0  # of a right vector, beside its left one: about half of the pairs are nearest
-GOALS = {None: 10.0, K: 6.0}  # against argsort, without CSLS and with it
-ROOM = 4e9  # bytes of memory: a matrix of similarities and its copies
-APART = 1e-3  # of the candidates, by which rounding may move a rank
+NOISE = 4.0  # times a random vector is added on the right: about half of the pairs have rank 1
+GOALS = {None: 10.0, K: 6.0}  # over argsort, without CSLS and with it
+MEMORY = 4e9  # bytes: a matrix of similarities and its copies
+ROUNDING = 1e-3  # share of the candidates by which rounding may move a rank
 
 
-def problem(sizes: Sizes, threads: int, k: int | None) -> AlignmentProblem:
-    """Right vectors are noisy left ones, as far as there are as many."""
+def make_problem(sizes: Sizes, threads: int, k: int | None) -> AlignmentProblem:
+    """Return embeddings whose right side is the left one with noise, as far as both have rows."""
     n1, n2 = sizes.alignment
     pairs = min(n1, n2)
     rng = np.random.default_rng(0)
@@ -41,40 +41,41 @@ def test_alignment(
     team: Team,
     require_memory: Callable[[float], None],
 ) -> None:
-    """Vectors to metrics, all entities as candidates."""
-    require_memory(0 if sizes.quick else ROOM)
-    given = problem(sizes, team.threads, k)
-    pairs = np.arange(given.pairs)[:, None].repeat(2, axis=1)
-    peers = prepare_peers(dense, given, results)
+    """From embeddings to metrics, with all entities as candidates."""
+    require_memory(0 if sizes.quick else MEMORY)
+    problem = make_problem(sizes, team.threads, k)
+    pairs = np.arange(problem.pairs)[:, None].repeat(2, axis=1)
+    peers = prepare_peers(DENSE, problem, results)
 
     def evaluate(csls: int | None = k) -> tr.Report:
-        vectors = given.left, given.right
-        return tr.alignment.evaluate(*vectors, pairs, csls=csls, threads=team.argument)
+        embeddings = problem.left, problem.right
+        return tr.alignment.evaluate(*embeddings, pairs, csls=csls, threads=team.argument)
 
-    def one_way() -> tr.Ranks:
+    def rank_left_to_right() -> tr.Ranks:
         ids = pairs[:, 0]
-        vectors = given.left, given.right
+        embeddings = problem.left, problem.right
         return tr.rank_embeddings(
-            *vectors, ids, rows=ids, similarity="cosine", threads=team.argument
+            *embeddings, ids, rows=ids, similarity="cosine", threads=team.argument
         )
 
-    ways: dict[str, Callable[[], Any]] = {"truerank": evaluate, **peers}
-    ways["truerank, left to right alone"] = one_way
+    contestants: dict[str, Callable[[], Any]] = {"truerank": evaluate, **peers}
+    contestants["truerank, left to right alone"] = rank_left_to_right
     goals = [None if sizes.quick else GOALS[k], None]
-    found = compare(
+    times = compare(
         f"alignment, both directions{'' if k is None else f', CSLS {k}'}, {team}",
-        ways,
+        contestants,
         [
             *(Pair("truerank", name, goal=goal) for name, goal in zip(peers, goals, strict=False)),
             Pair("truerank", "truerank, left to right alone", "cost"),
         ],
-        nbytes=given.work,
+        nbytes=problem.work,
         unit="G/s",
         rounds=max(3, sizes.rounds // 5),
         agree=False,
     )
-    report = found["truerank"].result
+    report = times["truerank"].result
+    tolerance = 2 + ROUNDING * len(problem.left)
     for name in peers:
-        for side, above in zip(report.sides[1:], found[name].result, strict=True):
+        for side, above in zip(report.sides[1:], times[name].result, strict=True):
             ranks = report.ranks[np.asarray(report.ranks.side.values == side)]
-            assert np.abs(ranks.above - above).max() <= 2 + APART * len(given.left), (name, side)
+            assert np.abs(ranks.above - above).max() <= tolerance, (name, side)

@@ -1,4 +1,4 @@
-"""What the rate depends on: candidates per task, threads, ties."""
+"""The rate against candidates per task, number of threads and share of ties."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.synthetic import Pool, Sizes, draw_targets
 from peers.numpy_scipy import numpy_by_row
 
 CANDIDATES = (10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10)
-TIED = (0.0, 0.01, 0.5, 1.0)  # share of a row's scores that equal the truth
+TIED = (0.0, 0.01, 0.5, 1.0)  # share of a row's scores that equal the true score
 
 
 def test_candidates(
@@ -25,7 +25,7 @@ def test_candidates(
     sizes: Sizes,
     read_pass: ReadPass,
 ) -> None:
-    """The same scores as matrices of many columns to ten."""
+    """Cut the same number of scores into matrices of ten million columns down to ten."""
     shapes = {
         f"{columns:,} candidates": (sizes.sweep // columns, columns)
         for columns in CANDIDATES
@@ -35,7 +35,7 @@ def test_candidates(
     targets = {name: draw_targets(shape) for name, shape in shapes.items()}
     reading = "read pass"
     nbytes = 4 * sizes.sweep
-    found = compare(
+    times = compare(
         f"{sizes.sweep:,} scores, {team}",
         {
             **{
@@ -51,18 +51,18 @@ def test_candidates(
     )
     chart = results.chart(f"Rate against candidates, {team}", "candidates of a task", "GB/s")
     for name, (rows, columns) in shapes.items():
-        chart.add(reading, columns, nbytes / found[reading].best / 1e9)
-        chart.add("truerank", columns, nbytes / found[name].best / 1e9)
-        some = np.unique(np.linspace(0, rows - 1, 3).astype(int))
-        above, tied = numpy_by_row(matrices[name][some], targets[name][some])
-        np.testing.assert_array_equal(found[name].result.above[some], above)
-        np.testing.assert_array_equal(found[name].result.tied[some], tied)
+        chart.add(reading, columns, nbytes / times[reading].best / 1e9)
+        chart.add("truerank", columns, nbytes / times[name].best / 1e9)
+        sample = np.unique(np.linspace(0, rows - 1, 3).astype(int))
+        above, tied = numpy_by_row(matrices[name][sample], targets[name][sample])
+        np.testing.assert_array_equal(times[name].result.above[sample], above)
+        np.testing.assert_array_equal(times[name].result.tied[sample], tied)
 
 
 def test_threads(
     compare: Compare, pool: Pool, sizes: Sizes, threads: int, read_pass: ReadPass
 ) -> None:
-    """One thread to all, by doubling; each against as many that read."""
+    """From one thread to all, by doubling, each against as many threads that only read."""
     scores, targets = pool.matrix(sizes.many), draw_targets(sizes.many)
     counts = sorted({min(1 << k, threads) for k in range(threads.bit_length() + 1)})
     contestants: dict[str, Callable[[], object]] = {}
@@ -81,14 +81,15 @@ def test_threads(
 def test_ties(
     team: Team, compare: Compare, pool: Pool, sizes: Sizes, require_memory: Callable[[float], None]
 ) -> None:
-    """From no score that equals the truth to all: counting has no branch that could tell."""
+    """From no tied score to all: no branch depends on ties, so that the rate should not either."""
     scores, targets = pool.matrix(sizes.shared), draw_targets(sizes.shared)
     require_memory(scores.nbytes * (len(TIED) + 1))
-    true = np.take_along_axis(scores, targets[:, None], axis=1)
-    # the score in the next column is as good as a coin, and independent of what it decides on
-    matrices = {share: np.where(np.roll(scores, 1, axis=1) < share, true, scores) for share in TIED}
+    true_scores = np.take_along_axis(scores, targets[:, None], axis=1)
+    # The score in the next column decides whether a score is tied: it is random and independent.
+    coins = np.roll(scores, 1, axis=1)
+    matrices = {share: np.where(coins < share, true_scores, scores) for share in TIED}
     names = {share: f"{share:.0%} tied" for share in TIED}
-    found = compare(
+    times = compare(
         f"ties, {team}",
         {
             name: partial(tr.rank, matrices[share], targets, threads=team.argument)
@@ -100,5 +101,5 @@ def test_ties(
     )
     for share, name in names.items():
         above, tied = numpy_by_row(matrices[share], targets)
-        np.testing.assert_array_equal(found[name].result.above, above)
-        np.testing.assert_array_equal(found[name].result.tied, tied)
+        np.testing.assert_array_equal(times[name].result.above, above)
+        np.testing.assert_array_equal(times[name].result.tied, tied)

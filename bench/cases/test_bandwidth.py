@@ -15,8 +15,8 @@ SHAPES = ("many", "few", "tall", "square", "wide", "wider", "row")
 WITH_GOAL = ("many", "few")
 
 
-def test_every_way_to_read_reads_every_word(read_pass: ReadPass) -> None:
-    """The read pass is honest: each variant sees each word, wherever the block starts or ends."""
+def test_every_variant_reads_every_word(read_pass: ReadPass) -> None:
+    """The read pass is honest: each variant reads each word, wherever the block starts or ends."""
     words = np.zeros(40_000, np.uint64)
     rng = np.random.default_rng(3)
     for threads in read_pass.speeds:
@@ -25,8 +25,8 @@ def test_every_way_to_read_reads_every_word(read_pass: ReadPass) -> None:
             for at in (start, stop, int(rng.integers(start, stop))):
                 bit = np.uint64(1) << np.uint64(rng.integers(64))
                 words[at] = bit
-                part = words[start : stop + 1]
-                assert read_pass.read(part, threads, variant) == int(bit), variant
+                block = words[start : stop + 1]
+                assert read_pass.read(block, threads, variant) == int(bit), variant
                 words[at] = 0
 
 
@@ -39,10 +39,10 @@ def test_counting_against_reading(
     sizes: Sizes,
     read_pass: ReadPass,
 ) -> None:
-    """float32, in memory, the same number of threads for both."""
+    """Count float32 scores in memory; both have the same number of threads."""
     shape = getattr(sizes, name)
     scores, targets = pool.matrix(shape), draw_targets(shape)
-    found = compare(
+    times = compare(
         f"{shape[0]:,} x {shape[1]:,}, {team}",
         {
             "truerank": lambda: tr.rank(scores, targets, threads=team.argument),
@@ -51,11 +51,11 @@ def test_counting_against_reading(
         [Pair("truerank", "read pass", goal=0.95 if name in WITH_GOAL else None)],
         nbytes=scores.nbytes,
     )
-    ranks = found["truerank"].result
-    some = np.linspace(0, shape[0] - 1, 3).astype(int)
-    above, tied = numpy_idiom(scores[some], targets[some])
-    np.testing.assert_array_equal(ranks.above[some], above)
-    np.testing.assert_array_equal(ranks.tied[some], tied)
+    ranks = times["truerank"].result
+    sample = np.linspace(0, shape[0] - 1, 3).astype(int)
+    above, tied = numpy_idiom(scores[sample], targets[sample])
+    np.testing.assert_array_equal(ranks.above[sample], above)
+    np.testing.assert_array_equal(ranks.tied[sample], tied)
 
 
 def test_a_single_task(
@@ -65,7 +65,7 @@ def test_a_single_task(
     sizes: Sizes,
     read_pass: ReadPass,
 ) -> None:
-    """One-dimensional scores with one target."""
+    """Rank one-dimensional scores with one target."""
     scores = pool.matrix(sizes.row)[0]
     target = scores.size // 3
 

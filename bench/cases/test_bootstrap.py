@@ -1,4 +1,4 @@
-"""Intervals: 10,000 resamples of 20,000 tasks, against scipy's bootstrap and PyKEEN's."""
+"""Bootstrap intervals: 10,000 resamples of 20,000 tasks, against scipy and PyKEEN."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from truerank.comparison.functionals import Functional
 from truerank.comparison.resampling import interval
 from truerank.comparison.units import units_of
 
-# resamples that scipy holds at once: its fastest, and as many as our chunks do
+# Resamples that scipy holds at once: the fastest number for it, and what our chunks hold.
 BATCH = 3
 ROUNDS = 2
-# PyKEEN resamples one by one, so that a share of them tells the time of all
+# PyKEEN resamples one by one, so that a fiftieth of the resamples tells the time of all.
 SHARE = 50
 
 PYKEEN = {
@@ -30,7 +30,7 @@ PYKEEN = {
 
 
 def draw_ranks(tasks: int) -> Ranks:
-    """Ranks as of a fair model: log-normal, among 5,000 distinct numbers of candidates."""
+    """Draw the ranks of a fair model: log-normal, with 5,000 distinct numbers of candidates."""
     rng = np.random.default_rng(0)
     candidates = rng.integers(10_000, 15_000, tasks)
     above = np.floor(np.exp(rng.normal(2.5, 2.2, tasks))).astype(np.int64)
@@ -38,7 +38,7 @@ def draw_ranks(tasks: int) -> Ranks:
 
 
 def scipy_bootstrap(ranks: Ranks, key: str, resamples: int, method: str) -> Any:
-    """`scipy.stats.bootstrap`, vectorised and in batches."""
+    """Return the interval of `scipy.stats.bootstrap`, vectorised and in batches."""
     stats = pytest.importorskip("scipy.stats")
     values = ranks.realistic
     data: tuple[Any, ...] = (values if key == "median" else 1 / values,)
@@ -50,9 +50,9 @@ def scipy_bootstrap(ranks: Ranks, key: str, resamples: int, method: str) -> Any:
         def statistic(f: Any, e: Any, axis: int = -1) -> Any:
             return (f - e).mean(axis=axis) / (1 - e).mean(axis=axis)
 
-    with warnings.catch_warnings():  # its BCa is undefined where no single rank moves the median
+    with warnings.catch_warnings():  # scipy's BCa is undefined where no single rank moves a median
         warnings.simplefilter("ignore")
-        found = stats.bootstrap(
+        bootstrap = stats.bootstrap(
             data,
             statistic,
             n_resamples=resamples,
@@ -62,33 +62,33 @@ def scipy_bootstrap(ranks: Ranks, key: str, resamples: int, method: str) -> Any:
             method=method,
             random_state=np.random.default_rng(1),
         )
-    return found.confidence_interval
+    return bootstrap.confidence_interval
 
 
 def pykeen_bootstrap(ranks: Ranks, key: str, resamples: int) -> tuple[float, float]:
-    """PyKEEN's resampling of one side and one kind of rank, and percentiles of what it gives."""
+    """Return percentiles of PyKEEN's resampled metric, of one side and one kind of rank."""
     evaluator = pytest.importorskip("pykeen.evaluation.rank_based_evaluator")
     resolver = pytest.importorskip("pykeen.metrics.ranking").rank_based_metric_resolver
     metric = resolver.make(PYKEEN[key])
     pack = evaluator.RankPack("tail", "realistic", ranks.realistic, ranks.candidates, None)
-    found = []
+    values: list[float] = []
     for seed in range(resamples):
-        results = evaluator.RankBasedMetricResults.from_ranks(
+        metrics = evaluator.RankBasedMetricResults.from_ranks(
             metrics=[metric], rank_and_candidates=[pack.resample(seed=seed)]
         )
-        found += results.to_flat_dict().values()
-    low, high = np.percentile(found, [2.5, 97.5]).tolist()
+        values += metrics.to_flat_dict().values()
+    low, high = np.percentile(values, [2.5, 97.5]).tolist()
     return low, high
 
 
-def prepare_peers(ranks: Ranks, key: str) -> Functional:
-    """What an interval prepares before it draws."""
+def prepare_functional(ranks: Ranks, key: str) -> Functional:
+    """Return what an interval prepares before it draws resamples."""
     return units_of(ranks, key, by=None).functional()
 
 
 @pytest.mark.parametrize("key", ["mrr", "index.mrr", "median"])
 def test_bootstrap(key: str, benchmark: Any, results: Results, sizes: Sizes) -> None:
-    """BCa and percentiles, each against scipy's; percentiles against PyKEEN's resampling."""
+    """BCa and percentiles, each against scipy's; percentiles against PyKEEN's resampling too."""
     pytest.importorskip("scipy.stats")
     tasks, resamples = (4_000, 2_000) if sizes.quick else (20_000, 10_000)
     ranks = draw_ranks(tasks)
@@ -98,7 +98,7 @@ def test_bootstrap(key: str, benchmark: Any, results: Results, sizes: Sizes) -> 
         )
         for method in ("bca", "percentile", "normal")
     }
-    contestants["truerank, before it draws"] = lambda: prepare_peers(ranks, key)
+    contestants["truerank, before it draws"] = lambda: prepare_functional(ranks, key)
     for method in ("BCa", "percentile"):
         contestants[f"scipy, {method}"] = lambda method=method: scipy_bootstrap(
             ranks, key, resamples, method
@@ -117,9 +117,9 @@ def test_bootstrap(key: str, benchmark: Any, results: Results, sizes: Sizes) -> 
         pairs.append(Pair("truerank, percentile", share))
     rounds = 1 if sizes.quick else ROUNDS
     times = time_in_turn(contestants, rounds, budget=30.0, benchmark=benchmark)
-    for name, taken in times.items():
+    for name, recorded in times.items():
         if name.startswith("PyKEEN"):
-            taken.seconds = [SHARE * seconds for seconds in taken.seconds]
+            recorded.seconds = [SHARE * seconds for seconds in recorded.seconds]
     ours, theirs = times["truerank, percentile"].result, times["scipy, percentile"].result
     width = ours.high - ours.low
     assert abs(ours.low - theirs.low) <= 0.1 * width

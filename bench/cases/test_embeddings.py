@@ -1,4 +1,4 @@
-"""Vectors to counts, with no matrix of scores, against what makes the scores alone."""
+"""From embeddings to counts, without a matrix of scores, against peers that only score."""
 
 from __future__ import annotations
 
@@ -19,89 +19,90 @@ from peers import CHECKS, Counts, prepare_peers
 from peers.embeddings import SCORING, SLOW, EmbeddingProblem, check_scores, check_top_k, top_k_peers
 
 DIMS = (64, 256, 1024)
-DIM = 256  # where one is enough
+DIM = 256  # in cases of one dimension
 GOALS = {
-    "numpy, matrix product": 1.0,  # which makes the scores and counts nothing
+    "numpy, matrix product": 1.0,  # it only scores
     "torch.cdist, by differences": 15.0,
     "torch.cdist, p=1": 15.0,
     "scipy, cityblock": 50.0,
 }
-UNIT = "G/s"  # coordinates of pairs: a multiply-add each, where the similarity is dot
-SOME = 8  # queries whose counts are taken again, from their scores
-BEST = 10
+UNIT = "G/s"  # 10^9 coordinates of pairs: a multiply-add each, where the similarity is dot
+CHECKED = 8  # queries that are counted again, from their scores
+K = 10  # of the top k
 PEAK_ROUNDS = 1_500  # a tenth of a second or less
-ROOM = 6e9  # bytes of memory: matrices of scores of three peers
+MEMORY = 6e9  # bytes: matrices of scores of three peers
 
 
-def problem(sizes: Sizes, dim: int, threads: int) -> EmbeddingProblem:
-    """Random vectors, and a target for each query."""
+def make_problem(sizes: Sizes, dim: int, threads: int) -> EmbeddingProblem:
+    """Return random embeddings, and a target for each query."""
     queries, entities = draw_embeddings(sizes.embeddings, dim)
     return EmbeddingProblem(queries, entities, draw_targets(sizes.embeddings), threads)
 
 
 def rounds_of(sizes: Sizes, dim: int) -> int:
-    """Fewer of what takes seconds."""
+    """Return the rounds of a case: fewer where a call takes seconds."""
     return max(3, sizes.rounds // (2 if dim < DIM else 3 if dim == DIM else 5))
 
 
-def few(sizes: Sizes, dim: int) -> int:
-    """Queries that slow peers get: about a second of work with one thread."""
+def queries_of_slow_peers(sizes: Sizes, dim: int) -> int:
+    """Return how many queries slow peers get: about a second of work with one thread."""
     return min(sizes.embeddings[0] // 8, 16_384 // dim)
 
 
-def counted(ranks: tr.Ranks) -> Counts:
-    """What they count, without the candidates."""
+def counts_of(ranks: tr.Ranks) -> Counts:
+    """Return the counts of ranks, without the candidates."""
     return ranks.above, ranks.tied
 
 
 def goal(name: str, sizes: Sizes) -> float | None:
-    """The goals are for the full size: small ones are mostly overhead."""
+    """Return the goal against a peer; none in quick mode, whose sizes are mostly overhead."""
     return None if sizes.quick else GOALS.get(name)
 
 
-def check_counts(ranks: tr.Ranks, vectors: EmbeddingProblem, similarity: str) -> None:
-    """Counts of some queries are those of their scores, exactly; the scores are right."""
-    some = vectors.first(SOME)
-    scores = tr.score_embeddings(some.queries, some.entities, similarity=similarity)
-    check_scores(scores, some, similarity)
-    true = scores[np.arange(SOME), some.targets][:, None]
-    CHECKS["counts"](counted(ranks[:SOME]), (scores > true).sum(1), (scores == true).sum(1))
+def check_counts(ranks: tr.Ranks, problem: EmbeddingProblem, similarity: str) -> None:
+    """Compare the counts of some queries with those of their scores, and check the scores."""
+    sample = problem.first(CHECKED)
+    scores = tr.score_embeddings(sample.queries, sample.entities, similarity=similarity)
+    check_scores(scores, sample, similarity)
+    true_scores = scores[np.arange(CHECKED), sample.targets][:, None]
+    above, tied = (scores > true_scores).sum(1), (scores == true_scores).sum(1)
+    CHECKS["counts"](counts_of(ranks[:CHECKED]), above, tied)
 
 
 class Contestant(NamedTuple):
-    """What is timed, how much work a call of it is, and how its answer is checked."""
+    """A function to time, the work that a call of it does, and a check of its result."""
 
     call: Callable[[], Any]
     work: int
-    check: Callable[[Any], None] = lambda said: None
+    check: Callable[[Any], None] = lambda result: None
 
 
-def scorers(
-    similarity: str, vectors: EmbeddingProblem, sizes: Sizes, results: Results
+def scoring_peers(
+    similarity: str, problem: EmbeddingProblem, sizes: Sizes, results: Results
 ) -> dict[str, Contestant]:
-    """The peers that are here; slow ones get fewer queries, and say so in their names."""
-    fewer = vectors.first(few(sizes, vectors.entities.shape[1]))
-    found = {}
-    for table, given in ((SCORING, vectors), (SLOW, fewer)):
+    """Return the peers that can run; the names of slow ones say how many queries they get."""
+    small = problem.first(queries_of_slow_peers(sizes, problem.entities.shape[1]))
+    contestants = {}
+    for table, current in ((SCORING, problem), (SLOW, small)):
         peers = table.get(similarity, {})
-        for name, call in prepare_peers(peers, given, results).items():
-            tells = peers[name].tells
-            check = partial(check_scores, vectors=given, similarity=similarity, tells=tells)
-            title = name if given is vectors else f"{name}, {len(given.queries)} queries"
-            told = tells in ("scores", "distances")
-            found[title] = Contestant(call, given.work, *[check] * told)
-    return found
+        for name, call in prepare_peers(peers, current, results).items():
+            returns = peers[name].returns
+            check = partial(check_scores, problem=current, similarity=similarity, returns=returns)
+            title = name if current is problem else f"{name}, {len(current.queries)} queries"
+            checks = [check] if returns in ("scores", "distances") else []
+            contestants[title] = Contestant(call, current.work, *checks)
+    return contestants
 
 
-def contest(
+def compare_and_check(
     compare: Compare,
     title: str,
     contestants: Mapping[str, Contestant],
     pairs: Sequence[Pair],
     rounds: int,
 ) -> dict[str, Times]:
-    """Time them in turn, and check all of their answers."""
-    found = compare(
+    """Time contestants in turn, and check all their results."""
+    times = compare(
         title,
         {name: contestant.call for name, contestant in contestants.items()},
         pairs,
@@ -111,17 +112,17 @@ def contest(
         agree=False,
     )
     for name, contestant in contestants.items():
-        contestant.check(found[name].result)
-    return found
+        contestant.check(times[name].result)
+    return times
 
 
-def ours(vectors: EmbeddingProblem, similarity: str, threads: int | None) -> Contestant:
-    """truerank, counting included."""
+def ours(problem: EmbeddingProblem, similarity: str, threads: int | None) -> Contestant:
+    """Return truerank as a contestant, counting included."""
     rank = partial(tr.rank_embeddings, similarity=similarity, threads=threads)
     return Contestant(
-        lambda: rank(vectors.queries, vectors.entities, vectors.targets),
-        vectors.work,
-        partial(check_counts, vectors=vectors, similarity=similarity),
+        lambda: rank(problem.queries, problem.entities, problem.targets),
+        problem.work,
+        partial(check_counts, problem=problem, similarity=similarity),
     )
 
 
@@ -137,21 +138,21 @@ def test_similarity(
     peak: PeakFMA | None,
     require_memory: Callable[[float], None],
 ) -> None:
-    """Counting included, against peers that only make the scores, and against the peak."""
+    """Counting included, against peers that only score, and against the peak of arithmetic."""
     if sizes.quick and dim == DIMS[-1]:
         pytest.skip("only in full mode")
-    require_memory(0 if sizes.quick else ROOM)
-    vectors = problem(sizes, dim, team.threads)
-    peers = scorers(similarity, vectors, sizes, results)
+    require_memory(0 if sizes.quick else MEMORY)
+    problem = make_problem(sizes, dim, team.threads)
+    peers = scoring_peers(similarity, problem, sizes, results)
     pairs = [Pair("truerank", name, goal=goal(name, sizes)) for name in peers]
     if peak is not None:
-        roof = f"peak multiply-adds, {peak.isa}"
-        peers[roof] = Contestant(*peak.contestant("float32", team.threads, PEAK_ROUNDS))
-        pairs.append(Pair("truerank", roof))
-    contest(
+        roofline = f"peak multiply-adds, {peak.isa}"
+        peers[roofline] = Contestant(*peak.contestant("float32", team.threads, PEAK_ROUNDS))
+        pairs.append(Pair("truerank", roofline))
+    compare_and_check(
         compare,
         f"{similarity}, d = {dim}, {team}",
-        {"truerank": ours(vectors, similarity, team.argument), **peers},
+        {"truerank": ours(problem, similarity, team.argument), **peers},
         pairs,
         rounds_of(sizes, dim),
     )
@@ -161,16 +162,16 @@ def test_similarity(
 def test_further_similarities(
     similarity: str, compare: Compare, results: Results, sizes: Sizes, threads: int
 ) -> None:
-    """The others against dot, and against peers where there are any."""
-    vectors = problem(sizes, DIM, threads)
-    peers = scorers(similarity, vectors, sizes, results)
-    contest(
+    """Other similarities against dot, and against peers where there are any."""
+    problem = make_problem(sizes, DIM, threads)
+    peers = scoring_peers(similarity, problem, sizes, results)
+    compare_and_check(
         compare,
         f"{similarity}, d = {DIM}",
         {
-            "truerank": ours(vectors, similarity, None),
+            "truerank": ours(problem, similarity, None),
             **peers,
-            "truerank, dot": ours(vectors, "dot", None),
+            "truerank, dot": ours(problem, "dot", None),
         },
         [
             *(Pair("truerank", name) for name in peers),
@@ -187,14 +188,14 @@ def test_float64(
     threads: int,
     require_memory: Callable[[float], None],
 ) -> None:
-    """float64 vectors against numpy's product of them."""
-    require_memory(0 if sizes.quick else ROOM)
-    vectors = problem(sizes, DIM, threads)
-    wide = vectors._replace(
-        queries=vectors.queries.astype(np.float64), entities=vectors.entities.astype(np.float64)
+    """float64 embeddings against numpy's product of them."""
+    require_memory(0 if sizes.quick else MEMORY)
+    problem = make_problem(sizes, DIM, threads)
+    wide = problem._replace(
+        queries=problem.queries.astype(np.float64), entities=problem.entities.astype(np.float64)
     )
-    peers = scorers("dot", wide, sizes, results)
-    contest(
+    peers = scoring_peers("dot", wide, sizes, results)
+    compare_and_check(
         compare,
         f"dot, d = {DIM}, float64",
         {"truerank": ours(wide, "dot", None), **peers},
@@ -204,75 +205,75 @@ def test_float64(
 
 
 def test_layouts(compare: Compare, sizes: Sizes, threads: int) -> None:
-    """Narrow, strided and mapped entities, a bias, a filter, 10 tasks for each query: by dot."""
-    vectors = problem(sizes, DIM, threads)
-    queries, entities, targets, _ = vectors
+    """Entities of 16 bits, strided or mapped, a bias, a filter, 10 tasks for each query: by dot."""
+    problem = make_problem(sizes, DIM, threads)
+    queries, entities, targets, _ = problem
     rank = partial(tr.rank_embeddings, queries)
     bias = np.zeros(len(entities), np.float32)
     strided = np.concatenate([entities, entities], axis=1)[:, :DIM]
-    lists = draw_filter(sizes.embeddings, 50, np.int64)
-    rows, more = np.repeat(np.arange(len(queries)), 10), np.repeat(targets, 10)
+    selection = draw_filter(sizes.embeddings, 50, np.int64)
+    rows, repeated = np.repeat(np.arange(len(queries)), 10), np.repeat(targets, 10)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "entities.npy")
         np.save(path, entities)
-        ways: dict[str, Callable[[], tr.Ranks]] = {
+        contestants: dict[str, Callable[[], tr.Ranks]] = {
             "float32": lambda: rank(entities, targets),
             "strided": lambda: rank(strided, targets),
             "a file, mapped": lambda: rank(path, targets),
             "bias of zeros": lambda: rank(entities, targets, bias=bias),
             "blocks of 1,000": lambda: rank(entities, targets, block=1_000),
-            "filter of 50 per task": lambda: rank(entities, targets, filter=lists),
-            "10 tasks for each query": lambda: rank(entities, more, rows=rows),
+            "filter of 50 per task": lambda: rank(entities, targets, filter=selection),
+            "10 tasks for each query": lambda: rank(entities, repeated, rows=rows),
         }
-        narrow = narrowed(entities)
-        ways |= {name: partial(rank, array, targets) for name, array in narrow.items()}
-        found = compare(
-            f"dot, d = {DIM}, ways to hand over",
-            ways,
-            [Pair(name, "float32", "cost") for name in ways if name != "float32"],
-            nbytes=vectors.work,
+        two_bytes = in_two_bytes(entities)
+        contestants |= {name: partial(rank, array, targets) for name, array in two_bytes.items()}
+        times = compare(
+            f"dot, d = {DIM}, layouts of the input",
+            contestants,
+            [Pair(name, "float32", "cost") for name in contestants if name != "float32"],
+            nbytes=problem.work,
             unit=UNIT,
             rounds=rounds_of(sizes, DIM),
             agree=False,
-            memory=False,  # pages of the file would count
+            memory=False,  # the pages of the file would count
         )
-    above, tied = counted(found["float32"].result)
+    above, tied = counts_of(times["float32"].result)
     for name in ("strided", "a file, mapped", "bias of zeros", "blocks of 1,000"):
-        CHECKS["counts"](counted(found[name].result), above, tied)
-    many = found["10 tasks for each query"].result
-    CHECKS["counts"](counted(many[::10]), above, tied)
-    for name, array in narrow.items():
-        again = rank(array.astype(np.float32), targets)
-        CHECKS["counts"](counted(found[name].result), *counted(again))
-    assert (found["filter of 50 per task"].result.above <= above).all()
+        CHECKS["counts"](counts_of(times[name].result), above, tied)
+    ten = times["10 tasks for each query"].result
+    CHECKS["counts"](counts_of(ten[::10]), above, tied)
+    for name, array in two_bytes.items():
+        expected = rank(array.astype(np.float32), targets)
+        CHECKS["counts"](counts_of(times[name].result), *counts_of(expected))
+    assert (times["filter of 50 per task"].result.above <= above).all()
 
 
-def narrowed(entities: Any) -> dict[str, Any]:
-    """The same entities in two bytes each; bfloat16 where ml_dtypes is there."""
-    found = {"float16": entities.astype(np.float16)}
+def in_two_bytes(entities: Any) -> dict[str, Any]:
+    """Return the entities in dtypes of two bytes; bfloat16 only where ml_dtypes is installed."""
+    arrays = {"float16": entities.astype(np.float16)}
     try:
         import ml_dtypes
     except ImportError:
-        return found
-    return found | {"bfloat16": entities.astype(ml_dtypes.bfloat16)}
+        return arrays
+    return arrays | {"bfloat16": entities.astype(ml_dtypes.bfloat16)}
 
 
 def test_top_k(compare: Compare, results: Results, sizes: Sizes, threads: int) -> None:
-    """The ten best candidates of each query, by dot."""
-    vectors = problem(sizes, DIM, threads)
-    peers = prepare_peers(top_k_peers(BEST), vectors, results)
-    found = compare(
-        f"the {BEST} best by dot, d = {DIM}",
+    """The top ten of each query, by dot."""
+    problem = make_problem(sizes, DIM, threads)
+    peers = prepare_peers(top_k_peers(K), problem, results)
+    times = compare(
+        f"top {K} by dot, d = {DIM}",
         {
-            "truerank": lambda: tr.topk_embeddings(vectors.queries, vectors.entities, BEST),
+            "truerank": lambda: tr.topk_embeddings(problem.queries, problem.entities, K),
             **peers,
         },
         [Pair("truerank", name) for name in peers],
-        nbytes=vectors.work,
+        nbytes=problem.work,
         unit=UNIT,
         rounds=rounds_of(sizes, DIM),
         agree=False,
     )
-    check_top_k(found["truerank"].result.ids, vectors)
+    check_top_k(times["truerank"].result.ids, problem)
     for name in peers:
-        check_top_k(found[name].result, vectors)
+        check_top_k(times[name].result, problem)

@@ -40,7 +40,7 @@ def test_dtypes(
     single = pool.matrix(sizes.many)
     require_memory(single.size * np.dtype(dtype).itemsize * 1.2)
     scores = pool.cast(sizes.many, dtype)
-    found = compare(
+    times = compare(
         f"{name}, {team}",
         {
             name: lambda: tr.rank(scores, targets, threads=team.argument),
@@ -51,11 +51,11 @@ def test_dtypes(
         nbytes={name: scores.nbytes, "float32": single.nbytes, f"read pass, {name}": scores.nbytes},
         agree=False,
     )
-    ranks = found[name].result
-    some = np.linspace(0, sizes.many[0] - 1, 50).astype(int)
-    above, tied = numpy_idiom(scores[some], targets[some])
-    np.testing.assert_array_equal(ranks.above[some], above)
-    np.testing.assert_array_equal(ranks.tied[some], tied)
+    ranks = times[name].result
+    sample = np.linspace(0, sizes.many[0] - 1, 50).astype(int)
+    above, tied = numpy_idiom(scores[sample], targets[sample])
+    np.testing.assert_array_equal(ranks.above[sample], above)
+    np.testing.assert_array_equal(ranks.tied[sample], tied)
 
 
 def test_fortran_order(
@@ -65,14 +65,14 @@ def test_fortran_order(
     sizes: Sizes,
     require_memory: Callable[[float], None],
 ) -> None:
-    """The same matrix, columns contiguous."""
+    """The same matrix with contiguous columns."""
     scores, targets = pool.matrix(sizes.many), draw_targets(sizes.many)
     require_memory(scores.nbytes * 1.2)
-    turned = pool.fortran(sizes.many)
+    fortran = pool.fortran(sizes.many)
     compare(
         f"Fortran order, {team}",
         {
-            "Fortran order": lambda: tr.rank(turned, targets, threads=team.argument),
+            "Fortran order": lambda: tr.rank(fortran, targets, threads=team.argument),
             "C order": lambda: tr.rank(scores, targets, threads=team.argument),
         },
         [Pair("Fortran order", "C order", goal=0.5)],
@@ -80,7 +80,7 @@ def test_fortran_order(
     )
 
 
-# Parts of a matrix that are views, with strides of their own.
+# Views of a matrix, with strides of their own.
 SLICES: dict[str, Callable[[NDArray[np.float32]], NDArray[np.float32]]] = {
     "half of each row": lambda scores: scores[:, : scores.shape[1] // 2],
     "every other row": lambda scores: scores[::2],
@@ -91,22 +91,22 @@ SLICES: dict[str, Callable[[NDArray[np.float32]], NDArray[np.float32]]] = {
 
 
 def test_slices(team: Team, compare: Compare, pool: Pool, sizes: Sizes) -> None:
-    """Views of a matrix against the whole; GB/s of the scores that are in the view."""
+    """Views of a matrix against the whole; GB/s count the scores that are in the view."""
     scores = pool.matrix(sizes.shared)
-    parts = {name: view(scores) for name, view in SLICES.items()} | {"whole": scores}
-    targets = {name: draw_targets(part.shape) for name, part in parts.items()}
-    found = compare(
+    views = {name: view(scores) for name, view in SLICES.items()} | {"whole": scores}
+    targets = {name: draw_targets(view.shape) for name, view in views.items()}
+    times = compare(
         f"slices, {team}",
         {
-            name: partial(tr.rank, part, targets[name], threads=team.argument)
-            for name, part in parts.items()
+            name: partial(tr.rank, view, targets[name], threads=team.argument)
+            for name, view in views.items()
         },
         [Pair(name, "whole") for name in SLICES],
-        nbytes={name: part.nbytes for name, part in parts.items()},
+        nbytes={name: view.nbytes for name, view in views.items()},
         agree=False,
     )
-    for name, part in parts.items():
-        some = np.linspace(0, len(part) - 1, 50).astype(int)
-        above, tied = numpy_idiom(part[some], targets[name][some])
-        np.testing.assert_array_equal(found[name].result.above[some], above)
-        np.testing.assert_array_equal(found[name].result.tied[some], tied)
+    for name, view in views.items():
+        sample = np.linspace(0, len(view) - 1, 50).astype(int)
+        above, tied = numpy_idiom(view[sample], targets[name][sample])
+        np.testing.assert_array_equal(times[name].result.above[sample], above)
+        np.testing.assert_array_equal(times[name].result.tied[sample], tied)

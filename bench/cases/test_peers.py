@@ -1,4 +1,4 @@
-"""Counting against what its users rank with today, all on the same matrix."""
+"""Counting against what users rank with today, all on the same matrix."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from peers.torch_pykeen import METRIC_NAMES
 
 ONE = "truerank, 1 thread"
 GOALS = {"numpy, > and ==": 10.0, "PyKEEN's style": 80.0}
-# PyKEEN keeps one value for all k of the former and turns the z: test_bench_report.py has them
-UNLIKE = ("ah@", "z")
-# bytes for each score that the hungriest of them takes
-ROOM = {"numpy": 2, "torch": 12, "sorting": 40}
+# PyKEEN has one value of ah@k for all k, and z of another sign: test_report.py compares them.
+DIFFERENT = ("ah@", "z")
+# Bytes for each score that the largest peer of a family takes.
+MEMORY = {"numpy": 2, "torch": 12, "sorting": 40}
 
 
 def pairs_of(peers: Peers, contestants: Contestants) -> list[Pair]:
-    """truerank against every peer that is here; with one thread, too, against those without."""
-    found = []
+    """Return truerank against every peer; with one thread too, against those with one thread."""
+    pairs = []
     for name in contestants:
         if name in peers:
-            found.append(Pair("truerank", name, goal=GOALS.get(name)))
-            if ONE in contestants and "torch" not in peers[name].needs:
-                found.append(Pair(ONE, name))
-    return found
+            pairs.append(Pair("truerank", name, goal=GOALS.get(name)))
+            if ONE in contestants and "torch" not in peers[name].packages:
+                pairs.append(Pair(ONE, name))
+    return pairs
 
 
-def check(peers: Peers, found: dict[str, Times], problem: Problem, own: str = "counts") -> None:
-    """Hold every contestant against the counts of plain numpy, in the terms that it tells."""
+def check(peers: Peers, times: dict[str, Times], problem: Problem, ours: str = "counts") -> None:
+    """Check every result by the counts of plain numpy; `ours` says what truerank returned."""
     above, tied = numpy_by_row(problem.scores, problem.targets)
-    for name, taken in found.items():
-        said = taken.result
-        said = (said.above, said.tied) if isinstance(said, tr.Ranks) else said
-        CHECKS[peers[name].tells if name in peers else own](said, above, tied)
+    for name, recorded in times.items():
+        result = recorded.result
+        if isinstance(result, tr.Ranks):
+            result = result.above, result.tied
+        CHECKS[peers[name].returns if name in peers else ours](result, above, tied)
 
 
 @pytest.mark.parametrize("family", ["numpy", "torch", "sorting"])
@@ -51,7 +52,7 @@ def test_counting_peers(
     threads: int,
     require_memory: Callable[[float], None],
 ) -> None:
-    """numpy, torch and PyKEEN count; argsort, searchsorted and scipy's rankdata sort."""
+    """numpy, torch and PyKEEN, which count; argsort, searchsorted and rankdata, which sort."""
     tables: dict[str, tuple[Peers, Shape]] = {
         "numpy": (numpy_scipy.COUNTING, sizes.many),
         "torch": (torch_pykeen.COUNTING, sizes.shared if sizes.quick else sizes.many),
@@ -59,21 +60,21 @@ def test_counting_peers(
     }
     peers, shape = tables[family]
     scores, targets = pool.matrix(shape), draw_targets(shape)
-    require_memory(ROOM[family] * scores.size)
+    require_memory(MEMORY[family] * scores.size)
     problem = Problem(scores, targets, threads)
     contestants = {
         "truerank": lambda: tr.rank(scores, targets, threads=threads),
         ONE: lambda: tr.rank(scores, targets, threads=1),
         **prepare_peers(peers, problem, results),
     }
-    found = compare(
+    times = compare(
         f"{shape[0]:,} x {shape[1]:,} against {family}",
         contestants,
         pairs_of(peers, contestants),
         nbytes=scores.nbytes,
         agree=False,
     )
-    check(peers, found, problem)
+    check(peers, times, problem)
 
 
 def test_mrr_of_scores(
@@ -84,7 +85,7 @@ def test_mrr_of_scores(
     threads: int,
     require_memory: Callable[[float], None],
 ) -> None:
-    """From a matrix to its mean reciprocal rank: torchmetrics and ranx."""
+    """From a matrix to its mean reciprocal rank, against torchmetrics and ranx."""
     shape = sizes.sorted
     scores, targets = pool.matrix(shape), draw_targets(shape)
     require_memory(80 * scores.size)
@@ -93,20 +94,20 @@ def test_mrr_of_scores(
         "truerank": lambda: tr.evaluate(scores, targets, threads=threads)["mrr"],
         **prepare_peers(retrieval.MRR, problem, results),
     }
-    found = compare(
+    times = compare(
         f"{shape[0]:,} x {shape[1]:,} to mrr",
         contestants,
         pairs_of(retrieval.MRR, contestants),
         nbytes=scores.nbytes,
         agree=False,
     )
-    check(retrieval.MRR, found, problem, own="mrr")
+    check(retrieval.MRR, times, problem, ours="mrr")
 
 
 def test_report_of_scores(
     compare: Compare, results: Results, pool: Pool, sizes: Sizes, threads: int
 ) -> None:
-    """From a matrix to 31 metrics of three kinds of rank: PyKEEN's evaluator."""
+    """From a matrix to 31 metrics of three kinds of rank, against PyKEEN's evaluator."""
     shape = sizes.many
     scores, targets = pool.matrix(shape), draw_targets(shape)
     peers = prepare_peers(torch_pykeen.EVALUATORS, Problem(scores, targets, threads), results)
@@ -117,7 +118,7 @@ def test_report_of_scores(
         for kind in ("optimistic", "realistic", "pessimistic")
         for key in METRIC_NAMES
     ]
-    found = compare(
+    times = compare(
         f"{shape[0]:,} x {shape[1]:,} to {len(keys)} metrics",
         {
             "truerank": lambda: tr.evaluate(scores, targets, threads=threads).to_dict(keys),
@@ -127,14 +128,14 @@ def test_report_of_scores(
         nbytes=scores.nbytes,
         agree=False,
     )
-    ours = found["truerank"].result
+    ours = times["truerank"].result
     for name in peers:
-        theirs = found[name].result
+        theirs = times[name].result
         for key in keys:
-            kind, mine = key.split(".", 1)
-            if not mine.startswith(UNLIKE):
-                said = theirs[f"tail.{kind}.{METRIC_NAMES[mine]}"]
-                assert said == pytest.approx(ours[key], rel=1e-3), key
+            kind, metric = key.split(".", 1)
+            if not metric.startswith(DIFFERENT):
+                value = theirs[f"tail.{kind}.{METRIC_NAMES[metric]}"]
+                assert value == pytest.approx(ours[key], rel=1e-3), key
 
 
 def test_sampled_negatives(
@@ -145,20 +146,20 @@ def test_sampled_negatives(
     threads: int,
     require_memory: Callable[[float], None],
 ) -> None:
-    """Each truth against its own sampled candidates, as OGB evaluates."""
+    """Each true score against its own sampled candidates, as OGB evaluates."""
     shape = sizes.negatives
     scores = pool.matrix(shape)
-    require_memory(ROOM["torch"] * scores.size)
-    true = scores[:, -1].copy()  # one more of the same kind, whose own row holds it as well
-    problem = Problem(scores, draw_targets(shape), threads, true)
+    require_memory(MEMORY["torch"] * scores.size)
+    true_scores = scores[:, -1].copy()  # drawn like the negatives, one of which it equals
+    problem = Problem(scores, draw_targets(shape), threads, true_scores)
     table = {**torch_pykeen.NEGATIVES, **numpy_scipy.NEGATIVES}
     contestants = {
-        "truerank": lambda: tr.rank_against(true, scores, threads=threads),
-        ONE: lambda: tr.rank_against(true, scores, threads=1),
+        "truerank": lambda: tr.rank_against(true_scores, scores, threads=threads),
+        ONE: lambda: tr.rank_against(true_scores, scores, threads=1),
         **prepare_peers(table, problem, results),
     }
     compare(
-        f"{shape[0]:,} truths against {shape[1]:,} negatives each",
+        f"{shape[0]:,} true scores against {shape[1]:,} negatives each",
         contestants,
         pairs_of(table, contestants),
         nbytes=scores.nbytes,

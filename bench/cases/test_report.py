@@ -1,4 +1,4 @@
-"""The metrics of one set of ranks, against PyKEEN's evaluator of the same metrics."""
+"""The metrics of 20,000 ranks, against PyKEEN's evaluator."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from harness.synthetic import Sizes
 from peers.torch_pykeen import METRIC_NAMES
 
 TASKS = 20_000
-# what PyKEEN has no formula for, and estimates from samples where it is asked to
-SAMPLED = {
+# Metrics whose z PyKEEN has no closed form for, and estimates from samples.
+SAMPLED_METRICS = {
     "imr": "inverse_arithmetic_mean_rank",
     "hmr": "harmonic_mean_rank",
     "igmr": "inverse_geometric_mean_rank",
@@ -23,8 +23,8 @@ SAMPLED = {
 }
 
 
-def draw_counts() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Ranks of a fair model, and 5,000 distinct numbers of candidates up to 15,000."""
+def draw_ranks() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Draw the ranks of a fair model, with up to 5,000 distinct numbers of candidates."""
     generator = np.random.default_rng(3)
     candidates = generator.integers(10_001, 15_001, TASKS)
     ranks = np.exp(generator.uniform(0, np.log(candidates)))
@@ -33,7 +33,7 @@ def draw_counts() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 @pytest.fixture
 def pykeen(results: Results) -> Any:
-    """PyKEEN's evaluator; without PyKEEN the table says so."""
+    """PyKEEN's module of evaluators; without PyKEEN, a remark."""
     try:
         from pykeen.evaluation import rank_based_evaluator
         from pykeen.version import get_version
@@ -44,22 +44,22 @@ def pykeen(results: Results) -> Any:
     return rank_based_evaluator
 
 
-def report_of(ranks: Any, candidates: Any, keys: list[str]) -> dict[str, float]:
-    """The values of keys, with nothing kept from an earlier call."""
+def values_of(ranks: Any, candidates: Any, keys: list[str]) -> dict[str, float]:
+    """Return the values of keys, computed anew: nothing is cached from an earlier call."""
     return tr.report(tr.Ranks(ranks - 1, np.ones_like(ranks), candidates)).to_dict(keys)
 
 
 def test_all_metrics(compare: Compare, results: Results, pykeen: Any) -> None:
     """All 31 metrics that PyKEEN computes by default, of the realistic ranks."""
-    ranks, candidates = draw_counts()
+    ranks, candidates = draw_ranks()
     metrics = pykeen.RankBasedEvaluator().metrics
     pack = pykeen.RankPack("both", "realistic", ranks.astype(np.float64), candidates, None)
-    found = compare(
+    times = compare(
         f"{len(METRIC_NAMES)} metrics of {TASKS:,} ranks",
         {
-            "truerank": lambda: report_of(ranks, candidates, list(METRIC_NAMES)),
+            "truerank": lambda: values_of(ranks, candidates, list(METRIC_NAMES)),
             "PyKEEN": lambda: pykeen.RankBasedMetricResults.from_ranks(metrics, [pack]),
-            "truerank, without those of gmr": lambda: report_of(
+            "truerank, without those of gmr": lambda: values_of(
                 ranks,
                 candidates,
                 [key for key in METRIC_NAMES if key not in ("index.gmr", "z.gmr")],
@@ -71,48 +71,48 @@ def test_all_metrics(compare: Compare, results: Results, pykeen: Any) -> None:
         ],
         agree=False,
     )
-    ours = found["truerank"].result
-    theirs = {key.metric: value for key, value in found["PyKEEN"].result.data.items()}
-    kept = {yours: mine for mine, yours in METRIC_NAMES.items()}
-    for yours, mine in kept.items():
-        turned = -1 if mine in ("zmr", "z.gmr") else 1
-        # PyKEEN subtracts two nearly equal moments: at this size its variance of gmr has 5 digits
-        tolerance = 1e-5 if mine == "z.gmr" else 1e-9
-        assert turned * ours[mine] == pytest.approx(theirs[yours], rel=tolerance), mine
-    apart = abs(ours["z.gmr"] + theirs[METRIC_NAMES["z.gmr"]]) / abs(ours["z.gmr"])
+    ours = times["truerank"].result
+    theirs = {key.metric: value for key, value in times["PyKEEN"].result.data.items()}
+    our_keys = {name: key for key, name in METRIC_NAMES.items()}  # of several keys, the last
+    for name, key in our_keys.items():
+        sign = -1 if key in ("zmr", "z.gmr") else 1
+        # PyKEEN subtracts two nearly equal moments: at this size its variance of gmr has 5 digits.
+        tolerance = 1e-5 if key == "z.gmr" else 1e-9
+        assert sign * ours[key] == pytest.approx(theirs[name], rel=tolerance), key
+    error = abs(ours["z.gmr"] + theirs[METRIC_NAMES["z.gmr"]]) / abs(ours["z.gmr"])
     results.add_remark(
-        f"PyKEEN's z of gmr is off by {apart:.1e} (relative): it subtracts two moments"
+        f"PyKEEN's z of gmr is off by {error:.1e} (relative): it subtracts two moments"
     )
 
 
 def test_sampled_constants(compare: Compare, results: Results, sizes: Sizes, pykeen: Any) -> None:
-    """The z of four metrics that PyKEEN has no formula for, its constants from samples."""
-    ranks, candidates = draw_counts()
+    """The z of four metrics for which PyKEEN samples expectation and variance."""
+    ranks, candidates = draw_ranks()
     theirs = f"PyKEEN, {sizes.samples:,} samples"
-    every = {metric.key: metric for metric in pykeen.RankBasedEvaluator().metrics}
+    metrics = {metric.key: metric for metric in pykeen.RankBasedEvaluator().metrics}
 
     def sampled() -> dict[str, tuple[float, float]]:
-        given = {"num_candidates": candidates, "num_samples": sizes.samples}
+        arguments = {"num_candidates": candidates, "num_samples": sizes.samples}
         return {
-            key: (every[name].expected_value(**given), every[name].variance(**given))
-            for key, name in SAMPLED.items()
+            key: (metrics[name].expected_value(**arguments), metrics[name].variance(**arguments))
+            for key, name in SAMPLED_METRICS.items()
         }
 
     def exact() -> dict[str, float]:
-        return report_of(ranks, candidates, [f"z.{key}" for key in SAMPLED])
+        return values_of(ranks, candidates, [f"z.{key}" for key in SAMPLED_METRICS])
 
-    found = compare(
-        f"z of {', '.join(SAMPLED)}",
+    times = compare(
+        f"z of {', '.join(SAMPLED_METRICS)}",
         {"truerank, exact": exact, theirs: sampled},
         [Pair("truerank, exact", theirs, "cost")],
         agree=False,
         rounds=1 if sizes.quick else 3,
     )
     errors = []
-    for key, (mean, variance) in found[theirs].result.items():
+    for key, (mean, variance) in times[theirs].result.items():
         exact_mean, exact_variance = tr.chance(key, candidates)
         deviations = abs(mean - exact_mean) / math.sqrt(exact_variance / sizes.samples)
-        assert deviations < 6, key  # their samples are of the same distribution
+        assert deviations < 6, key  # the samples have this distribution
         errors.append(f"{key} {100 * abs(variance / exact_variance - 1):.1f} %")
     results.add_remark(
         f"PyKEEN's variance from {sizes.samples:,} samples is off by {', '.join(errors)}"

@@ -1,4 +1,4 @@
-"""Small calls: the cost of a call, and of threads beside a process that holds a core."""
+"""Small calls: the cost of a call, and of threads beside a process that occupies a core."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ QUICK_SHAPES = ("10 x 100", "4 MB", "16 MB")
 
 
 def test_call_overhead(compare: Compare, pool: Pool) -> None:
-    """10 x 100: nearly all of the time is the call itself."""
+    """10 x 100 scores: nearly all of the time is the call itself."""
     scores, targets = pool.matrix((10, 100)).copy(), draw_targets((10, 100))
-    row, nothing = scores[0], np.empty(0, np.float32)
+    row, empty = scores[0], np.empty(0, np.float32)
     single = int(targets[0])
-    found = compare(
+    times = compare(
         "10 x 100, one call",
         {
             "truerank": lambda: tr.rank(scores, targets),
             "truerank, 1-D": lambda: tr.rank(row, single),
             "numpy, > and ==": lambda: numpy_idiom(scores, targets),
-            "numpy, sum of nothing": lambda: nothing.sum(),
+            "numpy, sum of nothing": lambda: empty.sum(),
         },
         [
             Pair("truerank", "numpy, > and =="),
@@ -48,15 +48,15 @@ def test_call_overhead(compare: Compare, pool: Pool) -> None:
         rounds=15,
         agree=False,
     )
-    above, tied = found["numpy, > and =="].result
-    ranks = found["truerank"].result
+    above, tied = times["numpy, > and =="].result
+    ranks = times["truerank"].result
     np.testing.assert_array_equal(ranks.above, above)
     np.testing.assert_array_equal(ranks.tied, tied)
 
 
 @contextmanager
-def spinning() -> Iterator[None]:
-    """Another process that holds a core; it ends by itself should this one be killed."""
+def beside_busy_core() -> Iterator[None]:
+    """Run another process that occupies a core; it ends by itself if this one is killed."""
     code = "import time\nend = time.time() + 300\nwhile time.time() < end: pass"
     with subprocess.Popen([sys.executable, "-c", code]) as process:
         try:
@@ -67,15 +67,15 @@ def spinning() -> Iterator[None]:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """No other process of ours."""
+    """Run no other process."""
     yield
 
 
-@pytest.mark.parametrize("around", [alone, spinning], ids=["quiet", "busy"])
+@pytest.mark.parametrize("context", [alone, beside_busy_core], ids=["quiet", "busy"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_threads_for_small_work(
     name: str,
-    around: Callable[[], AbstractContextManager[None]],
+    context: Callable[[], AbstractContextManager[None]],
     compare: Compare,
     pool: Pool,
     sizes: Sizes,
@@ -86,9 +86,9 @@ def test_threads_for_small_work(
         pytest.skip("only in full mode")
     shape = SHAPES[name]
     scores, targets = pool.matrix(shape), draw_targets(shape)
-    with around():
+    with context():
         compare(
-            f"{name}, {'alone' if around is alone else 'beside a busy core'}",
+            f"{name}, {'alone' if context is alone else 'beside a busy core'}",
             {
                 "threads=None": lambda: tr.rank(scores, targets),
                 "threads=1": lambda: tr.rank(scores, targets, threads=1),

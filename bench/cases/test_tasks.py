@@ -1,4 +1,4 @@
-"""What a filter costs, and what several tasks on one row cost."""
+"""The cost of a filter, and of several tasks on one row."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from harness.synthetic import Pool, Sizes, draw_filter, draw_targets
 from peers import Counts
 from peers.numpy_scipy import numpy_idiom
 
-ENTRIES = 50
+ENTRIES = 50  # of the filter, for each task
 
 
 def test_filter(compare: Compare, pool: Pool, sizes: Sizes, team: Team) -> None:
     """Fifty filtered candidates per task against none."""
     scores, targets = pool.matrix(sizes.many), draw_targets(sizes.many)
-    narrow = draw_filter(sizes.many, ENTRIES, np.int32)
-    long = draw_filter(sizes.many, ENTRIES, np.int64)
-    found = compare(
+    int32 = draw_filter(sizes.many, ENTRIES, np.int32)
+    int64 = draw_filter(sizes.many, ENTRIES, np.int64)
+    times = compare(
         f"filter of {ENTRIES} per task, {team}",
         {
-            "filter, int32": lambda: tr.rank(scores, targets, filter=narrow, threads=team.argument),
-            "filter, int64": lambda: tr.rank(scores, targets, filter=long, threads=team.argument),
+            "filter, int32": lambda: tr.rank(scores, targets, filter=int32, threads=team.argument),
+            "filter, int64": lambda: tr.rank(scores, targets, filter=int64, threads=team.argument),
             "no filter": lambda: tr.rank(scores, targets, threads=team.argument),
         },
         [
@@ -33,31 +33,31 @@ def test_filter(compare: Compare, pool: Pool, sizes: Sizes, team: Team) -> None:
         nbytes=scores.nbytes,
         agree=False,
     )
-    full = found["no filter"].result
-    columns = long[1].reshape(-1, ENTRIES)
-    gone = np.take_along_axis(scores, columns, axis=1)
-    true = np.take_along_axis(scores, targets[:, None], axis=1)
-    gone_above = (gone > true).sum(1)
-    gone_tied = ((gone == true) & (columns != targets[:, None])).sum(1)
+    full = times["no filter"].result
+    columns = int64[1].reshape(-1, ENTRIES)
+    filtered = np.take_along_axis(scores, columns, axis=1)
+    true_scores = np.take_along_axis(scores, targets[:, None], axis=1)
+    filtered_above = (filtered > true_scores).sum(1)
+    filtered_tied = ((filtered == true_scores) & (columns != targets[:, None])).sum(1)
     for name in ("filter, int32", "filter, int64"):
-        ranks = found[name].result
-        np.testing.assert_array_equal(ranks.above, full.above - gone_above)
-        np.testing.assert_array_equal(ranks.tied, full.tied - gone_tied)
+        ranks = times[name].result
+        np.testing.assert_array_equal(ranks.above, full.above - filtered_above)
+        np.testing.assert_array_equal(ranks.tied, full.tied - filtered_tied)
 
 
 def test_tasks_per_row(compare: Compare, pool: Pool, sizes: Sizes, team: Team) -> None:
-    """1, 10 and 1,000 tasks on each row of the same matrix."""
+    """1, 10 and 1,000 tasks on each row of one matrix."""
     shape = sizes.shared
     scores = pool.matrix(shape)
     targets = draw_targets(shape, shape[0] * 1000).reshape(shape[0], 1000)
 
-    def tasks(each: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return np.repeat(np.arange(shape[0]), each), np.ascontiguousarray(targets[:, :each].ravel())
+    def make_tasks(per_row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return np.repeat(np.arange(shape[0]), per_row), targets[:, :per_row].ravel()
 
-    one, ten, thousand = tasks(1), tasks(10), tasks(1000)
+    one, ten, thousand = make_tasks(1), make_tasks(10), make_tasks(1000)
     order = np.random.default_rng(5).permutation(ten[0].size)
     mixed = ten[0][order], ten[1][order]
-    found = compare(
+    times = compare(
         f"tasks per row, {team}",
         {
             "10 tasks": lambda: tr.rank(scores, ten[1], rows=ten[0], threads=team.argument),
@@ -79,21 +79,23 @@ def test_tasks_per_row(compare: Compare, pool: Pool, sizes: Sizes, team: Team) -
         agree=False,
     )
 
-    def counted(name: str) -> Counts:
-        return found[name].result.above, found[name].result.tied
+    def counts_of(name: str) -> Counts:
+        return times[name].result.above, times[name].result.tied
 
-    by_row = [part.reshape(shape[0], 1000) for part in counted("1,000 tasks")]
+    by_row = [counts.reshape(shape[0], 1000) for counts in counts_of("1,000 tasks")]
     plain = numpy_idiom(scores, one[1])
     for k in range(2):
-        np.testing.assert_array_equal(counted("1 task")[k], plain[k])
-        np.testing.assert_array_equal(counted("1 task, no rows")[k], plain[k])
-        np.testing.assert_array_equal(counted("10 tasks")[k], by_row[k][:, :10].ravel())
+        np.testing.assert_array_equal(counts_of("1 task")[k], plain[k])
+        np.testing.assert_array_equal(counts_of("1 task, no rows")[k], plain[k])
+        np.testing.assert_array_equal(counts_of("10 tasks")[k], by_row[k][:, :10].ravel())
         np.testing.assert_array_equal(
-            counted("10 tasks, in any order")[k], by_row[k][:, :10].ravel()[order]
+            counts_of("10 tasks, in any order")[k], by_row[k][:, :10].ravel()[order]
         )
     for row in (0, shape[0] - 1):
         ascending = np.sort(scores[row])
-        true = scores[row, targets[row]]
-        below, not_above = (np.searchsorted(ascending, true, side) for side in ("left", "right"))
+        true_scores = scores[row, targets[row]]
+        below, not_above = (
+            np.searchsorted(ascending, true_scores, side) for side in ("left", "right")
+        )
         np.testing.assert_array_equal(by_row[0][row], shape[1] - not_above)
         np.testing.assert_array_equal(by_row[1][row], not_above - below)

@@ -1,4 +1,4 @@
-"""The harness itself: laws are fitted right, memory is seen, contestants that differ are caught."""
+"""The benchmark itself: exponents are fitted, memory is measured, wrong results are caught."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from peers.embeddings import (
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
-def test_a_law_is_found_and_noise_is_its_error(exponent: float) -> None:
-    """The error is what the textbook's formula gives, and near zero without noise."""
+def test_an_exponent_and_its_error_are_fitted(exponent: float) -> None:
+    """The error is that of the textbook's formula, and near zero without noise."""
     sizes = geometric_sizes(1e3, 1e9, 7)
     seconds = 3e-9 * np.array(sizes, float) ** exponent
     exact = fit_exponent("x", sizes, seconds)
@@ -49,7 +49,7 @@ def test_a_law_is_found_and_noise_is_its_error(exponent: float) -> None:
 
 
 def test_a_goal_of_an_exponent_is_a_range() -> None:
-    """Inside is met, outside is missed; a range from zero asks for no less."""
+    """Inside the range it is met, outside missed; a range from zero is an upper bound."""
     law = fit_exponent("time in bytes", [1, 2, 4], [1, 2, 4])
     assert exponent_row("case", "one", law, (0.95, 1.05)).met is True
     assert exponent_row("case", "one", law, (0.5, 0.95)).met is False
@@ -59,79 +59,77 @@ def test_a_goal_of_an_exponent_is_a_range() -> None:
 
 @pytest.mark.skipif(PeakMemory().growth() is None, reason="the system does not tell the peak")
 def test_memory_is_the_peak_of_a_call() -> None:
-    """What a call took and gave back counts, what it shares with its input does not."""
+    """Memory that a call allocates and frees counts; memory shared with its input does not."""
     array = np.ones(1 << 22)
-    found = time_in_turn(
+    times = time_in_turn(
         {
-            "frees what it takes": lambda: (array + 1).sum(),
-            "takes nothing": lambda: array[::2].sum(),
+            "allocates and frees": lambda: (array + 1).sum(),
+            "allocates nothing": lambda: array[::2].sum(),
         },
         3,
     )
-    taken, nothing = (found[name].memory for name in found)
-    assert taken is not None
-    assert nothing is not None
-    assert array.nbytes * 0.9 < taken < array.nbytes * 1.2
-    assert nothing < array.nbytes * 0.2
+    allocated, shared = (times[name].memory for name in times)
+    assert allocated is not None
+    assert shared is not None
+    assert array.nbytes * 0.9 < allocated < array.nbytes * 1.2
+    assert shared < array.nbytes * 0.2
 
 
-def test_every_peer_that_is_wrong_is_caught() -> None:
+def test_wrong_results_are_caught() -> None:
     """Counts that are off by one do not pass any of the checks."""
     scores = np.random.default_rng(0).integers(0, 50, (20, 100)).astype(np.float32)
     above, tied = numpy_scipy.numpy_by_row(scores, draw_targets(scores.shape))
-    said = {
+    results = {
         "counts": (above, tied),
         "realistic ranks": above + (tied + 1) / 2,
         "positions": above + tied,
         "mrr": np.mean(1 / (above + 1)),
     }
-    assert said.keys() == CHECKS.keys()
+    assert results.keys() == CHECKS.keys()
     for name, check in CHECKS.items():
-        check(said[name], above, tied)
+        check(results[name], above, tied)
         with pytest.raises(AssertionError):
-            check(said[name], above + tied, tied)
+            check(results[name], above + tied, tied)
 
 
 @pytest.fixture
-def vectors() -> EmbeddingProblem:
-    """Some for every peer that takes vectors, more queries than it takes at once."""
+def problem() -> EmbeddingProblem:
+    """A problem for the peers of embeddings, with more queries than they score at once."""
     queries, entities = draw_embeddings((300, 40), 10)
     return EmbeddingProblem(queries, entities, draw_targets((300, 40)), 1)
 
 
 @pytest.mark.parametrize("similarity", EXACT)
-def test_every_product_is_what_its_similarity_says(
-    similarity: str, vectors: EmbeddingProblem
-) -> None:
-    """Scores, or distances, near those of float64; the signs and one in a thousand are caught."""
+def test_peers_compute_the_similarity(similarity: str, problem: EmbeddingProblem) -> None:
+    """Scores and distances are near those of float64; a wrong sign or 0.1 % is caught."""
     for name, peer in {**SCORING.get(similarity, {}), **SLOW.get(similarity, {})}.items():
-        if not all(map(find_spec, peer.needs)):
+        if not all(map(find_spec, peer.packages)):
             continue
-        said = peer.make(vectors)()
-        if peer.tells not in ("scores", "distances"):
+        result = peer.prepare(problem)()
+        if peer.returns not in ("scores", "distances"):
             above, tied = numpy_scipy.numpy_by_row(
-                vectors.queries @ vectors.entities.T, vectors.targets
+                problem.queries @ problem.entities.T, problem.targets
             )
-            assert np.mean((said[0] == above) & (said[1] == tied)) > 0.9, name
+            assert np.mean((result[0] == above) & (result[1] == tied)) > 0.9, name
             continue
-        check_scores(said, vectors, similarity, peer.tells)
-        for wrong in (-said, said * 1.001):
+        check_scores(result, problem, similarity, peer.returns)
+        for wrong in (-result, result * 1.001):
             with pytest.raises(AssertionError):
-                check_scores(wrong, vectors, similarity, peer.tells)
+                check_scores(wrong, problem, similarity, peer.returns)
 
 
-def test_the_best_are_checked(vectors: EmbeddingProblem) -> None:
-    """Each way to find them does; an order that is turned does not pass."""
+def test_top_k_is_checked(problem: EmbeddingProblem) -> None:
+    """The top k of every peer passes; the reverse order does not."""
     for peer in top_k_peers(3).values():
-        if all(map(find_spec, peer.needs)):
-            said = peer.make(vectors)()
-            check_top_k(said, vectors)
+        if all(map(find_spec, peer.packages)):
+            result = peer.prepare(problem)()
+            check_top_k(result, problem)
             with pytest.raises(AssertionError):
-                check_top_k(said[:, ::-1], vectors)
+                check_top_k(result[:, ::-1], problem)
 
 
 def test_multiply_adds_are_counted(peak: PeakFMA | None) -> None:
-    """By number of rounds, size of the numbers, and threads."""
+    """The number depends on the rounds, the dtype and the threads."""
     if peak is None:
         pytest.skip("no peak of multiply-adds here")
     one = peak.run("float32", 1, 1)
@@ -142,7 +140,7 @@ def test_multiply_adds_are_counted(peak: PeakFMA | None) -> None:
 
 
 def test_triples_are_distinct_and_skewed() -> None:
-    """As many as were asked for, within range, the same each time."""
+    """There are as many as requested, within range, and the same at every call."""
     triples = draw_triples(20_000, 1_000, 50)
     assert triples.shape == (20_000, 3)
     assert len(np.unique(triples, axis=0)) == len(triples)
@@ -154,7 +152,7 @@ def test_triples_are_distinct_and_skewed() -> None:
 
 
 def test_a_missing_peer_is_a_remark() -> None:
-    """It is left out, and the table says so once."""
+    """The peer is left out, and one remark says so."""
     results = Results()
     problem = Problem(np.ones((2, 3), np.float32), np.array([0, 1]), 1)
     peers = {"theirs": Peer(("no_such_package",), lambda _: lambda: None), **numpy_scipy.COUNTING}
@@ -165,7 +163,7 @@ def test_a_missing_peer_is_a_remark() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "preadv"), reason="needs pread")
 def test_files_are_read_to_their_end_and_dropped(tmp_path: Path) -> None:
-    """The loops of any number of threads end; what a file holds does not depend on the cache."""
+    """Loops end with any number of threads; the content does not depend on the cache."""
     scores = np.random.default_rng(0).random((100, 99), np.float32)
     file = ColdFile(tmp_path / "scores.npy", scores)
     for threads in (1, 2, 3):
@@ -174,21 +172,21 @@ def test_files_are_read_to_their_end_and_dropped(tmp_path: Path) -> None:
         file.drop()
     np.testing.assert_array_equal(np.load(file.path), scores)
     targets = draw_targets(scores.shape)
-    by_numpy_alone = numpy_scipy.numpy_idiom(scores, targets)
-    CHECKS["counts"](by_numpy_alone, *numpy_scipy.numpy_by_row(scores, targets))
+    expected = numpy_scipy.numpy_idiom(scores, targets)
+    CHECKS["counts"](expected, *numpy_scipy.numpy_by_row(scores, targets))
     ranks = tr.rank(file.path, targets)
-    CHECKS["counts"]((ranks.above, ranks.tied), *by_numpy_alone)
+    CHECKS["counts"]((ranks.above, ranks.tied), *expected)
 
 
 def test_the_table_is_written_as_it_is_printed(tmp_path: Path) -> None:
-    """Markdown and JSON hold the same rows; JSON the charts as well."""
+    """Markdown and JSON have the same rows; JSON has the charts as well."""
     results = Results()
-    found = time_in_turn({"ours": lambda: None, "theirs": lambda: None}, 2)
-    results.rows += make_rows("case", found, [Pair("ours", "theirs", goal=0.0)], {"ours": 8})
+    times = time_in_turn({"ours": lambda: None, "theirs": lambda: None}, 2)
+    results.rows += make_rows("case", times, [Pair("ours", "theirs", goal=0.0)], {"ours": 8})
     results.chart("title", "x", "y").add("read pass", 1.0, 2.0)
     markdown, json_file = results.write(tmp_path)
-    kept = json.loads(json_file.read_text(encoding="utf-8"))
-    assert [row["contestant"] for row in kept["rows"]] == ["ours", "theirs"]
-    assert kept["rows"][0]["met"] is True
-    assert kept["charts"]["title"]["lines"] == {"read pass": [[1.0, 2.0]]}
+    fields = json.loads(json_file.read_text(encoding="utf-8"))
+    assert [row["contestant"] for row in fields["rows"]] == ["ours", "theirs"]
+    assert fields["rows"][0]["met"] is True
+    assert fields["charts"]["title"]["lines"] == {"read pass": [[1.0, 2.0]]}
     assert markdown.read_text(encoding="utf-8").count("\n| case | ") == 1 + 2

@@ -1,8 +1,8 @@
 """What users rank with today: a family of contestants in each file.
 
-A peer is a row of a table: the packages it needs, how it is made ready for a problem, and what it
-tells. Making ready holds what its users do once; the call that comes of it holds the rest.
-What it answers is checked in its own terms.
+A peer is a row of a table: the packages it needs, a function that prepares it for a problem, and
+what it returns. What its users do once is prepared; the call that is timed does the rest. Each
+result is checked for what it is: counts, ranks or a metric.
 """
 
 from __future__ import annotations
@@ -22,43 +22,43 @@ from harness import Results
 __all__ = ["CHECKS", "Counts", "Peer", "Peers", "Problem", "prepare_peers"]
 
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]  # above, tied
-CLOSE = 1e-5  # relative; most peers average in float32
+TOLERANCE = 1e-5  # relative; most peers average in float32
 
 
 class Problem(NamedTuple):
     """What is to be ranked, and with how many threads."""
 
-    scores: NDArray[np.float32]  # of all candidates; of the negatives alone where true is given
+    scores: NDArray[np.float32]  # of all candidates, or of negatives beside true scores
     targets: NDArray[np.int64]
     threads: int
-    true: NDArray[np.float32] | None = None
+    true_scores: NDArray[np.float32] | None = None
 
 
 class Peer(NamedTuple):
     """One way to rank."""
 
-    needs: tuple[str, ...]  # packages
-    make: Callable[[Any], Callable[[], Any]]  # of a Problem, or of what its family takes
-    tells: str = "counts"  # a key of CHECKS, or what its family checks
+    packages: tuple[str, ...]
+    prepare: Callable[[Any], Callable[[], Any]]  # takes a Problem, or what its family takes
+    returns: str = "counts"  # a key of CHECKS, or a word that its family checks
 
 
 Peers = Mapping[str, Peer]
 
 
 def prepare_peers(peers: Peers, problem: Any, results: Results) -> dict[str, Callable[[], Any]]:
-    """The peers that can run here, made ready; a remark for each of the others."""
-    found = {}
+    """Prepare the peers that can run here; add a remark for each of the others."""
+    calls = {}
     for name, peer in peers.items():
-        missing = [package for package in peer.needs if not _load(package, results)]
+        missing = [package for package in peer.packages if not _import(package, results)]
         if missing:
             results.add_remark(f"{name}: skipped, {' and '.join(missing)} not installed")
         else:
-            found[name] = peer.make(problem)
-    return found
+            calls[name] = peer.prepare(problem)
+    return calls
 
 
-def _load(package: str, results: Results) -> bool:
-    """Import a package, whatever it warns of, and note its version."""
+def _import(package: str, results: Results) -> bool:
+    """Import a package, ignoring its warnings, and record its version."""
     if find_spec(package) is None:
         return False
     with warnings.catch_warnings():
@@ -69,28 +69,30 @@ def _load(package: str, results: Results) -> bool:
     return True
 
 
-def _same_counts(said: Any, above: Any, tied: Any) -> None:
-    np.testing.assert_array_equal(said[0], above)
-    np.testing.assert_array_equal(said[1], tied)
+def _check_counts(result: Any, above: Any, tied: Any) -> None:
+    np.testing.assert_array_equal(result[0], above)
+    np.testing.assert_array_equal(result[1], tied)
 
 
-def _same_realistic(said: Any, above: Any, tied: Any) -> None:
-    np.testing.assert_array_equal(said, above + (tied + 1) / 2)
+def _check_realistic(result: Any, above: Any, tied: Any) -> None:
+    np.testing.assert_array_equal(result, above + (tied + 1) / 2)
 
 
-def _within_ties(said: Any, above: Any, tied: Any) -> None:
-    assert np.all((above < said) & (said <= above + tied))
+def _check_positions(result: Any, above: Any, tied: Any) -> None:
+    """A sort puts the target at some position of its tie."""
+    assert np.all((above < result) & (result <= above + tied))
 
 
-def _mrr_within_ties(said: Any, above: Any, tied: Any) -> None:
-    least, most = np.mean(1 / (above + tied)), np.mean(1 / (above + 1))
-    assert least * (1 - CLOSE) <= said <= most * (1 + CLOSE)
+def _check_mrr(result: Any, above: Any, tied: Any) -> None:
+    """A sort puts the target at some position of its tie, so that the MRR has bounds."""
+    lower, upper = np.mean(1 / (above + tied)), np.mean(1 / (above + 1))
+    assert lower * (1 - TOLERANCE) <= result <= upper * (1 + TOLERANCE)
 
 
-# What a peer tells, and how it is held against the counts of plain numpy.
+# What a peer returns, and how that is compared with the counts of plain numpy.
 CHECKS: dict[str, Callable[[Any, Any, Any], None]] = {
-    "counts": _same_counts,
-    "realistic ranks": _same_realistic,
-    "positions": _within_ties,  # a sort puts the truth somewhere in its tie
-    "mrr": _mrr_within_ties,
+    "counts": _check_counts,
+    "realistic ranks": _check_realistic,
+    "positions": _check_positions,
+    "mrr": _check_mrr,
 }

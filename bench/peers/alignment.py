@@ -1,4 +1,4 @@
-"""Entity alignment as its toolkits do it: all similarities at once, then rows and columns."""
+"""Entity alignment as its toolkits do it: a similarity matrix, then its rows and columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from peers import Peer, Peers
 
-__all__ = ["AlignmentProblem", "dense"]
+__all__ = ["DENSE", "AlignmentProblem"]
 
 Array = NDArray[Any]
 
@@ -18,7 +18,7 @@ BATCH = 256  # rows that are counted at once
 
 
 class AlignmentProblem(NamedTuple):
-    """Vectors of two graphs, whose first `pairs` entities are each other's counterparts."""
+    """Embeddings of two graphs, whose first `pairs` entities are each other's counterparts."""
 
     left: Array
     right: Array
@@ -32,55 +32,57 @@ class AlignmentProblem(NamedTuple):
         return len(self.left) * self.right.size
 
 
-def _similarities(given: AlignmentProblem) -> Array:
+def _similarities(problem: AlignmentProblem) -> Array:
     """All cosines; with CSLS by its formula, the k highest by a partition of the negated matrix."""
     left, right = (
-        side / np.linalg.norm(side, axis=1, keepdims=True) for side in (given.left, given.right)
+        side / np.linalg.norm(side, axis=1, keepdims=True) for side in (problem.left, problem.right)
     )
     scores = np.matmul(left, right.T)
-    if given.k is None:
+    if problem.k is None:
         return scores
     means = [
-        np.mean(-np.partition(-matrix, given.k - 1, axis=1)[:, : given.k], axis=1)
+        np.mean(-np.partition(-matrix, problem.k - 1, axis=1)[:, : problem.k], axis=1)
         for matrix in (scores, scores.T)
     ]
     return 2 * scores - (means[0][:, None] + means[1][None, :])
 
 
-def _by_argsort(matrix: Array, pairs: int) -> Array:
-    """Where the right answer stands in each sorted row."""
+def _count_by_argsort(matrix: Array, pairs: int) -> Array:
+    """Return the position of the target in each sorted row."""
     return np.array([np.where((-matrix[i]).argsort() == i)[0][0] for i in range(pairs)])
 
 
-def _by_counts(matrix: Array, pairs: int) -> Array:
-    """How many of each row are above the right answer."""
-    found = np.empty(pairs, np.int64)
+def _count_greater(matrix: Array, pairs: int) -> Array:
+    """Return how many scores of each row are above that of the target."""
+    above = np.empty(pairs, np.int64)
     for start in range(0, pairs, BATCH):
         ids = np.arange(start, min(start + BATCH, pairs))
         rows = np.ascontiguousarray(matrix[ids])
-        found[ids] = (rows > rows[ids - start, ids][:, None]).sum(axis=1)
-    return found
+        above[ids] = (rows > rows[ids - start, ids][:, None]).sum(axis=1)
+    return above
 
 
 def _dense(
     count: Callable[[Array, int], Array],
 ) -> Callable[[AlignmentProblem], Callable[[], tuple[Array, Array]]]:
-    def make(given: AlignmentProblem) -> Callable[[], tuple[Array, Array]]:
+    """Return the `prepare` of a peer that counts in this way, in both directions."""
+
+    def prepare(problem: AlignmentProblem) -> Callable[[], tuple[Array, Array]]:
         from threadpoolctl import ThreadpoolController
 
         blas = ThreadpoolController().select(user_api="blas")
 
-        def ranks() -> tuple[Array, Array]:
-            with blas.limit(limits=given.threads):
-                scores = _similarities(given)
-            return count(scores, given.pairs), count(scores.T, given.pairs)
+        def count_both() -> tuple[Array, Array]:
+            with blas.limit(limits=problem.threads):
+                scores = _similarities(problem)
+            return count(scores, problem.pairs), count(scores.T, problem.pairs)
 
-        return ranks
+        return count_both
 
-    return make
+    return prepare
 
 
-dense: Peers = {
-    "numpy, matrix and argsort": Peer(("threadpoolctl",), _dense(_by_argsort), "above"),
-    "numpy, matrix and >": Peer(("threadpoolctl",), _dense(_by_counts), "above"),
+DENSE: Peers = {
+    "numpy, matrix and argsort": Peer(("threadpoolctl",), _dense(_count_by_argsort), "above"),
+    "numpy, matrix and >": Peer(("threadpoolctl",), _dense(_count_greater), "above"),
 }

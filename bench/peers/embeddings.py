@@ -1,6 +1,6 @@
-"""Scores of vectors: matrix products and distances, by what users take for them.
+"""Scores of embeddings: matrix products and distances, as users compute them.
 
-None of these counts anything, but for the one that says so: a matrix of scores is where they end.
+Except for the one whose name says so, none of these counts: they end with a matrix of scores.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = [
 Array = NDArray[Any]
 
 BATCH = 256  # queries whose scores are counted, or sorted, before the next are made
-PAIRS = 2_000  # that are computed again in float64
-CLOSE = 1e-4  # of the largest score; float32 sums of a thousand products are better than that
+CHECKED_PAIRS = 2_000  # pairs that are computed again in float64
+TOLERANCE = 1e-4  # of the largest score; float32 sums of a thousand products are better than that
 
 
 class EmbeddingProblem(NamedTuple):
-    """Queries and entities, how to compare them, and with how many threads."""
+    """Queries and entities, a target for each query, and the number of threads."""
 
     queries: Array
     entities: Array
@@ -41,11 +41,11 @@ class EmbeddingProblem(NamedTuple):
 
     @property
     def work(self) -> int:
-        """Coordinates of all pairs: what a dot product takes a multiply-add for."""
+        """Coordinates of all pairs; a dot product takes a multiply-add for each."""
         return len(self.queries) * self.entities.size
 
     def first(self, queries: int) -> EmbeddingProblem:
-        """The same of some queries."""
+        """Return the problem of the first queries alone."""
         return self._replace(queries=self.queries[:queries], targets=self.targets[:queries])
 
 
@@ -54,11 +54,11 @@ def _complex(rows: Array) -> Array:
 
 
 def _hyperbolic(q: Array, e: Array) -> Array:
-    q2, e2, apart = ((x**2).sum(-1) for x in (q, e, q - e))
-    return np.asarray(-(np.arccosh(1 + 2 * apart / ((1 - q2) * (1 - e2))) ** 2))
+    q2, e2, distance2 = ((x**2).sum(-1) for x in (q, e, q - e))
+    return np.asarray(-(np.arccosh(1 + 2 * distance2 / ((1 - q2) * (1 - e2))) ** 2))
 
 
-# The definitions, of rows side by side; in float64 they are what every contestant is held against.
+# The definitions, for arrays of rows; every contestant is compared with them in float64.
 EXACT: dict[str, Callable[[Array, Array], Array]] = {
     "dot": lambda q, e: (q * e).sum(-1),
     "cosine": lambda q, e: (q * e).sum(-1) / np.sqrt((q**2).sum(-1) * (e**2).sum(-1)),
@@ -71,149 +71,149 @@ EXACT: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def check_scores(
-    said: Array, vectors: EmbeddingProblem, similarity: str, tells: str = "scores"
+    result: Array, problem: EmbeddingProblem, similarity: str, returns: str = "scores"
 ) -> None:
-    """Hold some scores of a matrix against the definition in float64; distances have no sign."""
+    """Compare some scores of a matrix with the definition in float64; distances are negated."""
     rng = np.random.default_rng(1)
-    rows, columns = rng.integers(0, np.array(said.shape)[:, None], (2, PAIRS))
-    pairs = vectors.queries[rows], vectors.entities[columns]
-    exact = EXACT[similarity](*(part.astype(np.float64) for part in pairs))
-    require_memory = CLOSE * float(np.abs(exact).max())
-    found = said[rows, columns] * (-1 if tells == "distances" else 1)
-    np.testing.assert_allclose(found, exact, rtol=0, atol=require_memory, err_msg=similarity)
+    rows, columns = rng.integers(0, np.array(result.shape)[:, None], (2, CHECKED_PAIRS))
+    pairs = problem.queries[rows], problem.entities[columns]
+    exact = EXACT[similarity](*(vectors.astype(np.float64) for vectors in pairs))
+    tolerance = TOLERANCE * float(np.abs(exact).max())
+    scores = result[rows, columns] * (-1 if returns == "distances" else 1)
+    np.testing.assert_allclose(scores, exact, rtol=0, atol=tolerance, err_msg=similarity)
 
 
-def check_top_k(said: NDArray[np.int64], vectors: EmbeddingProblem) -> None:
-    """Hold the best candidates of some queries, by dot, against a sort of float64 scores."""
-    queries = vectors.queries[:PAIRS:20].astype(np.float64)
-    scores = queries @ vectors.entities.astype(np.float64).T
-    best = -np.sort(-scores, axis=1)[:, : said.shape[1]]
-    found = np.take_along_axis(scores, said[:PAIRS:20], axis=1)
-    require_memory = CLOSE * float(np.abs(best).max())
-    np.testing.assert_allclose(found, best, rtol=0, atol=require_memory)
+def check_top_k(result: NDArray[np.int64], problem: EmbeddingProblem) -> None:
+    """Compare the top k of some queries, by dot, with a sort of float64 scores."""
+    queries = problem.queries[:CHECKED_PAIRS:20].astype(np.float64)
+    scores = queries @ problem.entities.astype(np.float64).T
+    expected = -np.sort(-scores, axis=1)[:, : result.shape[1]]
+    actual = np.take_along_axis(scores, result[:CHECKED_PAIRS:20], axis=1)
+    tolerance = TOLERANCE * float(np.abs(expected).max())
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance)
 
 
 # -- numpy and scipy -------------------------------------------------------------------------------
 
 
-def _limit(threads: int) -> Callable[[], Any]:
-    """What makes numpy's matrix product take that many threads, for a while."""
+def _blas_limit(threads: int) -> Callable[[], Any]:
+    """Return a function whose context limits numpy's matrix product to that many threads."""
     from threadpoolctl import ThreadpoolController
 
     blas = ThreadpoolController().select(user_api="blas")
     return lambda: blas.limit(limits=threads)
 
 
-def _matrix(vectors: EmbeddingProblem) -> Array:
-    """Room for all scores, made and touched before the clock starts."""
-    return np.zeros((len(vectors.queries), len(vectors.entities)), vectors.entities.dtype)
+def _matrix(problem: EmbeddingProblem) -> Array:
+    """A matrix for all scores, allocated and touched before the clock starts."""
+    return np.zeros((len(problem.queries), len(problem.entities)), problem.entities.dtype)
 
 
-def _product(vectors: EmbeddingProblem) -> Callable[[], Array]:
-    """The scores alone, into a matrix that is there already."""
-    limited, scores = _limit(vectors.threads), _matrix(vectors)
+def _product(problem: EmbeddingProblem) -> Callable[[], Array]:
+    """The scores alone, into a matrix that is already allocated."""
+    limit, scores = _blas_limit(problem.threads), _matrix(problem)
 
     def multiply() -> Array:
-        with limited():
-            return np.matmul(vectors.queries, vectors.entities.T, out=scores)
+        with limit():
+            return np.matmul(problem.queries, problem.entities.T, out=scores)
 
     return multiply
 
 
-def _normalised(rows: Array) -> Array:
+def _normalise(rows: Array) -> Array:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
-def _cosines(vectors: EmbeddingProblem) -> Callable[[], Array]:
+def _cosines(problem: EmbeddingProblem) -> Callable[[], Array]:
     """Each row divided by its norm, then their product."""
-    limited, scores = _limit(vectors.threads), _matrix(vectors)
+    limit, scores = _blas_limit(problem.threads), _matrix(problem)
 
     def multiply() -> Array:
-        with limited():
-            normal = _normalised(vectors.queries), _normalised(vectors.entities).T
+        with limit():
+            normal = _normalise(problem.queries), _normalise(problem.entities).T
             return np.matmul(*normal, out=scores)
 
     return multiply
 
 
-def _counted(vectors: EmbeddingProblem) -> Callable[[], Counts]:
-    """Product and counts, a batch of queries after the other: what users write by hand."""
-    limited = _limit(vectors.threads)
-    scores = _matrix(vectors.first(BATCH))
+def _product_counts(problem: EmbeddingProblem) -> Callable[[], Counts]:
+    """Product and counts, one batch of queries after the other, as users write them by hand."""
+    limit = _blas_limit(problem.threads)
+    scores = _matrix(problem.first(BATCH))
 
     def counts() -> Counts:
-        above, tied = np.empty((2, len(vectors.queries)), np.int64)
-        with limited():
-            for start in range(0, len(vectors.queries), BATCH):
-                part = slice(start, start + BATCH)
-                queries = vectors.queries[part]
-                made = np.matmul(queries, vectors.entities.T, out=scores[: len(queries)])
-                above[part], tied[part] = numpy_by_row(made, vectors.targets[part])
+        above, tied = np.empty((2, len(problem.queries)), np.int64)
+        with limit():
+            for start in range(0, len(problem.queries), BATCH):
+                rows = slice(start, start + BATCH)
+                queries = problem.queries[rows]
+                batch = np.matmul(queries, problem.entities.T, out=scores[: len(queries)])
+                above[rows], tied[rows] = numpy_by_row(batch, problem.targets[rows])
         return above, tied
 
     return counts
 
 
 def _cdist(metric: str) -> Callable[[EmbeddingProblem], Callable[[], Array]]:
-    """scipy's distances: float64, whatever it is given, and one thread."""
+    """scipy's distances: float64 for any dtype of the input, and one thread."""
 
-    def make(vectors: EmbeddingProblem) -> Callable[[], Array]:
+    def prepare(problem: EmbeddingProblem) -> Callable[[], Array]:
         from scipy.spatial.distance import cdist
 
-        return lambda: np.asarray(cdist(vectors.queries, vectors.entities, metric))
+        return lambda: np.asarray(cdist(problem.queries, problem.entities, metric))
 
-    return make
+    return prepare
 
 
-def _partitioned(k: int) -> Callable[[EmbeddingProblem], Callable[[], NDArray[np.int64]]]:
+def _argpartition(k: int) -> Callable[[EmbeddingProblem], Callable[[], NDArray[np.int64]]]:
     """Product, argpartition, and a sort of the k that are left."""
 
-    def make(vectors: EmbeddingProblem) -> Callable[[], NDArray[np.int64]]:
-        limited = _limit(vectors.threads)
+    def prepare(problem: EmbeddingProblem) -> Callable[[], NDArray[np.int64]]:
+        limit = _blas_limit(problem.threads)
 
-        def best() -> NDArray[np.int64]:
-            found = np.empty((len(vectors.queries), k), np.int64)
-            with limited():
-                for start in range(0, len(vectors.queries), BATCH):
-                    part = slice(start, start + BATCH)
-                    scores = -(vectors.queries[part] @ vectors.entities.T)
+        def top_k() -> NDArray[np.int64]:
+            columns = np.empty((len(problem.queries), k), np.int64)
+            with limit():
+                for start in range(0, len(problem.queries), BATCH):
+                    rows = slice(start, start + BATCH)
+                    scores = -(problem.queries[rows] @ problem.entities.T)
                     ids = np.argpartition(scores, k - 1, axis=1)[:, :k]
                     order = np.argsort(np.take_along_axis(scores, ids, axis=1), axis=1)
-                    found[part] = np.take_along_axis(ids, order, axis=1)
-            return found
+                    columns[rows] = np.take_along_axis(ids, order, axis=1)
+            return columns
 
-        return best
+        return top_k
 
-    return make
+    return prepare
 
 
 # -- torch -----------------------------------------------------------------------------------------
 
 
-def _tensors(vectors: EmbeddingProblem) -> tuple[Any, Any]:
-    """Queries and entities as torch sees them; torch takes our number of threads."""
+def _tensors(problem: EmbeddingProblem) -> tuple[Any, Any]:
+    """Return queries and entities as tensors; set the number of torch's threads."""
     import torch
 
-    torch.set_num_threads(vectors.threads)
-    return torch.from_numpy(vectors.queries), torch.from_numpy(vectors.entities)
+    torch.set_num_threads(problem.threads)
+    return torch.from_numpy(problem.queries), torch.from_numpy(problem.entities)
 
 
-Expression = Callable[[Any, Any], Any]
+Expression = Callable[[Any, Any], Any]  # of queries and entities
 
 
 def _in_torch(expression: Expression) -> Callable[[EmbeddingProblem], Callable[[], Array]]:
-    def make(vectors: EmbeddingProblem) -> Callable[[], Array]:
-        queries, entities = _tensors(vectors)
+    def prepare(problem: EmbeddingProblem) -> Callable[[], Array]:
+        queries, entities = _tensors(problem)
         return lambda: np.asarray(expression(queries, entities).numpy())
 
-    return make
+    return prepare
 
 
-def _torch_product(vectors: EmbeddingProblem) -> Callable[[], Array]:
+def _torch_product(problem: EmbeddingProblem) -> Callable[[], Array]:
     import torch
 
-    queries, entities = _tensors(vectors)
-    scores = torch.from_numpy(_matrix(vectors))
+    queries, entities = _tensors(problem)
+    scores = torch.from_numpy(_matrix(problem))
     return lambda: np.asarray(torch.mm(queries, entities.T, out=scores).numpy())
 
 
@@ -227,41 +227,41 @@ def _distances(**options: Any) -> Expression:
 
 
 def _moduli(queries: Any, entities: Any) -> Any:
-    """RotatE's: the sum of the moduli of complex differences, query by query to spare memory."""
+    """The sum of the moduli of complex differences, as in RotatE, query by query to save memory."""
     import torch
 
-    wide, narrow = (
+    queries, entities = (
         torch.view_as_complex(rows.view(len(rows), -1, 2)) for rows in (queries, entities)
     )
     norm = torch.linalg.vector_norm
-    return torch.stack([norm(query - narrow, ord=1, dim=1) for query in wide])
+    return torch.stack([norm(query - entities, ord=1, dim=1) for query in queries])
 
 
-def _torch_best(k: int) -> Callable[[EmbeddingProblem], Callable[[], NDArray[np.int64]]]:
-    def make(vectors: EmbeddingProblem) -> Callable[[], NDArray[np.int64]]:
+def _torch_topk(k: int) -> Callable[[EmbeddingProblem], Callable[[], NDArray[np.int64]]]:
+    def prepare(problem: EmbeddingProblem) -> Callable[[], NDArray[np.int64]]:
         import torch
 
-        queries, entities = _tensors(vectors)
+        queries, entities = _tensors(problem)
 
-        def best() -> NDArray[np.int64]:
-            found = np.empty((len(queries), k), np.int64)
+        def top_k() -> NDArray[np.int64]:
+            columns = np.empty((len(queries), k), np.int64)
             for start in range(0, len(queries), BATCH):
-                part = slice(start, start + BATCH)
-                found[part] = torch.mm(queries[part], entities.T).topk(k, dim=1).indices.numpy()
-            return found
+                rows = slice(start, start + BATCH)
+                columns[rows] = torch.mm(queries[rows], entities.T).topk(k, dim=1).indices.numpy()
+            return columns
 
-        return best
+        return top_k
 
-    return make
+    return prepare
 
 
 _BLAS, _TORCH, _SCIPY = ("threadpoolctl",), ("torch",), ("scipy",)
 
-# All scores, by similarity, as fast as it goes.
+# Peers that score all queries, by similarity.
 SCORING: dict[str, Peers] = {
     "dot": {
         "numpy, matrix product": Peer(_BLAS, _product, "scores"),
-        "numpy, product, > and ==": Peer(_BLAS, _counted, "counts of other scores"),
+        "numpy, product, > and ==": Peer(_BLAS, _product_counts, "counts of other scores"),
         "torch, matrix product": Peer(_TORCH, _torch_product, "scores"),
     },
     "cosine": {"numpy, normalised product": Peer(_BLAS, _cosines, "scores")},
@@ -271,7 +271,7 @@ SCORING: dict[str, Peers] = {
         )
     },
 }
-# The same of fewer queries: a minute is enough.
+# Peers that would take minutes, and get fewer queries.
 SLOW: dict[str, Peers] = {
     "l1": {
         "torch.cdist, p=1": Peer(_TORCH, _in_torch(_distances(p=1.0)), "distances"),
@@ -291,8 +291,8 @@ SLOW: dict[str, Peers] = {
 
 
 def top_k_peers(k: int) -> Peers:
-    """The k best candidates by dot."""
+    """Return the peers that find the top k by dot."""
     return {
-        "numpy, product, argpartition": Peer(_BLAS, _partitioned(k), "best"),
-        "torch, product, topk": Peer(_TORCH, _torch_best(k), "best"),
+        "numpy, product, argpartition": Peer(_BLAS, _argpartition(k), "top k"),
+        "torch, product, topk": Peer(_TORCH, _torch_topk(k), "top k"),
     }

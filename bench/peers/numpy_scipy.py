@@ -14,20 +14,20 @@ __all__ = ["COUNTING", "NEGATIVES", "SORTING", "numpy_by_row", "numpy_idiom"]
 
 
 def numpy_idiom(scores: NDArray[Any], targets: NDArray[np.integer[Any]]) -> Counts:
-    """Two comparisons, two boolean matrices, two sums."""
-    true = scores[np.arange(len(scores)), targets]
-    above = (scores > true[:, None]).sum(1)
-    tied = (scores == true[:, None]).sum(1)
+    """Count with two comparisons, two boolean matrices, two sums."""
+    true_scores = scores[np.arange(len(scores)), targets]
+    above = (scores > true_scores[:, None]).sum(1)
+    tied = (scores == true_scores[:, None]).sum(1)
     return above, tied
 
 
 def numpy_by_row(scores: NDArray[Any], targets: NDArray[np.integer[Any]]) -> Counts:
-    """The same row by row: each row is still in the cache when it is compared again."""
+    """Count row by row: each row is still in the cache at the second comparison."""
     above, tied = np.empty((2, len(scores)), np.int64)
     for task, (row, target) in enumerate(zip(scores, targets.tolist(), strict=True)):
-        true = row[target]
-        above[task] = np.count_nonzero(row > true)
-        tied[task] = np.count_nonzero(row == true)
+        true_score = row[target]
+        above[task] = np.count_nonzero(row > true_score)
+        tied[task] = np.count_nonzero(row == true_score)
     return above, tied
 
 
@@ -36,7 +36,7 @@ def _plain(count: Callable[..., Counts]) -> Callable[[Problem], Callable[[], Cou
 
 
 def _argsort(problem: Problem) -> Callable[[], NDArray[np.int64]]:
-    """The position of the target among the sorted columns: ties fall as they will."""
+    """The position of the target among the sorted columns; the order of a tie is arbitrary."""
 
     def positions() -> NDArray[np.int64]:
         pairs = zip(problem.scores, problem.targets.tolist(), strict=True)
@@ -46,7 +46,7 @@ def _argsort(problem: Problem) -> Callable[[], NDArray[np.int64]]:
 
 
 def _searchsorted(problem: Problem) -> Callable[[], Counts]:
-    """Each row sorted, then both ends of the tie searched in it."""
+    """Each row is sorted, then both ends of the tie are searched in it."""
 
     def counts() -> Counts:
         above, tied = np.empty((2, len(problem.scores)), np.int64)
@@ -62,7 +62,7 @@ def _searchsorted(problem: Problem) -> Callable[[], Counts]:
 
 
 def _rankdata(problem: Problem) -> Callable[[], NDArray[np.float64]]:
-    """`rankdata` ranks the smallest first, which needs no negated copy."""
+    """`rankdata` gives the smallest score rank 1, which needs no negated copy."""
     from scipy.stats import rankdata
 
     def ranks() -> NDArray[np.float64]:
@@ -84,9 +84,9 @@ def _rankdata_whole(problem: Problem) -> Callable[[], NDArray[np.float64]]:
 
 
 def _ogb(problem: Problem) -> Callable[[], Counts]:
-    """The formula of OGB's Evaluator: negatives above the truth, and not below it."""
-    assert problem.true is not None
-    positive, negative = problem.true[:, None], problem.scores
+    """The formula of OGB's Evaluator: negatives above the true score, and not below it."""
+    assert problem.true_scores is not None
+    positive, negative = problem.true_scores[:, None], problem.scores
 
     def counts() -> Counts:
         optimistic = (negative > positive).sum(axis=1)

@@ -16,8 +16,8 @@ __all__ = ["MRR"]
 def _retrieval_mrr(problem: Problem) -> Callable[[], float]:
     """`RetrievalMRR` of torchmetrics, all queries in one update.
 
-    It takes flat scores with a query for each. A truth whose score is not above zero never counts
-    in it: the scores of this benchmark are.
+    It takes flat scores with the query of each. A target whose score is not above zero never
+    counts in it; all scores of this benchmark are above zero.
     """
     import torch
     from torchmetrics.retrieval import RetrievalMRR
@@ -58,9 +58,9 @@ def _ranx(problem: Problem) -> Callable[[], float]:
     qrels = np.ones((tasks, 1, 2))
     qrels[:, 0, 0] = problem.targets
 
-    def evaluate(run: Any, given: Any) -> float:
+    def evaluate(run: Any, qrels: Any) -> float:
         numba.set_num_threads(min(problem.threads, numba.config.NUMBA_NUM_THREADS))
-        return float(ranx.evaluate(given, run, "mrr"))
+        return float(ranx.evaluate(qrels, run, "mrr"))
 
     def mrr() -> float:
         order = np.argsort(-problem.scores, axis=1)
@@ -68,7 +68,7 @@ def _ranx(problem: Problem) -> Callable[[], float]:
             np.stack([order, np.take_along_axis(problem.scores, order, axis=1)], axis=-1), qrels
         )
 
-    evaluate(np.ones((2, 1, 2)), np.ones((2, 1, 2)))  # compiles
+    evaluate(np.ones((2, 1, 2)), np.ones((2, 1, 2)))  # so that numba compiles it
     return mrr
 
 

@@ -1,4 +1,4 @@
-"""torch on the CPU: expressions, PyKEEN's ranks and evaluator, OGB's formula."""
+"""torch on the CPU: the numpy idiom in torch, PyKEEN's ranks and evaluator, OGB's formula."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["COUNTING", "EVALUATORS", "METRIC_NAMES", "NEGATIVES", "tensors"]
 
 BATCH = 64  # rows whose masks fit into the cache: seven times as fast as the whole matrix at once
 PYKEEN_BATCH = 256  # PyKEEN's default batch for evaluation on a CPU
-Expression = Callable[[Any, Any], Counts]  # of some rows and their true scores
+Expression = Callable[[Any, Any], Counts]  # of some rows and their true_scores scores
 
 HITS = (1, 3, 5, 10)
 # PyKEEN's names of truerank's metrics; its z has the opposite sign where less is better.
@@ -45,70 +45,70 @@ METRIC_NAMES = {
 
 
 def tensors(problem: Problem) -> tuple[Any, Any]:
-    """Scores and targets as torch sees them, copied nowhere; torch takes our number of threads."""
+    """Return scores and targets as tensors, without a copy; set the number of torch's threads."""
     import torch
 
     torch.set_num_threads(problem.threads)
     return torch.from_numpy(problem.scores), torch.from_numpy(problem.targets)[:, None]
 
 
-def _compared(part: Any, true: Any) -> Counts:
-    return (part > true).sum(dim=1).numpy(), (part == true).sum(dim=1).numpy()
+def _compare(rows: Any, true_scores: Any) -> Counts:
+    return (rows > true_scores).sum(dim=1).numpy(), (rows == true_scores).sum(dim=1).numpy()
 
 
-def _in_pykeens_style(part: Any, true: Any) -> Counts:
-    """The counts that `pykeen/evaluation/ranks.py` takes.
+def _count_as_pykeen(rows: Any, true_scores: Any) -> Counts:
+    """Return the counts that `pykeen/evaluation/ranks.py` computes.
 
-    The optimistic rank comes from a count of greater scores, the pessimistic one from a count of
-    scores not smaller, the realistic one is their mean as float32, and the number of candidates
-    comes from a mask of finite scores.
+    The optimistic rank is a count of greater scores, the pessimistic one a count of scores that are
+    not smaller, the realistic one is their mean as float32, and the number of candidates is a count
+    of finite scores.
     """
     import torch
 
-    optimistic = (part > true).sum(dim=1) + 1
-    pessimistic = (part >= true).sum(dim=1)
+    optimistic = (rows > true_scores).sum(dim=1) + 1
+    pessimistic = (rows >= true_scores).sum(dim=1)
     _ = (optimistic + pessimistic).float() / 2
-    _ = torch.isfinite(part).sum(dim=1)
+    _ = torch.isfinite(rows).sum(dim=1)
     return (optimistic - 1).numpy(), (pessimistic - optimistic + 1).numpy()
 
 
-def _by_pykeen(part: Any, true: Any) -> Counts:
-    """PyKEEN's own `Ranks.from_scores`."""
+def _count_by_pykeen(rows: Any, true_scores: Any) -> Counts:
+    """Return the counts of PyKEEN's own `Ranks.from_scores`."""
     from pykeen.evaluation.ranks import Ranks
 
-    ranks = Ranks.from_scores(true, part)
+    ranks = Ranks.from_scores(true_scores, rows)
     optimistic = ranks.optimistic
     return (optimistic - 1).numpy(), (ranks.pessimistic - optimistic + 1).numpy()
 
 
 def _whole(expression: Expression) -> Callable[[Problem], Callable[[], Counts]]:
-    def make(problem: Problem) -> Callable[[], Counts]:
+    def prepare(problem: Problem) -> Callable[[], Counts]:
         matrix, columns = tensors(problem)
         return lambda: expression(matrix, matrix.gather(1, columns))
 
-    return make
+    return prepare
 
 
-def _batched(expression: Expression, rows: int) -> Callable[[Problem], Callable[[], Counts]]:
-    """The same, some rows at once: kinder to the caches.
+def _batched(expression: Expression, batch: int) -> Callable[[Problem], Callable[[], Counts]]:
+    """Count some rows at once, which suits the caches.
 
-    Results go where they are kept: small tensors that stay would break up the heap.
+    Counts go into one array at once: small tensors that stay would fragment the heap.
     """
 
-    def make(problem: Problem) -> Callable[[], Counts]:
+    def prepare(problem: Problem) -> Callable[[], Counts]:
         matrix, columns = tensors(problem)
 
         def counts() -> Counts:
-            true = matrix.gather(1, columns)
+            true_scores = matrix.gather(1, columns)
             above, tied = np.empty((2, len(matrix)), np.int64)
-            for start in range(0, len(matrix), rows):
-                part = slice(start, start + rows)
-                above[part], tied[part] = expression(matrix[part], true[part])
+            for start in range(0, len(matrix), batch):
+                rows = slice(start, start + batch)
+                above[rows], tied[rows] = expression(matrix[rows], true_scores[rows])
             return above, tied
 
         return counts
 
-    return make
+    return prepare
 
 
 def _evaluator(problem: Problem) -> Callable[[], Mapping[str, float]]:
@@ -118,31 +118,30 @@ def _evaluator(problem: Problem) -> Callable[[], Mapping[str, float]]:
 
     matrix, columns = tensors(problem)
     evaluator = RankBasedEvaluator()
-    triples = torch.zeros((PYKEEN_BATCH, 3), dtype=torch.long)  # it does not look at them
+    triples = torch.zeros((PYKEEN_BATCH, 3), dtype=torch.long)  # the evaluator does not read them
 
     def metrics() -> Mapping[str, float]:
-        for part, where in zip(
-            matrix.split(PYKEEN_BATCH), columns.split(PYKEEN_BATCH), strict=True
-        ):
+        batches = matrix.split(PYKEEN_BATCH), columns.split(PYKEEN_BATCH)
+        for rows, targets in zip(*batches, strict=True):
             evaluator.process_scores_(
-                hrt_batch=triples[: len(part)],
+                hrt_batch=triples[: len(rows)],
                 target="tail",
-                scores=part,
-                true_scores=part.gather(1, where),
+                scores=rows,
+                true_scores=rows.gather(1, targets),
             )
-        found: Mapping[str, float] = evaluator.finalize().to_flat_dict()
-        return found
+        values: Mapping[str, float] = evaluator.finalize().to_flat_dict()
+        return values
 
     return metrics
 
 
 def _ogb(problem: Problem) -> Callable[[], Counts]:
-    """The formula of OGB's Evaluator: negatives above the truth, and not below it."""
+    """The formula of OGB's Evaluator: negatives above the true score, and not below it."""
     import torch
 
-    assert problem.true is not None
+    assert problem.true_scores is not None
     torch.set_num_threads(problem.threads)
-    positive = torch.from_numpy(problem.true).view(-1, 1)
+    positive = torch.from_numpy(problem.true_scores).view(-1, 1)
     negative = torch.from_numpy(problem.scores)
 
     def counts() -> Counts:
@@ -155,11 +154,11 @@ def _ogb(problem: Problem) -> Callable[[], Counts]:
 
 
 COUNTING = {
-    "torch, > and ==": Peer(("torch",), _whole(_compared)),
-    f"torch, {BATCH} rows at once": Peer(("torch",), _batched(_compared, BATCH)),
-    "PyKEEN's style": Peer(("torch",), _whole(_in_pykeens_style)),
+    "torch, > and ==": Peer(("torch",), _whole(_compare)),
+    f"torch, {BATCH} rows at once": Peer(("torch",), _batched(_compare, BATCH)),
+    "PyKEEN's style": Peer(("torch",), _whole(_count_as_pykeen)),
     f"PyKEEN, {PYKEEN_BATCH} rows at once": Peer(
-        ("torch", "pykeen"), _batched(_by_pykeen, PYKEEN_BATCH)
+        ("torch", "pykeen"), _batched(_count_by_pykeen, PYKEEN_BATCH)
     ),
 }
 EVALUATORS = {"PyKEEN, RankBasedEvaluator": Peer(("torch", "pykeen"), _evaluator, "report")}
