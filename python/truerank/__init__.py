@@ -18,8 +18,8 @@ import typing as _typing
 
 from ._core import __version__
 from .counting.ranking import rank
-from .inputs.naming import AlsoNamed as _AlsoNamed
-from .inputs.naming import front_door as _front_door
+from .inputs.naming import ModuleAlias as _AlsoNamed
+from .inputs.naming import lazy_names as _front_door
 
 if _typing.TYPE_CHECKING:
     from . import alignment, compat, link_prediction, plot

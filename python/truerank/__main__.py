@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .inputs.naming import needed
+from .inputs.naming import import_extra
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
 def _check_libraries() -> None:
     try:
         for library in ("click", "rich"):
-            needed(library, "the command line", "cli")
+            import_extra(library, "the command line", "cli")
     except ModuleNotFoundError:  # of something within them
         raise
     except ImportError as error:

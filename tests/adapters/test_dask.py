@@ -18,7 +18,7 @@ from strategies.count_problems import Problem, problems
 from strategies.embeddings import Tasks, Vectors, tasks, vectors
 from support.error_kinds import is_of_kind
 from support.problems import FORMS, SHARED_FORMS, Array
-from truerank.counting.job import prepare
+from truerank.counting.job import prepare_job
 
 pytestmark = pytest.mark.python_only
 
@@ -271,7 +271,7 @@ def test_each_chunk_is_sent_its_own_part_of_the_filter() -> None:
     columns, chunks = 10_000, 50
     rng = np.random.default_rng(0)
     lists = [rng.choice(columns, 500, replace=False) for _ in range(20)]
-    job = prepare(
+    job = prepare_job(
         *((20, columns), False, np.arange(20), None, lists, None, "descending", "raise"),
         *(None, False),
     )

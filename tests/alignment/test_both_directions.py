@@ -20,8 +20,8 @@ from truerank import _core
 from truerank.alignment import both_directions as grid
 from truerank.alignment.local_scaling import csls_means
 from truerank.alignment.two_graphs import FORWARD
-from truerank.embeddings.scoring import Holding, topk_pairs
-from truerank.embeddings.vectors import CSLS, pairs_of
+from truerank.embeddings.scoring import CurrentMatches, topk_open_embeddings
+from truerank.embeddings.vectors import CSLS, open_embeddings
 from truerank.tasks.side_tasks import SideTasks
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +38,7 @@ def rank_both(
     **rules: Any,
 ) -> Any:
     """Both directions of vectors, opened for that alone."""
-    pairs = pairs_of(left, right, similarity, None, None, csls, FORWARD)
+    pairs = open_embeddings(left, right, similarity, None, None, csls, FORWARD)
     return grid.rank_both(pairs, sides, **rules)
 
 
@@ -312,8 +312,10 @@ def test_best_that_would_leave_what_they_hold(drawn: Aligned, k: int, data: st.D
     holders = rng.integers(0, len(drawn.left) + 1, len(drawn.right))
     held = scores[rng.integers(0, len(drawn.left), len(drawn.right)), np.arange(len(drawn.right))]
     held = np.where(rng.random(len(held)) < 0.3, -np.inf, held).astype(scores.dtype)
-    pairs = pairs_of(drawn.left, drawn.right, drawn.similarity, None, None)
-    found = topk_pairs(pairs, k, rows=rows, nan="omit", holding=Holding(held, holders))
+    pairs = open_embeddings(drawn.left, drawn.right, drawn.similarity, None, None)
+    found = topk_open_embeddings(
+        pairs, k, rows=rows, nan="omit", current=CurrentMatches(held, holders)
+    )
     most = min(k, len(drawn.right))
     for row, ids, best in zip(rows, found.ids, found.scores, strict=True):
         s = scores[row]
@@ -429,7 +431,7 @@ import resource
 import numpy as np
 from truerank.alignment.local_scaling import csls_means
 from truerank.alignment.both_directions import rank_both
-from truerank.embeddings.vectors import pairs_of
+from truerank.embeddings.vectors import open_embeddings
 from truerank.tasks.side_tasks import SideTasks
 
 rng = np.random.default_rng(0)
@@ -441,7 +443,7 @@ sides = {
 }
 csls_means(left[:9], right[:9], 3)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-rank_both(pairs_of(left, right, "cosine", None, None, csls_means(left, right)), sides)
+rank_both(open_embeddings(left, right, "cosine", None, None, csls_means(left, right)), sides)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     assert int(run_python(code)) < 30_000

@@ -172,11 +172,11 @@ def test_ctrl_c_erases_the_bar_before_it_says_anything(tmp_path: Path) -> None:
     arguments = ["evaluate", "scores.npy", "0", "--save", "ranks.npz"]
     script = f"""
 import os, signal, sys
-from truerank.counting import tiles as streaming
+from truerank.counting import tiles
 from truerank.__main__ import main
 from truerank.cli import evaluating, progress
 
-streaming.TILE_BYTES = 4096
+tiles.TILE_BYTES = 4096
 progress.LATE = 0.0
 
 class Follower(progress.Follower):

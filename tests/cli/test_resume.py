@@ -17,7 +17,7 @@ import truerank as tr
 from support import cli_files
 from support.cli_files import Outcome, Run
 from truerank.cli import evaluating, wanted
-from truerank.counting import tiles as streaming
+from truerank.counting import tiles
 
 pytestmark = pytest.mark.python_only
 
@@ -28,13 +28,13 @@ Stop = Callable[..., Outcome]
 # progress it meets a signal.
 DRIVER = """
 import os, signal, sys
-from truerank.counting import tiles as streaming
+from truerank.counting import tiles
 from truerank.__main__ import main
 from truerank.cli import evaluating
 
 name, after, *arguments = sys.argv[1:]
-streaming.SECONDS_BETWEEN_CHECKPOINTS = 0.0
-streaming.TILE_BYTES = 4096
+tiles.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+tiles.TILE_BYTES = 4096
 
 class Follower(evaluating.Follower):
     reports = 0
@@ -89,8 +89,8 @@ def whole(run: Run, line: list[str], tmp_path: Path) -> bytes:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process, too, tiles are small and kept at once."""
-    monkeypatch.setattr(streaming, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    monkeypatch.setattr(streaming, "TILE_BYTES", 4096)
+    monkeypatch.setattr(tiles, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(tiles, "TILE_BYTES", 4096)
 
 
 @pytest.fixture

@@ -7,23 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.counting.block_columns import Columns, columns_of, stretch
+from truerank.counting.block_columns import ColumnSet, column_range, columns_of
 
 pytestmark = pytest.mark.python_only
 
 SETS = st.sets(st.integers(0, 40))
 
 
-def runs(columns: set[int]) -> Columns:
+def runs(columns: set[int]) -> ColumnSet:
     return columns_of(np.array(sorted(columns), np.int64))
 
 
-def members(columns: Columns) -> set[int]:
+def members(columns: ColumnSet) -> set[int]:
     pairs = zip(columns.starts.tolist(), columns.stops.tolist(), strict=True)
     return {column for start, stop in pairs for column in range(start, stop)}
 
 
-def same(one: Columns, other: Columns) -> bool:
+def same(one: ColumnSet, other: ColumnSet) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
@@ -39,11 +39,11 @@ def test_union_difference_and_what_is_common(a: set[int], b: set[int]) -> None:
 
 @given(st.integers(0, 9), st.integers(0, 9))
 def test_a_stretch(start: int, stop: int) -> None:
-    assert same(stretch(start, stop), runs(set(range(start, stop))))
+    assert same(column_range(start, stop), runs(set(range(start, stop))))
 
 
 def test_blocks_side_by_side_are_one_run() -> None:
-    seen = stretch(0, 0)
+    seen = column_range(0, 0)
     for start in (20, 0, 10, 30):
-        seen |= stretch(start, start + 10)
-    assert same(seen, stretch(0, 40))
+        seen |= column_range(start, start + 10)
+    assert same(seen, column_range(0, 40))

@@ -15,7 +15,7 @@ from strategies.count_problems import Problem, problems
 from support.environment import Run
 from support.interruptions import interrupted
 from support.problems import FORMS, SHARED_FORMS
-from truerank.counting import tiles as streaming
+from truerank.counting import tiles
 
 ROWS, COLUMNS = 40, 500
 RNG = np.random.default_rng(11)
@@ -66,7 +66,7 @@ def assert_alike(
     except (TypeError, ValueError) as error:
         expected = error
     with monkeypatch.context() as patch:
-        patch.setattr(streaming, "TILE_BYTES", most)
+        patch.setattr(tiles, "TILE_BYTES", most)
         if isinstance(expected, Exception):
             with pytest.raises(type(expected)) as refused:
                 tr.rank(scores, targets, progress=silent, **keywords, **more)
@@ -148,7 +148,7 @@ def test_many_nans_of_many_lists_are_told_at_once() -> None:
 
 
 def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "TILE_BYTES", 10 * COLUMNS * 4)
+    monkeypatch.setattr(tiles, "TILE_BYTES", 10 * COLUMNS * 4)
     seen: list[tr.Progress] = []
     tr.rank(SCORES, TARGETS, progress=seen.append)
     assert [p.done for p in seen] == [0, 20_000, 40_000, 60_000, 80_000]
@@ -172,12 +172,12 @@ class Stopped(Exception):
     """As a Ctrl-C would."""
 
 
-def stop_after(tiles: int) -> Any:
+def stop_after(last: int) -> Any:
     seen: list[tr.Progress] = []
 
     def progress(p: tr.Progress) -> None:
         seen.append(p)
-        if len(seen) > tiles:
+        if len(seen) > last:
             raise Stopped
 
     return progress
@@ -196,11 +196,11 @@ def test_a_stopped_count_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str, audit: bool, stops: list[int]
 ) -> None:
     path, kept = save(tmp_path, order), tmp_path / "kept"
-    monkeypatch.setattr(streaming, "TILE_BYTES", SCORES.nbytes // 4)
+    monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
     keywords: dict[str, Any] = {"filter": FILTER, "audit": audit, "checkpoint": kept}
-    for tiles in stops:
+    for last in stops:
         with pytest.raises(Stopped):
-            tr.rank(path, TARGETS, progress=stop_after(tiles), **keywords)
+            tr.rank(path, TARGETS, progress=stop_after(last), **keywords)
     seen: list[tr.Progress] = []
     got = tr.rank(path, TARGETS, progress=seen.append, **keywords)
     assert seen[0].done == seen[0].resumed == sum(stops) * SCORES.nbytes // 4
@@ -215,8 +215,8 @@ def test_a_killed_count_goes_on_from_the_last_checkpoint(
 ) -> None:
     """Nothing runs when a process is killed: what counts is what was written before."""
     path, kept = save(tmp_path, "C"), tmp_path / "kept"
-    monkeypatch.setattr(streaming, "TILE_BYTES", SCORES.nbytes // 4)
-    monkeypatch.setattr(streaming, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
+    monkeypatch.setattr(tiles, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     monkeypatch.setattr("truerank.counting.checkpoints.SHARE", float("inf"))
     copies: list[bytes] = []
 
@@ -239,7 +239,7 @@ def test_a_count_that_is_interrupted_anywhere_goes_on(
     """Between any two lines: a tile that was added in part must not be added again."""
     scores, kept = SCORES[:6, :40], tmp_path / "kept"
     np.save(tmp_path / "scores.npy", np.asfortranarray(scores))
-    monkeypatch.setattr(streaming, "TILE_BYTES", scores.nbytes // 2)
+    monkeypatch.setattr(tiles, "TILE_BYTES", scores.nbytes // 2)
     expected = tr.rank(scores, TARGETS[:6] % 40, audit=True)
 
     def count() -> tr.Ranks:
@@ -345,22 +345,22 @@ SHRINKING = """
 import os, sys
 import numpy as np
 import truerank as tr
-from truerank.counting import tiles as streaming
+from truerank.counting import tiles
 
 path, io, when, tile = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 np.save(path, np.zeros((2000, 1000), np.float32))
-streaming.TILE_BYTES = tile
+tiles.TILE_BYTES = tile
 
 def cut(progress=None):
     if progress is None or progress.done:
         os.truncate(path, 4_000_000)
 
 if when == "within":  # after the size was checked
-    count = streaming._WholeRows.count
+    count = tiles._WholeRows.count
     def late(self, *args):
         cut()
         return count(self, *args)
-    streaming._WholeRows.count = late
+    tiles._WholeRows.count = late
 
 try:
     tr.rank(path, 0, io=io, progress=cut if when == "between" else None)
@@ -394,7 +394,7 @@ def test_scores_that_change_while_they_are_ranked(
 ) -> None:
     """By columns true scores are read twice, and have to be the same."""
     path = save(tmp_path, "F")
-    monkeypatch.setattr(streaming, "TILE_BYTES", SCORES.nbytes // 4)
+    monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
 
     def change(p: tr.Progress) -> None:
         if not p.done:

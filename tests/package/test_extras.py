@@ -17,7 +17,7 @@ import pytest
 import truerank
 from support.environment import ROOT
 from truerank import adapters
-from truerank.inputs.naming import needed
+from truerank.inputs.naming import import_extra
 
 pytestmark = pytest.mark.python_only
 
@@ -145,7 +145,7 @@ def test_what_is_broken_within_a_library_keeps_its_error(tmp_path: Path) -> None
         patch.syspath_prepend(tmp_path)
         patch.delitem(sys.modules, "zarr", raising=False)
         with pytest.raises(ModuleNotFoundError, match="No module named 'no_such_library'"):
-            needed("zarr", "x")
+            import_extra("zarr", "x")
 
 
 def test_every_extra_exists() -> None:

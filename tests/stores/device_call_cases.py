@@ -11,7 +11,7 @@ import pytest
 import truerank as tr
 from support.problems import csr
 from support.simulated_device import RNG, Elsewhere, Stream, module, on_device, small_blocks, soon  # noqa: F401  # a fixture
-from truerank.counting import tiles as stretches
+from truerank.counting import tiles
 from truerank.link_prediction import Task
 
 
@@ -85,7 +85,7 @@ def copies_of(call: Callable[[], Any]) -> int:
 
 
 def test_sampled_negatives_come_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stretches, "STRETCH_BYTES", 4000)
+    monkeypatch.setattr(tiles, "COLUMN_TILE_BYTES", 4000)
     truth, others = RNG.random(40), RNG.random((40, 60))
     assert copies_of(lambda: tr.rank_against(truth, soon(others))) > 3
     assert tr.rank_against(truth, soon(others)) == tr.rank_against(truth, others)

@@ -34,7 +34,7 @@ from support.simulated_device import (  # noqa: F401  # a fixture
     tensor_of,
 )
 from truerank import alignment, stores
-from truerank.counting import tiles as streaming
+from truerank.counting import tiles
 from truerank.link_prediction import Task
 from truerank.stores import on_device as device
 
@@ -156,7 +156,7 @@ def test_scores_of_a_stream_beside(width: int) -> None:
 def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """No block is counted before the next copy has begun, and all counts are right."""
     array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
-    expected, count = tr.rank(array, targets), streaming._core.rank
+    expected, count = tr.rank(array, targets), tiles._core.rank
     blocks = len(tr.open_scores(soon(array)).tiles(1 << 30))
     counted: list[int] = []
 
@@ -167,7 +167,7 @@ def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.Monkey
             assert module.copied.wait_for(lambda: len(module.copies) >= following, timeout=30)
         return count(*args)
 
-    monkeypatch.setattr(streaming._core, "rank", late)
+    monkeypatch.setattr(tiles._core, "rank", late)
     assert tr.rank(soon(array), targets) == expected
     assert len(counted) == blocks == len(module.copies)
     assert len(set(counted)) == 2  # buffers, in turn

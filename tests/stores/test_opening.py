@@ -235,13 +235,13 @@ def test_each_file_is_opened_once(
     from truerank.stores import opening
 
     opened = []
-    real = opening.of_npy
+    real = opening.npy_layout
 
     def counted(descriptor: int, name: str, wanted: Any) -> Any:
         opened.append(os.path.basename(name))
         return real(descriptor, name, wanted)
 
-    monkeypatch.setattr(opening, "of_npy", counted)
+    monkeypatch.setattr(opening, "npy_layout", counted)
     for name in ("a", "b"):
         np.save(tmp_path / f"{name}.npy", np.eye(3, dtype=np.float32))
     call(tmp_path / "a.npy", tmp_path / "b.npy")

@@ -16,7 +16,7 @@ import truerank as tr
 from strategies.count_problems import Problem, problems
 from support.outcomes import outcome
 from support.problems import Array
-from truerank.counting import tiles as streaming
+from truerank.counting import tiles
 from truerank.stores import Store, open_scores
 
 
@@ -93,8 +93,8 @@ def test_ranks_of_stores(folder: Path, problem: Problem, how: str, most: int, io
     raw_bits = problem.keywords["dtype"] or ("bfloat16" if array.dtype.kind == "V" else None)
     expected = outcome(array, problem)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streaming, "TILE_BYTES", most)
-        patch.setattr(streaming, "DECODED_TILE_BYTES", most)
+        patch.setattr(tiles, "TILE_BYTES", most)
+        patch.setattr(tiles, "DECODED_TILE_BYTES", most)
         with STORES[how](folder, array, raw_bits) as store:
             got = outcome(store, problem, io=io, dtype=raw_bits)
     if isinstance(expected, Exception):

@@ -23,8 +23,8 @@ from support.store_files import (
     write_npy,
 )
 from truerank.stores import open_scores, store_of
-from truerank.stores.file_names import natural
-from truerank.stores.store import cut
+from truerank.stores.file_names import natural_key
+from truerank.stores.store import cut_tiles
 
 sizes = st.sampled_from([1, 7, 64, 300, 1 << 20])
 ios = st.sampled_from(["map", "read"])
@@ -182,7 +182,7 @@ def test_a_file_may_go_on_after_a_npy(folder: Path) -> None:
 def test_tiles_are_small_and_in_the_order_of_storage(
     rows: int, columns: int, itemsize: int, most: int, by_columns: bool
 ) -> None:
-    tiles = cut((rows, columns), itemsize, most, by_columns=by_columns)
+    tiles = cut_tiles((rows, columns), itemsize, most, by_columns=by_columns)
     outer = [tile.left if by_columns else tile.top for tile in tiles]
     assert outer == sorted(outer)
     across = rows if by_columns else columns
@@ -196,7 +196,7 @@ def test_tiles_are_small_and_in_the_order_of_storage(
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 9), st.integers(1, 9), sizes)
 def test_tiles_of_chunks_cut_none(rows: int, columns: int, tall: int, wide: int, most: int) -> None:
     chunk = min(tall, rows) * min(wide, columns)
-    for tile in cut((rows, columns), 1, most, unit=(tall, wide)):
+    for tile in cut_tiles((rows, columns), 1, most, unit=(tall, wide)):
         assert tile.top % tall == tile.left % wide == 0
         assert tile.height % tall == 0 or tile.top + tile.height == rows
         assert tile.width % wide == 0 or tile.left + tile.width == columns
@@ -204,7 +204,7 @@ def test_tiles_of_chunks_cut_none(rows: int, columns: int, tall: int, wide: int,
 
 
 def test_tiles_of_one_matrix_are_about_alike() -> None:
-    assert [tile.height for tile in cut((10, 10), 1, 90)] == [5, 5]
+    assert [tile.height for tile in cut_tiles((10, 10), 1, 90)] == [5, 5]
 
 
 # -- shards ----------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_a_pattern_is_in_the_order_of_its_numbers(folder: Path) -> None:
     ],
 )
 def test_natural_order(names: list[str]) -> None:
-    assert sorted(reversed(names), key=natural) == names
+    assert sorted(reversed(names), key=natural_key) == names
 
 
 def test_raw_shards_may_be_of_unlike_lengths(folder: Path) -> None:

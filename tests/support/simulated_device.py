@@ -198,5 +198,5 @@ def soon(array: Array) -> Elsewhere:
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_stores, "BLOCK_BYTES", 700)
-    monkeypatch.setattr(tiles, "STRETCH_BYTES", 700)
+    monkeypatch.setattr(tiles, "COLUMN_TILE_BYTES", 700)
     module.copies.clear()

@@ -14,15 +14,15 @@ from ..counting.ranking import rank
 from ..inputs.arrays import integers, on_host
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import needed
+from ..inputs.naming import import_extra
 from ..metrics import parse
 from ..ranks.container import Ranks
-from ..ranks.labels import NAMED, Labels
+from ..ranks.labels import LABEL_ALIASES, Labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report, report
 
-Metric: Any = needed("torchmetrics", "truerank.adapters.torchmetrics").Metric
-torch: Any = needed("torch", "truerank.adapters.torchmetrics", "torchmetrics")
+Metric: Any = import_extra("torchmetrics", "truerank.adapters.torchmetrics").Metric
+torch: Any = import_extra("torch", "truerank.adapters.torchmetrics", "torchmetrics")
 
 __all__ = ["TrueRankMetric"]
 
@@ -30,7 +30,7 @@ DEFAULT_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
 IDS = ("side", "tasks", "queries", "group")
 # One row of the state for each task; `rules` says how it was counted and which ids it has.
 COLUMNS = ("above", "tied", "candidates", *IDS, "rules")
-GROUPINGS = tuple(word for word, label in NAMED.items() if label in IDS)
+GROUPINGS = tuple(word for word, label in LABEL_ALIASES.items() if label in IDS)
 _FILTERED, _SELECTED, _ASCENDING, _WORST, _OMIT = (1 << bit for bit in range(5))
 _NAN = {"raise": 0, "worst": _WORST, "omit": _OMIT}
 _HAS = {name: 1 << (5 + bit) for bit, name in enumerate(IDS)}

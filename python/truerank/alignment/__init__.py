@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..inputs.naming import front_door
+from ..inputs.naming import lazy_names
 
 if TYPE_CHECKING:
     from ..embeddings.vectors import CSLS
@@ -104,4 +104,4 @@ _MODULES: dict[str, tuple[str, ...]] = {
 }
 _LATER = {name: module for module, names in _MODULES.items() for name in names}
 if not TYPE_CHECKING:  # a checker would take any name for one that is there
-    __getattr__, __dir__ = front_door(__name__, _LATER, __all__)
+    __getattr__, __dir__ = lazy_names(__name__, _LATER, __all__)

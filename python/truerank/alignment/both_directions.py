@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..counting.job import SCORES, Nouns, prepare
-from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, Progress, blocks_of, counted_by
-from ..embeddings.scoring import rank_pairs, scored_by
-from ..embeddings.vectors import CSLS, Pairs
-from ..inputs.checks import IO, choice, positive
+from ..counting.job import SCORES, Nouns, prepare_job
+from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, Progress, open_blocks, tile_count
+from ..embeddings.scoring import rank_open_embeddings, with_similarity
+from ..embeddings.vectors import CSLS, OpenEmbeddings
+from ..inputs.checks import IO, choice, positive_integer
 from ..stores.store import FileBlock, Store, Tile
 from .local_scaling import Scaled, View, means_of
 from .two_graphs import BACKWARD, DIRECTIONS, as_ids
@@ -49,7 +49,7 @@ SCALED_TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
 
 
 def rank_both(
-    pairs: Pairs,
+    pairs: OpenEmbeddings,
     sides: Mapping[str, SideTasks],
     *,
     nan: str = "raise",
@@ -88,7 +88,7 @@ def rank_both(
         rules = {"nan": nan, "block": block, "threads": threads, "audit": audit}
         there, back = (_rank_one(way, side, **rules) for way, side in ways)
         return there, back
-    size = positive("block", block) if block is not None else 0
+    size = positive_integer("block", block) if block is not None else 0
     jobs = [
         job_of(side, way.shape, nan=nan, threads=threads, nouns=way.roles.nouns)
         for way, side in ways
@@ -108,9 +108,9 @@ def rank_both(
     results = []
     for job, found in zip(jobs, counted, strict=True):
         if fault := found.fault:
-            raise job.refusal(fault)
+            raise job.error_of(fault)
         ranks = job.ranks(found.arrays, pairs.dtype, pairs.files)
-        results.append(scored_by(ranks, pairs.measure))
+        results.append(with_similarity(ranks, pairs.measure))
     return results[0], results[1]
 
 
@@ -145,14 +145,14 @@ def job_of(
     without, candidates = side.selections()
     rows = side.queries[side.rows, 0]
     given = (side.targets, rows, without, candidates, order, nan, threads, audit)
-    return prepare(shape, False, *given, nouns)
+    return prepare_job(shape, False, *given, nouns)
 
 
-def _rank_one(pairs: Pairs, side: SideTasks, **rules: Any) -> Ranks:
+def _rank_one(pairs: OpenEmbeddings, side: SideTasks, **rules: Any) -> Ranks:
     without, candidates = side.selections()
     rows = side.queries[side.rows, 0]
     among = {"filter": without, "candidates": candidates}
-    return rank_pairs(pairs, side.targets, rows=rows, **among, **rules)
+    return rank_open_embeddings(pairs, side.targets, rows=rows, **among, **rules)
 
 
 class Rules(NamedTuple):
@@ -216,10 +216,10 @@ def rank_matrix(
         store, most = Scaled(store, csls), SCALED_TILE_BYTES
     tiles = store.tiles(most)
     down, across = (
-        counted_by(view, view.tiles(most), way, job)
+        tile_count(view, view.tiles(most), way, job)
         for view, job in ((store, left_to_right), (Turned(store), right_to_left))
     )
-    with blocks_of(store, tiles, way, lambda tile: True) as blocks:
+    with open_blocks(store, tiles, way, lambda tile: True) as blocks:
         for tile, context in zip(tiles, blocks, strict=True):
             with context as block:
                 if down.wants(tile):
@@ -229,7 +229,7 @@ def rank_matrix(
                 del block  # so that a map can go
             told.read(tile.height * tile.width * itemsize)
     both = ((left_to_right, down), (right_to_left, across))
-    return [job.ranks(count.settled(), store.dtype, store.files) for job, count in both], csls
+    return [job.ranks(count.final_counts(), store.dtype, store.files) for job, count in both], csls
 
 
 class Turned(View):

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..counting.job import explain
-from ..embeddings.vectors import CSLS, Pairs, as_means, pairs_of
-from ..inputs.checks import NAN_RULES, choice, is_integer, positive, thread_count
+from ..counting.job import fault_error
+from ..embeddings.vectors import CSLS, OpenEmbeddings, checked_means, open_embeddings
+from ..inputs.checks import NAN_RULES, choice, is_integer, positive_integer, thread_count
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
-from ..inputs.scores import widened
+from ..inputs.scores import widen_bfloat16
 from ..stores.store import FileBlock, Store, Tile
 from ..tasks.query_rows import block_array
 from .two_graphs import FORWARD, GRAPHS, as_ids
@@ -104,13 +104,13 @@ def csls_means(
     >>> csls_means(left, right, 2).queries
     array([1. , 0.5])
     """
-    pairs = pairs_of(left, right, similarity, None, dtype, roles=FORWARD)
+    pairs = open_embeddings(left, right, similarity, None, dtype, roles=FORWARD)
     given = {"candidates": candidates, "nan": nan, "block": block, "threads": threads}
     return means_of_vectors(pairs, k, **given)
 
 
 def means_of_vectors(
-    pairs: Pairs,
+    pairs: OpenEmbeddings,
     k: int,
     *,
     candidates: Any = None,
@@ -120,7 +120,10 @@ def means_of_vectors(
 ) -> CSLS:
     """Give the means of vectors that are open, as `csls_means` does."""
     choice("nan", nan, NAN_RULES)
-    most, size = positive("k", k), positive("block", block) if block is not None else 0
+    most, size = (
+        positive_integer("k", k),
+        positive_integer("block", block) if block is not None else 0,
+    )
     team = thread_count(threads)
     given = (None, None) if candidates is None else candidates
     if not isinstance(given, (tuple, list)) or len(given) != 2:
@@ -133,7 +136,7 @@ def means_of_vectors(
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
     *means, fault = _core.mean_topk(_core.Grid(pairs.given, lefts, rights), most, nan, size, team)
     if fault:
-        raise explain(fault, nan, lefts, pairs.roles.nouns)
+        raise fault_error(fault, nan, lefts, pairs.roles.nouns)
     found = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
     for array, ids, mean in zip(found, (lefts, rights), means, strict=True):
         array[ids] = mean
@@ -330,10 +333,10 @@ class Scaled(View):
         dtype = scaled_dtype(store)
         super().__init__(store, store.shape, dtype.name, dtype)
         self.in_place = False
-        self._rows, self._columns = as_means(csls, store.shape, dtype.name)
+        self._rows, self._columns = checked_means(csls, store.shape, dtype.name)
 
-    def tiles(self, most: int) -> Sequence[Tile]:
-        return self.source.tiles(most)
+    def tiles(self, max_bytes: int) -> Sequence[Tile]:
+        return self.source.tiles(max_bytes)
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
@@ -367,6 +370,6 @@ def floats_of(store: Store, tile: Tile, io: str) -> npt.NDArray[Any]:
 
 
 def _widened(array: npt.NDArray[Any], dtype: str, wide: np.dtype[Any]) -> npt.NDArray[Any]:
-    plain = widened(array) if dtype == "bfloat16" else array
+    plain = widen_bfloat16(array) if dtype == "bfloat16" else array
     with np.errstate(invalid="ignore"):  # a signalling NaN
         return plain.astype(wide)

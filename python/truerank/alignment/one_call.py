@@ -7,10 +7,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from ..embeddings.vectors import pairs_of
+from ..embeddings.vectors import open_embeddings
 from ..inputs.errors import InputValueError, renamed
 from ..inputs.naming import public
-from ..stores import opened_scores
+from ..stores import scores_or_store
 from .pair_task import Task
 from .two_graphs import FORWARD
 
@@ -99,10 +99,12 @@ def evaluate(
     how |= {"duplicates": duplicates, "leaks": leaks}
     with ExitStack() as stack:
         if right is not None:
-            vectors = pairs_of(left, right, similarity, None, dtype, roles=FORWARD)
+            vectors = open_embeddings(left, right, similarity, None, dtype, roles=FORWARD)
             sizes = vectors.shape
         else:
-            store: Any = stack.enter_context(opened_scores(left, dtype, "left", io=io, tiled=True))
+            store: Any = stack.enter_context(
+                scores_or_store(left, dtype, "left", io=io, tiled=True)
+            )
             if store.single_row:
                 got = f"shape {store.shape[1:]}"
                 raise InputValueError("left", expected="a matrix of scores", got=got)

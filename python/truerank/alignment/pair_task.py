@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..embeddings.vectors import CSLS, Pairs, pairs_of
+from ..embeddings.vectors import CSLS, OpenEmbeddings, open_embeddings
 from ..inputs.arrays import read_only
 from ..inputs.checks import NAN_RULES, choice
 from ..inputs.errors import InputTypeError, InputValueError
@@ -244,12 +244,12 @@ class Task(ProtocolTask):
         (1.5, 1.25)
         """
         rules: dict[str, Any] = {"nan": nan, "block": block, "threads": threads, "audit": audit}
-        pairs = pairs_of(left, right, similarity, None, dtype, roles=FORWARD)
+        pairs = open_embeddings(left, right, similarity, None, dtype, roles=FORWARD)
         return self._evaluate_pairs(pairs, csls, **rules)
 
     def _evaluate_pairs(
         self,
-        pairs: Pairs,
+        pairs: OpenEmbeddings,
         csls: int | CSLS | None,
         *,
         nan: str,

@@ -10,7 +10,7 @@ from ..embeddings.vectors import QUERIES, Roles
 from ..inputs.arrays import read_only
 from ..inputs.checks import first_outside
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.selection import as_integers
+from ..inputs.selection import index_array
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -57,7 +57,7 @@ def as_ids(name: str, value: Any, size: int, what: str = "ids") -> IntArray:
     """
     if value is None:
         return np.arange(size)
-    ids = as_integers(name, value)
+    ids = index_array(name, value)
     if ids.ndim != 1:
         raise InputValueError(name, expected=f"a 1-D array of {what}", got=f"shape {ids.shape}")
     wrong = first_outside(ids, size)
@@ -80,7 +80,7 @@ def as_pairs(name: str, value: Any, expected: str = "shape (n, 2)") -> IntArray:
         raise InputValueError(name, expected=expected, got=error) from None
     if array.size == 0 and array.ndim == 1:
         array = np.zeros((0, 2), dtype=np.int64)
-    pairs = as_integers(name, array)
+    pairs = index_array(name, array)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise InputValueError(name, expected=expected, got=f"shape {pairs.shape}")
     return read_only(pairs)

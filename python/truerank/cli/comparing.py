@@ -11,7 +11,7 @@ from ..comparison.paired import COUNT, METHODS, NO_COUNT, compare
 from ..comparison.table_writer import number
 from ..html.comparison_page import DIGITS, Compared, comparison_page
 from ..metrics import parse
-from ..ranks.labels import NAMED
+from ..ranks.labels import LABEL_ALIASES
 from .app import emit, reading_data, told, typed
 from .completion import completing, keys
 from .files import is_file
@@ -89,7 +89,7 @@ def compare_files(
         models = {name: load(path) for name, path in zip(names, ranks, strict=True)}
         groups = read_named("--by", by)
         check_page(html, [*ranks, *([Path(by)] if by is not None and is_file(by) else [])])
-    check_named("--by", groups, NAMED, next(iter(models.values())))
+    check_named("--by", groups, LABEL_ALIASES, next(iter(models.values())))
     with reading_data():
         try:
             pairs = compare(

@@ -24,7 +24,7 @@ from ..alignment.two_graphs import DIRECTIONS
 from ..metrics import KINDS, METRICS
 from ..metrics.keys import ADJUSTED, ALIASES, ALL_SIDES, MACRO
 from ..metrics.published import SIDES
-from ..ranks.labels import NAMED
+from ..ranks.labels import LABEL_ALIASES
 from .app import emit
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
@@ -132,7 +132,7 @@ def labels(context: click.Context, _begun: str) -> list[str]:
         found = labels_in(Path(word)) if word.endswith(".npz") else []
         if found:
             return found
-    return [name for name in (*NAMED, *MADE) if name not in ("group", "queries", "targets")]
+    return [name for name in (*LABEL_ALIASES, *MADE) if name not in ("group", "queries", "targets")]
 
 
 def labels_in(path: Path) -> list[str]:

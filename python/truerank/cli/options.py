@@ -13,7 +13,7 @@ from ..inputs.scores import DTYPES
 from ..metrics import parse
 from ..ranks.container import Ranks
 from ..ranks.grouping import WEIGHTS
-from ..ranks.labels import NAMED
+from ..ranks.labels import LABEL_ALIASES
 from ..reporting.macro import COUNT
 from .completion import SPLITS, completing, keys, labels, some_of
 from .files import is_file, read_array
@@ -133,7 +133,7 @@ seed_option = click.option(
 by_option = click.option(
     "--by",
     metavar="LABEL|FILE",
-    callback=named_or_file(NAMED),
+    callback=named_or_file(LABEL_ALIASES),
     shell_complete=completing(labels, files=True),
     help="Groups of tasks: a label that the ranks carry (side, relation, query, target, category, "
     "...), or .npy of a label for each task.",

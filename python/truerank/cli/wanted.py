@@ -19,7 +19,7 @@ from ..html.report_page import Options, page, title_of
 from ..inputs.errors import InputValueError
 from ..metrics import parse
 from ..ranks.grouping import WEIGHTS
-from ..ranks.labels import NAMED
+from ..ranks.labels import LABEL_ALIASES
 from .app import emit, reading_data, told, typed
 from .files import is_file
 from .options import check_named, read_named
@@ -93,11 +93,11 @@ class Wanted(NamedTuple):
     def labels(self) -> set[str]:
         """The labels of tasks that it goes by."""
         named = {name for name in (self.by, self.weights) if isinstance(name, str)}
-        return {NAMED[name] for name in named if name in NAMED}
+        return {LABEL_ALIASES[name] for name in named if name in LABEL_ALIASES}
 
     def of(self, ranks: Ranks) -> Report:
         """The report; a key that it does not know is a wrong command line."""
-        check_named("--by", self.by, NAMED, ranks)
+        check_named("--by", self.by, LABEL_ALIASES, ranks)
         check_named("--weights", self.weights, WEIGHTS, ranks)
         groups = {"by": self.by, "weights": self.weights, "macro_weights": self.macro_weights}
         with reading_data():

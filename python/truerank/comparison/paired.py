@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, overload
 
 import numpy as np
 
-from ..inputs.checks import choice, confidence, count
+from ..inputs.checks import choice, confidence, integer_at_least
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics.averages import arithmetic, transformed
@@ -175,9 +175,9 @@ def compare(
         method,
         by,
         confidence(level),
-        count("resamples", resamples, 1),
-        count("seed", seed),
-        count("draw_seed", draw_seed),
+        integer_at_least("resamples", resamples, 1),
+        integer_at_least("seed", seed),
+        integer_at_least("draw_seed", draw_seed),
         allow_unlike,
     )
     if _is_measured(a) or not isinstance(a, Mapping):

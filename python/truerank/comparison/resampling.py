@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import choice, confidence, count
+from ..inputs.checks import choice, confidence, integer_at_least
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from .functionals import normal_quantile
@@ -164,8 +164,8 @@ def interval(
     >>> found.low, found.value, found.high
     (0.125, 0.375, 0.75)
     """
-    level, resamples = confidence(level), count("resamples", resamples, 1)
-    seed, draw_seed = count("seed", seed), count("draw_seed", draw_seed)
+    level, resamples = confidence(level), integer_at_least("resamples", resamples, 1)
+    seed, draw_seed = integer_at_least("seed", seed), integer_at_least("draw_seed", draw_seed)
     method = choice("method", method, METHODS)
     chosen = units_of(ranks, key, by=by, weights=weights, draw_seed=draw_seed)
     value = chosen.value()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import count
+from ..inputs.checks import integer_at_least
 from ..inputs.errors import InputTypeError
 from ..inputs.naming import public
 from ..metrics.adjustments import kept_moments
@@ -142,7 +142,7 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     >>> round(pvalue(tr.Ranks([0] * 2000, [1] * 2000, 10_000), "mr").log10_p)
     -8000
     """
-    seed = count("seed", seed)
+    seed = integer_at_least("seed", seed)
     if not isinstance(ranks, Ranks):
         raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
     key = parse(metric)

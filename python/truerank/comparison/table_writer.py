@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..inputs.checks import choice, integer
-from ..inputs.naming import needed
+from ..inputs.naming import import_extra
 
 # a minus, and no hyphen: before a number, and not within a word or after another sign
 _MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
@@ -154,7 +154,7 @@ class Records(NamedTuple):
         0     mr  realistic    4.5
         """
         choice("layout", layout, ("long", "wide"))
-        pandas = needed("pandas", "to_pandas")
+        pandas = import_extra("pandas", "to_pandas")
         wide = pandas.DataFrame(list(self.rows), columns=list(self.columns))
         wide = wide.astype(dict.fromkeys(self.values, float))
         if layout == "wide":

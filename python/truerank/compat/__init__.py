@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..inputs.naming import front_door
+from ..inputs.naming import lazy_names
 
 if TYPE_CHECKING:
     from .conventions import EXACT, Convention
@@ -65,4 +65,4 @@ _LATER = {
     "table": "evaluation",
     "table_against": "evaluation",
 }
-__getattr__, __dir__ = front_door(__name__, _LATER, __all__)
+__getattr__, __dir__ = lazy_names(__name__, _LATER, __all__)

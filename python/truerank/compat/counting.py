@@ -14,8 +14,8 @@ import numpy as np
 
 from .._core import Scores
 from ..inputs.errors import InputTypeError
-from ..inputs.scores import widened
-from ..inputs.selection import of_tasks
+from ..inputs.scores import widen_bfloat16
+from ..inputs.selection import selection_of_tasks
 from .conventions import EXACT, FILTERS, NANS, TRANSFORMS, Convention
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def as_floats(scores: Scores, order: str) -> Values:
     """
     array = scores.array
     if scores.dtype == "bfloat16":
-        array = widened(array)
+        array = widen_bfloat16(array)
     elif scores.dtype == "float16" and array.dtype.kind != "f":
         array = array.view(np.dtype(np.float16).newbyteorder(array.dtype.byteorder))
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
@@ -171,7 +171,7 @@ def flags(selection: Selection | None, where: slice, columns: int, default: bool
     if selection.shared:
         found[:, selection.indices] = True
         return found
-    part = of_tasks(selection, where)
+    part = selection_of_tasks(selection, where)
     lists: Any = range(len(found)) if part.lists is None else part.lists
     for i, one in enumerate(lists):
         found[i, part.indices[part.indptr[one] : part.indptr[one + 1]]] = True

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.naming import needed
-from ..ranks.archives import damage
+from ..inputs.naming import import_extra
+from ..ranks.archives import report_damage
 
 _HINT = "pickle=True reads it, and runs whatever code it holds"
 # how numpy, its memory maps and torch say that a file asks to be unpickled
@@ -54,7 +54,7 @@ def load(source: Any, *, pickle: bool = False) -> Any:
 
 
 def _reading(path: Path) -> AbstractContextManager[None]:
-    return damage(f"source: {path} cannot be read", _reason)
+    return report_damage(f"source: {path} cannot be read", _reason)
 
 
 def _reason(error: Exception) -> str:
@@ -75,7 +75,7 @@ def _npz(path: Path, pickle: bool) -> Any:
 
 
 def _torch(path: Path, pickle: bool) -> Any:
-    torch = needed("torch", f"reading {path.name}", "torchmetrics")
+    torch = import_extra("torch", f"reading {path.name}", "torchmetrics")
     with _reading(path):
         return torch.load(path, map_location="cpu", weights_only=not pickle)
 

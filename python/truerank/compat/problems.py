@@ -13,7 +13,7 @@ from ..counting.sampled import rank_against
 from ..inputs.arrays import is_tensor
 from ..inputs.errors import InputTypeError
 from ..inputs.scores import as_scores
-from ..inputs.selection import as_integers, as_selection
+from ..inputs.selection import as_selection, index_array
 from ..ranks.container import concatenate
 from ..stores.recognition import is_stored
 from .conventions import EXACT, Convention
@@ -90,9 +90,9 @@ class FullProblem(Problem):
         self._array = found.with_array(np.atleast_2d(found.array))
         self._columns = columns = self._array.array.shape[1]
         self._order = order
-        self._targets = np.broadcast_to(as_integers("targets", targets), tasks)
+        self._targets = np.broadcast_to(index_array("targets", targets), tasks)
         if rows is not None:
-            self._rows = as_integers("rows", rows)
+            self._rows = index_array("rows", rows)
         else:
             self._rows = np.arange(tasks) if len(self._array.array) > 1 else np.zeros(tasks, int)
         self._filter = as_selection("filter", filter, tasks, columns, 0)
@@ -138,7 +138,7 @@ class SampledProblem(Problem):
             ragged = isinstance(part.others, tuple)
             found = as_scores(part.others[0] if ragged else part.others, self._dtype, "others")
             if ragged:
-                indptr = as_integers("others: indptr", part.others[1])
+                indptr = index_array("others: indptr", part.others[1])
             else:
                 indptr = np.arange(len(truths) + 1) * found.array.shape[1]
             lengths = np.diff(indptr)

@@ -8,20 +8,20 @@ import numpy as np
 
 from ..inputs.checks import check_shape, first_outside, integer
 from ..inputs.errors import InputValueError
-from ..inputs.selection import as_integers, selected_at
+from ..inputs.selection import index_array, selection_at_columns
 
 if TYPE_CHECKING:
     from .._core import Selection
     from ..inputs.arrays import IntArray
     from .job import Job
 
-NOWHERE = -1  # the target's column, where the candidates have no columns
+NO_COLUMN = -1  # the target's column, where the candidates have no columns
 
 
-class Placed(NamedTuple):
+class BlockColumns(NamedTuple):
     """Where a block of candidates stands: its columns, and tasks as the core is to see them."""
 
-    columns: Columns
+    columns: ColumnSet
     first: int
     targets: IntArray
     filter: Selection | None
@@ -32,17 +32,19 @@ class Placed(NamedTuple):
         return self.first + of_block if self.ids is None else int(self.ids[of_block])
 
 
-def place(job: Job, whole: int | None, width: int, start: int | None, columns: Any) -> Placed:
+def locate_block(
+    job: Job, whole: int | None, width: int, start: int | None, columns: Any
+) -> BlockColumns:
     """Find out which columns a block of some width has, of `whole` in all, if they are numbered."""
     if whole is None:
         if start is not None or columns is not None:
             name = "columns" if start is None else "start"
             raise InputValueError(name, expected="none without targets")
-        return Placed(stretch(0, 0), 0, job.targets, None, None)
+        return BlockColumns(column_range(0, 0), 0, job.targets, None, None)
     if start is not None and columns is not None:
         raise InputValueError("columns", expected="none beside start")
     if columns is not None:
-        ids = as_integers("columns", columns)
+        ids = index_array("columns", columns)
         check_shape("columns", ids.shape, (width,), f"{width}, one for each column of the block")
         if width == 0 or (np.diff(ids) != 1).any():
             return _scattered(job, whole, ids)
@@ -59,10 +61,10 @@ def place(job: Job, whole: int | None, width: int, start: int | None, columns: A
         raise InputValueError(
             name, expected=f"columns from 0 to {whole - 1}", got=f"{start} to {start + width - 1}"
         )
-    return Placed(stretch(start, start + width), start, job.targets, job.filter, None)
+    return BlockColumns(column_range(start, start + width), start, job.targets, job.filter, None)
 
 
-def _scattered(job: Job, whole: int, ids: IntArray) -> Placed:
+def _scattered(job: Job, whole: int, ids: IntArray) -> BlockColumns:
     """Number the columns of a block by their place in it, and what is asked of them too."""
     wrong = first_outside(ids, whole)
     if wrong >= 0:
@@ -73,18 +75,18 @@ def _scattered(job: Job, whole: int, ids: IntArray) -> Placed:
     twice = np.flatnonzero(ordered[1:] == ordered[:-1])
     if twice.size:
         raise InputValueError("columns", f"column {ordered[twice[0]]} is given twice")
-    targets = np.full(len(job.targets), NOWHERE, np.int64)
+    targets = np.full(len(job.targets), NO_COLUMN, np.int64)
     if ordered.size:
         found = np.minimum(np.searchsorted(ordered, job.targets), len(ordered) - 1)
         here = ordered[found] == job.targets
         targets[here] = order[found[here]]
     without = job.filter
     if without is not None:
-        without = selected_at(without, ordered, order, whole, job.threads)
-    return Placed(columns_of(ordered), 0, targets, without, ids)
+        without = selection_at_columns(without, ordered, order, whole, job.threads)
+    return BlockColumns(columns_of(ordered), 0, targets, without, ids)
 
 
-class Columns(NamedTuple):
+class ColumnSet(NamedTuple):
     """A set of columns: disjoint runs from `starts` up to, not including, `stops`, in order.
 
     Runs that touch are one, so that equal sets are equal arrays, and blocks that arrive one beside
@@ -107,13 +109,13 @@ class Columns(NamedTuple):
         """How many columns there are."""
         return int((self.stops - self.starts).sum())
 
-    def __or__(self, other: Columns) -> Columns:
+    def __or__(self, other: ColumnSet) -> ColumnSet:
         """All columns of two sets that have none in common."""
         order = np.argsort(starts := np.concatenate([self.starts, other.starts]), kind="stable")
         stops = np.concatenate([self.stops, other.stops])[order]
         return _joined(starts[order], stops)
 
-    def __sub__(self, other: Columns) -> Columns:
+    def __sub__(self, other: ColumnSet) -> ColumnSet:
         """Leave out the columns of another set, all of which are in this one."""
         if not other.starts.size:
             return self
@@ -121,7 +123,7 @@ class Columns(NamedTuple):
         stops = np.sort(np.concatenate([self.stops, other.starts]))
         return _joined(starts, stops)
 
-    def first_common(self, other: Columns) -> int:
+    def first_common(self, other: ColumnSet) -> int:
         """Give the first column that both have, or -1."""
         if not self.starts.size or not other.starts.size:
             return -1
@@ -135,19 +137,19 @@ class Columns(NamedTuple):
         first = int(common.min())
         return -1 if first == np.iinfo(int).max else first
 
-    def missing(self, columns: int) -> Columns:
+    def missing(self, columns: int) -> ColumnSet:
         """Give the columns from 0 to `columns` - 1 that are not in the set."""
-        return stretch(0, columns) - self
+        return column_range(0, columns) - self
 
 
-def stretch(start: int, stop: int) -> Columns:
+def column_range(start: int, stop: int) -> ColumnSet:
     """Give the columns from `start` to `stop` - 1."""
     if stop <= start:
-        return Columns(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    return Columns(np.array([start], np.int64), np.array([stop], np.int64))
+        return ColumnSet(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    return ColumnSet(np.array([start], np.int64), np.array([stop], np.int64))
 
 
-def columns_of(ordered: IntArray) -> Columns:
+def columns_of(ordered: IntArray) -> ColumnSet:
     """Give the set of some columns, which are in ascending order and distinct.
 
     Examples
@@ -158,14 +160,14 @@ def columns_of(ordered: IntArray) -> Columns:
     breaks = np.flatnonzero(np.diff(ordered) != 1)
     first = np.concatenate([np.zeros(1, np.int64), breaks + 1])[: ordered.size]
     last = np.append(breaks, ordered.size - 1)[: ordered.size]
-    return Columns(ordered[first], ordered[last] + 1)
+    return ColumnSet(ordered[first], ordered[last] + 1)
 
 
-def _joined(starts: IntArray, stops: IntArray) -> Columns:
+def _joined(starts: IntArray, stops: IntArray) -> ColumnSet:
     """Make one run of runs that touch, and none of empty ones."""
     kept = starts < stops
     starts, stops = starts[kept], stops[kept]
     if not starts.size:
-        return Columns(starts, stops)
+        return ColumnSet(starts, stops)
     apart = starts[1:] != stops[:-1]
-    return Columns(starts[np.append(True, apart)], stops[np.append(apart, True)])
+    return ColumnSet(starts[np.append(True, apart)], stops[np.append(apart, True)])

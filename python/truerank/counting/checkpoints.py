@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.selection import arrays_of
-from ..ranks.archives import Kind, from_json_array, json_array, read_archive, write_archive
+from ..inputs.selection import selection_arrays
+from ..ranks.archives import ArchiveKind, from_json_array, json_array, read_archive, write_archive
 
 if TYPE_CHECKING:
     from .._core import Selection
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from ..stores import Store
     from .job import Job
 
-KIND = Kind("truerank.checkpoint", 1)
+KIND = ArchiveKind("truerank.checkpoint", 1)
 # A checkpoint may take this share of the time at most.
 SHARE = 0.02
 
 
-class Counting(Protocol):
+class ResumableCount(Protocol):
     """A count that can be kept and restored."""
 
     way: str  # one that goes on in another way is another
@@ -50,7 +50,7 @@ class Checkpoint:
     def __init__(
         self,
         path: str | os.PathLike[str],
-        count: Counting,
+        count: ResumableCount,
         store: Store,
         job: Job,
         tiles: int,
@@ -152,7 +152,7 @@ def _facts(store: Store, job: Job, tiles: int, way: str) -> dict[str, Any]:
 def _arrays(selection: Selection | None) -> tuple[Any, ...]:
     if selection is None:
         return ()
-    *arrays, shared = arrays_of(selection)
+    *arrays, shared = selection_arrays(selection)
     return *arrays, np.array(shared)
 
 

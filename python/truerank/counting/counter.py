@@ -19,15 +19,15 @@ from ..inputs.checks import (
 )
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import arrays_of, as_integers, as_selection, owned
+from ..inputs.selection import as_selection, copy_selection, index_array, selection_arrays
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
 from ..stores import Store, read_scores, shape_of
-from .block_columns import NOWHERE, Columns, Placed, place, stretch
+from .block_columns import NO_COLUMN, BlockColumns, ColumnSet, column_range, locate_block
 from .job import Job, rules_of
-from .partial_counts import Tallies, Truths, refuse_nan_truth, true_values
-from .saved_counters import Kept, read, write
-from .tiles import stretches
+from .partial_counts import PartialCounts, TrueScores, checked_true_scores, refuse_nan_true_score
+from .saved_counters import CounterState, read, write
+from .tiles import column_tiles
 
 if TYPE_CHECKING:
     import os
@@ -111,7 +111,7 @@ class RankCounter:
         threads: int | None = None,
         audit: bool = False,
     ) -> None:
-        scores = true_values(true_scores, dtype)
+        scores = checked_true_scores(true_scores, dtype)
         rules = rules_of(order, nan, audit)
         team = thread_count(threads)
         tasks = len(scores.array)
@@ -129,12 +129,12 @@ class RankCounter:
     def _start(self, scores: Scores, job: Job, columns: int | None, raw: bool) -> None:
         self._dtype = scores.dtype
         self._raw = raw  # the caller said what the bytes are, of blocks too
-        self._truths = Truths(scores.array, scores.dtype)
+        self._truths = TrueScores(scores.array, scores.dtype)
         self._job = job
         self._columns = columns
-        refuse_nan_truth(self._truths, job.rules.nan)
+        refuse_nan_true_score(self._truths, job.rules.nan)
         # replaced as a whole, so that whatever interrupts a call finds all of a block or nothing
-        self._counted = _Counted(self._none(), stretch(0, 0))
+        self._counted = _Counted(self._none(), column_range(0, 0))
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class RankCounter:
             shape = 1, *shape
             rows = np.zeros(len(self._job.targets), np.int64)
         self._check_height(name, shape, rows)
-        placed = place(self._job, self._columns, shape[1], start, columns)
+        placed = locate_block(self._job, self._columns, shape[1], start, columns)
         self._refuse_again(name, placed.columns)
         found = self._found(scores, name, rows, placed)
         with self._lock:
@@ -188,11 +188,11 @@ class RankCounter:
             self._counted = _Counted(tallies.plus(found), seen | placed.columns)
 
     def _found(
-        self, scores: Scores | Store, name: str, rows: IntArray | None, placed: Placed
+        self, scores: Scores | Store, name: str, rows: IntArray | None, placed: BlockColumns
     ) -> dict[str, IntArray]:
         """What a block holds for all tasks."""
         found: dict[str, IntArray] = {}
-        with stretches(scores) as parts:
+        with column_tiles(scores) as parts:
             for left, matrix in parts:
                 counted = _core.partial_counts(
                     _core.Scores(matrix, scores.dtype, scores.swapped),
@@ -208,16 +208,16 @@ class RankCounter:
                 found = self._none().plus(found).plus(counts).arrays if found else counts
         return found or self._none().arrays
 
-    def _none(self) -> Tallies:
-        return Tallies(len(self._job.targets), self._job.rules)
+    def _none(self) -> PartialCounts:
+        return PartialCounts(len(self._job.targets), self._job.rules)
 
-    def _refuse_nan(self, name: str, row: int, column: int, placed: Placed) -> NoReturn:
+    def _refuse_nan(self, name: str, row: int, column: int, placed: BlockColumns) -> NoReturn:
         whole = placed.column(column)
         of_all = "" if self._columns is None or whole == column else f" (column {whole})"
         place = f"the score at row {row}, column {column}{of_all}"
         raise forbidden_nan(name, place, self._job.rules.nan)
 
-    def _refuse_again(self, name: str, columns: Columns) -> None:
+    def _refuse_again(self, name: str, columns: ColumnSet) -> None:
         again = self._counted.seen.first_common(columns)
         if again >= 0:
             raise InputValueError(name, f"column {again} has been counted before")
@@ -264,7 +264,7 @@ class RankCounter:
             others = f"{missing.size} of {self._columns} columns are missing"
             problem = f"column {missing.starts[0]} has not been counted ({others})"
             raise InputValueError("update", problem)
-        settled = tallies.settled(self._truths)
+        settled = tallies.final_counts(self._truths)
         differing = tallies.arrays["differing"]
         tasks = int(np.count_nonzero(differing))
         if tasks:
@@ -278,7 +278,7 @@ class RankCounter:
                 "two batches",
                 stacklevel=2,
             )
-        return sampled_or_full(self._job, settled, self._dtype, sampled=self._columns is None)
+        return ranks_of_counts(self._job, settled, self._dtype, sampled=self._columns is None)
 
     def __repr__(self) -> str:
         what = f"{len(self._job.targets)} tasks, {self._dtype}"
@@ -340,7 +340,7 @@ class RankCounter:
             "true_scores": np.where(self._truths.nan, 0, self._truths.keys),
             "true_scores, whose NaN count,": self._truths.nan,
             "targets": job.targets,
-            "filter": job.filter and arrays_of(job.filter),
+            "filter": job.filter and selection_arrays(job.filter),
             "order, nan and audit": (job.rules.ascending, job.rules.nan, job.rules.audit),
         }
 
@@ -382,19 +382,19 @@ class RankCounter:
         RankCounter(1 tasks, float64, 2 of 3 columns)
         """
 
-        def empty(*args: Any, **keywords: Any) -> Kept:
+        def empty(*args: Any, **keywords: Any) -> CounterState:
             return RankCounter(*args, **keywords)._kept()
 
         counter = RankCounter.__new__(RankCounter)
         counter._restore(read(path, empty))
         return counter
 
-    def _kept(self) -> Kept:
+    def _kept(self) -> CounterState:
         tallies, seen = self._counted
         truths, dtype, job = self._truths.scores, self._dtype, self._job
-        return Kept(truths, dtype, job, self._columns, self._raw, seen, tallies.arrays)
+        return CounterState(truths, dtype, job, self._columns, self._raw, seen, tallies.arrays)
 
-    def _restore(self, kept: Kept) -> None:
+    def _restore(self, kept: CounterState) -> None:
         scores = Scores(kept.scores, kept.dtype, False)
         self._start(scores, kept.job, kept.columns, kept.raw)
         tallies = self._none()
@@ -405,17 +405,17 @@ class RankCounter:
         return self._kept()._asdict()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._restore(Kept(**state))
+        self._restore(CounterState(**state))
 
 
 class _Counted(NamedTuple):
     """What has been counted, and the columns of it."""
 
-    tallies: Tallies
-    seen: Columns
+    tallies: PartialCounts
+    seen: ColumnSet
 
 
-def sampled_or_full(
+def ranks_of_counts(
     job: Job, settled: Mapping[str, IntArray], dtype: str, *, sampled: bool
 ) -> Ranks:
     """Make Ranks of settled tallies."""
@@ -449,8 +449,8 @@ def _columns(targets: Any, candidates: Any) -> int | None:
 
 def _targets(targets: Any, tasks: int, columns: int | None) -> IntArray:
     if columns is None:
-        return np.full(tasks, NOWHERE, np.int64)
-    array = as_integers("targets", targets)
+        return np.full(tasks, NO_COLUMN, np.int64)
+    array = index_array("targets", targets)
     if array.ndim == 0:
         array = np.full(tasks, array, np.int64)
     check_shape("targets", array.shape, (tasks,), f"{tasks} integers, one for each true score")
@@ -467,13 +467,13 @@ def _filter(filter: Any, tasks: int, columns: int | None, threads: int) -> Selec
             )
         return None
     selection = as_selection("filter", filter, tasks, columns, threads)
-    return selection and owned(selection)
+    return selection and copy_selection(selection)
 
 
 def _rows(rows: Any, tasks: int) -> IntArray | None:
     if rows is None:
         return None
-    array = as_integers("rows", rows)
+    array = index_array("rows", rows)
     check_shape("rows", array.shape, (tasks,), f"{tasks} rows, one for each true score")
     wrong = np.flatnonzero(array < 0)
     if wrong.size:

@@ -19,7 +19,7 @@ from ..inputs.checks import (
     thread_count,
 )
 from ..inputs.errors import InputValueError
-from ..inputs.selection import as_integers, as_selection
+from ..inputs.selection import as_selection, index_array
 from ..ranks.container import Ranks
 from ..ranks.counts import Audit
 from ..ranks.protocol import Protocol
@@ -58,9 +58,9 @@ class Job(NamedTuple):
         """What the core needs to know of the tasks."""
         return _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
 
-    def refusal(self, fault: _core.Fault) -> InputValueError:
+    def error_of(self, fault: _core.Fault) -> InputValueError:
         """Make the error of what made counts void."""
-        return explain(fault, self.rules.nan, self.targets, self.nouns)
+        return fault_error(fault, self.rules.nan, self.targets, self.nouns)
 
     def ranks(
         self, counts: Mapping[str, IntArray], dtype: str, files: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class Job(NamedTuple):
         )
 
 
-def prepare(
+def prepare_job(
     shape: tuple[int, ...],
     single_row: bool,
     targets: Any,
@@ -108,13 +108,13 @@ def _tasks(
 ) -> tuple[IntArray | None, IntArray]:
     """The row (None: task i reads row i) and the target of every task."""
     height = shape[0]
-    task_targets = as_integers("targets", targets)
+    task_targets = index_array("targets", targets)
     if task_targets.ndim > 1:
         expected = "one integer or a 1-D array"
         raise InputValueError("targets", expected=expected, got=f"shape {task_targets.shape}")
     task_rows = None
     if rows is not None:
-        task_rows = as_integers("rows", rows)
+        task_rows = index_array("rows", rows)
         check_shape("rows", task_rows.shape, 1, "a 1-D array")
     if task_targets.ndim == 0:
         tasks = height if task_rows is None else len(task_rows)
@@ -141,7 +141,7 @@ def rules_of(order: object, nan: object, audit: object) -> _core.Rules:
     return _rules(ascending, choice("nan", nan, NAN_RULES), bool(audit))
 
 
-def explain(
+def fault_error(
     fault: _core.Fault, nan: str, targets: IntArray, nouns: Nouns = SCORES
 ) -> InputValueError:
     """Make the error of what made counts void."""

@@ -1,7 +1,7 @@
 """Partial counts: what parts of the candidates have shown of each task, beside its true score.
 
 The truth itself is in none of them: it is counted once, at the end, whatever parts there were.
-Tallies add up in any order, and to the same integers.
+They add up in any order, and to the same integers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FIELDS = ("above", "tied", "candidates", "nan", "differing")
 AUDITED = ("inf", "at_best", "best")
 
 
-class Truths:
+class TrueScores:
     """The true scores of all tasks: as they are, and as keys, integers in the order of the scores.
 
     Parameters
@@ -49,7 +49,7 @@ class Truths:
         return -1 if rule == "worst" or not self.nan.any() else int(self.nan.argmax())
 
 
-class Tallies:
+class PartialCounts:
     """What has been found so far: int64 arrays with one count for each task.
 
     `above` and `tied` are counts of scores that are greater than the truth, in either order of the
@@ -82,9 +82,9 @@ class Tallies:
         for name, counts in more.items():
             self.arrays[name][where] += counts
 
-    def plus(self, found: Mapping[str, IntArray]) -> Tallies:
+    def plus(self, found: Mapping[str, IntArray]) -> PartialCounts:
         """Give new tallies with what a part found for all tasks; these stay as they are."""
-        more = Tallies(len(self.arrays["above"]), self.rules)
+        more = PartialCounts(len(self.arrays["above"]), self.rules)
         more.arrays = {name: array.copy() for name, array in self.arrays.items()}
         more.add(found)
         return more
@@ -96,7 +96,7 @@ class Tallies:
         self.arrays["at_best"][where] = held
         self.arrays["best"][where] = np.where(better, best, mine)
 
-    def settled(self, truths: Truths) -> dict[str, IntArray]:
+    def final_counts(self, truths: TrueScores) -> dict[str, IntArray]:
         """Add the truths, and give the counts of all tasks, and those of an audit.
 
         A NaN truth is last of all, which only the rule "worst" allows.
@@ -107,20 +107,20 @@ class Tallies:
         above = np.where(truths.nan, size, above)
         tied = np.where(truths.nan, 1, tied + 1)
         candidates = size + 1 - (nan if self.rules.nan == "omit" else 0)
-        settled = {"above": above, "tied": tied, "candidates": candidates}
+        final_counts = {"above": above, "tied": tied, "candidates": candidates}
         if not self.rules.audit:
-            return settled
-        alone = Tallies(len(size), self.rules)
+            return final_counts
+        alone = PartialCounts(len(size), self.rules)
         alone.add(self.arrays)
         nothing = np.zeros_like(size)
         no_best = np.where(truths.nan, alone.arrays["best"], truths.keys)
         own = {"nan": truths.nan, "inf": truths.inf, "best": no_best, "at_best": ~truths.nan}
         alone.add({name: own.get(name, nothing) + nothing for name in alone.arrays})
         seen = {name: alone.arrays[name] for name in ("nan", "inf", "at_best")}
-        return settled | seen | {"differing": differing.copy()}
+        return final_counts | seen | {"differing": differing.copy()}
 
 
-def true_values(true_scores: Any, dtype: Any) -> Scores:
+def checked_true_scores(true_scores: Any, dtype: Any) -> Scores:
     """Check true scores: one for each task, copied, contiguous, in native byte order."""
     scores = as_scores(true_scores, dtype, "true_scores")
     check_shape("true_scores", scores.array.shape, 1, "one score for each task")
@@ -130,7 +130,7 @@ def true_values(true_scores: Any, dtype: Any) -> Scores:
     return Scores(np.array(array, order="C"), scores.dtype, False)
 
 
-def refuse_nan_truth(truths: Truths, rule: str) -> None:
+def refuse_nan_true_score(truths: TrueScores, rule: str) -> None:
     """Raise for a true score that is NaN, unless the rule allows it."""
     wrong = truths.first_nan(rule)
     if wrong >= 0:

@@ -12,7 +12,7 @@ from ..inputs.checks import IO, choice
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..stores import store_of
-from .job import prepare
+from .job import prepare_job
 
 if TYPE_CHECKING:
     import os
@@ -137,7 +137,7 @@ def rank(
         from .tiles import rank_store
 
         with nullcontext() if store is scores else store:
-            job = prepare(store.shape, store.single_row, *given)
+            job = prepare_job(store.shape, store.single_row, *given)
             return rank_store(store, job, io=io, progress=progress, checkpoint=checkpoint)
     if io is not None:
         choice("io", io, IO)
@@ -146,8 +146,8 @@ def rank(
     single = len(shape) == 1
     if single:
         shape = 1, *shape
-    job = prepare(shape, single, *given)
+    job = prepare_job(shape, single, *given)
     counted = _core.rank(matrix, job.tasks(), job.rules, job.threads)
     if fault := counted.fault:
-        raise job.refusal(fault)
+        raise job.error_of(fault)
     return job.ranks(counted.arrays, matrix.dtype)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import as_array, is_elsewhere
+from ..inputs.arrays import as_array, is_on_device
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
@@ -30,7 +30,7 @@ ARGUMENTS = ("scores", "targets", "rows", *SELECTIONS)
 Name = Callable[[int, str], str]  # of an argument of block i, in messages
 
 
-def of_block(number: int, argument: str) -> str:
+def block_argument_name(number: int, argument: str) -> str:
     """Name an argument of a block.
 
     Examples
@@ -91,7 +91,7 @@ def rank_blocks(
     12
     """
     rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
-    return rank_named_blocks(blocks, of_block, **rules)
+    return rank_named_blocks(blocks, block_argument_name, **rules)
 
 
 def rank_named_blocks(blocks: Iterable[Any], name: Name, **rules: Any) -> Ranks:
@@ -180,7 +180,7 @@ def _viewed(value: Any, dtype: Any) -> tuple[Any, npt.NDArray[Any] | Store | Non
 
     Those on a device wait for the stream of this thread. What is in files is opened by `rank`.
     """
-    if is_stored(value) and not is_elsewhere(value):
+    if is_stored(value) and not is_on_device(value):
         return value, None
     found = read_scores(value, dtype)
     if isinstance(found, Store):

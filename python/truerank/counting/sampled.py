@@ -12,12 +12,12 @@ from ..inputs.checks import check_shape, forbidden_nan, thread_count
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
-from ..inputs.selection import as_integers, check_indptr
+from ..inputs.selection import check_indptr, index_array
 from ..stores import read_scores, shape_of
-from .block_columns import NOWHERE
-from .counter import RankCounter, sampled_or_full
+from .block_columns import NO_COLUMN
+from .counter import RankCounter, ranks_of_counts
 from .job import Job, rules_of
-from .partial_counts import Tallies, Truths, refuse_nan_truth, true_values
+from .partial_counts import PartialCounts, TrueScores, checked_true_scores, refuse_nan_true_score
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -82,15 +82,15 @@ def rank_against(
         return counter.ranks()
     if len(others) != 2:
         raise InputValueError("others", expected="(values, indptr)", got=f"{len(others)} members")
-    truth = true_values(true_scores, dtype)
+    truth = checked_true_scores(true_scores, dtype)
     rules = rules_of(order, nan, audit)
     team = thread_count(threads)
-    values, indptr = as_scores(others[0], dtype, "others"), as_integers("others: indptr", others[1])
+    values, indptr = as_scores(others[0], dtype, "others"), index_array("others: indptr", others[1])
     _check_ragged(truth, values, indptr)
     tasks = len(truth.array)
-    truths = Truths(truth.array, truth.dtype)
-    refuse_nan_truth(truths, nan)
-    nowhere = np.full(tasks, NOWHERE, np.int64)
+    truths = TrueScores(truth.array, truth.dtype)
+    refuse_nan_true_score(truths, nan)
+    nowhere = np.full(tasks, NO_COLUMN, np.int64)
     lists = _core.Selection.of_ranges(indptr)
     asked = _core.Tasks(np.zeros(tasks, np.int64), nowhere, None, lists)
     found = _core.partial_counts(values, asked, truth.array, 0, rules, team)
@@ -98,10 +98,10 @@ def rank_against(
         position = fault.column
         task = int(np.searchsorted(indptr, position, side="right")) - 1
         raise forbidden_nan("others", f"the score at position {position}, of task {task},", nan)
-    tallies = Tallies(tasks, rules)
+    tallies = PartialCounts(tasks, rules)
     tallies.add(found.arrays)
     job = Job(None, nowhere, None, None, rules, team)
-    return sampled_or_full(job, tallies.settled(truths), truth.dtype, sampled=True)
+    return ranks_of_counts(job, tallies.final_counts(truths), truth.dtype, sampled=True)
 
 
 def _check_ragged(truth: Scores, values: Scores, indptr: IntArray) -> None:

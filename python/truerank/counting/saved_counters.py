@@ -11,8 +11,8 @@ from .._core import Rules, Scores
 from ..inputs.checks import NAN_RULES, ORDERS
 from ..inputs.errors import InputValueError
 from ..inputs.scores import DTYPES, as_scores
-from ..ranks.archives import Kind, from_json_array, json_array, read_archive, write_archive
-from .block_columns import Columns
+from ..ranks.archives import ArchiveKind, from_json_array, json_array, read_archive, write_archive
+from .block_columns import ColumnSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from ..ranks.archives import Members
     from .job import Job
 
-KIND = Kind("truerank.counter", 1)
+KIND = ArchiveKind("truerank.counter", 1)
 _FILTER = ("indptr", "indices", "lists")
 _RULES = ("ascending", "nan", "audit")
 
 
-class Kept(NamedTuple):
+class CounterState(NamedTuple):
     """All that a counter is made of."""
 
     scores: npt.NDArray[Any]  # the true ones
@@ -36,11 +36,11 @@ class Kept(NamedTuple):
     job: Job
     columns: int | None
     raw: bool
-    seen: Columns
+    seen: ColumnSet
     counts: dict[str, IntArray]
 
 
-def write(path: str | os.PathLike[str], kept: Kept) -> None:
+def write(path: str | os.PathLike[str], kept: CounterState) -> None:
     """Write a counter: whole or not at all."""
     job = kept.job
     facts = {
@@ -66,7 +66,7 @@ def write(path: str | os.PathLike[str], kept: Kept) -> None:
     write_archive(path, KIND, members)
 
 
-def read(path: str | os.PathLike[str], empty: Callable[..., Kept]) -> Kept:
+def read(path: str | os.PathLike[str], empty: Callable[..., CounterState]) -> CounterState:
     """Read a counter that `write` wrote; nothing in the file is trusted.
 
     Parameters
@@ -85,7 +85,7 @@ def read(path: str | os.PathLike[str], empty: Callable[..., Kept]) -> Kept:
             raise InputValueError(name, f"{error}") from error
 
 
-def _kept(members: Members, empty: Callable[..., Kept]) -> Kept:
+def _kept(members: Members, empty: Callable[..., CounterState]) -> CounterState:
     facts = from_json_array(members["facts"])
     if (nan := facts["rules"]["nan"]) not in NAN_RULES:
         raise InputValueError("damaged", expected=f"nan {', '.join(NAN_RULES)}", got=repr(nan))
@@ -129,11 +129,11 @@ def _true_scores(raw: Any, dtype: Any) -> Scores:
     return as_scores(raw.copy().view(carrier), dtype, "true_scores")
 
 
-def _seen(starts: Any, stops: Any, columns: int) -> Columns:
+def _seen(starts: Any, stops: Any, columns: int) -> ColumnSet:
     runs = np.stack([starts, stops], axis=1).reshape(-1)
     rising = runs.dtype == np.int64 and not (np.diff(runs) <= 0).any()
     if not rising or (runs.size and not 0 <= runs[0] <= runs[-1] <= columns):
         raise InputValueError(
             "damaged", expected="runs of columns in ascending order", place="seen"
         )
-    return Columns(np.array(starts), np.array(stops))
+    return ColumnSet(np.array(starts), np.array(stops))

@@ -25,12 +25,12 @@ from .. import _core
 from ..inputs.checks import IO, choice
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import of_tasks
+from ..inputs.selection import selection_of_tasks
 from ..stores import Store, Tile
-from ..stores.store import cut, scores_of
+from ..stores.store import cut_tiles, scores_of
 from .checkpoints import Checkpoint
 from .job import Job
-from .partial_counts import Tallies, Truths
+from .partial_counts import PartialCounts, TrueScores
 
 if TYPE_CHECKING:
     import os
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     Block = _core.Scores | _core.FileScores
     Where = slice | IntArray  # some of the tasks
-    Stretch = tuple[int, npt.NDArray[Any]]  # its first column, and the matrix
+    ColumnTile = tuple[int, npt.NDArray[Any]]  # its first column, and the matrix
 
 # Large beside what a tile costs in Python and where the threads wait for the last of them; small
 # beside memory, and beside what a reader would wait for a sign of life.
@@ -51,7 +51,7 @@ TILE_BYTES = 256 << 20
 # Of stores that are decoded, of which two tiles are in memory.
 DECODED_TILE_BYTES = 64 << 20
 # Of a block of candidates on a device, in which all tasks are counted.
-STRETCH_BYTES = 32 << 20
+COLUMN_TILE_BYTES = 32 << 20
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
 
 
@@ -112,9 +112,9 @@ def rank_store(
         absent = job.candidates.first_task_without(job.targets)
         if absent >= 0:
             fault = _core.Fault("target", absent, -1, -1)
-            raise job.refusal(fault)
+            raise job.error_of(fault)
     tiles = store.tiles(TILE_BYTES if store.in_place else DECODED_TILE_BYTES)
-    count = counted_by(store, tiles, io, job)
+    count = tile_count(store, tiles, io, job)
     kept = Checkpoint(checkpoint, count, store, job, len(tiles)) if checkpoint is not None else None
     done = 0 if kept is None else kept.restore()
 
@@ -129,7 +129,7 @@ def rank_store(
 
     tell()
     try:
-        with blocks_of(store, tiles[done:], io, count.wants) as blocks:
+        with open_blocks(store, tiles[done:], io, count.wants) as blocks:
             for tile, block in zip(tiles[done:], blocks, strict=True):
                 count.add(tile, block)
                 bytes_done += sizes[done]
@@ -145,7 +145,7 @@ def rank_store(
         raise
     if kept is not None:
         kept.save(done)
-    return job.ranks(count.settled(), store.dtype, store.files)
+    return job.ranks(count.final_counts(), store.dtype, store.files)
 
 
 def _by_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
@@ -159,13 +159,13 @@ def _by_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
         return isinstance(scores, _core.Scores) or scores.reads_whole_rows
 
 
-def counted_by(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCount:
+def tile_count(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCount:
     """Give what counts the tiles: for good where they are whole rows, else part by part."""
     return (_WholeRows if _by_whole_rows(store, tiles, io) else _Parts)(store, job)
 
 
 @contextmanager
-def blocks_of(
+def open_blocks(
     store: Store, tiles: Sequence[Tile], io: str, wants: Callable[[Tile], bool]
 ) -> Iterator[Iterator[Any]]:
     """Give, for every tile, a context that holds its block; None where nobody wants it.
@@ -202,7 +202,7 @@ def blocks_of(
 
 
 @contextmanager
-def stretches(scores: _core.Scores | Store) -> Iterator[Iterator[Stretch]]:
+def column_tiles(scores: _core.Scores | Store) -> Iterator[Iterator[ColumnTile]]:
     """Give the columns of a block: where each stretch of them begins, and the matrix.
 
     Of a store the next stretch is made while the one before is counted; a matrix is gone when the
@@ -224,10 +224,12 @@ def stretches(scores: _core.Scores | Store) -> Iterator[Iterator[Stretch]]:
         yield iter([(0, matrix if matrix.ndim == 2 else matrix[None, :])])
         return
     whole_columns = scores.shape[0], 1
-    tiles = cut(scores.shape, scores.itemsize, STRETCH_BYTES, by_columns=True, unit=whole_columns)
-    with blocks_of(scores, tiles, "map", lambda tile: True) as blocks:
+    tiles = cut_tiles(
+        scores.shape, scores.itemsize, COLUMN_TILE_BYTES, by_columns=True, unit=whole_columns
+    )
+    with open_blocks(scores, tiles, "map", lambda tile: True) as blocks:
 
-        def made() -> Iterator[Stretch]:
+        def made() -> Iterator[ColumnTile]:
             for tile, context in zip(tiles, blocks, strict=True):
                 with context as matrix:
                     yield tile.left, matrix
@@ -279,7 +281,7 @@ class TileCount:
     def selections(self, where: Where) -> tuple[Selection | None, Selection | None]:
         """Their filter and their candidates."""
         parts = (self.job.filter, self.job.candidates)
-        without, among = (part and of_tasks(part, where) for part in parts)
+        without, among = (part and selection_of_tasks(part, where) for part in parts)
         return without, among
 
     def add(self, tile: Tile, context: Any) -> None:
@@ -299,7 +301,7 @@ class TileCount:
             indices = np.arange(where.start, where.stop) if isinstance(where, slice) else where
             task, row, column = int(indices[fault.task]), fault.row, fault.column
             fault = _core.Fault(fault.kind, task, row + tile.top, column + tile.left)
-            raise self.job.refusal(fault)
+            raise self.job.error_of(fault)
         self.keep(where, counted.arrays)
 
     def count(self, tile: Tile, scores: Block, tasks: _core.Tasks, where: Where) -> _core.Counts:
@@ -310,7 +312,7 @@ class TileCount:
         """Keep what was found for some tasks."""
         raise NotImplementedError
 
-    def settled(self) -> Mapping[str, IntArray]:
+    def final_counts(self) -> Mapping[str, IntArray]:
         """The counts of all tasks, and those of the audit."""
         raise NotImplementedError
 
@@ -337,7 +339,7 @@ class _WholeRows(TileCount):
         for name, counts in self._counts.items():
             counts[where] = found[name]
 
-    def settled(self) -> Mapping[str, IntArray]:
+    def final_counts(self) -> Mapping[str, IntArray]:
         return self._counts
 
     def arrays(self) -> dict[str, IntArray]:
@@ -354,15 +356,15 @@ class _Parts(TileCount):
         tasks = len(job.targets)
         rows = np.arange(tasks) if job.rows is None else job.rows
         scores = np.ascontiguousarray(store.take(rows, job.targets))
-        self._truths = Truths(scores, store.dtype)
+        self._truths = TrueScores(scores, store.dtype)
         wrong = self._truths.first_nan(job.rules.nan)
         if wrong >= 0:
             fault = _core.Fault(
                 "nan" if job.rules.nan == "raise" else "nan_true_score",
                 *(wrong, int(rows[wrong]), int(job.targets[wrong])),
             )
-            raise job.refusal(fault)
-        self._tallies = Tallies(tasks, job.rules)
+            raise job.error_of(fault)
+        self._tallies = PartialCounts(tasks, job.rules)
 
     def count(self, tile: Tile, scores: Block, tasks: _core.Tasks, where: Where) -> _core.Counts:
         truths = np.ascontiguousarray(self._truths.scores[where])
@@ -373,14 +375,14 @@ class _Parts(TileCount):
         self.torn = True
         self._tallies.add(found, where)
 
-    def settled(self) -> Mapping[str, IntArray]:
+    def final_counts(self) -> Mapping[str, IntArray]:
         differing = self._tallies.arrays["differing"]
         if differing.any():
             task = int(differing.argmax())
             raise InputValueError(
                 "scores", f"the true score of task {task} changed while it was ranked"
             )
-        return self._tallies.settled(self._truths)
+        return self._tallies.final_counts(self._truths)
 
     def arrays(self) -> dict[str, IntArray]:
         return self._tallies.arrays

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..counting.job import explain, prepare
-from ..inputs.checks import NAN_RULES, choice, positive, thread_count
+from ..counting.job import fault_error, prepare_job
+from ..inputs.checks import NAN_RULES, choice, positive_integer, thread_count
 from ..inputs.naming import public
 from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
-from .vectors import CSLS, Pairs, pairs_of
+from .vectors import CSLS, OpenEmbeddings, open_embeddings
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -180,8 +180,8 @@ def rank_embeddings(
     >>> rank_embeddings(queries, entities, [2, 3], filter=[[3], []]).optimistic
     array([1, 1])
     """
-    return rank_pairs(
-        pairs_of(queries, entities, similarity, bias, dtype, csls),
+    return rank_open_embeddings(
+        open_embeddings(queries, entities, similarity, bias, dtype, csls),
         targets,
         rows=rows,
         filter=filter,
@@ -193,8 +193,8 @@ def rank_embeddings(
     )
 
 
-def rank_pairs(
-    pairs: Pairs,
+def rank_open_embeddings(
+    pairs: OpenEmbeddings,
     targets: Any,
     *,
     rows: Any = None,
@@ -206,13 +206,13 @@ def rank_pairs(
     audit: bool = False,
 ) -> Ranks:
     """Rank vectors that are open, as `rank_embeddings` does."""
-    size = positive("block", block) if block is not None else 0
+    size = positive_integer("block", block) if block is not None else 0
     given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
-    job = prepare(pairs.shape, pairs.single, *given, pairs.roles.nouns)
+    job = prepare_job(pairs.shape, pairs.single, *given, pairs.roles.nouns)
     counted = _core.rank_embeddings(pairs.given, job.tasks(), job.rules, size, job.threads)
     if fault := counted.fault:
-        raise job.refusal(fault)
-    return scored_by(job.ranks(counted.arrays, pairs.dtype, pairs.files), pairs.measure)
+        raise job.error_of(fault)
+    return with_similarity(job.ranks(counted.arrays, pairs.dtype, pairs.files), pairs.measure)
 
 
 @public("truerank")
@@ -259,17 +259,19 @@ def score_embeddings(
     >>> score_embeddings([[1.0, 2.0], [3.0, 4.0]], entities, [2, 0, 1], rows=[0, 1, 1])
     array([3., 4., 3.])
     """
-    pairs = pairs_of(queries, entities, similarity, bias, dtype, csls)
-    return score_pairs(pairs, targets, rows, threads)
+    pairs = open_embeddings(queries, entities, similarity, bias, dtype, csls)
+    return score_open_embeddings(pairs, targets, rows, threads)
 
 
-def score_pairs(pairs: Pairs, targets: Any, rows: Any, threads: int | None) -> npt.NDArray[Any]:
+def score_open_embeddings(
+    pairs: OpenEmbeddings, targets: Any, rows: Any, threads: int | None
+) -> npt.NDArray[Any]:
     """Score vectors that are open, as `score_embeddings` does."""
     team = thread_count(threads)
     if targets is None:
         return _core.score_embeddings(pairs.given, pairs.rows(rows), None, team)
     given = (targets, rows, None, None, "descending", "worst", None, False)
-    job = prepare(pairs.shape, pairs.single, *given, pairs.roles.nouns)
+    job = prepare_job(pairs.shape, pairs.single, *given, pairs.roles.nouns)
     return _core.score_embeddings(pairs.given, job.rows, job.targets, team)
 
 
@@ -329,12 +331,12 @@ def topk_embeddings(
     >>> topk_embeddings(np.array([[1, 2]], np.float32), entities, 3, filter=[[0, 2]]).ids
     array([[ 3,  1, -1]])
     """
-    pairs = pairs_of(queries, entities, similarity, bias, dtype, csls)
+    pairs = open_embeddings(queries, entities, similarity, bias, dtype, csls)
     given = {"rows": rows, "filter": filter, "candidates": candidates}
-    return topk_pairs(pairs, k, **given, nan=nan, block=block, threads=threads)
+    return topk_open_embeddings(pairs, k, **given, nan=nan, block=block, threads=threads)
 
 
-class Holding(NamedTuple):
+class CurrentMatches(NamedTuple):
     """What entities hold already: they accept queries of a higher score, or an equal and lower id.
 
     Attributes
@@ -349,8 +351,8 @@ class Holding(NamedTuple):
     holders: IntArray
 
 
-def topk_pairs(
-    pairs: Pairs,
+def topk_open_embeddings(
+    pairs: OpenEmbeddings,
     k: int,
     *,
     rows: Any = None,
@@ -359,7 +361,7 @@ def topk_pairs(
     nan: str = "raise",
     block: int | None = None,
     threads: int | None = None,
-    holding: Holding | None = None,
+    current: CurrentMatches | None = None,
 ) -> TopK:
     """Give the k best candidates of vectors that are open, as `topk_embeddings` does.
 
@@ -368,20 +370,21 @@ def topk_pairs(
     pairs : Pairs
     k, rows, filter, candidates, nan, block, threads
         As in `topk_embeddings`.
-    holding : Holding, optional
+    current : CurrentMatches, optional
         Only entities that would leave what they hold for the query are candidates. A NaN is not
         asked whether it is accepted.
 
     Examples
     --------
     >>> queries, entities = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0], [2.0]])
-    >>> holding = Holding(np.array([2.0, 3.0, -np.inf]), np.array([1, 0, 2]))
-    >>> topk_pairs(pairs_of(queries, entities, "dot", None, None), 2, holding=holding).ids
+    >>> current = CurrentMatches(np.array([2.0, 3.0, -np.inf]), np.array([1, 0, 2]))
+    >>> embeddings = open_embeddings(queries, entities, "dot", None, None)
+    >>> topk_open_embeddings(embeddings, 2, current=current).ids
     array([[ 2, -1],
            [ 1,  2]])
     """
-    most = positive("k", k)
-    size = positive("block", block) if block is not None else 0
+    most = positive_integer("k", k)
+    size = positive_integer("block", block) if block is not None else 0
     team = thread_count(threads)
     choice("nan", nan, NAN_RULES)
     height, columns = pairs.shape
@@ -392,12 +395,12 @@ def topk_pairs(
     width = min(most, max(1, columns))
     asked = _core.Tasks(chosen, None, without, among)
     kept = None
-    if holding is not None:
-        held, holders = holding
+    if current is not None:
+        held, holders = current
         kept = held.astype(pairs.dtype, order="C"), holders.astype(np.int64, order="C")
     ids, scores, fault = _core.topk_embeddings(pairs.given, asked, width, nan, kept, size, team)
     if fault:
-        raise explain(fault, nan, ids, pairs.roles.nouns)
+        raise fault_error(fault, nan, ids, pairs.roles.nouns)
     if width < most:
         padding = ((0, 0), (0, most - width))
         ids = np.pad(ids, padding, constant_values=-1)
@@ -405,7 +408,7 @@ def topk_pairs(
     return TopK(ids, scores)
 
 
-def scored_by(ranks: Ranks, measure: str) -> Ranks:
+def with_similarity(ranks: Ranks, measure: str) -> Ranks:
     """Name what made the scores in the protocol of ranks."""
     protocol = _named(measure, ranks.protocol)
     return Ranks._trusted(

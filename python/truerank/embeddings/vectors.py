@@ -14,8 +14,8 @@ from ..inputs.arrays import on_host
 from ..inputs.checks import check_range, check_shape, choice
 from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.naming import public
-from ..inputs.scores import FLOATS, Form, Wanted, as_scores, check_dimensions, widened
-from ..inputs.selection import as_integers
+from ..inputs.scores import FLOATS, DtypeRequest, Form, as_scores, check_dimensions, widen_bfloat16
+from ..inputs.selection import index_array
 from ..stores import array_of, store_of
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class CSLS(NamedTuple):
         return CSLS(self.entities, self.queries, self.k)
 
 
-class Pairs(NamedTuple):
+class OpenEmbeddings(NamedTuple):
     """Queries and entities, opened and checked, and how a pair of them is scored."""
 
     queries: Scores
@@ -111,14 +111,14 @@ class Pairs(NamedTuple):
         """What made the scores, as a protocol names it."""
         return self.similarity if self.csls is None else f"{self.similarity}, csls {self.csls.k}"
 
-    def scaled(self, csls: CSLS | None) -> Pairs:
+    def scaled(self, csls: CSLS | None) -> OpenEmbeddings:
         """Take means off the scores, which are checked and rounded to the dtype of these."""
         if csls is None:
             return self._replace(csls=None)
-        means = as_means(csls, self.shape, self.dtype, self.roles[:2])
+        means = checked_means(csls, self.shape, self.dtype, self.roles[:2])
         return self._replace(csls=CSLS(*means, csls.k))
 
-    def swapped(self, roles: Roles) -> Pairs:
+    def swapped(self, roles: Roles) -> OpenEmbeddings:
         """Give the other direction of vectors without a bias: entities ask."""
         csls = None if self.csls is None else self.csls.swapped()
         turned = self._replace(queries=self.entities, entities=self.queries)
@@ -128,7 +128,7 @@ class Pairs(NamedTuple):
         """Check the query of each task, where there is no target; None: task i is query i."""
         if rows is None:
             return None
-        found = as_integers("rows", rows)
+        found = index_array("rows", rows)
         check_shape("rows", found.shape, 1, "a 1-D array")
         check_range("rows", found, self.shape[0], "queries")
         return found
@@ -189,12 +189,12 @@ def read_vectors(
             return Vectors(as_scores(value, dtype, name, form))
         with nullcontext() if store is value else store:
             found = Scores(array_of(store), store.dtype, store.swapped)
-            Wanted(None, form).name_of(store.carrier, known=store.dtype)
+            DtypeRequest(None, form).name_of(store.carrier, known=store.dtype)
             check_dimensions(found.array.shape, "scores", form)
             return Vectors(found, store.files)
 
 
-def pairs_of(
+def open_embeddings(
     queries: Any,
     entities: Any,
     similarity: str,
@@ -202,7 +202,7 @@ def pairs_of(
     dtype: Any,
     csls: CSLS | None = None,
     roles: Roles = QUERIES,
-) -> Pairs:
+) -> OpenEmbeddings:
     """Check queries, entities and bias; of what is in files, maps last as long as the pairs.
 
     Nothing of the queries and entities is copied. A map is an error where its file is too short by
@@ -234,7 +234,7 @@ def pairs_of(
         numbers = read_vectors("bias", bias, dtype, "bias")
         added, files = _as_bias(numbers.scores, sizes[1], wide), files + numbers.files
     both = (given, right.scores, similarity, added, wide, single, files)
-    return Pairs(*both, roles=roles).scaled(csls)
+    return OpenEmbeddings(*both, roles=roles).scaled(csls)
 
 
 def _check_lengths(
@@ -255,12 +255,12 @@ def _as_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
     """Round the bias to the dtype of the scores, in an array of its own."""
     wanted = f"{entities} numbers, one for each entity"
     check_shape("bias", bias.array.shape, (entities,), wanted)
-    array = widened(bias.array) if bias.dtype == "bfloat16" else bias.array
+    array = widen_bfloat16(bias.array) if bias.dtype == "bfloat16" else bias.array
     with np.errstate(over="ignore", invalid="ignore"):  # infinities, and signalling NaN
         return array.astype(dtype, order="C")
 
 
-def as_means(
+def checked_means(
     csls: CSLS, sizes: tuple[int, ...], dtype: Any, names: tuple[str, str] = ("queries", "entities")
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Check the means of both roles, and round them to the dtype of the scores.
@@ -282,7 +282,7 @@ def as_means(
 
     Examples
     --------
-    >>> as_means(CSLS(np.array([0.5]), np.array([0.25, 1.0]), 1), (1, 2), "float32")
+    >>> checked_means(CSLS(np.array([0.5]), np.array([0.25, 1.0]), 1), (1, 2), "float32")
     (array([0.5], dtype=float32), array([0.25, 1.  ], dtype=float32))
     """
     if not isinstance(csls, CSLS):

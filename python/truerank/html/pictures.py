@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
-from ..inputs.naming import needed
+from ..inputs.naming import import_extra
 from .documents import legal
 
 USER, EXTRA = "an HTML page", "plot"
@@ -30,7 +30,7 @@ def check_library() -> None:
     ImportError
         If matplotlib is not installed.
     """
-    needed("matplotlib", USER, EXTRA)
+    import_extra("matplotlib", USER, EXTRA)
 
 
 def picture(draw: Draw, name: str, caption: str) -> str:
@@ -44,7 +44,7 @@ def picture(draw: Draw, name: str, caption: str) -> str:
         A word that no other picture of the page has.
     caption : str
     """
-    style = needed("matplotlib.style", USER, EXTRA)
+    style = import_extra("matplotlib.style", USER, EXTRA)
     text = io.StringIO()
     with style.context(["default", SETTINGS]), warnings.catch_warnings():
         # the fonts are those of the browser

@@ -32,12 +32,12 @@ def is_tensor(value: object) -> bool:
     return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
 
 
-def is_elsewhere(value: Any) -> bool:
+def is_on_device(value: Any) -> bool:
     """Whether an array of torch or JAX is not in the host's memory, or not in one piece.
 
     Examples
     --------
-    >>> is_elsewhere(np.zeros((2, 3))), is_elsewhere([[0.1, 0.2]])
+    >>> is_on_device(np.zeros((2, 3))), is_on_device([[0.1, 0.2]])
     (False, False)
     """
     if is_tensor(value):
@@ -68,12 +68,12 @@ def on_host(value: Any, name: str = "array") -> Any:
     >>> on_host([1, 2])
     [1, 2]
     """
-    if not is_elsewhere(value):
+    if not is_on_device(value):
         return value
-    return dense(value, name).to("cpu") if is_tensor(value) else np.asarray(value)
+    return dense_tensor(value, name).to("cpu") if is_tensor(value) else np.asarray(value)
 
 
-def dense(tensor: Any, name: str) -> Any:
+def dense_tensor(tensor: Any, name: str) -> Any:
     """Give a tensor without its gradient, or say why it has no numbers to read.
 
     Raises
@@ -132,7 +132,7 @@ def tensor_array(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
             return plain.view(torch.int16).numpy(), "bfloat16"
         return plain.numpy(), None
     except (RuntimeError, TypeError) as error:
-        dense(tensor, name)
+        dense_tensor(tensor, name)
         raise InputTypeError(
             name,
             expected="a tensor of numbers in memory",
@@ -160,7 +160,7 @@ def as_array(value: Any, name: str = "array") -> npt.NDArray[Any]:
         return np.asarray(value)
     except (RuntimeError, TypeError) as error:  # it costs nothing where nothing is elsewhere
         here = on_host(value, name)
-        if here is not value and not is_elsewhere(here):
+        if here is not value and not is_on_device(here):
             return as_array(here, name)
         raise InputTypeError(
             name, expected="an array in the host's memory", got=f"{type(value).__name__}: {error}"
@@ -173,13 +173,13 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-class Locked:
+class ReadOnlyArrays:
     """A base of results with read-only arrays: numpy's pickles do not keep that they are.
 
     Examples
     --------
     >>> import copy
-    >>> class Found(Locked):
+    >>> class Found(ReadOnlyArrays):
     ...     def __init__(self, ids):
     ...         self.ids = read_only(ids)
     >>> copy.deepcopy(Found(np.arange(3))).ids.flags.writeable
@@ -188,16 +188,16 @@ class Locked:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)  # dataclasses that are frozen let nothing else in
-        _lock(state)
+        _make_read_only(state)
 
 
-def _lock(value: object) -> None:
+def _make_read_only(value: object) -> None:
     """Lock an array, or those in a mapping or a tuple."""
     if isinstance(value, np.ndarray):
         read_only(value)
     elif isinstance(value, (Mapping, tuple)):
         for each in value.values() if isinstance(value, Mapping) else value:
-            _lock(each)
+            _make_read_only(each)
 
 
 def integers(name: str, value: object, *, length: int | None = None, copy: bool = True) -> IntArray:
@@ -243,7 +243,7 @@ def integers(name: str, value: object, *, length: int | None = None, copy: bool 
     return read_only(array.astype(np.int64, order="C", copy=copy))
 
 
-def weights(value: object, *, length: int, copy: bool = True) -> FloatArray:
+def checked_weights(value: object, *, length: int, copy: bool = True) -> FloatArray:
     """Check weights, one for each task, and give them as read-only float64.
 
     Parameters

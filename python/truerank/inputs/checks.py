@@ -86,12 +86,12 @@ def integer(
     return found
 
 
-def positive(name: str, value: object) -> int:
+def positive_integer(name: str, value: object) -> int:
     """Check an integer of at least 1, and give no more than an array can hold."""
     return min(integer(name, value, least=1), _MOST)
 
 
-def count(name: str, value: object, least: int = 0) -> int:
+def integer_at_least(name: str, value: object, least: int = 0) -> int:
     """Check an integer that is not below `least`, as seeds and numbers of resamples are."""
     return integer(name, value, least=least, expected=f"an integer >= {least}")
 

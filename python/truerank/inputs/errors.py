@@ -75,11 +75,11 @@ class InputError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         fields = self.argument, self.problem, self.expected, self.got, self.place
-        return _again, (type(self), *fields)
+        return _make_error, (type(self), *fields)
 
     def of(self, argument: str) -> Self:
         """Give the same error about an argument of another name."""
-        return _again(type(self), argument, self.problem, self.expected, self.got, self.place)
+        return _make_error(type(self), argument, self.problem, self.expected, self.got, self.place)
 
     def among(self, names: Mapping[str, str]) -> Self:
         """Give the same error about the argument by another name, where names has one for it.
@@ -90,7 +90,7 @@ class InputError(Exception):
         >>> str(error.among({"filter": "--filter"}))
         '--filter: indptr: expected integers'
         """
-        return self.of(_among(names, self.argument))
+        return self.of(_renamed_argument(names, self.argument))
 
 
 class InputValueError(InputError, ValueError):
@@ -105,7 +105,7 @@ class InputTypeError(InputError, TypeError):
     __module__ = "truerank"
 
 
-def _among(names: Mapping[str, str], argument: str) -> str:
+def _renamed_argument(names: Mapping[str, str], argument: str) -> str:
     """The name of an argument, or of the whole before a colon that it is a part of."""
     if argument in names:
         return names[argument]
@@ -113,7 +113,9 @@ def _among(names: Mapping[str, str], argument: str) -> str:
     return f"{names.get(whole, whole)}{colon}{part}"
 
 
-def _again(kind: type[E], argument: str, problem: str, expected: str, got: str, place: str) -> E:
+def _make_error(
+    kind: type[E], argument: str, problem: str, expected: str, got: str, place: str
+) -> E:
     return kind(argument, problem, expected=expected, got=got, place=place)
 
 
@@ -180,7 +182,7 @@ def spelled(argument: str, value: object = None) -> str:
     >>> spelled("nan", "raise"), spelled("member=")
     ('nan="raise"', 'member=')
     """
-    word = _among(_SPELLING.get({}), argument)
+    word = _renamed_argument(_SPELLING.get({}), argument)
     if value is None:
         return word
     return f'{argument}="{value}"' if word == argument else f"{word} {value}"

@@ -38,7 +38,7 @@ def public(package: str) -> Callable[[T], T]:
     return shown
 
 
-def front_door(
+def lazy_names(
     package: str, modules: dict[str, str], names: list[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make what loads the public names of a package when they are first used.
@@ -58,7 +58,7 @@ def front_door(
     `__getattr__` and `__dir__` of the package.
     """
 
-    def later(name: str) -> Any:
+    def load_name(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         found = import_module(f"{package}.{modules[name]}")
@@ -67,10 +67,10 @@ def front_door(
         setattr(import_module(package), name, found)
         return found
 
-    return later, lambda: sorted(names)
+    return load_name, lambda: sorted(names)
 
 
-class AlsoNamed(NamedTuple):
+class ModuleAlias(NamedTuple):
     """What finds a module by a second name, where nothing else does; for `sys.meta_path`.
 
     Parameters
@@ -81,8 +81,8 @@ class AlsoNamed(NamedTuple):
     Examples
     --------
     >>> import sys
-    >>> sys.meta_path.append(AlsoNamed("truerank.shown", "truerank.inputs.naming"))
-    >>> import_module("truerank.shown").AlsoNamed is AlsoNamed
+    >>> sys.meta_path.append(ModuleAlias("truerank.shown", "truerank.inputs.naming"))
+    >>> import_module("truerank.shown").ModuleAlias is ModuleAlias
     True
     >>> _ = sys.meta_path.pop()
     """
@@ -106,7 +106,7 @@ class AlsoNamed(NamedTuple):
             module.__spec__ = module.__spec__.loader_state
 
 
-def needed(module: str, user: str, extra: str | None = None) -> Any:
+def import_extra(module: str, user: str, extra: str | None = None) -> Any:
     """Import a library that is an extra of ours, or say in one line how to install it.
 
     Parameters

@@ -43,7 +43,7 @@ class Form(NamedTuple):
 SCORES = Form()
 
 
-class Wanted(NamedTuple):
+class DtypeRequest(NamedTuple):
     """The dtype that a caller says scores have, and the form that they must have."""
 
     dtype: object = None
@@ -90,7 +90,7 @@ class Wanted(NamedTuple):
         return found
 
 
-UNSAID = Wanted()
+ANY_DTYPE = DtypeRequest()
 
 
 def as_scores(
@@ -123,7 +123,7 @@ def as_scores(
     array, known = _as_array(value, name, form)
     found = _USUAL.get(array.dtype) if dtype is None and form is SCORES else None
     if found is None or known is not None:
-        found = Wanted(dtype, form).name_of(array.dtype, name, known=known)
+        found = DtypeRequest(dtype, form).name_of(array.dtype, name, known=known)
     check_dimensions(array.shape, name, form)
     return Scores(array, found, not array.dtype.isnative)
 
@@ -137,7 +137,7 @@ def check_dimensions(
         raise InputValueError(name, expected=form.shape, got=got, place=place)
 
 
-def widened(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def widen_bfloat16(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     """Give bfloat16 numbers, two raw bytes each, as float32: they are its upper halves.
 
     Examples

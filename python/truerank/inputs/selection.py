@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 _LARGEST = np.iinfo(np.int64).max
 
 
-def of_tasks(selection: Selection, where: slice | IntArray) -> Selection:
+def selection_of_tasks(selection: Selection, where: slice | IntArray) -> Selection:
     """Give the selection of some of the tasks, without a copy where they are a slice."""
-    indptr, indices, lists, shared = arrays_of(selection)
+    indptr, indices, lists, shared = selection_arrays(selection)
     if shared:
         return selection
     if lists is not None:
@@ -35,18 +35,18 @@ def of_tasks(selection: Selection, where: slice | IntArray) -> Selection:
     return Selection(indptr - indptr[0], indices[indptr[0] : indptr[-1]])
 
 
-def owned(selection: Selection) -> Selection:
+def copy_selection(selection: Selection) -> Selection:
     """Give the selection in arrays that are nobody else's."""
-    indptr, indices, lists, shared = arrays_of(selection)
+    indptr, indices, lists, shared = selection_arrays(selection)
     return Selection(indptr, indices.copy(), lists, shared)
 
 
-def arrays_of(selection: Selection) -> tuple[IntArray, Any, IntArray | None, bool]:
+def selection_arrays(selection: Selection) -> tuple[IntArray, Any, IntArray | None, bool]:
     """Give all that a selection holds: what `Selection` takes."""
     return selection.indptr, selection.indices, selection.lists, selection.shared
 
 
-def selected_at(
+def selection_at_columns(
     selection: Selection, ordered: IntArray, order: IntArray, columns: int, threads: int
 ) -> Selection:
     """Give what the lists have of some columns, numbered by where those stand.
@@ -63,7 +63,7 @@ def selected_at(
     threads : int
         As many as the core may take; 0 for the default.
     """
-    indptr, indices, lists, shared = arrays_of(selection)
+    indptr, indices, lists, shared = selection_arrays(selection)
     if columns <= 8 * len(indices):  # a table is quicker than a search, and no larger
         here = np.zeros(columns, dtype=bool)
         here[ordered] = True
@@ -75,7 +75,7 @@ def selected_at(
     return Selection(indptr, indices, lists, shared).sorted_copy(len(ordered), threads)
 
 
-def as_integers(name: str, value: object, *, copy: bool = True) -> IntArray:
+def index_array(name: str, value: object, *, copy: bool = True) -> IntArray:
     """Give integers of any dtype and shape as int64; what lies above 2**63 - 1 becomes that."""
     array = as_array(value, name)
     if array.size == 0 and isinstance(value, (list, tuple)):
@@ -189,7 +189,7 @@ def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
     >>> indices
     array([4, 2, 7])
     """
-    array = as_integers("x", x)
+    array = index_array("x", x)
     keep = array != integer("pad", pad)
     check_shape("x", array.shape, 2, "a matrix (tasks, width)")
     indptr = np.zeros(len(array) + 1, dtype=np.int64)
@@ -204,15 +204,15 @@ def _parse(name: str, value: Any, tasks: int, columns: int) -> Selection:
                 name, expected=f"a sparse matrix of shape {(tasks, columns)}", got=value.shape
             )
         csr = value.tocsr()
-        return Selection(as_integers(name, csr.indptr), _indices(name, csr.indices), None, False)
+        return Selection(index_array(name, csr.indptr), _indices(name, csr.indices), None, False)
     if isinstance(value, tuple):
         if len(value) not in (2, 3):
             expected = "(indptr, indices) or (indptr, indices, lists)"
             raise InputValueError(name, expected=expected, got=f"{len(value)} members")
-        lists = as_integers(f"{name}: lists", value[2]) if len(value) == 3 else None
+        lists = index_array(f"{name}: lists", value[2]) if len(value) == 3 else None
         for part, array in zip(("indptr", "indices", "lists"), value, strict=False):
             check_shape(name, np.shape(array), 1, f"a 1-D {part}")
-        indptr = as_integers(f"{name}: indptr", value[0])
+        indptr = index_array(f"{name}: indptr", value[0])
         return Selection(indptr, _indices(f"{name}: indices", value[1]), lists, False)
     if isinstance(value, np.ndarray) or not isinstance(value, Sequence) or isinstance(value, str):
         return _parse_array(name, as_array(value, name))
@@ -238,7 +238,7 @@ def _parse_lists(name: str, value: Sequence[Any], tasks: int) -> Selection:
         raise InputValueError(
             name, expected=f"{tasks} index lists, one for each task", got=len(value)
         )
-    lists = [as_integers(f"{name}: list {i}", item, copy=False) for i, item in enumerate(value)]
+    lists = [index_array(f"{name}: list {i}", item, copy=False) for i, item in enumerate(value)]
     for i, item in enumerate(lists):
         if item.ndim != 1:
             got = f"an array of shape {item.shape}" if item.ndim else "an integer"
@@ -263,4 +263,4 @@ def _indices(name: str, value: object) -> npt.NDArray[Any]:
     array = as_array(value, name)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
         return np.require(array, requirements=["C", "A"])
-    return as_integers(name, array if array.size else value)
+    return index_array(name, array if array.size else value)

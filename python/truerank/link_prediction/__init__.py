@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..inputs.naming import front_door
+from ..inputs.naming import lazy_names
 from ..tasks.split_audit import SplitFinding
 
 if TYPE_CHECKING:
@@ -45,4 +45,4 @@ _MODULES = {
     "read_triples": "triples",
 }
 if not TYPE_CHECKING:  # a checker would take any name for one that is there
-    __getattr__, __dir__ = front_door(__name__, _MODULES, __all__)
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

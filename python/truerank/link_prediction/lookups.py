@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputValueError, renamed
-from ..inputs.scores import widened
+from ..inputs.scores import widen_bfloat16
 from ..stores import Store
 from ..tasks.arguments import Argument, opened, vectors_of
 
@@ -208,7 +208,7 @@ def stored_row(scores: npt.NDArray[Any] | Store, dtype: str, row: int) -> npt.ND
     rows = np.full_like(columns, row)
     found = scores[row] if isinstance(scores, np.ndarray) else scores.take(rows, columns)
     if dtype == "bfloat16":
-        return widened(found)
+        return widen_bfloat16(found)
     return found.astype(found.dtype.newbyteorder("="), copy=False)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..comparison.table_writer import one_line
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import needed
+from ..inputs.naming import import_extra
 
 Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra
 
@@ -45,7 +45,7 @@ def axes_for(
     TypeError
         For anything but Axes.
     """
-    figures = needed("matplotlib.figure", function, extra)
+    figures = import_extra("matplotlib.figure", function, extra)
     if ax is None:
         return figures.Figure(figsize=(width, height), dpi=120, layout="constrained").subplots()
     if not hasattr(ax, "fill_between"):

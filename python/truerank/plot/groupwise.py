@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..comparison.table_writer import counted, number
-from ..inputs.checks import choice, confidence, positive
+from ..inputs.checks import choice, confidence, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import UnknownKeyError, parse
@@ -100,7 +100,7 @@ def groups(
         raise InputTypeError("report", expected="a Report", got=type(report).__name__)
     if report.by is None:
         raise InputValueError("report", expected="one with groups, as report(ranks, by='relation')")
-    shown = positive("most", most)
+    shown = positive_integer("most", most)
     choice("order", order, tuple(ORDERS))
     confidence(level)
     side = parse(metric).side

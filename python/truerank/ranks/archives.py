@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 _ZIP64_ABOVE = 2**30
 
 
-class Kind(NamedTuple):
+class ArchiveKind(NamedTuple):
     """What an archive holds, and the newest format of it that this version knows."""
 
     name: str
     format: int
 
 
-def write_archive(path: str | os.PathLike[str], kind: Kind, members: Members) -> None:
+def write_archive(path: str | os.PathLike[str], kind: ArchiveKind, members: Members) -> None:
     """Write members to a file, exactly at `path`: whole or not at all.
 
     The file is written beside its place under a temporary name, synced, and moved; a link is
@@ -53,11 +53,11 @@ def write_archive(path: str | os.PathLike[str], kind: Kind, members: Members) ->
         If `path` is there and is no regular file.
     """
     about = {"kind": np.array(kind.name), "format": np.array(kind.format, np.int64)}
-    with replacing(os.path.realpath(os.fsdecode(path))) as file:
+    with replace_file(os.path.realpath(os.fsdecode(path))) as file:
         _write(file, about | members)
 
 
-def read_archive(file: IO[bytes], kind: Kind) -> Members:
+def read_archive(file: IO[bytes], kind: ArchiveKind) -> Members:
     """Read all members but kind, format and checksum, which are checked, as are all sizes.
 
     Raises
@@ -142,7 +142,7 @@ class _Checksum:
 
 
 @contextlib.contextmanager
-def replacing(path: str) -> Iterator[IO[bytes]]:
+def replace_file(path: str) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path` that takes its place if all goes well."""
     if os.path.exists(path):
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -184,18 +184,18 @@ def _sync_folder(folder: str) -> None:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def _read(file: IO[bytes], expected_kind: Kind) -> dict[str, npt.NDArray[Any]]:
+def _read(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDArray[Any]]:
     """All members but the checksum, checked: kind, format, sizes, checksum."""
     import zipfile
 
     size = os.fstat(file.fileno()).st_size
-    with damage("not a file of truerank, or a damaged one"):
+    with report_damage("not a file of truerank, or a damaged one"):
         archive = zipfile.ZipFile(file)
         entries = _entries(archive)
     contents: dict[str, bytes] = {}
 
     def array(name: str) -> npt.NDArray[Any]:
-        with damage(f"damaged, or not a file of truerank: {name}"):
+        with report_damage(f"damaged, or not a file of truerank: {name}"):
             contents[name] = _content(archive, entries[name], size)
             return _from_npy(contents[name])
 
@@ -227,7 +227,7 @@ def _read(file: IO[bytes], expected_kind: Kind) -> dict[str, npt.NDArray[Any]]:
 
 
 @contextlib.contextmanager
-def damage(what: str, told: Callable[[Exception], str] = str) -> Iterator[None]:
+def report_damage(what: str, told: Callable[[Exception], str] = str) -> Iterator[None]:
     """Turn whatever libraries raise on damaged bytes into one kind of error, told in some words."""
     try:
         yield
@@ -290,5 +290,5 @@ def _from_npy(content: bytes) -> npt.NDArray[Any]:
 
 
 def _scalar(array: npt.NDArray[Any]) -> Any:
-    with damage("damaged"):  # bytes that are no text
+    with report_damage("damaged"):  # bytes that are no text
         return array.item() if array.ndim == 0 else None

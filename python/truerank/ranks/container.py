@@ -16,8 +16,16 @@ import numpy as np
 from ..inputs.arrays import read_only
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from .counts import COUNTS, Audit, checked_audit, checked_counts, completed, positions, task_weights
-from .labels import LABELS, Labels, as_labels, join_labels, more_labels
+from .counts import (
+    COUNTS,
+    Audit,
+    checked_audit,
+    checked_counts,
+    checked_index,
+    complete_audit,
+    nonzero_weights,
+)
+from .labels import LABELS, Labels, as_labels, join_labels, other_labels
 from .protocol import Protocol
 
 if TYPE_CHECKING:
@@ -126,11 +134,11 @@ class Ranks:
         n = len(counts[0])
         given = dict(zip(LABELS, (side, group, queries, targets), strict=True))
         named: dict[str, Any] = {k: as_labels(k, v, n) for k, v in given.items() if v is not None}
-        more = {} if labels is None else more_labels(labels, n)
+        more = {} if labels is None else other_labels(labels, n)
         _fill(
             self,
             *counts,
-            weights=None if weights is None else task_weights(weights, n),
+            weights=None if weights is None else nonzero_weights(weights, n),
             audit=None if audit is None else checked_audit(audit, n),
             protocol=protocol or Protocol(),
             labels={k: v for k, v in more.items() if v is not None},
@@ -152,7 +160,7 @@ class Ranks:
         tied.setflags(write=False)
         candidates.setflags(write=False)
         if audit is not None:
-            audit = completed(audit)
+            audit = complete_audit(audit)
         return _fill(cls.__new__(cls), above, tied, candidates, audit=audit, protocol=protocol)
 
     @classmethod
@@ -163,7 +171,7 @@ class Ranks:
         if fields["weights"] is not None:
             read_only(fields["weights"])
         if fields["audit"] is not None:
-            fields["audit"] = completed(fields["audit"])
+            fields["audit"] = complete_audit(fields["audit"])
         return _fill(cls.__new__(cls), **fields)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -276,7 +284,7 @@ class Ranks:
         >>> ranks[ranks.above > 2].above
         array([3, 4])
         """
-        where = index if isinstance(index, slice) else positions(index, len(self))
+        where = index if isinstance(index, slice) else checked_index(index, len(self))
         taken = {
             name: None if (value := getattr(self, name)) is None else value[where]
             for name in _PER_TASK
@@ -337,7 +345,7 @@ class Ranks:
         if labels is None:
             fields["labels"] = {}
         elif not isinstance(labels, EllipsisType):
-            more = {**self.labels, **more_labels(labels, len(self))}
+            more = {**self.labels, **other_labels(labels, len(self))}
             fields["labels"] = {k: v for k, v in more.items() if v is not None}
         return Ranks._of_fields(fields)
 
@@ -349,7 +357,7 @@ class Ranks:
         >>> Ranks([0, 3], [1, 1], 10).with_weights([1, 3]).weights
         array([1., 3.])
         """
-        new = None if weights is None else task_weights(weights, len(self))
+        new = None if weights is None else nonzero_weights(weights, len(self))
         return Ranks._of_fields({**self._fields(), "weights": new})
 
     def with_protocol(self, **fields: Any) -> Ranks:

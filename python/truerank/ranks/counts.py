@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import integers, weights
+from ..inputs.arrays import checked_weights, integers
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 
@@ -89,10 +89,10 @@ def checked_audit(value: object, length: int, *, copy: bool = True) -> Audit:
         array = integers(f"audit.{name}", counts, length=length, copy=copy)
         _check(f"audit.{name}", array, array < 0, ">= 0")
         arrays.append(array)
-    return completed(Audit(*arrays))
+    return complete_audit(Audit(*arrays))
 
 
-def completed(audit: Audit) -> Audit:
+def complete_audit(audit: Audit) -> Audit:
     """Make the arrays read-only, and zeros of those that nothing was counted for.
 
     Examples
@@ -114,14 +114,14 @@ def _check(name: str, array: IntArray, wrong: npt.NDArray[np.bool_], expected: s
         raise InputValueError(name, expected=f"integers {expected}; got {array[i]} at position {i}")
 
 
-def task_weights(value: object, length: int) -> FloatArray:
-    array = weights(value, length=length)
+def nonzero_weights(value: object, length: int) -> FloatArray:
+    array = checked_weights(value, length=length)
     if length and not array.any():
         raise InputValueError("weights", expected="at least one above 0", got="only 0")
     return array
 
 
-def positions(index: object, n: int) -> npt.NDArray[Any]:
+def checked_index(index: object, n: int) -> npt.NDArray[Any]:
     """A mask or an integer array that numpy will take as meant."""
     if isinstance(index, (bool, np.bool_, str, bytes, tuple, float)) or index is None:
         raise InputTypeError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..inputs.errors import InputValueError, spelled
-from .labels import LABELS, NAMED, Labels, as_labels
+from .labels import LABEL_ALIASES, LABELS, Labels, as_labels
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -62,8 +62,8 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     """
     if not isinstance(by, str):
         return _present(as_labels("by", by, len(ranks)))
-    labels = _label(ranks, "by", by, NAMED, "labels")
-    if ranks.side is not None and _is_of_a_side(NAMED.get(by), ranks.side):
+    labels = _label(ranks, "by", by, LABEL_ALIASES, "labels")
+    if ranks.side is not None and _is_of_a_side(LABEL_ALIASES.get(by), ranks.side):
         return _within_side(ranks.side, labels)
     return _present(labels)
 
@@ -118,7 +118,7 @@ def _label(
         return ranks.labels[name]
     present = [own for own in LABELS if getattr(ranks, own) is not None]
     had = ", ".join([*present, *ranks.labels]) or "none"
-    meant = NAMED.get(name)
+    meant = LABEL_ALIASES.get(name)
     if meant is None or meant not in words.values():
         known = ", ".join([*words, *ranks.labels])
         raise InputValueError(

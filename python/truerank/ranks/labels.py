@@ -11,7 +11,7 @@ from ..inputs.arrays import integers, read_only
 from ..inputs.checks import first_outside
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from .counts import positions
+from .counts import checked_index
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LABELS = ("side", "group", "queries", "targets")
 
 # What these are called where groups and weights are named, and the label that it means.
-NAMED = {
+LABEL_ALIASES = {
     "side": "side",
     "group": "group",
     "relation": "group",
@@ -139,7 +139,7 @@ class Labels:
 
     def __getitem__(self, index: int | slice | Sequence[int] | npt.NDArray[Any]) -> Labels:
         """The labels of some tasks, by slice, boolean mask, integer index array or int."""
-        where = index if isinstance(index, slice) else positions(index, len(self))
+        where = index if isinstance(index, slice) else checked_index(index, len(self))
         return Labels._trusted(self.codes[where], self.vocabulary)
 
     def __eq__(self, other: object) -> bool:
@@ -201,7 +201,7 @@ def as_labels(name: str, value: LabelsLike, length: int) -> Labels:
     return labels
 
 
-def more_labels(value: object, length: int) -> dict[str, Labels | None]:
+def other_labels(value: object, length: int) -> dict[str, Labels | None]:
     """Read labels of any other names, as {"category": [...], "degree": [...]}; None stays None.
 
     Raises
@@ -213,7 +213,7 @@ def more_labels(value: object, length: int) -> dict[str, Labels | None]:
 
     Examples
     --------
-    >>> more_labels({"category": "1-n"}, 2)
+    >>> other_labels({"category": "1-n"}, 2)
     {'category': Labels(2 labels: 1-n 2)}
     """
     if not isinstance(value, Mapping):
@@ -223,8 +223,10 @@ def more_labels(value: object, length: int) -> dict[str, Labels | None]:
             raise InputTypeError("labels", expected="names that are str", got=type(name).__name__)
         if not name.isidentifier():
             raise InputValueError("labels", expected="names as 'head_degree'", got=repr(name))
-        if name in NAMED:
-            problem = f"{name!r} has a meaning already: give {NAMED[name]}=..., or another name"
+        if name in LABEL_ALIASES:
+            problem = (
+                f"{name!r} has a meaning already: give {LABEL_ALIASES[name]}=..., or another name"
+            )
             raise InputValueError("labels", problem)
     return {
         str(name): None if given is None else as_labels(f"labels[{name!r}]", given, length)

@@ -33,17 +33,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.arrays import weights
+from ..inputs.arrays import checked_weights
 from ..inputs.errors import InputValueError
-from .archives import Kind, from_json_array, json_array, read_archive, write_archive
+from .archives import ArchiveKind, from_json_array, json_array, read_archive, write_archive
 from .counts import COUNTS, Audit, checked_audit, checked_counts
-from .labels import LABELS, Labels, as_labels, more_labels
+from .labels import LABELS, Labels, as_labels, other_labels
 from .protocol import COMPARABLE, PROVENANCE, Protocol
 
 if TYPE_CHECKING:
     from .archives import Members
 
-KIND = Kind("truerank.ranks", 1)
+KIND = ArchiveKind("truerank.ranks", 1)
 
 _PARTS = {"comparable": COMPARABLE, "provenance": PROVENANCE}  # of the member "protocol"
 _MORE, _CODES, _VOCABULARY = "labels.", ".codes", ".vocabulary"  # parts of the names of members
@@ -104,7 +104,7 @@ def _fields(members: Members) -> dict[str, Any]:
     mass = members.get("weights")
     return dict(zip(COUNTS, counts, strict=True)) | {
         **{name: _labels(name, members, n) for name in LABELS},
-        "weights": None if mass is None else weights(mass, length=n, copy=False),
+        "weights": None if mass is None else checked_weights(mass, length=n, copy=False),
         "labels": _more_labels(members, n),
         "audit": checked_audit(audit, n, copy=False) if has_audit else None,
         "protocol": _protocol(from_json_array(members["protocol"])),
@@ -128,7 +128,9 @@ def _more_labels(members: Members, length: int) -> dict[str, Labels]:
         for name in members
         if name.startswith(_MORE) and name.endswith(_CODES)
     )
-    read = more_labels({name: _labels(f"{_MORE}{name}", members, length) for name in names}, length)
+    read = other_labels(
+        {name: _labels(f"{_MORE}{name}", members, length) for name in names}, length
+    )
     return {name: labels for name, labels in read.items() if labels is not None}
 
 

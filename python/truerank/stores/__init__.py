@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..inputs.naming import front_door
-from .sources import array_of, opened_scores, read_scores, shape_of, store_of
+from ..inputs.naming import lazy_names
+from .sources import array_of, read_scores, scores_or_store, shape_of, store_of
 from .store import FileBlock, Store, Tile
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ __all__ = [
     "Tile",
     "array_of",
     "open_scores",
-    "opened_scores",
     "read_scores",
+    "scores_or_store",
     "shape_of",
     "store_of",
 ]
 
 if not TYPE_CHECKING:  # a checker would take any name for one that is there
-    __getattr__, __dir__ = front_door(__name__, {"open_scores": "opening"}, __all__)
+    __getattr__, __dir__ = lazy_names(__name__, {"open_scores": "opening"}, __all__)

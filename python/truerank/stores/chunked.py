@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError, spelled
-from ..inputs.naming import needed
-from ..inputs.scores import UNSAID, Wanted
+from ..inputs.naming import import_extra
+from ..inputs.scores import ANY_DTYPE, DtypeRequest
 from .descriptors import Descriptors
+from .file_layouts import FileLayout, checked_dtype_and_shape, pick_member
 from .mapped import FileStore
-from .places import Place, of_array, pick
 from .recognition import package_of
-from .store import Store, Tile, cut
+from .store import Store, Tile, cut_tiles
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -59,14 +59,14 @@ class ChunkStore(Store):
     def __init__(
         self,
         array: Any,
-        wanted: Wanted = UNSAID,
+        request: DtypeRequest = ANY_DTYPE,
         name: str = "",
         closing: Callable[[], object] | None = None,
     ) -> None:
         self._array = array
         self._name = name or type(array).__name__
         self._closing = closing
-        carrier, dtype_name, shape = of_array(self._name, array, wanted)
+        carrier, dtype_name, shape = checked_dtype_and_shape(self._name, array, request)
         super().__init__(shape, dtype_name, carrier, (name,) if name else ())
         self.single_row = len(array.shape) == 1
         self._chunk = self._lengths(array.chunks or (1, _STRETCH)[-len(array.shape) :])
@@ -74,10 +74,10 @@ class ChunkStore(Store):
         shards = getattr(array, "shards", None)
         self._shard = self._lengths(shards) if shards else self._chunk
 
-    def tiles(self, most: int) -> list[Tile]:
-        whole = self._shard[0] * self._shard[1] * self.itemsize <= most
+    def tiles(self, max_bytes: int) -> list[Tile]:
+        whole = self._shard[0] * self._shard[1] * self.itemsize <= max_bytes
         unit = self._shard if whole else self._chunk
-        return cut(self.shape, self.itemsize, most, unit=unit)
+        return cut_tiles(self.shape, self.itemsize, max_bytes, unit=unit)
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
@@ -162,7 +162,7 @@ def is_zarr(path: str) -> bool:
     return any(os.path.isfile(os.path.join(path, name)) for name in _ZARR)
 
 
-def open_zarr(name: str, member: str | None, wanted: Wanted) -> Store:
+def open_zarr(name: str, member: str | None, request: DtypeRequest) -> Store:
     """Open a folder of zarr.
 
     Raises
@@ -174,16 +174,16 @@ def open_zarr(name: str, member: str | None, wanted: Wanted) -> Store:
     ValueError
         For a damaged store, and a member that is not there.
     """
-    zarr = needed("zarr", f"scores: {name}")
+    zarr = import_extra("zarr", f"scores: {name}")
     try:
         found = zarr.open(name, mode="r")
     except Exception as error:  # whatever its parsers meet
         raise InputValueError("scores", f"zarr cannot open it: {error}", place=name) from error
-    return of_group(found, member, wanted, name)
+    return open_array_or_group(found, member, request, name)
 
 
 def open_hdf5(
-    name: str, member: str | None, wanted: Wanted, descriptors: Descriptors | None = None
+    name: str, member: str | None, request: DtypeRequest, descriptors: Descriptors | None = None
 ) -> Store:
     """Open a file of HDF5; a dataset that lies in it as a whole is read as a raw file is.
 
@@ -196,13 +196,13 @@ def open_hdf5(
     ValueError
         For a damaged file, and a member that is not there.
     """
-    h5py = needed("h5py", f"scores: {name}")
+    h5py = import_extra("h5py", f"scores: {name}")
     try:
         file = h5py.File(name, "r")
     except OSError as error:
         raise InputValueError("scores", f"h5py cannot open it: {error}", place=name) from error
     try:
-        store = of_group(file, member, wanted, name, file.close, descriptors)
+        store = open_array_or_group(file, member, request, name, file.close, descriptors)
     except BaseException:
         file.close()
         raise
@@ -211,10 +211,10 @@ def open_hdf5(
     return store
 
 
-def of_group(
+def open_array_or_group(
     group: Any,
     member: str | None,
-    wanted: Wanted,
+    request: DtypeRequest,
     name: str = "",
     closing: Callable[[], object] | None = None,
     descriptors: Descriptors | None = None,
@@ -229,9 +229,9 @@ def of_group(
             raise InputValueError("member", f"expected an array, {member!r} is none", place=name)
     elif member is not None:
         raise InputValueError("member", "there are none, it is one array", place=name)
-    place = _place(array, wanted, inside or name)
+    place = _place(array, request, inside or name)
     if place is None:
-        return ChunkStore(array, wanted, name or file_of(array), closing)
+        return ChunkStore(array, request, name or path_of_array(array), closing)
     path = os.fsdecode(array.file.filename)
     store = FileStore(path, place, descriptors or Descriptors())
     try:
@@ -255,10 +255,10 @@ def _named(group: Any, member: str | None, name: str) -> str:
         groups = ", ".join(keys[:20])
         problem = f"expected {spelled('member=')} to name an array, there are only groups: {groups}"
         raise InputValueError("member", problem, place=name)
-    return names[pick(name, names, member)]
+    return names[pick_member(name, names, member)]
 
 
-def file_of(array: Any) -> str:
+def path_of_array(array: Any) -> str:
     """The file or folder that an array of zarr or h5py is in, if it is known and there."""
     if hasattr(array, "file"):
         path = os.fsdecode(array.file.filename)
@@ -269,7 +269,7 @@ def file_of(array: Any) -> str:
     return path if os.path.exists(path) else ""
 
 
-def _place(array: Any, wanted: Wanted, name: str) -> Place | None:
+def _place(array: Any, request: DtypeRequest, name: str) -> FileLayout | None:
     """Where a dataset of HDF5 lies, if it is in one piece, as it is, and nobody writes to it."""
     if package_of(array) != "h5py" or array.chunks is not None:
         return None
@@ -279,6 +279,8 @@ def _place(array: Any, wanted: Wanted, name: str) -> Place | None:
     offset = array.id.get_offset()
     if offset is None:
         return None
-    carrier, dtype_name, shape = of_array(name, array, wanted)
+    carrier, dtype_name, shape = checked_dtype_and_shape(name, array, request)
     single = len(array.shape) == 1
-    return Place(name, "the dataset is of", offset, shape, dtype_name, carrier, single_row=single)
+    return FileLayout(
+        name, "the dataset is of", offset, shape, dtype_name, carrier, single_row=single
+    )

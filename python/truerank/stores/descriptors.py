@@ -127,7 +127,7 @@ def _seek_and_read(descriptor: int, size: int, offset: int) -> bytes:
 _pread = getattr(os, "pread", _seek_and_read)  # Windows has none
 
 
-def will_need(descriptor: int, ranges: list[tuple[int, int]]) -> None:
+def prefetch(descriptor: int, ranges: list[tuple[int, int]]) -> None:
     """Hint that ranges (offset, size) come next, so that a cold disk fetches them side by side."""
     if hasattr(os, "posix_fadvise"):
         with suppress(OSError):  # not every file system takes hints

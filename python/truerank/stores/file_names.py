@@ -13,7 +13,7 @@ def is_glob(name: str) -> bool:
     return any(mark in name for mark in _MAGIC) and not os.path.lexists(name)
 
 
-def matches(pattern: str) -> list[str]:
+def matching_files(pattern: str) -> list[str]:
     """Give the files that match a pattern, part-2 before part-10.
 
     Raises
@@ -24,7 +24,7 @@ def matches(pattern: str) -> list[str]:
     import errno
     import glob
 
-    found = sorted(glob.glob(pattern, recursive=True), key=natural)
+    found = sorted(glob.glob(pattern, recursive=True), key=natural_key)
     if not found:
         raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
     hole = _hole(found)
@@ -38,7 +38,7 @@ def matches(pattern: str) -> list[str]:
     return found
 
 
-def natural(name: str) -> tuple[list[str | int], str]:
+def natural_key(name: str) -> tuple[list[str | int], str]:
     """Sort key: runs of digits count as numbers."""
     return _split(name), name
 

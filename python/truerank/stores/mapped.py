@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from .descriptors import Descriptors, read_at, will_need
-from .recognition import mapping_of
-from .store import FileBlock, Store, Tile, cut, digest_of
+from .descriptors import Descriptors, prefetch, read_at
+from .recognition import file_map_of
+from .store import FileBlock, Store, Tile, cut_tiles, digest_scores
 
 if TYPE_CHECKING:
     import mmap
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .._core import Scores
     from ..inputs.arrays import IntArray
-    from .places import Place
+    from .file_layouts import FileLayout
 
 # The first: what a cold file leaves in the page cache are huge pages, and the next map of it is as
 # fast as memory. Without it they are small ones, of which each is a fault: three times as slow.
@@ -51,7 +51,7 @@ class FileStore(Store):
         Who opens the file.
     """
 
-    def __init__(self, path: str, place: Place, descriptors: Descriptors) -> None:
+    def __init__(self, path: str, place: FileLayout, descriptors: Descriptors) -> None:
         super().__init__(place.shape, place.dtype, place.carrier, (path,))
         self.single_row = place.single_row
         self.is_raw = place.exact
@@ -64,8 +64,8 @@ class FileStore(Store):
         # A matrix of one row, or of one column, lies both ways.
         self._strides = (self.itemsize, across) if place.by_columns else (across, self.itemsize)
 
-    def tiles(self, most: int) -> list[Tile]:
-        return cut(self.shape, self.itemsize, most, by_columns=self.by_columns)
+    def tiles(self, max_bytes: int) -> list[Tile]:
+        return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=self.by_columns)
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any] | FileBlock]:
@@ -102,7 +102,7 @@ class FileStore(Store):
             runs = list(self._runs(offsets))
             for first in range(0, len(runs), _AHEAD):
                 group = runs[first : first + _AHEAD]
-                will_need(descriptor, [(start, size) for start, size, _ in group])
+                prefetch(descriptor, [(start, size) for start, size, _ in group])
                 for start, size, part in group:
                     data = read_at(descriptor, size, start, self._place.name)
                     inside = (offsets[part] - offsets[part.start]) // self.itemsize
@@ -178,19 +178,19 @@ class ArrayStore(Store):
     def __init__(self, scores: Scores) -> None:
         plain = scores.array
         self._array = plain if plain.ndim == 2 else plain[None, :]
-        self._mapping = mapping_of(plain)
+        self._mapping = file_map_of(plain)
         files = (self._mapping.name,) if self._mapping and self._mapping.name else ()
         shape = (int(self._array.shape[0]), int(self._array.shape[1]))
         super().__init__(shape, scores.dtype, plain.dtype, files)
         self.single_row = plain.ndim == 1
         self.check()
 
-    def tiles(self, most: int) -> list[Tile]:
+    def tiles(self, max_bytes: int) -> list[Tile]:
         down, right = map(abs, self._array.strides)
         by_columns = 0 < down < right
         # whole rows are ranked at once, where what they have of a column is worth a stop there
-        wide = most // max(1, self.shape[1] * self.itemsize) * down >= _STRETCH_BYTES
-        return cut(self.shape, self.itemsize, most, by_columns=by_columns and not wide)
+        wide = max_bytes // max(1, self.shape[1] * self.itemsize) * down >= _STRETCH_BYTES
+        return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=by_columns and not wide)
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
@@ -222,7 +222,7 @@ class ArrayStore(Store):
                 found = os.stat(self._mapping.name)
                 about += [found.st_size, found.st_mtime_ns]
         else:
-            about.append(digest_of(self))
+            about.append(digest_scores(self))
         return about
 
     def close(self) -> None:

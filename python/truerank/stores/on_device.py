@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import dense, is_tensor, tensor_array
+from ..inputs.arrays import dense_tensor, is_tensor, tensor_array
 from ..inputs.errors import InputValueError
-from ..inputs.scores import Form, Wanted, as_scores, check_dimensions
-from .store import Store, Tile, cut, digest_of
+from ..inputs.scores import DtypeRequest, Form, as_scores, check_dimensions
+from .store import Store, Tile, cut_tiles, digest_scores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,10 +34,10 @@ BLOCK_BYTES = 32 << 20
 _STREAMING = ("Stream", "stream", "current_stream")
 
 
-def of_device(value: Any, wanted: Wanted, name: str = "scores") -> DeviceStore:
-    """Make the store of a tensor or JAX array that is elsewhere, as `is_elsewhere` says."""
+def device_store(value: Any, request: DtypeRequest, name: str = "scores") -> DeviceStore:
+    """Make the store of a tensor or JAX array that is elsewhere, as `is_on_device` says."""
     kind = TorchStore if is_tensor(value) else JaxStore
-    return kind(value, wanted, name)
+    return kind(value, request, name)
 
 
 class DeviceStore(Store):
@@ -71,14 +71,14 @@ class DeviceStore(Store):
         super().__init__((rows, int(shape[-1])), like.dtype, like.array.dtype, ())
         self.single_row = len(shape) == 1
 
-    def tiles(self, most: int) -> list[Tile]:
-        return cut(self.shape, self.itemsize, min(most, BLOCK_BYTES))
+    def tiles(self, max_bytes: int) -> list[Tile]:
+        return cut_tiles(self.shape, self.itemsize, min(max_bytes, BLOCK_BYTES))
 
     def check(self) -> None:
         """Do nothing: an array cannot become shorter."""
 
     def state(self) -> list[Any]:
-        return [list(self.shape), self.dtype, self.swapped, digest_of(self)]
+        return [list(self.shape), self.dtype, self.swapped, digest_scores(self)]
 
     def close(self) -> None:
         """Do nothing: the array is the caller's."""
@@ -105,12 +105,12 @@ class TorchStore(DeviceStore):
         For other shapes.
     """
 
-    def __init__(self, tensor: Any, wanted: Wanted, name: str) -> None:
-        plain = dense(tensor, name)
+    def __init__(self, tensor: Any, request: DtypeRequest, name: str) -> None:
+        plain = dense_tensor(tensor, name)
         torch = sys.modules["torch"]
         empty = torch.empty((0, 0), dtype=plain.dtype, device="cpu")
-        like = as_scores(empty, wanted.dtype, name, wanted.form)
-        super().__init__(tuple(plain.shape), like, name, wanted.form)
+        like = as_scores(empty, request.dtype, name, request.form)
+        super().__init__(tuple(plain.shape), like, name, request.form)
         with suppress(RuntimeError):  # some devices have no addresses
             self.address = int(plain.data_ptr())
         self._tensor = plain.unsqueeze(0) if self.single_row else plain
@@ -221,9 +221,9 @@ class JaxStore(DeviceStore):
         For other shapes, and for an array that is in part on devices of other processes.
     """
 
-    def __init__(self, array: Any, wanted: Wanted, name: str) -> None:
-        like = as_scores(np.empty((0, 0), array.dtype), wanted.dtype, name, wanted.form)
-        super().__init__(array.shape, like, name, wanted.form)
+    def __init__(self, array: Any, request: DtypeRequest, name: str) -> None:
+        like = as_scores(np.empty((0, 0), array.dtype), request.dtype, name, request.form)
+        super().__init__(array.shape, like, name, request.form)
         if not array.is_fully_addressable:
             raise InputValueError(
                 name,
@@ -235,12 +235,12 @@ class JaxStore(DeviceStore):
             _shard(shard) for shard in array.addressable_shards if shard.replica_id == 0
         ]
 
-    def tiles(self, most: int) -> list[Tile]:
+    def tiles(self, max_bytes: int) -> list[Tile]:
         return [
             Tile(shard.top + top, shard.left + left, height, width)
             for shard in self._shards
-            for top, left, height, width, _ in cut(
-                (shard.height, shard.width), self.itemsize, min(most, BLOCK_BYTES)
+            for top, left, height, width, _ in cut_tiles(
+                (shard.height, shard.width), self.itemsize, min(max_bytes, BLOCK_BYTES)
             )
         ]
 

@@ -6,16 +6,16 @@ import errno
 import os
 from typing import Any, NamedTuple
 
-from ..inputs.arrays import is_elsewhere
+from ..inputs.arrays import is_on_device
 from ..inputs.checks import IO, choice, integer, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
-from ..inputs.scores import UNSAID, Wanted, as_scores
-from .chunked import HDF5, is_zarr, of_group, open_hdf5, open_zarr
+from ..inputs.scores import ANY_DTYPE, DtypeRequest, as_scores
+from .chunked import HDF5, is_zarr, open_array_or_group, open_hdf5, open_zarr
 from .descriptors import Descriptors, read_at
-from .file_names import is_glob, matches
+from .file_layouts import NPY, ZIP, FileLayout, npy_layout, npz_layout, raw_layout
+from .file_names import is_glob, matching_files
 from .mapped import ArrayStore, FileStore
-from .places import NPY, ZIP, Place, of_npy, of_npz, of_raw
 from .recognition import PATHS, is_chunked, is_group
 from .shards import ShardStore
 from .store import Store
@@ -105,8 +105,8 @@ def open_scores(
     if order not in ("C", "F"):
         raise InputValueError("order", expected='"C" or "F"', got=repr(order))
     choice("io", io, IO)
-    options = Options(
-        Wanted(dtype),
+    options = OpenOptions(
+        DtypeRequest(dtype),
         integer("axis", axis, least=0, most=1, expected="0 or 1", range="0 (rows) or 1 (columns)"),
         _shape(shape),
         integer("offset", offset, least=0, range="bytes >= 0"),
@@ -114,13 +114,13 @@ def open_scores(
         member,
         io,
     )
-    return opened(source, options)
+    return open_source(source, options)
 
 
-class Options(NamedTuple):
+class OpenOptions(NamedTuple):
     """What `open_scores` was told, checked as far as it can be without the source."""
 
-    wanted: Wanted = UNSAID
+    request: DtypeRequest = ANY_DTYPE
     axis: int = 0
     shape: tuple[int, ...] | None = None
     offset: int = 0
@@ -129,7 +129,7 @@ class Options(NamedTuple):
     io: str = "map"
 
 
-def opened(source: Any, options: Options) -> Store:
+def open_source(source: Any, options: OpenOptions) -> Store:
     """Make the store of any source; what was opened for one that fails is closed again."""
     if isinstance(source, Store):
         return source
@@ -138,12 +138,12 @@ def opened(source: Any, options: Options) -> Store:
     return store
 
 
-def _opened(source: Any, options: Options) -> Store:
+def _opened(source: Any, options: OpenOptions) -> Store:
     if isinstance(source, (list, tuple)):
         return _sharded(source, options)
     if isinstance(source, PATHS):
         name = os.fsdecode(source)
-        return _sharded(matches(name), options) if is_glob(name) else _one(source, options)
+        return _sharded(matching_files(name), options) if is_glob(name) else _one(source, options)
     return _one(source, options)
 
 
@@ -164,7 +164,7 @@ def _shape(shape: object) -> tuple[int, ...] | None:
     return lengths
 
 
-def _sharded(sources: list[Any] | tuple[Any, ...], options: Options) -> Store:
+def _sharded(sources: list[Any] | tuple[Any, ...], options: OpenOptions) -> Store:
     if not sources:
         raise InputValueError("scores", expected="at least one shard", got="an empty list")
     wrong = [type(item).__name__ for item in sources if isinstance(item, (list, tuple, int, float))]
@@ -186,7 +186,7 @@ def _sharded(sources: list[Any] | tuple[Any, ...], options: Options) -> Store:
         raise
 
 
-def _one(source: Any, options: Options, descriptors: Descriptors | None = None) -> Store:
+def _one(source: Any, options: OpenOptions, descriptors: Descriptors | None = None) -> Store:
     """Make the store of a single source."""
     if isinstance(source, Store):
         return source
@@ -208,19 +208,19 @@ def _one(source: Any, options: Options, descriptors: Descriptors | None = None) 
     return store
 
 
-def _of_object(value: Any, options: Options) -> Store:
+def _of_object(value: Any, options: OpenOptions) -> Store:
     if is_chunked(value) or is_group(value):
-        return of_group(value, options.member, options.wanted)
+        return open_array_or_group(value, options.member, options.request)
     if options.member is not None:
         raise InputValueError("member", f"there are none in {type(value).__name__}")
-    if is_elsewhere(value):
-        from .on_device import of_device
+    if is_on_device(value):
+        from .on_device import device_store
 
-        return of_device(value, options.wanted)
-    return ArrayStore(as_scores(value, options.wanted.dtype, form=options.wanted.form))
+        return device_store(value, options.request)
+    return ArrayStore(as_scores(value, options.request.dtype, form=options.request.form))
 
 
-def _of_path(name: str, options: Options, descriptors: Descriptors) -> Store:
+def _of_path(name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
     if not name or "\0" in name:
         raise InputValueError("scores", expected="the path of a file", got=repr(name))
     if os.path.isdir(name):
@@ -228,19 +228,19 @@ def _of_path(name: str, options: Options, descriptors: Descriptors) -> Store:
             raise IsADirectoryError(
                 errno.EISDIR, "expected a file, or a folder of zarr, got a folder", name
             )
-        return open_zarr(name, options.member, options.wanted)
+        return open_zarr(name, options.member, options.request)
     with descriptors.lease(name) as descriptor:
         head = read_at(descriptor, min(8, os.fstat(descriptor).st_size), 0, name)
         suffix = os.path.splitext(name)[1].lower()
         kind = _SUFFIXES.get(suffix) or _kind_of(head, name, options)
         if kind != "hdf5":
             return FileStore(name, _place(kind, descriptor, name, options), descriptors)
-    return open_hdf5(name, options.member, options.wanted, descriptors)
+    return open_hdf5(name, options.member, options.request, descriptors)
 
 
-def _kind_of(head: bytes, name: str, options: Options) -> str:
+def _kind_of(head: bytes, name: str, options: OpenOptions) -> str:
     """What a file is whose name does not say it."""
-    if options.wanted.dtype is not None and options.shape is not None:
+    if options.request.dtype is not None and options.shape is not None:
         return "raw"
     for start, kind in _MAGIC.items():
         if head.startswith(start):
@@ -256,19 +256,19 @@ _MAGIC = {NPY: "npy", ZIP[0]: "npz", ZIP[1]: "npz", HDF5: "hdf5"}
 _HAVE_NONE = {"npy": "a .npy file", "raw": "a raw binary file"}
 
 
-def _place(kind: str, descriptor: int, name: str, options: Options) -> Place:
+def _place(kind: str, descriptor: int, name: str, options: OpenOptions) -> FileLayout:
     """Find the matrix of a file."""
     if kind == "npz":
-        return of_npz(descriptor, name, options.member, options.wanted)
+        return npz_layout(descriptor, name, options.member, options.request)
     if options.member is not None:
         raise InputValueError("member", f"there are none in {_HAVE_NONE[kind]}", place=name)
     if kind == "npy":
-        return of_npy(descriptor, name, options.wanted)
+        return npy_layout(descriptor, name, options.request)
     size, lengths = os.fstat(descriptor).st_size, options.shape or ()
-    return of_raw(name, size, options.wanted.dtype, lengths, options.offset, options.order)
+    return raw_layout(name, size, options.request.dtype, lengths, options.offset, options.order)
 
 
-def _check_declared(store: Store, options: Options) -> None:
+def _check_declared(store: Store, options: OpenOptions) -> None:
     """Refuse options that contradict what a source says of itself."""
     if isinstance(store, FileStore) and store.is_raw:
         return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import is_elsewhere, is_tensor
+from ..inputs.arrays import is_on_device, is_tensor
 from .store import Store
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ def is_stored(value: Any) -> bool:
     (True, False, False)
     """
     if isinstance(value, np.ndarray):
-        return value.base is not None and mapping_of(value) is not None
+        return value.base is not None and file_map_of(value) is not None
     if isinstance(value, (list, tuple)):
         return len(value) > 0 and all(isinstance(item, PATHS) for item in value)
     if is_tensor(value):
-        return is_elsewhere(value)
-    return any(is_such(value) for is_such in (_is_named, is_elsewhere, is_chunked, is_group))
+        return is_on_device(value)
+    return any(is_such(value) for is_such in (_is_named, is_on_device, is_chunked, is_group))
 
 
 def _is_named(value: Any) -> bool:
@@ -68,7 +68,7 @@ def package_of(value: object) -> str:
     return type(value).__module__.partition(".")[0]
 
 
-class Mapping(NamedTuple):
+class FileMap(NamedTuple):
     """The map of a file that an array looks at."""
 
     memory: mmap.mmap
@@ -91,12 +91,12 @@ class Mapping(NamedTuple):
         return self.start_of(array) + int(furthest) + array.itemsize
 
 
-def mapping_of(array: npt.NDArray[Any]) -> Mapping | None:
+def file_map_of(array: npt.NDArray[Any]) -> FileMap | None:
     """Find the map of a file that an array is a view of; None for plain memory.
 
     Examples
     --------
-    >>> mapping_of(np.zeros((2, 3))) is None
+    >>> file_map_of(np.zeros((2, 3))) is None
     True
     """
     owner: Any = array
@@ -120,4 +120,4 @@ def mapping_of(array: npt.NDArray[Any]) -> Mapping | None:
         offset = int(first.offset) // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
         name = os.fsdecode(first.filename) if first.filename else ""
     address = int(np.frombuffer(owner, np.uint8).__array_interface__["data"][0])
-    return Mapping(owner, address, offset, name)
+    return FileMap(owner, address, offset, name)

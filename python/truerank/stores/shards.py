@@ -62,13 +62,13 @@ class ShardStore(Store):
         self.parts = int(self._firsts[-1])
         self._axis = axis
 
-    def tiles(self, most: int) -> list[Tile]:
+    def tiles(self, max_bytes: int) -> list[Tile]:
         return [
             self._moved(tile, start, first)
             for part, start, first in zip(
                 self._stores, self._starts.tolist(), self._firsts[:-1].tolist(), strict=True
             )
-            for tile in part.tiles(most)
+            for tile in part.tiles(max_bytes)
         ]
 
     def block(self, tile: Tile, io: str) -> AbstractContextManager[npt.NDArray[Any] | FileBlock]:

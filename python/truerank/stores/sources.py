@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import is_elsewhere
+from ..inputs.arrays import is_on_device
 from ..inputs.errors import InputTypeError, renamed
-from ..inputs.scores import SCORES, Form, Wanted, as_scores
+from ..inputs.scores import SCORES, DtypeRequest, Form, as_scores
 from .recognition import is_stored
 from .store import Store
 
@@ -65,12 +65,12 @@ def store_of(
     """
     if isinstance(value, Store):
         if dtype is not None:
-            Wanted(dtype, form).name_of(value.carrier)
+            DtypeRequest(dtype, form).name_of(value.carrier)
         return value
     if is_stored(value):
-        from .opening import Options, opened
+        from .opening import OpenOptions, open_source
 
-        return opened(value, Options(Wanted(dtype, form), io=io or "map"))
+        return open_source(value, OpenOptions(DtypeRequest(dtype, form), io=io or "map"))
     if not tiled:
         return None
     from .mapped import ArrayStore
@@ -93,15 +93,15 @@ def read_scores(value: Any, dtype: Any = None, name: str = "scores") -> Scores |
     """
     if isinstance(value, Store) and value.on_device:
         return value
-    if not is_elsewhere(value):
+    if not is_on_device(value):
         return as_scores(value, dtype, name)
-    from .on_device import of_device
+    from .on_device import device_store
 
-    return of_device(value, Wanted(dtype), name)
+    return device_store(value, DtypeRequest(dtype), name)
 
 
 @contextmanager
-def opened_scores(
+def scores_or_store(
     value: Any,
     dtype: Any = None,
     name: str = "scores",
@@ -120,7 +120,7 @@ def opened_scores(
 
     Examples
     --------
-    >>> with opened_scores([[0.1, 0.9]]) as scores:
+    >>> with scores_or_store([[0.1, 0.9]]) as scores:
     ...     shape_of(scores)
     (1, 2)
     """

@@ -124,7 +124,7 @@ class Store(ABC):
         return self.shape[0] * self.shape[1] * self.itemsize
 
     @abstractmethod
-    def tiles(self, most: int) -> Sequence[Tile]:
+    def tiles(self, max_bytes: int) -> Sequence[Tile]:
         """Cut the matrix into rectangles that cover it once, in the order of storage.
 
         A tile has whole rows (whole columns where they are what lies together), or a stretch of
@@ -189,7 +189,7 @@ class Store(ABC):
         return f"{type(self).__name__}({self.shape[0]} x {self.shape[1]} {self.dtype}{where})"
 
 
-def digest_of(store: Store) -> str:
+def digest_scores(store: Store) -> str:
     """Tell scores that are no file from others: nothing but the scores themselves does."""
     import hashlib
 
@@ -202,10 +202,10 @@ def digest_of(store: Store) -> str:
     return sha.hexdigest()
 
 
-def cut(
+def cut_tiles(
     shape: tuple[int, int],
     itemsize: int,
-    most: int,
+    max_bytes: int,
     *,
     by_columns: bool = False,
     unit: tuple[int, int] = (1, 1),
@@ -238,10 +238,10 @@ def cut(
     thick, wide = unit[::-1] if by_columns else unit
     thick, wide = min(thick, outer), min(wide, inner)
     band = thick * inner * itemsize
-    if band <= most:
-        steps = thick * _even(-(-outer // thick), most // band), inner
+    if band <= max_bytes:
+        steps = thick * _even(-(-outer // thick), max_bytes // band), inner
     else:
-        steps = thick, wide * _even(-(-inner // wide), most // (thick * wide * itemsize))
+        steps = thick, wide * _even(-(-inner // wide), max_bytes // (thick * wide * itemsize))
     tiles = (
         Tile(top, left, min(steps[0], outer - top), min(steps[1], inner - left))
         for top in range(0, outer, steps[0])
@@ -252,7 +252,7 @@ def cut(
     return [Tile(left, top, width, height) for top, left, height, width, _ in tiles]
 
 
-def _even(count: int, most: int) -> int:
+def _even(count: int, max_bytes: int) -> int:
     """How many to take at a time, at most `most` and at least 1, so that all takes are alike."""
-    takes = -(-count // max(1, min(most, count)))
+    takes = -(-count // max(1, min(max_bytes, count)))
     return -(-count // takes)

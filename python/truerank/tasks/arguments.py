@@ -11,7 +11,7 @@ from ..embeddings.vectors import Vectors, read_vectors
 from ..inputs.errors import InputTypeError, InputValueError
 from ..ranks.container import Ranks
 from ..reporting import Report
-from ..stores import Store, opened_scores, shape_of
+from ..stores import Store, scores_or_store, shape_of
 
 if TYPE_CHECKING:
     from .._core import Scores
@@ -118,7 +118,7 @@ def opened(
     'float64'
     """
     name, value = argument
-    with opened_scores(value, dtype, name, io=io, tiled=always) as found:
+    with scores_or_store(value, dtype, name, io=io, tiled=always) as found:
         got = shape_of(found)
         if got != shape:
             each = f"a row for each {what} and a column for each candidate"

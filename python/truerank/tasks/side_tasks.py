@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import Locked
+from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.naming import public
 from ..ranks.container import Ranks
 from ..ranks.labels import LABELS
@@ -84,7 +84,7 @@ def ask(facts: IntArray, chosen: IntArray, given: Sequence[int], asked_for: int)
 
 @public("truerank.tasks")
 @dataclass(frozen=True, eq=False)
-class SideTasks(Locked):
+class SideTasks(ReadOnlyArrays):
     """One side of a protocol: a ranking for each of its test triples (or pairs).
 
     Task i asks query ``rows[i]``, whose right answer is column ``targets[i]`` of the scores. All

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from ..inputs.selection import as_integers
+from ..inputs.selection import index_array
 from .text import RowForm, is_path, read_text
 from .vocabularies import Column, Words
 
@@ -120,7 +120,7 @@ def _of_array(title: str, array: Any, form: RowForm) -> list[Column]:
             expected=f"shape (n, {form.width}){wider} {form.listed}",
             got=f"shape {array.shape}",
         )
-    ids = as_integers(title, array, copy=False)
+    ids = index_array(title, array, copy=False)
     return [Column(title, j, ids[:, j], None, form.what) for j in range(array.shape[1])]
 
 
@@ -161,7 +161,7 @@ def _of_values(
         known = _words(j, words, form)
         return Column(title, j, known.read(values), known, form.what)
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
-        return Column(title, j, as_integers(title, list(values)), None, form.what)
+        return Column(title, j, index_array(title, list(values)), None, form.what)
     wrong = {kind for kind in kinds if not issubclass(kind, (str, int, np.integer)) or kind is bool}
     row = next((i for i, value in enumerate(values) if type(value) in wrong), -1)
     got = f"{type(values[row]).__name__} ({form.what} {row})"

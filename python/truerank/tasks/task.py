@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ..counting.ranking import rank
-from ..inputs.arrays import Locked
+from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.errors import InputTypeError, renamed
 from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Arguments = Mapping[str, Argument]  # by side
 
 
-class ProtocolTask(Locked):
+class ProtocolTask(ReadOnlyArrays):
     """What a protocol asks: its sides, and the protocol that its ranks carry.
 
     A subclass makes the sides and gives `evaluate`, `evaluate_embeddings` and `evaluate_scores`

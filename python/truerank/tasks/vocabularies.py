@@ -11,7 +11,7 @@ import numpy as np
 
 from ..inputs.checks import first_outside, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from ..inputs.selection import as_integers
+from ..inputs.selection import index_array
 from .row_keys import distinct
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ def chosen_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> I
         if unknown:
             raise InputValueError(name, f"unknown label {unknown[0]!r}")
         array = np.array([place[label] for label in array.tolist()], dtype=np.int64)
-    ids = as_integers(name, value if not len(array) else array)
+    ids = index_array(name, value if not len(array) else array)
     wrong = first_outside(ids, vocabulary.size)
     if wrong >= 0:
         raise InputValueError(

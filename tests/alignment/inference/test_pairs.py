@@ -30,7 +30,7 @@ from truerank.alignment.inference.matching import infer
 from truerank.alignment.inference.similarity_sources import MatrixSource, Scoring, source_of
 from truerank.alignment.local_scaling import csls_means
 from truerank.embeddings.vectors import CSLS
-from truerank.stores.recognition import mapping_of
+from truerank.stores.recognition import file_map_of
 
 pytestmark = pytest.mark.python_only
 
@@ -249,7 +249,7 @@ def test_a_matrix_in_a_file(kind: str, tmp_path: Path) -> None:
                 np.testing.assert_array_equal(found.scores, expected.scores, strict=True)
     source = source_of(path, None, Scoring())
     assert isinstance(source, MatrixSource)
-    assert mapping_of(source.matrix) is not None
+    assert file_map_of(source.matrix) is not None
     assert not source.matrix.flags.writeable
 
 

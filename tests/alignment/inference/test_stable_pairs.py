@@ -359,7 +359,7 @@ def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch)
     """Of vectors no scores are made but the best; of a matrix a few rows at a time are read."""
     left, right = hubby(300, 310)
     expected = infer(left, right, method=method).pairs
-    monkeypatch.setattr(sources, "score_pairs", None)
+    monkeypatch.setattr(sources, "score_open_embeddings", None)
     monkeypatch.setattr(sources, "_CELLS", 5000)
     np.testing.assert_array_equal(infer(left, right, method=method, k=3).pairs, expected)
 

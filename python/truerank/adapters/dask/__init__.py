@@ -24,9 +24,9 @@ been doing and what it held, and the integers are the same.
 
 from __future__ import annotations
 
-from ...inputs.naming import needed
+from ...inputs.naming import import_extra
 
-needed("dask.array", "truerank.adapters.dask", extra="dask")
+import_extra("dask.array", "truerank.adapters.dask", extra="dask")
 
 from .dask_arrays import rank, rank_embeddings  # noqa: E402  # what they import is there by now
 

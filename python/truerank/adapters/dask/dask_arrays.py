@@ -9,12 +9,12 @@ import dask
 import dask.array as da
 import numpy as np
 
-from ...counting.job import prepare
-from ...embeddings.scoring import scored_by
-from ...embeddings.vectors import pairs_of, read_vectors
+from ...counting.job import prepare_job
+from ...embeddings.scoring import with_similarity
+from ...embeddings.vectors import open_embeddings, read_vectors
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ...inputs.scores import as_scores, widened
+from ...inputs.scores import as_scores, widen_bfloat16
 from .graph import Inputs, counted
 from .stripes import grid_of
 from .workers import How, count, count_pairs, take, take_pairs
@@ -22,7 +22,7 @@ from .workers import How, count, count_pairs, take, take_pairs
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...embeddings.vectors import Pairs
+    from ...embeddings.vectors import OpenEmbeddings
     from ...ranks.container import Ranks
 
 
@@ -93,7 +93,7 @@ def rank(
     single = scores.ndim == 1
     if single:
         scores = scores[None, :]
-    job = prepare(
+    job = prepare_job(
         scores.shape, single, targets, rows, filter, candidates, order, nan, threads, audit
     )
     raw = None if dtype is None else matrix.dtype
@@ -178,9 +178,9 @@ def rank_embeddings(
         checked_array("queries", queries, "")
     seen = stand_in(queries) if lazy_queries else queries
     added = None if lazy_bias else bias
-    pairs = pairs_of(seen, stand_in(entities), similarity, added, dtype)
+    pairs = open_embeddings(seen, stand_in(entities), similarity, added, dtype)
     given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
-    job = prepare(pairs.shape, pairs.single, *given, pairs.roles.nouns)
+    job = prepare_job(pairs.shape, pairs.single, *given, pairs.roles.nouns)
     if not lazy_queries:
         queries = _one_chunk(pairs)
     if lazy_bias:
@@ -205,14 +205,14 @@ def rank_embeddings(
         carrier=np.dtype(pairs.dtype),
     )
     grid = grid_of(queries.chunks[0], entities.chunks[0])
-    return scored_by(counted(inputs, grid, job, how), similarity)
+    return with_similarity(counted(inputs, grid, job, how), similarity)
 
 
-def _one_chunk(pairs: Pairs) -> Any:
+def _one_chunk(pairs: OpenEmbeddings) -> Any:
     """Copy queries, which may be in a file that the workers do not have."""
     array, kind = pairs.queries.array, pairs.queries.dtype
     # exactly as wide as they are scored; nobody can tell raw bytes from a Dask array's dtype
-    plain = widened(array) if kind == "bfloat16" else np.array(array)
+    plain = widen_bfloat16(array) if kind == "bfloat16" else np.array(array)
     return da.from_array(plain, chunks=-1, name=False)
 
 

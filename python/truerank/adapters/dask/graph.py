@@ -14,7 +14,7 @@ from dask.blockwise import BlockwiseDep, blockwise
 from dask.highlevelgraph import HighLevelGraph
 
 from ..._core import Fault
-from ...counting.partial_counts import Tallies, Truths
+from ...counting.partial_counts import PartialCounts, TrueScores
 from ...inputs.errors import InputValueError
 from .stripes import Chunking, Stripe, stripes_of
 from .workers import Found, How, Known, merged
@@ -75,19 +75,19 @@ def counted(inputs: Inputs, grid: Chunking, job: Job, how: How) -> Ranks:
     if job.candidates is not None:
         absent = job.candidates.first_task_without(job.targets)
         if absent >= 0:
-            raise job.refusal(Fault("target", absent, -1, -1))
+            raise job.error_of(Fault("target", absent, -1, -1))
     stripes = list(stripes_of(job, grid))
     scores = _true_scores(inputs, grid, stripes, len(job.targets))
     sums = _sums(inputs, grid, stripes, how, scores)
-    truths = Truths(scores, how.dtype)
+    truths = TrueScores(scores, how.dtype)
     refused = [found.fault for found in sums if found.fault]
     if truths.first_nan(job.rules.nan) >= 0:
         rows = np.arange(len(scores)) if job.rows is None else job.rows
         refused += zip(rows[truths.nan].tolist(), job.targets[truths.nan].tolist(), strict=True)
     if refused:
         fault = Fault("nan" if job.rules.nan == "raise" else "nan_true_score", -1, *min(refused))
-        raise job.refusal(fault)
-    tallies = Tallies(len(scores), job.rules)
+        raise job.error_of(fault)
+    tallies = PartialCounts(len(scores), job.rules)
     for stripe, found in zip(stripes, sums, strict=True):
         tallies.add(found.counts, stripe.tasks)
     differing = tallies.arrays["differing"]
@@ -100,7 +100,7 @@ def counted(inputs: Inputs, grid: Chunking, job: Job, how: How) -> Ranks:
                 "each time"
             ),
         )
-    return job.ranks(tallies.settled(truths), how.dtype)
+    return job.ranks(tallies.final_counts(truths), how.dtype)
 
 
 def _true_scores(

@@ -11,8 +11,8 @@ import numpy as np
 
 from ... import _core
 from ..._core import Scores
-from ...counting.partial_counts import Tallies, true_values
-from ...embeddings.vectors import Pairs, pairs_of
+from ...counting.partial_counts import PartialCounts, checked_true_scores
+from ...embeddings.vectors import OpenEmbeddings, open_embeddings
 from ...inputs.scores import as_scores
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ class Found(NamedTuple):
 def take(block: Any, ask: Ask, *, how: How) -> npt.NDArray[Any]:
     """Give the true scores in a chunk of scores, in native byte order."""
     scores = _checked(block, ask.shape, how)
-    return true_values(scores.array[ask.rows, ask.columns], how.raw).array
+    return checked_true_scores(scores.array[ask.rows, ask.columns], how.raw).array
 
 
 def take_pairs(queries: Any, entities: Any, bias: Any, ask: Ask, *, how: How) -> npt.NDArray[Any]:
     """Score the pairs of queries and true entities that are in two chunks of vectors."""
-    pairs = pairs_of(queries, entities, how.similarity, bias, how.raw)
+    pairs = open_embeddings(queries, entities, how.similarity, bias, how.raw)
     _check(pairs.dtype, pairs.shape, ask.shape, how)
     return _core.score_embeddings(pairs.given, ask.rows, ask.columns, how.threads)
 
@@ -81,7 +81,7 @@ def count_pairs(
 ) -> Found:
     """Count the scores of a chunk of queries and one of entities, tile by tile."""
     asked, rows = np.unique(known.rows, return_inverse=True)
-    pairs = pairs_of(queries, entities, how.similarity, bias, how.raw)
+    pairs = open_embeddings(queries, entities, how.similarity, bias, how.raw)
     _check(pairs.dtype, pairs.shape, part.shape, how)
     found = _counted(_tiles(pairs, asked, how), rows, known, part, how)
     return _in_whole(found, known.top, asked)
@@ -93,12 +93,12 @@ def merged(founds: Sequence[Found], *, how: How) -> Found:
     Examples
     --------
     >>> how = How("float32", None, _core.Rules(False, "raise", False), 1)
-    >>> counts = {name: np.array([1, 2]) for name in Tallies(2, how.rules).arrays}
+    >>> counts = {name: np.array([1, 2]) for name in PartialCounts(2, how.rules).arrays}
     >>> sums = merged([Found(counts, None), Found(counts, (3, 8)), Found(counts, (3, 5))], how=how)
     >>> sums.counts["above"], sums.fault
     (array([3, 6]), (3, 5))
     """
-    tallies = Tallies(len(founds[0].counts["above"]), how.rules)
+    tallies = PartialCounts(len(founds[0].counts["above"]), how.rules)
     for found in founds:
         tallies.add(found.counts)
     return Found(tallies.arrays, min((f.fault for f in founds if f.fault), default=None))
@@ -111,7 +111,7 @@ def _counted(
     without = known.filter and known.filter.selection(part.filter)
     among = known.candidates and known.candidates.selection(part.candidates)
     tasks = _core.Tasks(rows, known.targets, without, among)
-    tallies = Tallies(len(known.targets), how.rules)
+    tallies = PartialCounts(len(known.targets), how.rules)
     faults = []
     for scores, start in blocks:
         left = part.left + start
@@ -146,7 +146,7 @@ def _check(dtype: str, got: tuple[int, ...], shape: tuple[int, int], how: How) -
             )
 
 
-def _tiles(pairs: Pairs, asked: IntArray, how: How) -> Iterator[tuple[Scores, int]]:
+def _tiles(pairs: OpenEmbeddings, asked: IntArray, how: How) -> Iterator[tuple[Scores, int]]:
     """Score the queries that are asked with all entities, some entities at a time."""
     entities = pairs.entities
     width = max(LEAST_WIDTH, TILE_BYTES // (len(asked) * np.dtype(pairs.dtype).itemsize))

@@ -5,9 +5,9 @@ results under the same names. `evaluate_model` gives a `Report` of a model and t
 score is a dot product or a distance of two vectors are scored and counted at once.
 """
 
-from ...inputs.naming import needed
+from ...inputs.naming import import_extra
 
-needed("pykeen", "truerank.adapters.pykeen")
+import_extra("pykeen", "truerank.adapters.pykeen")
 
 from .evaluator import RankEvaluator, RankResults  # noqa: E402
 from .model_tasks import evaluate_model  # noqa: E402 - which imports PyKEEN

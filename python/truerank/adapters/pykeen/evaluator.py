@@ -14,7 +14,7 @@ from pykeen.typing import RANK_TYPES
 
 from ...counting.ranking import rank
 from ...inputs.errors import InputValueError, renamed
-from ...inputs.naming import needed, public
+from ...inputs.naming import import_extra, public
 from ...ranks.container import Ranks, concatenate
 from ...reporting import Report, report
 from .factories import mapped
@@ -276,7 +276,7 @@ def _check_restricted(triples: Any, **restrictions: Collection[int] | None) -> N
 
 def _progress(device: Any, total: int, shown: bool, options: Mapping[str, Any] | None) -> Any:
     bar = {"desc": f"Evaluating on {device}", "total": total, "unit": "query", "unit_scale": True}
-    tqdm = needed("tqdm.auto", "truerank.adapters.pykeen", "pykeen").tqdm
+    tqdm = import_extra("tqdm.auto", "truerank.adapters.pykeen", "pykeen").tqdm
     return tqdm(**{**bar, "disable": not shown, **(options or {})})
 
 

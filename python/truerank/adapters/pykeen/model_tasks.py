@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from pykeen.models import Model
 
-from ...inputs.checks import count
+from ...inputs.checks import integer_at_least
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ...link_prediction import Task
@@ -48,7 +48,7 @@ class ModelTask(Task):
         sizes = {"batch_size": batch_size, "slice_size": slice_size}
         for name, size in sizes.items():
             if size is not None:
-                count(name, size, 1)
+                integer_at_least(name, size, 1)
         model.eval()
         parts = []
         with torch.no_grad():

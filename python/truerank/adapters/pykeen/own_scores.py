@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from pykeen.utils import determine_maximum_batch_size
 
-from ...inputs.naming import needed
+from ...inputs.naming import import_extra
 from ...tasks.batches import rank_batches
 
 if TYPE_CHECKING:
@@ -85,6 +85,6 @@ def _alike(arguments: Any) -> int:
 
 
 # Batches and slices that a GPU has no memory for are halved, as in PyKEEN's own evaluation.
-_predicted = needed(
+_predicted = import_extra(
     "torch_max_mem", "truerank.adapters.pykeen", "pykeen"
 ).maximize_memory_utilization(parameter_name=("batch_size", "slice_size"), hasher=_alike)(_predict)

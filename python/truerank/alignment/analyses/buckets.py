@@ -11,7 +11,7 @@ import numpy as np
 from ...inputs.checks import choice
 from ...inputs.errors import InputTypeError, InputValueError, spelled
 from ...inputs.naming import public
-from ...inputs.selection import as_integers
+from ...inputs.selection import index_array
 from ...ranks.container import Ranks
 from ...ranks.labels import Labels, join_labels
 from ...reporting.reports import Report
@@ -157,7 +157,7 @@ def bucket_labels(degrees: IntArray | FloatArray, edges: Sequence[int] = EDGES) 
     >>> bucket_labels(np.array([0, 1, 3, 9]), [2, 3])
     Labels(4 labels: 0 1, 1 1, 3+ 2)
     """
-    given = as_integers("edges", edges)
+    given = index_array("edges", edges)
     if given.ndim != 1:
         raise InputValueError("edges", expected="a 1-D array", got=f"shape {given.shape}")
     if not len(given) or given[0] < 1 or (np.diff(given) <= 0).any():
@@ -207,7 +207,7 @@ def _looked_up(name: str, value: Any, labels: Labels) -> IntArray:
 
 
 def _degrees_checked(name: str, value: Any) -> IntArray:
-    table = as_integers(name, value)
+    table = index_array(name, value)
     if table.ndim != 1:
         raise InputValueError(name, expected="a 1-D array", got=f"shape {table.shape}")
     if len(table) and table.min() < 0:

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...comparison.table_writer import NamedRows, PlainTable, Records
 from ...embeddings.vectors import CSLS
-from ...inputs.arrays import Locked, read_only
-from ...inputs.checks import choice, positive
+from ...inputs.arrays import ReadOnlyArrays, read_only
+from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ..inference.similarity_sources import Scoring
@@ -59,7 +59,7 @@ class KOccurrence(NamedTuple):
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False, repr=False)
-class Hubness(Locked, PlainTable):
+class Hubness(ReadOnlyArrays, PlainTable):
     """How often entities are among the nearest; made by `hubness`.
 
     Attributes
@@ -255,7 +255,7 @@ def sizes_of(k: Any) -> tuple[int, ...]:
     (1, 10)
     """
     several = isinstance(k, (list, tuple)) or (isinstance(k, np.ndarray) and k.ndim == 1)
-    asked = sorted({positive("k", value) for value in (k if several else [k])})
+    asked = sorted({positive_integer("k", value) for value in (k if several else [k])})
     if not asked:
         raise InputValueError("k", expected="at least one", got="none")
     return tuple(asked)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...inputs.checks import choice, positive
+from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputValueError
 from ..inference.similarity_sources import Scoring, source_of
 from ..two_graphs import DIRECTIONS, GRAPHS, as_ids, two_of
@@ -99,7 +99,7 @@ def nearest_of(left: Any, right: Any, k: int, asked: Asking, how: Scoring = _PLA
     """
     direction, queries, candidates = asked
     choice("direction", direction, DIRECTIONS)
-    most = positive("k", k)
+    most = positive_integer("k", k)
     source = source_of(left, right, how, *two_of("candidates", candidates))
     for graph, ids in zip(GRAPHS, (source.left_ids, source.right_ids), strict=True):
         if not len(ids):

@@ -10,11 +10,11 @@ import numpy as np
 
 from ...comparison.pairing import alike
 from ...comparison.table_writer import PlainTable, Records
-from ...inputs.arrays import Locked, read_only
-from ...inputs.checks import choice, positive
+from ...inputs.arrays import ReadOnlyArrays, read_only
+from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ...inputs.selection import as_integers
+from ...inputs.selection import index_array
 from ...ranks.container import Ranks
 from ...reporting.reports import Report
 from ...tasks.arguments import ranks_of
@@ -34,7 +34,7 @@ KINDS = ("realistic", "optimistic", "pessimistic")
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False, repr=False)
-class Overlap(Locked, PlainTable):
+class Overlap(ReadOnlyArrays, PlainTable):
     """Which tasks each of several models gets right; made by `overlap`.
 
     Attributes
@@ -234,7 +234,7 @@ def overlap(
         raise InputTypeError("models", expected="a mapping of names", got=type(models).__name__)
     if not models:
         raise InputValueError("models", expected="at least one", got="none")
-    positive("k", k)
+    positive_integer("k", k)
     choice("kind", kind, KINDS)
     if side is not None:
         choice("side", side, DIRECTIONS)
@@ -327,7 +327,7 @@ def _flags(name: str, model: Any, reference: IntArray | None) -> Flags:
 
 def _pairs(name: str, value: Any) -> IntArray:
     array = np.asarray(value)
-    array = array.astype(np.int64).reshape(0, 2) if array.size == 0 else as_integers(name, array)
+    array = array.astype(np.int64).reshape(0, 2) if array.size == 0 else index_array(name, array)
     if array.ndim != 2 or array.shape[1] != 2:
         raise InputValueError(name, expected="shape (n, 2), left and right ids", got=array.shape)
     return array

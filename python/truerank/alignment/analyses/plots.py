@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...inputs.checks import positive
+from ...inputs.checks import positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ...plot.drawing import COLOURS, axes_for, colours_for, dashes_for, named_of, plain
@@ -386,7 +386,7 @@ def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> A
     """
     if not isinstance(found, Overlap):
         raise InputTypeError("found", expected="an Overlap", got=type(found).__name__)
-    positive("most", most)
+    positive_integer("most", most)
     models = len(found.names)
     subsets = list(found.subsets.items())
     shown, left_out = subsets[:most], subsets[most:]

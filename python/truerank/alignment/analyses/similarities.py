@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...comparison.table_writer import PlainTable, Records, percent
-from ...inputs.arrays import Locked, read_only
+from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
 from ..inference.similarity_sources import Scoring
@@ -25,7 +25,7 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False, repr=False)
-class SimilarityProfile(Locked, PlainTable):
+class SimilarityProfile(ReadOnlyArrays, PlainTable):
     """The similarities of entities to their k nearest; made by `similarity_profile`.
 
     Where a task has fewer than k candidates (or numbers that are not NaN), it has no part in what

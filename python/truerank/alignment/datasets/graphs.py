@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...inputs.arrays import Locked, integers, read_only
+from ...inputs.arrays import ReadOnlyArrays, integers, read_only
 from ...inputs.checks import first_outside, integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ...inputs.selection import as_integers
+from ...inputs.selection import index_array
 from ...tasks.row_keys import distinct_rows
 from ..two_graphs import as_pairs
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Graph(Locked):
+class Graph(ReadOnlyArrays):
     """One of the two graphs of an alignment. Ids run from 0, of entities as of relations.
 
     Attributes
@@ -152,7 +152,7 @@ def _checked_triples(triples: Any, entities: Any, name: str) -> IntArray:
         raise InputValueError("triples", expected="shape (n, 3) or wider", got=error) from None
     if array.size == 0 and array.ndim == 1:
         array = np.zeros((0, 3), dtype=np.int64)
-    rows = as_integers("triples", array, copy=False)
+    rows = index_array("triples", array, copy=False)
     if rows.ndim != 2 or rows.shape[1] < 3:
         raise InputValueError(
             "triples", expected="shape (n, 3) or wider", got=f"shape {rows.shape}"
@@ -173,7 +173,7 @@ SPLITS = ("train", "valid", "test")
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class AlignmentData(Locked):
+class AlignmentData(ReadOnlyArrays):
     """Two graphs, the pairs of entities that are the same, and splits of these pairs.
 
     Attributes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...inputs.errors import InputValueError
-from ...inputs.naming import needed
+from ...inputs.naming import import_extra
 from .proposals import stable_pairs
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def dense_pairs(source: Source) -> Pairs:
     more than all that the others can differ by, so it is taken where nothing else is left, and then
     left out.
     """
-    solve = needed("scipy.optimize", USER).linear_sum_assignment
+    solve = import_extra("scipy.optimize", USER).linear_sum_assignment
     if len(source.left_ids) > len(source.right_ids):  # the solver would copy the other shape
         right, left, scores = dense_pairs(source.swapped())
         return _ordered(left, right, scores)
@@ -118,7 +118,7 @@ def sparse_pairs(source: Source, candidates: int, k: int) -> Pairs:
     The solver takes a zero for no pair, so all scores are taken from the highest of them plus 1;
     that moves every matching of as many pairs by as much.
     """
-    solve = needed("scipy.sparse.csgraph", USER).min_weight_full_bipartite_matching
+    solve = import_extra("scipy.sparse.csgraph", USER).min_weight_full_bipartite_matching
     if len(source.left_ids) > len(source.right_ids):
         right, left, scores = sparse_pairs(source.swapped(), candidates, k)
         return _ordered(left, right, scores)
@@ -135,7 +135,7 @@ def sparse_pairs(source: Source, candidates: int, k: int) -> Pairs:
         beyond = np.full(len(rows), _beyond(costs, len(rows)))
         row, column = np.concatenate([row, nobody]), np.concatenate([column, width + nobody])
         costs, width = np.concatenate([costs, beyond]), width + len(rows)
-    sparse = needed("scipy.sparse", USER)
+    sparse = import_extra("scipy.sparse", USER)
     matrix = sparse.coo_array((costs, (row, column)), (len(rows), width)).tocsr()
     row_of, column_of = (np.asarray(found, np.int64) for found in solve(matrix))
     kept = column_of < len(columns)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...comparison.table_writer import Records
-from ...inputs.arrays import Locked, read_only
+from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False)
-class DanglingCurve(Locked):
+class DanglingCurve(ReadOnlyArrays):
     """How well a threshold tells the entities without a counterpart, for every threshold.
 
     Arrays are read-only, and but for the last two of one length, by ascending threshold.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...inputs.arrays import Locked
+from ...inputs.arrays import ReadOnlyArrays
 from ...inputs.checks import choice, first_outside
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
@@ -61,7 +61,7 @@ class Agreement:
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False)
-class Alignment(Locked):
+class Alignment(ReadOnlyArrays):
     """Pairs of left and right entities.
 
     Attributes

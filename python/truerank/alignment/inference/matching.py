@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...inputs.arrays import read_only
-from ...inputs.checks import choice, number, positive
+from ...inputs.checks import choice, number, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ..two_graphs import DIRECTIONS
@@ -150,11 +150,11 @@ def infer(
     least = _threshold(threshold)
     options = _Options(
         direction,
-        positive("k", k),
+        positive_integer("k", k),
         _flag(dense),
         None
         if candidates_per_entity is None
-        else positive("candidates_per_entity", candidates_per_entity),
+        else positive_integer("candidates_per_entity", candidates_per_entity),
     )
     for name, given, of in (
         ("direction", direction != DIRECTIONS[0], "greedy"),

@@ -12,12 +12,12 @@ import numpy as np
 
 from ... import _core
 from ..._core import Scores
-from ...counting.job import explain
-from ...embeddings.scoring import Holding, TopK, score_pairs, topk_pairs
-from ...embeddings.vectors import CSLS, Pairs, Roles, as_means, pairs_of
+from ...counting.job import fault_error
+from ...embeddings.scoring import CurrentMatches, TopK, score_open_embeddings, topk_open_embeddings
+from ...embeddings.vectors import CSLS, OpenEmbeddings, Roles, checked_means, open_embeddings
 from ...inputs.checks import choice
 from ...inputs.errors import InputTypeError, InputValueError, renamed
-from ...inputs.scores import as_scores, widened
+from ...inputs.scores import as_scores, widen_bfloat16
 from ...stores import Store, array_of, store_of
 from ...stores.recognition import is_chunked, is_group, is_stored
 from ..local_scaling import checked_csls, mean_of_best, means_of_vectors, take_off
@@ -78,7 +78,7 @@ class Source(ABC):
 
     def scale(self, csls: CSLS) -> None:
         """Take means off, which are checked and rounded to the dtype of the scores."""
-        self.csls = CSLS(*as_means(csls, self.shape, self.dtype, self.names), csls.k)
+        self.csls = CSLS(*checked_means(csls, self.shape, self.dtype, self.names), csls.k)
 
     def swapped(self) -> Self:
         """Give the other direction: right entities ask."""
@@ -115,7 +115,7 @@ class Source(ABC):
         if self.nan == "raise" and np.isnan(block).any():
             row, column = np.argwhere(np.isnan(block))[0]
             fault = _core.Fault("nan", -1, int(rows[row]), int(columns[column]))
-            raise explain(fault, self.nan, rows, self.roles.nouns)
+            raise fault_error(fault, self.nan, rows, self.roles.nouns)
         return block
 
     def blocks(self, rows: IntArray) -> Iterator[tuple[int, npt.NDArray[Any]]]:
@@ -172,7 +172,7 @@ class MatrixSource(Source):
         """As in `Source`."""
         block = self.matrix[rows]
         if self.kind == "bfloat16":
-            return widened(block)
+            return widen_bfloat16(block)
         with np.errstate(invalid="ignore"):  # signalling NaN
             return block.astype(self.dtype)
 
@@ -190,7 +190,7 @@ class MatrixSource(Source):
 class VectorSource(Source):
     """Scores of vectors, made where they are needed."""
 
-    def __init__(self, pairs: Pairs, nan: str, threads: int | None) -> None:
+    def __init__(self, pairs: OpenEmbeddings, nan: str, threads: int | None) -> None:
         self.pairs, self.nan, self.threads = pairs, nan, threads
         self.shape, self.dtype = pairs.shape, np.dtype(pairs.dtype)
         self.left_ids, self.right_ids = (np.arange(size) for size in pairs.shape)
@@ -198,7 +198,7 @@ class VectorSource(Source):
 
     def plain(self, rows: IntArray) -> npt.NDArray[Any]:
         """As in `Source`."""
-        return score_pairs(self.pairs.scaled(None), None, rows, self.threads)
+        return score_open_embeddings(self.pairs.scaled(None), None, rows, self.threads)
 
     def means(self, k: int) -> CSLS:
         """As in `Source`."""
@@ -224,12 +224,12 @@ class VectorSource(Source):
 
     def accepting(self, k: int, rows: IntArray, held: npt.NDArray[Any], holders: IntArray) -> TopK:
         """As in `Source`."""
-        return self._best(k, rows, Holding(held, holders))
+        return self._best(k, rows, CurrentMatches(held, holders))
 
-    def _best(self, k: int, rows: IntArray, holding: Holding | None) -> TopK:
+    def _best(self, k: int, rows: IntArray, holding: CurrentMatches | None) -> TopK:
         among = self.right_ids if len(self.right_ids) < self.shape[1] else None
         given: dict[str, Any] = {"candidates": among, "nan": self.nan, "threads": self.threads}
-        return topk_pairs(self.pairs, k, rows=rows, holding=holding, **given)
+        return topk_open_embeddings(self.pairs, k, rows=rows, current=holding, **given)
 
 
 def best_of_rows(
@@ -326,7 +326,7 @@ def _opened_source(left: Any, right: Any, how: Scoring) -> Source:
             matrix, kind = _as_matrix(left, how.dtype)
         ids = np.arange(len(matrix)), np.arange(matrix.shape[1])
         return MatrixSource(matrix, kind, how.nan, ids)
-    pairs = pairs_of(left, right, how.similarity, None, how.dtype, roles=FORWARD)
+    pairs = open_embeddings(left, right, how.similarity, None, how.dtype, roles=FORWARD)
     if pairs.single:
         raise InputValueError("left", expected=FORWARD.shape, got="a single vector")
     return VectorSource(pairs, how.nan, how.threads)

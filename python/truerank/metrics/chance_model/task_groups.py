@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from ...inputs.arrays import integers
-from ...inputs.arrays import weights as checked_weights
+from ...inputs.arrays import checked_weights, integers
 from ...inputs.errors import InputValueError
 
 if TYPE_CHECKING:

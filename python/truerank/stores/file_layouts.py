@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from ..inputs.scores import DTYPES, SCORES, UNSAID, Form, Wanted
+from ..inputs.scores import ANY_DTYPE, DTYPES, SCORES, DtypeRequest, Form
 from .descriptors import read_at
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _HEADER = 1 << 17
 _LONGEST = int(np.iinfo(np.int64).max)
 
 
-class Place(NamedTuple):
+class FileLayout(NamedTuple):
     """A matrix in a file: where it begins, and how it lies."""
 
     name: str
@@ -55,7 +55,7 @@ class Place(NamedTuple):
             raise InputValueError("scores", problem, place=self.name)
 
 
-def of_npy(descriptor: int, name: str, wanted: Wanted = UNSAID) -> Place:
+def npy_layout(descriptor: int, name: str, wanted: DtypeRequest = ANY_DTYPE) -> FileLayout:
     """Find the matrix of a `.npy` file.
 
     Parameters
@@ -80,14 +80,16 @@ def of_npy(descriptor: int, name: str, wanted: Wanted = UNSAID) -> Place:
     return place
 
 
-def of_array(name: str, array: Any, wanted: Wanted) -> tuple[np.dtype[Any], str, tuple[int, int]]:
+def checked_dtype_and_shape(
+    name: str, array: Any, wanted: DtypeRequest
+) -> tuple[np.dtype[Any], str, tuple[int, int]]:
     """Give dtype, its name, and shape of what has them, checked as those of a file."""
     carrier = np.dtype(array.dtype)
     lengths = tuple(int(length) for length in array.shape)
     return carrier, _named(name, carrier, wanted), _matrix_shape(name, lengths, wanted.form)
 
 
-def _parse(descriptor: int, start: int, end: int, name: str, wanted: Wanted) -> Place:
+def _parse(descriptor: int, start: int, end: int, name: str, wanted: DtypeRequest) -> FileLayout:
     """Read a header that lies in a stretch of a file."""
     import io
 
@@ -111,7 +113,7 @@ def _parse(descriptor: int, start: int, end: int, name: str, wanted: Wanted) -> 
     _check_mark(name, head[: stream.tell()], carrier)
     lengths = tuple(map(int, lengths))
     shape = _matrix_shape(name, lengths, wanted.form)
-    return Place(
+    return FileLayout(
         name,
         "the header says",
         start + stream.tell(),
@@ -138,7 +140,7 @@ def _looks_like(head: bytes) -> str:
     return f"this one begins with {head[:8]!r}"
 
 
-def _named(name: str, carrier: np.dtype[Any], wanted: Wanted) -> str:
+def _named(name: str, carrier: np.dtype[Any], wanted: DtypeRequest) -> str:
     """The name of the scores' dtype, by the rules that arrays have."""
     if carrier.subdtype is not None:  # numpy would make further dimensions of it
         raise InputTypeError("scores", expected="numbers", got=f"dtype {carrier}", place=name)
@@ -167,7 +169,7 @@ def _matrix_shape(name: str, lengths: tuple[int, ...], form: Form = SCORES) -> t
     return (1, lengths[0]) if len(lengths) == 1 else (lengths[0], lengths[1])
 
 
-def of_npz(descriptor: int, name: str, member: str | None, wanted: Wanted) -> Place:
+def npz_layout(descriptor: int, name: str, member: str | None, wanted: DtypeRequest) -> FileLayout:
     """Find the matrix of a member of an `.npz` that is stored as it is.
 
     Parameters
@@ -227,10 +229,12 @@ def _member(descriptor: int, name: str, member: str | None) -> ZipInfo:
             raise  # the disk's fault; a wild offset is EINVAL
         raise InputValueError("scores", f"the archive is damaged: {error}", place=name) from None
     names = [entry.filename.removesuffix(".npy") for entry in entries]
-    return entries[pick(name, names, None if member is None else member.removesuffix(".npy"))]
+    return entries[
+        pick_member(name, names, None if member is None else member.removesuffix(".npy"))
+    ]
 
 
-def pick(name: str, names: list[str], member: str | None) -> int:
+def pick_member(name: str, names: list[str], member: str | None) -> int:
     """The position of a member: the one asked for, the only one, or "scores".
 
     Raises
@@ -251,14 +255,14 @@ def pick(name: str, names: list[str], member: str | None) -> int:
     raise InputValueError("member", f"expected {ask}, there are {listed}", place=name)
 
 
-def of_raw(
+def raw_layout(
     name: str,
     size: int,
     dtype: object,
     lengths: tuple[int, ...],
     offset: int = 0,
     order: str = "C",
-) -> Place:
+) -> FileLayout:
     """Place the matrix of a raw binary file, which must end where the matrix does.
 
     Parameters
@@ -284,10 +288,10 @@ def of_raw(
         For a file of another size.
     """
     carrier, wanted = _raw_dtype(dtype)
-    dtype_name = _named(name, carrier, Wanted(wanted))
+    dtype_name = _named(name, carrier, DtypeRequest(wanted))
     if -1 in lengths:
         lengths = _inferred(name, lengths, size, offset, carrier.itemsize, dtype_name)
-    place = Place(
+    place = FileLayout(
         name,
         "the call says",
         offset,
