@@ -356,27 +356,27 @@ Made by `python bench/studies/alignment_dense.py FOLDER`, with Python {python} a
 ({simd}; {blas}), on a machine with {cores} cores. Best of {rounds} rounds in turn, each in a
 process of its own, after a first call with {warm} entities.
 
-Random vectors of {dim} float32; the vector of a right entity is that of its left one and noise.
-Both directions, all entities of the other side are candidates.
+Random vectors of {dim} float32; the vector of a right entity is that of its left one plus noise.
+Both directions are evaluated, and all entities of the other side are candidates.
 
-- **argsort of rows** is OpenEA's way (`greedy_alignment`), written anew: normalised vectors, one
-  matrix product, then for each row the full `argsort` of its negation and a look for the right
-  answer in it; the transposed matrix for the other direction. numpy's argsort of float32 uses SIMD
-  where the processor has it. BLAS takes as many threads as it comes with; sorting takes one. Their
-  code evaluates one direction, looks for the answer twice, and can part the rows among processes,
+- **argsort of rows** is OpenEA's way (`greedy_alignment`), rewritten: normalised vectors and one
+  matrix product; then, for each row, the full `argsort` of its negation and a search for the target
+  in it. The other direction uses the transposed matrix. numpy's argsort of float32 uses SIMD where
+  the processor has it. BLAS uses its default number of threads; sorting uses one. OpenEA's code
+  evaluates one direction, searches for the target twice, and can split the rows among processes,
   each of which gets a copy; here one matrix serves both directions.
-- **CSLS** there is a partition of the negated matrix along its rows, and of its transpose, the
-  means of the {k} first, and two more matrices. (Theirs partitions at the {k} + 1st place from 0 on
-  and takes {k} of what comes before, not always the {k} highest; here it is the {k} highest, at the
-  same cost.)
-- **> and == of rows** has the same matrix, and counts; the fastest that we know of in numpy.
-- Imports are {imports:.0f} MB of the peaks, and the vectors bring it to {vectors:.0f} MB in the
-  first size: nothing is subtracted. The goal for truerank is a peak below {limit:.0f} MB.
+- **CSLS** there partitions the negated matrix and its transpose along their rows, takes the means
+  of the first {k}, and makes two more matrices. (OpenEA's code partitions at index {k} and takes
+  {k} of the scores before it; here it is the {k} highest, at the same cost.)
+- **> and == of rows** computes the same matrix and counts; it is the fastest way in numpy that we
+  know.
+- Peaks include the imports ({imports:.0f} MB) and the vectors ({vectors:.0f} MB together with them
+  in the first size). The goal for truerank is a peak below {limit:.0f} MB.
 
 {parts}
 
-MR and hits@1 are of both directions together; the contestants agree to a thousandth, for matrix
-products round unlike.
+MR and hits@1 are those of both directions together. The contestants agree to a thousandth: matrix
+products differ in rounding.
 """
 
 LARGE_TEXT = """# {size:,} x {size:,}
@@ -385,13 +385,13 @@ Made by `python bench/studies/alignment_dense.py FOLDER --large {size}`, with Py
 numpy {numpy}, on a machine with {cores} cores. Best of {rounds}, each in a process of its own.
 
 Two files of random vectors of {dim} float32, {files:,.0f} MB together, are mapped; every left
-entity has its right one. All entities of the other side are candidates, in both directions; the
-matrix would have {matrix:,.0f} GB. Peaks hold the imports ({imports:.0f} MB) and mapped pages of
-files, which are the kernel's to take back; anonymous memory is all else.
+entity has a counterpart. All entities of the other side are candidates, in both directions; the
+matrix would have {matrix:,.0f} GB. Peaks include the imports ({imports:.0f} MB) and mapped pages of
+files, which the kernel can take back; the rest is anonymous memory.
 
 {table}
 
-hits@1 of stable pairs is the share of the left entities whose partner is right.
+hits@1 of stable pairs is the share of the left entities that are matched with their counterpart.
 """
 
 

@@ -235,46 +235,49 @@ def findings(given: Given, results: Mapping[str, Any]) -> list[str]:
     trivial = 2 * curve.exclusive / (curve.entities + curve.exclusive)
     best = max(results["dangling"].items(), key=lambda item: item[1].average_precision)
     return [
-        "**Candidates.** Among the test entities hits@1 is "
-        f"{ways['test']['hits@1']:.4f}, among all of the other graph {ways['all']['hits@1']:.4f}; "
-        f"without those known in training {ways['unaligned']['hits@1']:.4f}. MR is "
-        f"{ways['test']['mr']:.0f}, {ways['all']['mr']:.0f} and {ways['unaligned']['mr']:.0f}. "
-        f"AMRI says {ways['test']['amri']:.4f}, {ways['all']['amri']:.4f} and "
+        f"**Candidates.** Among the test entities hits@1 is {ways['test']['hits@1']:.4f}, among "
+        f"all of the other graph {ways['all']['hits@1']:.4f}; without those known in training "
+        f"{ways['unaligned']['hits@1']:.4f}. MR is {ways['test']['mr']:.0f}, "
+        f"{ways['all']['mr']:.0f} and {ways['unaligned']['mr']:.0f}. AMRI is "
+        f"{ways['test']['amri']:.4f}, {ways['all']['amri']:.4f} and "
         f"{ways['unaligned']['amri']:.4f}.",
-        "**Similarities.** At unit length cosine, dot and l2 are one order but for rounding, which "
-        f"gives {unlike(near['cosine'], near['dot']):,} of {len(near['cosine'].ranks):,} tasks "
-        f"other counts by dot, and {unlike(near['cosine'], near['l2']):,} by l2. But l2 has "
-        f"hits@1 {unit['l2']['hits@1']:.4f} for {unit['cosine']['hits@1']:.4f} by cosine, and "
-        f"other counts in {unlike(unit['cosine'], unit['l2']):,} of {len(unit['l2'].ranks):,} "
-        f"tasks: no known pair reaches {zeros[0]} and {zeros[1]} entities, and their zeros lie at "
-        "distance 1 from everybody, nearer than whoever has a cosine below 1/2. By cosine they are "
-        "far. The bounded inverse 1 / (1 + d) orders as -d does, but where rounding makes equal "
-        f"what was not: in {unlike(unit['l1'], unit['inverse_l1']):,} tasks with l1, and "
-        f"{unlike(unit['l2'], unit['inverse_l2']):,} with l2. As the components give them, vectors "
-        f"have unlike lengths: hits@1 is {raw['cosine']['hits@1']:.4f} by cosine, "
+        "**Similarities.** At unit length, cosine, dot and l2 give the same order except for "
+        f"rounding, which changes the counts of {unlike(near['cosine'], near['dot']):,} of "
+        f"{len(near['cosine'].ranks):,} tasks with dot and of "
+        f"{unlike(near['cosine'], near['l2']):,} with l2. But over all entities l2 has hits@1 "
+        f"{unit['l2']['hits@1']:.4f}, cosine {unit['cosine']['hits@1']:.4f}, and the counts of "
+        f"{unlike(unit['cosine'], unit['l2']):,} of {len(unit['l2'].ranks):,} tasks differ: "
+        f"{zeros[0]} and {zeros[1]} entities are not reached from any known pair, and their zero "
+        "vectors lie at distance 1 from all others, nearer than any entity with a cosine below "
+        "1/2. By cosine they are far. The bounded inverse 1 / (1 + d) gives the order of -d, "
+        "except where rounding makes scores equal: in "
+        f"{unlike(unit['l1'], unit['inverse_l1']):,} tasks with l1, and "
+        f"{unlike(unit['l2'], unit['inverse_l2']):,} with l2. Without normalisation the vectors "
+        f"have different lengths: hits@1 is {raw['cosine']['hits@1']:.4f} by cosine, "
         f"{raw['dot']['hits@1']:.4f} by dot, {raw['l2']['hits@1']:.4f} by l2.",
         f"**CSLS** among all entities: hits@1 {csls['plain']['hits@1']:.4f} plain, "
         + ", ".join(f"{csls[f'CSLS {k}']['hits@1']:.4f} (k = {k})" for k in NEAREST)
         + ".",
-        "**Inference.** Among the test entities, where every one has its counterpart, F1 goes "
-        f"from {f1['among test', 'cosine', greedy]:.4f} (greedy, cosine) to "
+        "**Inference.** Among the test entities, which all have a counterpart, F1 rises from "
+        f"{f1['among test', 'cosine', greedy]:.4f} (greedy, cosine) to "
         f"{f1['among test', after, greedy]:.4f} (greedy, CSLS) and "
-        f"{f1['among test', after, optimal]:.4f} (optimal, CSLS). With the exclusive entities "
-        f"there, too, it is {f1['among unaligned', 'cosine', greedy]:.4f}, "
+        f"{f1['among test', after, optimal]:.4f} (optimal, CSLS). With the exclusive entities it "
+        f"is {f1['among unaligned', 'cosine', greedy]:.4f}, "
         f"{f1['among unaligned', after, greedy]:.4f} and "
-        f"{f1['among unaligned', after, optimal]:.4f}: whoever has no counterpart takes one. "
-        "Optimal pairs hardly change with CSLS: where all are matched the means add up to a "
-        "constant, and a choice among equal totals is left. Greedy pairs take the lowest id of "
-        "a tie, which the realistic rank does not call a hit, so that their hits@1 is higher.",
-        f"**Hubs.** By cosine {first.shares['0']:.1%} of the English entities are nobody's "
-        f"nearest, by CSLS {scaled.shares['0']:.1%}; {first.shares['5+']:.1%} and "
-        f"{scaled.shares['5+']:.1%} are that of five or more. The skewness of the 10-occurrence "
-        f"goes from {first[10].skewness:.2f} to {scaled[10].skewness:.2f}.",
-        "**No counterpart.** To say so of all would have precision "
-        f"{curve.exclusive / curve.entities:.3f}, and F1 {trivial:.3f}. The best F1 by similarity "
+        f"{f1['among unaligned', after, optimal]:.4f}: entities without a counterpart are "
+        "matched too. Optimal pairs hardly change with CSLS: where all are matched, the means "
+        "add up to a constant, and only a choice among equal totals is left. Greedy search "
+        "takes the lowest id of a tie, which the realistic rank does not count as a hit, so "
+        "that its hits@1 is higher.",
+        f"**Hubs.** By cosine {first.shares['0']:.1%} of the English entities are the nearest of "
+        f"no entity, by CSLS {scaled.shares['0']:.1%}; {first.shares['5+']:.1%} and "
+        f"{scaled.shares['5+']:.1%} are the nearest of five or more. The skewness of the "
+        f"10-occurrence goes from {first[10].skewness:.2f} to {scaled[10].skewness:.2f}.",
+        "**No counterpart.** Predicting it for all entities has precision "
+        f"{curve.exclusive / curve.entities:.3f} and F1 {trivial:.3f}. The best F1 by similarity "
         f"is {curve.best_f1:.3f}, and the average precision {curve.average_precision:.3f}; the "
         f"best average precision has {best[0]}, {best[1].average_precision:.3f}. These vectors "
-        "hardly tell who has no counterpart.",
+        "hardly tell which entities have no counterpart.",
     ]
 
 
@@ -312,16 +315,16 @@ TEXT = """# One model of entity alignment under every protocol
 Made by `python bench/studies/alignment_protocols.py DBP15K_FOLDER`, with Python {python} and numpy
 {numpy}, in {seconds:.0f} s. DBP15k zh-en: {left:,} and {right:,} entities, {train:,} pairs known
 from training, {test:,} tested; the vectors of [alignment_vectors.py](alignment_vectors.md). Cosine,
-candidates "all", realistic ranks, both directions together, if nothing else is said.
+candidates "all", realistic ranks, both directions together, unless stated otherwise.
 
-## What is found
+## Results
 
 {said}
 
 ## Candidates
 
-"test": the entities of the test pairs. "unaligned": all but those that a pair known from training
-aligns. "all": all of the other graph.
+"test": the entities of the test pairs. "unaligned": all entities but those of the pairs known from
+training. "all": all entities of the other graph.
 
 {candidates}
 
@@ -339,23 +342,24 @@ aligns. "all": all of the other graph.
 
 ## Inference
 
-Precision, recall and F1 of the pairs; hits@1 is the share of the test entities whose partner is
-right, asked in the direction of greedy search, else from zh. Times are those of one run on a
-machine that was not quiet.
+Precision, recall and F1 of the pairs; hits@1 is the share of the test entities that are matched
+with their counterpart, in the direction of greedy search, else from zh. Times are those of one run
+beside other work.
 
 Among the {test:,} and {test:,} entities of the test pairs:
 
 {among_test}
 
-Among the {unaligned_left:,} and {unaligned_right:,} that training did not align, exclusive ones
-among them:
+Among the {unaligned_left:,} and {unaligned_right:,} that are not aligned in training, exclusive
+ones included:
 
 {among_unaligned}
 
 ## Hubs
 
-How many entities have a candidate for their nearest: shares of the candidates, which are those not
-aligned in training. Skewness, Robin Hood index and the greatest hub are of the ten nearest.
+How many entities a candidate is the nearest of: shares of the candidates, which are the entities
+not aligned in training. Skewness, Robin Hood index and the largest hub are those of the ten
+nearest.
 
 ![Candidates that are nobody's, one's or several entities' nearest](alignment_protocols_hubness.svg)
 
@@ -377,7 +381,7 @@ The degrees of the two entities of a pair are added, as in OpenEA's paper.
 
 ## Entities without a counterpart
 
-The exclusive entities of the Chinese graph beside those of the test pairs; candidates are the
+The exclusive entities of the Chinese graph against those of the test pairs; candidates are the
 English entities that are not aligned in training.
 
 ![Precision, recall and F1 by threshold](alignment_protocols_dangling.svg)

@@ -229,35 +229,36 @@ def findings(results: Results) -> list[str]:
         f"{few.mean('mr'):.1f}, nearly in proportion; hits@1 rises from "
         f"{many.mean('hits@1'):.3f} to {few.mean('hits@1'):.3f}, hits@10 from "
         f"{many.mean('hits@10'):.3f} to {few.mean('hits@10'):.3f}, MRR from "
-        f"{many.mean('mrr'):.3f} to {few.mean('mrr'):.3f}. Nothing was learnt. The rise of hits@1 "
-        f"is {abs(few.mean('hits@1') - many.mean('hits@1')) / many.deviation('hits@1'):.0f} "
+        f"{many.mean('mrr'):.3f} to {few.mean('mrr'):.3f}. The model is the same. The rise of "
+        "hits@1 is "
+        f"{abs(few.mean('hits@1') - many.mean('hits@1')) / many.deviation('hits@1'):.0f} "
         "deviations between splits.",
-        f"**AMRI stays.** Its means over the ten sizes span {span(line, 'amri'):.4f}, the "
-        f"deviation between splits is {few.deviation('amri'):.4f} on the smallest tests and "
+        f"**AMRI does not change.** Its means over the ten sizes span {span(line, 'amri'):.4f}, "
+        f"the deviation between splits is {few.deviation('amri'):.4f} on the smallest tests and "
         f"{many.deviation('amri'):.4f} on the largest. Over all models the widest span is "
         f"{widest:.4f}.",
-        "**The index of another metric does not stay.** AMRR moves by "
+        "**The indices of other metrics do change.** AMRR moves by "
         f"{few.mean('amrr') - many.mean('amrr'):+.4f} where MRR moves by "
         f"{few.mean('mrr') - many.mean('mrr'):+.4f}; adjusted hits@1 by "
         f"{few.mean('ah@1') - many.mean('ah@1'):+.4f} where hits@1 does by "
         f"{few.mean('hits@1') - many.mean('hits@1'):+.4f}; adjusted hits@10 by "
-        f"{few.mean('ah@10') - many.mean('ah@10'):+.4f}. They take away what chance "
-        "gives, which is little among thousands, not that fewer candidates are fewer rivals. Of "
-        "these, only the mean rank grows in proportion to the candidates: its index is in the mean "
-        "the same among a random sample of them.",
-        "**Among all entities** no metric depends on how many pairs are tested: the candidates are "
-        f"always the same. hits@1 spans {span(whole, 'hits@1'):.4f} over the ten sizes, "
-        f"AMRI {span(whole, 'amri'):.4f}, which is chance of the draw.",
-        f"**More training, less testing**, as papers show it: from {least:.0%} to {most:.0%} "
-        f"trained, tested on all that is left, hits@1 rises by {gain(rest, 'hits@1'):.3f}. On the "
-        f"same {same[0].pairs:,} pairs, and among the same candidates, it rises by "
-        f"{gain(same, 'hits@1'):.3f}: {1 - gain(same, 'hits@1') / gain(rest, 'hits@1'):.0%} of the "
-        "gain was the smaller test. For MRR it is "
-        f"{1 - gain(same, 'mrr') / gain(rest, 'mrr'):.0%}. MR falls by a factor of "
-        f"{rest[0].mean('mr') / rest[1].mean('mr'):.1f}, of which "
-        f"{same[0].mean('mr') / same[1].mean('mr'):.1f} is learnt. AMRI rises by "
-        f"{gain(rest, 'amri'):.4f} on what is left, and by {gain(same, 'amri'):.4f} on the same "
-        "pairs.",
+        f"{few.mean('ah@10') - many.mean('ah@10'):+.4f}. They subtract what chance gives, which "
+        "is little among thousands; they do not correct for having fewer competitors. Of these "
+        "metrics only the mean rank grows in proportion to the candidates, so that its index "
+        "has the same expectation among a random sample of them.",
+        "**Among all entities** no metric depends on how many pairs are tested: the candidates "
+        f"are always the same. hits@1 spans {span(whole, 'hits@1'):.4f} over the ten sizes, AMRI "
+        f"{span(whole, 'amri'):.4f}, which is sampling noise.",
+        f"**More training and less testing**, as papers report it: from {least:.0%} to "
+        f"{most:.0%} for training, tested on all other pairs, hits@1 rises by "
+        f"{gain(rest, 'hits@1'):.3f}. On the same {same[0].pairs:,} pairs, and among the same "
+        f"candidates, it rises by {gain(same, 'hits@1'):.3f}: "
+        f"{1 - gain(same, 'hits@1') / gain(rest, 'hits@1'):.0%} of the gain was the smaller "
+        f"test. For MRR it is {1 - gain(same, 'mrr') / gain(rest, 'mrr'):.0%}. MR falls by a "
+        f"factor of {rest[0].mean('mr') / rest[1].mean('mr'):.1f}, of which "
+        f"{same[0].mean('mr') / same[1].mean('mr'):.1f} comes from training. AMRI rises by "
+        f"{gain(rest, 'amri'):.4f} on all other pairs, and by {gain(same, 'amri'):.4f} on the "
+        "same pairs.",
     ]
 
 
@@ -294,19 +295,20 @@ Made by `python bench/studies/alignment_test_size.py DBP15K_FOLDER`, with Python
 {numpy}, in {seconds:.0f} s. DBP15k zh-en, 15,000 pairs; the vectors of
 [alignment_vectors.py](alignment_vectors.md), cosine, both directions together, realistic ranks.
 
-A model is made of a share of the pairs; it is tested on 10 % to 100 % of the others, drawn at
-random. {seeds} random splits; bands, and brackets in the tables, are the standard deviation between
-them. The paper takes GCN-Align; it starts from no training pair at all, which these vectors cannot.
+A model is made from a share of the pairs, and tested on 10 % to 100 % of the others, drawn at
+random. There are {seeds} random splits; bands, and brackets in the tables, are the standard
+deviation between them. The paper uses GCN-Align and starts from no training pair at all, which is
+impossible with these vectors.
 
 ![Metrics against the number of test pairs](alignment_test_size.svg)
 
-## What is found
+## Results
 
 {found}
 
 ## From the largest test set to the smallest
 
-The mean on 10 % of the pairs left for testing, over or less that on all of them.
+The mean on 10 % of the test pairs, divided by (times) or minus (plus) the mean on all of them.
 
 {drift}
 
@@ -318,7 +320,7 @@ The mean on 10 % of the pairs left for testing, over or less that on all of them
 
 {all}
 
-## Tested on all that is left, among the entities of these pairs
+## Tested on all other pairs, among the entities of these pairs
 
 {rest}
 

@@ -229,21 +229,21 @@ def markdown(data: Data, parts: dict[str, Array], rows: list[Row], reached: tr.R
 TEXT = """# Vectors of an entity alignment, without training
 
 Made by `python bench/studies/alignment_vectors.py DBP15K_FOLDER`, with Python {python} and numpy
-{numpy}. DBP15k zh-en: {sizes} entities; {train:,} pairs known ({share:.0%}), {test:,} to be found.
-Cosine, both directions, realistic ranks, among the entities of the test pairs (what most papers
-report); times are those of one core that was not alone.
+{numpy}. DBP15k zh-en: {sizes} entities; {train:,} pairs known ({share:.0%}), {test:,} tested.
+Cosine, both directions, realistic ranks, among the entities of the test pairs (as most papers
+report); times are those of one core beside other work.
 
 {table}
 
 - By chance hits@1 would be {chance:.5f}.
-- The random vectors of the known pairs are near to orthogonal, not quite: the wider, the less they
-  take each other for their neighbours. The components cost something; the bold row is what the
-  other studies use.
-- Relations of the two graphs are not aligned here. Where they mean the same, known pairs at their
-  ends say so.
-- {left} entities of the one graph and {right} of the other are not reached by any known pair, and
-  have zeros.
-- Among all entities of the other graph, exclusive ones too, the bold row reaches hits@1
+- The random vectors of the known pairs are nearly orthogonal: the wider they are, the less one is
+  taken for another. The principal components cost some accuracy; the other studies use the bold
+  row.
+- The relations of the two graphs are not aligned here. Known pairs at their ends tell which
+  relations mean the same.
+- {left} entities of the one graph and {right} of the other are not reached from any known pair, and
+  their vectors are zero.
+- Among all entities of the other graph, exclusive ones included, the bold row has hits@1
   {all_hits:.4f}, hits@10 {all_ten:.4f}, AMRI {all_amri:.4f}.
 """
 

@@ -310,36 +310,36 @@ def table(heading: str, rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-TEXT = """# Ranks in chunks, on a cluster
+TEXT = """# Ranks of Dask arrays, on a cluster
 
 Made by `python bench/studies/dask_cluster.py FOLDER`, with Python {python}, numpy {numpy} and
 distributed {distributed}, on {where}.
 
 Scores are {shape} float32 in {shards} shards of columns, with {listed} filtered candidates for each
 row; vectors are {entities} float32 in {vectors} shards, scored by dot product for {queries:,}
-queries. The shards are memory maps, warm in the page cache. `truerank.adapters.dask` gave the
-integers of one process in every run, also where a worker was killed with SIGKILL in the middle.
-Times are the least of three; of the runs with a worker killed there was one.
+queries. The shards are memory maps, warm in the page cache. `truerank.adapters.dask` had the same
+integers as one process in every run, also when a worker was killed with SIGKILL halfway. Times are
+the best of three runs; with a worker killed there was one run.
 
 {times}
 
-Vectors are {products:.0f} thousand million multiply-adds per second with one thread in one process,
-{together:.0f} on the workers together. In one process scores are counted in registers; on the
-workers they are made in tiles of 16 MB, which are counted and forgotten.
+Ranking embeddings does {products:.0f} x 10^9 multiply-adds per second with one thread in one
+process, and {together:.0f} x 10^9 on the workers together. In one process, scores are counted in
+registers; on the workers they are written to tiles of 16 MB, which are counted and dropped.
 
-What was sent, both passes together:
+What was sent, in both passes together:
 
 {sent}
 
-The graph has the filter in it, cut at the edges of the shards, and is what this process sends to
-the scheduler. From worker to worker go true scores and counts, and of vectors the queries, in each
+The graph contains the filter, cut at the boundaries of the shards; this process sends it to the
+scheduler. Workers send each other true scores and counts and, with embeddings, the queries, in each
 pass. No shard ever leaves its worker.
 
 ## 10^9 candidates
 
-For {tasks} tasks, of rows of scores or of queries, on {machines} machines that read
-{bandwidth:.0f} GB/s each. Counting goes at the rates of one thread above. Counts are 40 bytes for
-each task and chunk, and are added up {fan_in} by {fan_in}.
+For {tasks} tasks, of rows of scores or of queries, on {machines} machines that read {bandwidth:.0f}
+GB/s each. Counting has the rates of one thread above. Counts are 40 bytes for each task and Dask
+chunk, and are added {fan_in} at a time.
 
 {total}
 """

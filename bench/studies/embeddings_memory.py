@@ -245,20 +245,20 @@ def main(folder: Path, entities: int, output: Path) -> None:
     print(told)
 
 
-TEXT = """# Ten million vectors in flat memory
+TEXT = """# Ten million embeddings in constant memory
 
 Made by `python bench/studies/embeddings_memory.py FOLDER`, with Python {python} and numpy {numpy},
 on a machine with {memory:.0f} GB of memory and {cores} cores.
 
 {entities:,} entities of {dim} float32, a file of {size:.2f} GB, warm in the page cache, are ranked
 for {queries} queries by `tr.rank_embeddings(queries, "entities.npy", targets)`, each time in a
-process of its own, which is watched from outside (RssAnon and RssFile, sampled every 2 ms).
-Anonymous memory is all that the process holds: Python, numpy and truerank themselves, and buffers.
-Pages of files are the kernel's to take back.
+process of its own, whose memory another process samples (RssAnon and RssFile, every 2 ms).
+Anonymous memory is what the process allocates: Python, numpy and truerank themselves, and buffers.
+The kernel can take back pages of files.
 
 The coordinates are whole numbers from -8 to 8, so that dot products and distances are exact in any
-order; by dot a true score has {ties:,.0f} equal ones in the mean. Counts are compared with what
-numpy counted while the file was written.
+order; by dot, a true score has {ties:,.0f} ties on average. Counts are compared with those that
+numpy computed while the file was written.
 
 {table}
 

@@ -152,39 +152,42 @@ def markdown(points: dict[tuple[str, str], Point]) -> str:
     alike = [points["wn18rr-seen", "complex"], points["nations", "complex"]]
     tucker = [points["wn18rr-seen", "tucker"], points["nations", "tucker"]]
     said = [
-        "**Kinships**: the published models, ranked and reported again. **Nations, WN18RR**: the "
+        "**Kinships**: the published models, ranked and evaluated again. **Nations, WN18RR**: "
+        "the "
         'published MRR through `tr.adjust("mrr", MRR, dataset=..., filtered=True)`, with exact '
         "filtered counts.",
-        "**FB15k-237**: its triples are not at hand. Published MR and AMRI together give the mean "
-        f"number of candidates, {mean['candidates']:,} of 14,505; all {mean['tasks']:,} tasks are "
-        f"taken to have it. With 14,505 ComplEx has AMRR {whole.index:.6f} and ZMRR {whole.z:.0f}, "
-        f"with {mean['candidates']:,} {near.index:.6f} and {near.z:.0f}.",
-        "**Published** columns are the authors' own (github.com/pykeen/ranking-metrics-manuscript, "
-        "`collated/collated.tsv`). Their AMRR takes ln N / (N - 1) at the mean N for the mean of "
-        "H_N / N; their ZMRR is exact, but for N - 1 candidates in place of N. Both matter where N "
-        f"is small. Largest differences of AMRR, and of ZMRR relative to ours: {differences}.",
-        "On Nations (2 to 14 candidates) the sign of z depends on it: as published, ComplEx and "
-        "TransE are worse than chance; with the true one among its candidates they are better.",
+        "**FB15k-237**: its triples are not available here. Published MR and AMRI together give "
+        f"the mean number of candidates, {mean['candidates']:,} of 14,505; all {mean['tasks']:,} "
+        f"tasks are assumed to have it. With 14,505 ComplEx has AMRR {whole.index:.6f} and ZMRR "
+        f"{whole.z:.0f}, with {mean['candidates']:,} {near.index:.6f} and {near.z:.0f}.",
+        "**Published** columns are the authors' own "
+        "(github.com/pykeen/ranking-metrics-manuscript, `collated/collated.tsv`). Their AMRR "
+        "uses ln N / (N - 1) at the mean N instead of the mean of H_N / N; their ZMRR is exact, "
+        "but for N - 1 candidates instead of N. Both matter where N is small. Largest "
+        f"differences of AMRR, and of ZMRR relative to ours: {differences}.",
+        "On Nations (2 to 14 candidates) the sign of z depends on this: as published, ComplEx "
+        "and TransE are worse than chance; with the target among its candidates they are "
+        "better.",
         "ComplEx has nearly the same MRR on WN18RR and Nations "
         f"({alike[0].mrr:.3f}, {alike[1].mrr:.3f}), but AMRR {alike[0].amrr:.3f} and "
         f"{alike[1].amrr:.3f}: the paper's first reading, more so than in its own figures.",
-        "TuckER, the paper says, turns out better on WN18RR than on Nations. AMRR does not say so, "
+        "The paper says that TuckER is better on WN18RR than on Nations. AMRR does not say so, "
         f"neither ours ({tucker[0].amrr:.3f}, {tucker[1].amrr:.3f}) nor theirs "
         f"({tucker[0].published['amrr']:.3f}, {tucker[1].published['amrr']:.3f}); only z does "
-        f"({tucker[0].zmrr:,.0f}, {tucker[1].zmrr:.0f}), which grows with the number of tasks and "
-        "of candidates.",
+        f"({tucker[0].zmrr:,.0f}, {tucker[1].zmrr:.0f}), which grows with the number of tasks "
+        "and of candidates.",
     ]
     bullets = [
         textwrap.fill(text, 100, initial_indent="- ", subsequent_indent="  ") for text in said
     ]
     return f"""# Figure 1 of "A Unified Framework", with exact adjustments
 
-Made by `python bench/studies/figure1.py DATA_FOLDER`. Both sides, realistic ranks, filtered; the
-triples with entities unseen in training are left out, as the authors did.
+Made by `python bench/studies/figure1.py DATA_FOLDER`. Both sides, realistic ranks, filtered;
+triples with entities unseen in training are left out, as by the authors.
 
 ![MRR, AMRR and ZMRR of four models on four data sets](figure1.svg)
 
-Crosses are what the authors published.
+Crosses are the published values.
 
 {chr(10).join(lines)}
 

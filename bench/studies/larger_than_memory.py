@@ -273,31 +273,31 @@ Made by `python bench/studies/larger_than_memory.py FOLDER`, with Python {python
 on a machine with {memory} GB of memory and {cores} cores.
 
 A gigabyte is 100 rows of 2,500,000 float32 scores. Each file is ranked by a process of its own,
-`python -m truerank evaluate scores.npy targets.npy --save ranks.npz`, after its pages were dropped
-from the cache; dd read the same cold file right before. Every count of every run (above and tied)
-is compared with the one that numpy made while the file was written.
+`python -m truerank evaluate scores.npy targets.npy --save ranks.npz`, after its pages are dropped
+from the cache; dd reads the same cold file right before. Every count of every run (above and tied)
+is compared with the one that numpy computed while the file was written.
 
 ## Time and memory
 
 {plain}
 
-The time is the whole process's, start of the interpreter included (the file of 0.01 GB takes little
-more than that). Anonymous memory is what the process holds (RssAnon, sampled every 5 ms): Python,
-numpy and truerank themselves, and buffers. Pages of files are the kernel's to take back.
+The time is that of the whole process, including the start of the interpreter (the file of 0.01 GB
+takes little more than that). Anonymous memory is what the process allocates (RssAnon, sampled every
+5 ms): Python, numpy and truerank themselves, and buffers. The kernel can take back pages of files.
 
 ## Killed and resumed
 
-A run of the largest file is killed (SIGKILL) at half its time, and the same command given again
-with `--resume`: how much had been counted is what the stopped run kept, two seconds apart. The file
-of ranks has to be that of the run that was left alone, bit for bit.
+A run of the largest file is killed (SIGKILL) at half its time, and the same command is run again
+with `--resume`, from what the killed run had saved every two seconds. The file of ranks must equal
+that of an uninterrupted run, bit for bit.
 
 {resumed}
 
 ## Within a limit
 
-RLIMIT_AS, set before the process starts, to {limit} GB: a bound of the whole address space, so of
-anonymous memory, libraries and what is mapped of the files, together. An allocation or a map beyond
-it fails. The page cache is not bounded by it; a control group would count that as well.
+RLIMIT_AS, set to {limit} GB before the process starts, limits the whole address space: anonymous
+memory, libraries and mapped files together. An allocation or a mapping beyond it fails. It does not
+limit the page cache; a control group would count that as well.
 
 {bounded}
 """

@@ -321,20 +321,21 @@ instruction set {isa}.
 
 {described}
 
-The triples of the second set are drawn, with degrees about as skewed as those of FB15k-237: nothing
-can be learned of them, and few tasks share a query, which leaves truerank more to do. The vectors
-are random, drawn towards what the training triples ask for, so that the ranks on WN18RR are not
-those of chance. PyKEEN's model is made of its own interaction and loaded with them; truerank gets
-the entities, and h * r and r * t (DistMult) or h + r and t - r (TransE) as queries.
+The triples of the second set are drawn at random, with degrees about as skewed as those of
+FB15k-237: nothing can be learned from them, and few tasks share a query, which is more work for
+truerank. The embeddings are random vectors, moved towards what the training triples require, so
+that the ranks on WN18RR are not those of chance. PyKEEN's model has its own interaction and these
+embeddings; truerank gets the entities, and h * r and r * t (DistMult) or h + r and t - r (TransE)
+as queries.
 
 ## Time
 
-From arrays of triples and vectors to metrics of both sides, filtered. truerank: the task (queries,
-filter, labels, audit) and the evaluation (vectors of the queries, ranks, metrics), the best of
-{rounds} runs. PyKEEN: `RankBasedEvaluator().evaluate`, without the time in which the model is made,
-in batches of {batches} (32 is what it takes by itself on a processor), whichever is faster on
-{pilot} test triples; one run of all test triples or, where that would take more than {limit} s, of
-as many as that allows, and scaled.
+From arrays of triples and embeddings to metrics of both sides, filtered. truerank: the task
+(queries, filter, labels, audit) and the evaluation (embeddings of the queries, ranks, metrics), the
+best of {rounds} runs. PyKEEN: `RankBasedEvaluator().evaluate`, without the time to make the model,
+in batches of {batches} (its default on a processor is 32), whichever is faster on {pilot} test
+triples; one run of all test triples or, where that would take more than {limit} s, of as many as
+fit, scaled.
 
 {times}
 
@@ -342,17 +343,18 @@ truerank is {least} to {most} times as fast.
 
 ## Metrics
 
-truerank's, both sides, realistic ranks of the test triples that PyKEEN evaluated, and in brackets
-how far PyKEEN's are from them.
+truerank's metrics of both sides, of the realistic ranks of the test triples that PyKEEN evaluated;
+in brackets, the difference of PyKEEN's.
 
 {metrics}
 
-"Equal scores": of all tails of {some} test triples, those whose bits are the same. Both sum in
-float32. torch takes the L1 norm one coordinate after the other, as truerank does, and TransE's
-coordinates round alike (h + r and r - t first): where all scores are equal, so are all ranks. For
-DistMult torch rounds each product and sums them in an order of its own, truerank multiplies and
-adds at once, in order; where a candidate is nearly as good as the true one, the last bits decide.
-What is left are PyKEEN's realistic ranks, which are float32, and so are their means.
+"Equal scores" counts, among all tails of {some} test triples, the scores with the same bits. Both
+sum in float32. torch adds up the L1 norm coordinate by coordinate, as truerank does, and TransE's
+coordinates are rounded in the same way (h + r and r - t first): where all scores are equal, so are
+all ranks. For DistMult torch rounds each product and sums in another order, while truerank uses
+fused multiply-adds in order; where a candidate's score is close to the true score, the last bits
+decide. The remaining differences come from PyKEEN's realistic ranks and their means, which are
+float32.
 """
 
 

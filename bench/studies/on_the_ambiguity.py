@@ -106,7 +106,7 @@ def markdown() -> str:
     return f"""# Table 1 of "On the Ambiguity", from its mean ranks
 
 Made by `python bench/studies/on_the_ambiguity.py`. AMRI in percent, of `tr.adjust("mr", MR, ...)`;
-two tasks for each test triple (their number does not enter the index).
+two tasks for each test triple (the index does not depend on their number).
 
 {chr(10).join(lines)}
 
@@ -115,16 +115,16 @@ digit, {counts["truncated"]} agree when truncated to it; DistMult on FB15k-237 d
 printed 93.0).
 
 **Rounded, with the filtered candidates.** The paper evaluates "in the filtered setting": the other
-known answers of a query are no candidates, so the expected mean rank is smaller. With those counts
-{counts["filtered"]} of 12 round to the printed digit: nothing was truncated.
+known answers of a query are no candidates, so that the expected mean rank is smaller. With those
+counts {counts["filtered"]} of 12 round to the printed digit: nothing was truncated.
 
 - WN18RR: the exact counts are in the package (`filtered=True`). {wordnet:.3f} candidates on
-  average; all six printed indices come out rounded where the mean lies between
-  {bounds["wn18rr"][0]:.1f} and {bounds["wn18rr"][1]:.1f}, and 40,943 does not.
-- FB15k-237: its triples are not at hand. Published runs of "A Unified Framework" print MR and AMRI,
-  which fix the mean: {14505 - removed:.2f} of 14,505 entities, {removed:.2f} fewer. Taken from
-  14,541 entities that leaves {freebase:.1f}; all six come out rounded between
-  {bounds["fb15k237"][0]:.1f} and {bounds["fb15k237"][1]:.1f}, and 14,541 does not.
+  average; all six printed indices result from rounding if the mean lies between
+  {bounds["wn18rr"][0]:.1f} and {bounds["wn18rr"][1]:.1f}; 40,943 does not.
+- FB15k-237: its triples are not available here. Published runs of "A Unified Framework" print MR
+  and AMRI, which fix the mean: {14505 - removed:.2f} of 14,505 entities, {removed:.2f} fewer.
+  Subtracted from 14,541 entities, that leaves {freebase:.1f}; all six result from rounding between
+  {bounds["fb15k237"][0]:.1f} and {bounds["fb15k237"][1]:.1f}, and 14,541 does not lie there.
 
 FB15k-237 has 20,466 test triples in its files; 28 of them have an entity that no training triple
 has, and PyKEEN leaves those out (20,438; 14,505 of 14,541 entities). On WN18RR it is 3,134 and

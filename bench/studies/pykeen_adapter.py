@@ -307,7 +307,7 @@ def main(
 
 QUICK = "\nThis is a quick run (`--quick`): a part of the sets and models, and rough times.\n"
 
-TEXT = """# The adapter in PyKEEN's place
+TEXT = """# The adapter instead of PyKEEN's evaluator
 
 Made by `python bench/studies/pykeen_adapter.py DATA_FOLDER`, with Python {python}, numpy {numpy},
 torch {torch}, PyKEEN {pykeen} and {cores} cores; {threads} threads each, truerank's instruction set
@@ -315,33 +315,33 @@ torch {torch}, PyKEEN {pykeen} and {cores} cores; {threads} threads each, truera
 {quick}
 {described}
 
-The triples of the set of FB15k-237's size are drawn, with degrees about as skewed. Models are
-PyKEEN's own, d = {dim}, as they are initialised.
+The triples of the set of FB15k-237's size are drawn at random, with degrees about as skewed. Models
+are PyKEEN's own, d = {dim}, untrained.
 
 ## Whole evaluations
 
 `evaluator.evaluate(model, ...)`, both sides, filtered, to the flat dictionary of all metrics:
 `RankEvaluator()` of truerank.adapters.pykeen against PyKEEN's `RankBasedEvaluator()`. "Fused": the
-model's vectors are scored and counted at once, best of {rounds}. "Own scores": `fused=False`, where
-the model makes its scores in PyKEEN's batches, once for each distinct query. PyKEEN in batches of
-{batches} (32 is what it takes by itself on a processor), whichever is faster on {pilot} test
-triples; those of more than {limit} s are of as many test triples as that allows, and scaled. Goal:
-{fused_goal} times, fused.
+model's embeddings are scored and counted at once; the best of {rounds} runs. "Own scores":
+`fused=False`, where the model computes its scores in PyKEEN's batches, once for each distinct
+query. PyKEEN has batches of {batches} (its default on a processor is 32), whichever is faster on
+{pilot} test triples; runs of more than {limit} s have as many test triples as fit, and are scaled.
+Goal: {fused_goal} times, fused.
 
 {wholes}
 
-"Ranks apart": realistic ranks of the fused path that are not PyKEEN's, of the test triples that
-PyKEEN evaluated. Both sum in float32, in unlike orders: where a candidate is nearly as good as the
-true one, the last bits decide. torch takes TransE's L1 norm in the same order as truerank, and
-no rank differs. The model's own scores take PyKEEN most of its time, and truerank's `fused=False`
-nearly all: making them costs the same in both.
+"Ranks apart" counts realistic ranks of the fused path that differ from PyKEEN's, among the test
+triples that PyKEEN evaluated. Both sum in float32, in different orders: where a candidate's score
+is close to the true score, the last bits decide. torch adds up TransE's L1 norm in the same order
+as truerank, and no rank differs. The model's own scores take most of PyKEEN's time, and nearly all
+of that of truerank's `fused=False`: computing them costs the same in both.
 
 ## The ranking part
 
-{ranked} test triples whose scores are there, in batches of {batch} rows, one side. PyKEEN: the
-filter is found, NaN is written where it holds, scores are counted (`process_scores_`), and metrics
-made. truerank: the task is made of the triples (queries, filter, labels), scores are counted, and
-metrics made. The best of {rounds}. Goal: {ranking_goal} times.
+{ranked} test triples whose scores are already computed, in batches of {batch} rows, one side.
+PyKEEN finds the filter, writes NaN to its scores, counts (`process_scores_`) and computes metrics.
+truerank makes the task from the triples (queries, filter, labels), counts, and computes metrics.
+The best of {rounds} runs. Goal: {ranking_goal} times.
 
 {rankings}
 """

@@ -246,43 +246,43 @@ def findings(results: Results) -> list[str]:
     transe, complex_ = (all_of[model].mean("hits@10") for model in ("transe", "complex"))
     kept = ", ".join(orders(results, key) for key in ("mrr", "index.mr", "hits@10"))
     return [
-        "**MRR and hits@10 flatter.** On WN18RR the MRR is "
-        f"{full.mean('mrr'):.3f} against all entities, {thousand.mean('mrr'):.3f} against a "
-        f"thousand and {hundred.mean('mrr'):.3f} against a hundred of them; hits@10 "
+        f"**MRR and hits@10 are too high.** On WN18RR the MRR is {full.mean('mrr'):.3f} against "
+        f"all entities, {thousand.mean('mrr'):.3f} against a thousand and "
+        f"{hundred.mean('mrr'):.3f} against a hundred of them; hits@10 "
         f"{full.mean('hits@10'):.3f}, {thousand.mean('hits@10'):.3f} and "
-        f"{hundred.mean('hits@10'):.3f}. Their adjusted indices do no better "
+        f"{hundred.mean('hits@10'):.3f}. Their adjusted indices are no better "
         f"({hundred.mean('index.mrr'):.3f} and {hundred.mean('index.hits@10'):.3f} against a "
-        "hundred): the index takes away what chance gives, and a sample is easy beyond that. A "
-        "rank of 400 among 40,000 is about 2 among 101; in the MRR the one counts as 0.0025, the "
-        "other as 0.5.",
-        "**AMRI does not, where all tasks have as many candidates.** Ranks go down with a uniform "
-        "sample by the same factor for all tasks, and so does their expectation: the index of the "
-        f"mean rank is what it was, at most {apart('index.mr', UNIFORM):.4f} away in all models "
+        "hundred): the index subtracts what chance gives, and a sample is easier by more than "
+        "that. A rank of 400 among 40,000 becomes about 2 among 101; in the MRR the former "
+        "counts as 0.0025, the latter as 0.5.",
+        "**AMRI is not, where all tasks have equally many candidates.** A uniform sample "
+        "divides the ranks of all tasks and their expectation by the same factor: the index of "
+        f"the mean rank is the same, to within {apart('index.mr', UNIFORM):.4f} for all models "
         "and sizes. No other metric or index here estimates its full value from a sample.",
-        "**Typed, it is another mean.** Relations have unlike numbers of typed entities, and AMRI "
-        "weighs a task by its candidates; a sample gives all tasks as many. On WN18RR AMRI is "
-        f"{every.mean('index.mr'):.3f} against all typed entities and {typed.mean('index.mr'):.3f} "
-        f"against a hundred, which is about the plain mean of the tasks' own indices against all "
-        f"typed entities, {every.own:.3f}.",
-        "**Typed negatives are harder ones.** On WN18RR the MRR against a hundred is "
+        "**With typed negatives it is another mean.** Relations have different numbers of typed "
+        "entities, and AMRI weights a task by its candidates; a sample gives all tasks equally "
+        f"many. On WN18RR AMRI is {every.mean('index.mr'):.3f} against all typed entities and "
+        f"{typed.mean('index.mr'):.3f} against a hundred, which is about the plain mean of the "
+        f"tasks' own indices against all typed entities, {every.own:.3f}.",
+        "**Typed negatives are harder.** On WN18RR the MRR against a hundred is "
         f"{typed.mean('mrr'):.3f} typed and {hundred.mean('mrr'):.3f} uniform. Against all typed "
         f"entities it is {every.mean('mrr'):.3f}, hardly above the {full.mean('mrr'):.3f} of all "
-        "entities. A relation with few typed entities has fewer than were asked for: "
-        f"{typed.least} candidates in the least.",
-        "**z of the mean rank stays, those of MRR and hits@10 do not.** z of MR is "
+        f"entities. A relation with few typed entities has fewer than requested: {typed.least} "
+        "candidates at least.",
+        "**z of the mean rank hardly changes; those of MRR and hits@10 do.** z of MR is "
         f"{full.mean('z.mr'):.1f} in full and {hundred.mean('z.mr'):.1f} against a hundred: rank "
-        "and deviation shrink alike. z of MRR falls from "
-        f"{full.mean('z.mrr'):,.0f} to {hundred.mean('z.mrr'):.0f}, that of hits@10 from "
-        f"{full.mean('z.hits@10'):,.0f} to {hundred.mean('z.hits@10'):.0f}, although both metrics "
-        "rose: reaching the top of 101 is much likelier by chance than reaching the top of 40,943. "
-        "z orders models of one protocol, and says nothing across protocols.",
-        "**Models come closer.** The four of Kinships span "
-        f"{spread('mrr', all_of):.3f} of MRR in full and {spread('mrr', ten):.3f} against ten; "
-        f"of hits@10 {spread('hits@10', all_of):.3f} and {spread('hits@10', ten):.3f}. They come "
-        f"in the order of full ranking {kept}. hits@10 of TransE and ComplEx, {transe:.4f} and "
-        f"{complex_:.4f} in full, is a matter of the first ten places, which among few candidates "
-        "are no longer the same ten.",
-        "**Seeds are the least of it.** Between seeds the MRR on WN18RR has a deviation of "
+        f"and deviation shrink by the same factor. z of MRR falls from {full.mean('z.mrr'):,.0f} "
+        f"to {hundred.mean('z.mrr'):.0f}, that of hits@10 from {full.mean('z.hits@10'):,.0f} to "
+        f"{hundred.mean('z.hits@10'):.0f}, although both metrics rose: reaching the top of 101 "
+        "is much likelier by chance than reaching the top of 40,943. z orders models of one "
+        "protocol, and says nothing across protocols.",
+        f"**Models come closer.** The four of Kinships span {spread('mrr', all_of):.3f} of MRR "
+        f"in full and {spread('mrr', ten):.3f} against ten; of hits@10 "
+        f"{spread('hits@10', all_of):.3f} and {spread('hits@10', ten):.3f}. They have the order "
+        f"of full ranking {kept}. hits@10 of TransE and ComplEx, {transe:.4f} and {complex_:.4f} "
+        "in full, depend on the first ten ranks, which among few candidates are no longer the "
+        "same ten.",
+        "**Seeds matter least.** Between seeds the MRR on WN18RR has a deviation of "
         f"{hundred.deviation('mrr'):.2g} against a hundred uniform negatives; what sampling does "
         f"to its mean is {hundred.mean('mrr') - full.mean('mrr'):.2g}.",
     ]
@@ -317,24 +317,24 @@ TEXT = """# Sampled negatives against full ranking
 Made by `python bench/studies/sampled.py KINSHIPS_FOLDER WN18RR_FOLDER`, with Python {python} and
 numpy {numpy}, in {seconds:.0f} s. Filtered, both sides, realistic ranks.
 
-WN18RR: the ComplEx vectors that `wn18rr.py` trains, 40,943 entities, 6,268 tasks. Kinships: four
-published models, 104 entities, 2,148 tasks; it has no hundred negatives to draw. Each task's
-negatives are distinct and never a known answer: uniform over all entities, or over those seen in
-that position of the relation ("typed"). {seeds} seeds of each.
+WN18RR: the ComplEx embeddings that `wn18rr.py` trains, 40,943 entities, 6,268 tasks. Kinships: four
+published models, 104 entities, 2,148 tasks; it has fewer than a hundred negatives to draw. Each
+task's negatives are distinct and never a known answer: uniform over all entities, or over those
+seen in that position of the relation ("typed"). {seeds} seeds of each.
 
 ![Metrics against the number of negatives](sampled.svg)
 
 Solid: uniform, dotted: typed; the last point of a line is against all of that kind. Bars, where
-they can be seen at all, are the deviation between seeds.
+they are visible, are the deviation between seeds.
 
-## What is found
+## Results
 
 {findings}
 
 ## The numbers
 
 Means over the seeds; in brackets the standard deviation between them. "Candidates" is their mean
-number, the true one among them.
+number, including the target.
 
 {tables}
 """

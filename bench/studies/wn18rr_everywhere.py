@@ -278,16 +278,16 @@ def main(folder: Path, output: Path, rounds: int) -> None:
     print(told)
 
 
-TEXT = """# WN18RR: a trained model, evaluated from everywhere
+TEXT = """# WN18RR: a trained model, evaluated in {ways} ways
 
 Made by `python bench/studies/wn18rr.py DATA_FOLDER FOLDER`, which trains, and then
 `python bench/studies/wn18rr_everywhere.py FOLDER`, with Python {python}, numpy {numpy}
 and {cores} cores.
 
 ComplEx in plain numpy: {rank} complex numbers for each entity, Adagrad, softmax over sampled
-entities, inverse relations, {epochs} epochs, seed {seed}, {seconds:.0f} s on one core.
-It is simple, and not tuned. The scores are a matrix of 6,268 x 40,943 float32: all tail queries of
-the 3,134 test triples, then all head queries, against all entities of the three splits.
+entities, inverse relations, {epochs} epochs, seed {seed}, {seconds:.0f} s on one core. It is simple
+and not tuned. The scores are a matrix of 6,268 x 40,943 float32: all tail queries of the 3,134 test
+triples, then all head queries, against all entities of the three splits.
 
 ## The metrics
 
@@ -305,10 +305,10 @@ Filtered, realistic ranks; {tied} tasks tie.
 ## One matrix, {ways} ways
 
 `above`, `tied` and `candidates` of all tasks agree, bit for bit, in every way. The best of {rounds}
-rounds, warm: a round before them read what had been dropped from the cache. The time takes in
-opening the files, and of the command line the whole process: starting, ranking, the report and
-saving. The blocks of the counters and of rank_blocks are cut from the matrix in memory, those of
-the three counters column by column, and that is timed as well. The shards are uneven; one has a
+rounds, warm: a first round read what had been dropped from the cache. The time includes opening the
+files and, for the command line, the whole process: starting, ranking, the report and saving. The
+blocks of the counters and of rank_blocks are cut from the matrix in memory (those of the three
+counters column by column), and that is timed as well. The shards are of unequal size; one has a
 single row, one a single column.
 
 {rates}
