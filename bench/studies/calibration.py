@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from truerank import Ranks
 from truerank.comparison.paired import compare
-from truerank.comparison.resampling import bca_bounds, draws, interval, percentile_bounds
+from truerank.comparison.resampling import bca_bounds, draw_resamples, interval, percentile_bounds
 from truerank.comparison.units import units_of
 
 Floats = NDArray[np.float64]
@@ -179,7 +179,7 @@ def cover(
         units = functionals["mrr"].units
         chunks = [
             [f.of_counts(counts) for f in functionals.values()]
-            for counts in draws(units, resamples, repeat)
+            for counts in draw_resamples(units, resamples, repeat)
         ]
         replicates = dict(zip(METRICS, np.concatenate(chunks, axis=1), strict=True))
         for key, f in functionals.items():

@@ -24,7 +24,7 @@ from support.problems import LAYOUTS, assert_same
 from truerank.alignment import Task, csls_means, evaluate, infer
 from truerank.alignment import both_directions as by_matrices
 from truerank.alignment import local_scaling as nearest
-from truerank.comparison.pairing import paired_by
+from truerank.comparison.pairing import describe_pairing
 
 KEPT = [name for name in LAYOUTS if not name.endswith("for all")]
 
@@ -435,7 +435,7 @@ def test_the_report() -> None:
     of_matrix = task_of().evaluate_scores(SIMILARITIES)
     assert of_matrix.protocol.similarity is None
     assert task_of().evaluate_scores(SIMILARITIES, csls=3).protocol.similarity == "csls 3"
-    assert paired_by(ranks, of_matrix.ranks) == "query and target ids"
+    assert describe_pairing(ranks, of_matrix.ranks) == "query and target ids"
 
 
 def test_labels_are_names_where_both_graphs_have_them() -> None:

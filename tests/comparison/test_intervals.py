@@ -12,14 +12,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from truerank import Ranks, report
-from truerank.comparison.functionals import Atoms, Plain, Sums, standard_error
+from truerank.comparison.functionals import (
+    MedianFunctional,
+    ResampledFunctional,
+    SumFunctional,
+    standard_error,
+)
 from truerank.comparison.resampling import (
     Interval,
     bca_bounds,
-    draws,
-    exhaustible,
-    flips,
+    draw_resamples,
+    draw_swaps,
     interval,
+    is_exhaustible,
     percentile_bounds,
 )
 from truerank.comparison.units import units_of
@@ -102,7 +107,7 @@ def test_resamples_are_the_metric_of_resampled_ranks(
         wanted[~np.isfinite(wanted)] = math.nan
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
 
-    counts = next(draws(chosen.number, 6, seed=data.draw(st.integers(0, 99))))
+    counts = next(draw_resamples(chosen.number, 6, seed=data.draw(st.integers(0, 99))))
     close(moving.of_counts(counts), counts)
     measured = report(ranks)[key]
     assert chosen.value() == pytest.approx(measured, nan_ok=True, rel=1e-12)
@@ -111,14 +116,16 @@ def test_resamples_are_the_metric_of_resampled_ranks(
     )
     without = moving.leave_one_out()
     # without a unit, half the weight is told within rounding: 1/3 three times is 1 there
-    rounds = isinstance(moving, Atoms) and weights is not None and (weights * 4 % 1).any()
+    rounds = (
+        isinstance(moving, MedianFunctional) and weights is not None and (weights * 4 % 1).any()
+    )
     if without is not None and chosen.number > 1 and not rounds:
         close(without, every - np.eye(chosen.number, dtype=np.int64))
-    if isinstance(moving, Sums) and math.isfinite(measured):
+    if isinstance(moving, SumFunctional) and math.isfinite(measured):
         check_influence(moving)
 
 
-def check_influence(moving: Sums) -> None:
+def check_influence(moving: SumFunctional) -> None:
     """The derivative by each multiplicity, against differences."""
     eye, step = np.eye(moving.units), 1e-5
     with_more, with_less = moving.of_counts(1 + step * eye), moving.of_counts(1 - step * eye)
@@ -133,12 +140,24 @@ def check_influence(moving: Sums) -> None:
 def test_every_way_of_resampling_is_met() -> None:
     """The test above is of three classes; each must be what it is thought to be."""
     ranks = Ranks([0, 3, 1], [1, 2, 1], 9)
-    ways = {"mrr": Sums, "z.mr": Sums, "std": Sums, "median": Atoms, "expected.mad": Atoms}
-    ways |= {"power_mean:3": Sums, "power_mean:900": Plain, "power_mean:-inf": Plain}
+    ways = {
+        "mrr": SumFunctional,
+        "z.mr": SumFunctional,
+        "std": SumFunctional,
+        "median": MedianFunctional,
+        "expected.mad": MedianFunctional,
+    }
+    ways |= {
+        "power_mean:3": SumFunctional,
+        "power_mean:900": ResampledFunctional,
+        "power_mean:-inf": ResampledFunctional,
+    }
     for key, kind in ways.items():
         assert isinstance(units_of(ranks, key, by=None).functional(), kind)
     long_ties = Ranks([0, 0], [100, 1], 100)
-    assert isinstance(units_of(long_ties, "expected.median", by=None).functional(), Plain)
+    assert isinstance(
+        units_of(long_ties, "expected.median", by=None).functional(), ResampledFunctional
+    )
 
 
 @pytest.mark.parametrize("key", ["median", "mad", "expected.median"])
@@ -149,7 +168,7 @@ def test_medians_of_many_tasks(key: str, weighted: bool) -> None:
     weights = rng.choice([0.1, 0.2, 0.3, 1 / 3], n) if weighted else None
     ranks = Ranks(rng.geometric(0.05, n), rng.integers(1, 4, n), 10_000, weights=weights)
     moving = units_of(ranks, key, by=None).functional()
-    counts = next(draws(n, 40, seed=1))
+    counts = next(draw_resamples(n, 40, seed=1))
     slow = [report(ranks[np.repeat(np.arange(n), row)])[key] for row in counts]
     np.testing.assert_allclose(moving.of_counts(counts), slow, rtol=1e-14)
     some = np.arange(0, n, 37)
@@ -162,7 +181,7 @@ def test_medians_of_many_tasks(key: str, weighted: bool) -> None:
 
 @pytest.mark.parametrize(("units", "resamples"), [(1, 3), (7, 100), (20_000, 30), (300_000, 2)])
 def test_draws_are_those_of_the_generator(units: int, resamples: int) -> None:
-    chunks = list(draws(units, resamples, seed=5))
+    chunks = list(draw_resamples(units, resamples, seed=5))
     rng = np.random.default_rng(5)
     for chunk in chunks:
         drawn = rng.integers(0, units, chunk.shape)
@@ -172,15 +191,15 @@ def test_draws_are_those_of_the_generator(units: int, resamples: int) -> None:
 
 
 def test_few_coins_fall_in_all_ways() -> None:
-    (ways,) = flips(4, 16, seed=0)
+    (ways,) = draw_swaps(4, 16, seed=0)
     assert len({tuple(row) for row in ways.tolist()}) == 16
     assert not ways[0].any()
-    thrown = np.concatenate(list(flips(13, 5000, seed=0)))
+    thrown = np.concatenate(list(draw_swaps(13, 5000, seed=0)))
     assert thrown.shape == (5000, 13)
     assert abs(thrown.mean() - 0.5) < 0.01
-    assert exhaustible(4, 16)
-    assert not exhaustible(4, 15)
-    assert not exhaustible(100, 10**40)
+    assert is_exhaustible(4, 16)
+    assert not is_exhaustible(4, 15)
+    assert not is_exhaustible(100, 10**40)
 
 
 def test_no_array_of_resamples_by_tasks() -> None:

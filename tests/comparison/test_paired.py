@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from truerank import Protocol, Ranks, Report, report, table
 from truerank.comparison import Comparison, Comparisons, compare
 from truerank.comparison.paired import holm, signed_rank
-from truerank.comparison.resampling import draws
+from truerank.comparison.resampling import draw_resamples
 
 pytestmark = pytest.mark.python_only
 
@@ -96,7 +96,7 @@ def test_bounds_are_percentiles_of_resampled_differences(
     found = compare(a, b, metric=key, by=by, resamples=20, seed=3, method="bootstrap")
     unit = unit_of(a, by)
     drawn = []
-    for row in np.concatenate(list(draws(int(unit.max()) + 1, 20, seed=3))):
+    for row in np.concatenate(list(draw_resamples(int(unit.max()) + 1, 20, seed=3))):
         tasks = np.repeat(np.arange(len(a)), row[unit])
         drawn.append(difference(a[tasks], b[tasks], key))
     drawn = np.array(drawn)

@@ -23,7 +23,7 @@ from truerank import Protocol, Ranks, Report, report
 pytest.importorskip("matplotlib", reason="pages have plots")
 
 from truerank.comparison.table_writer import number
-from truerank.html import groups, pictures, report_page
+from truerank.html import group_section, pictures, report_page
 from truerank.html.documents import document
 from truerank.html.pictures import inline
 
@@ -136,7 +136,7 @@ def test_keys_and_intervals_at_the_head(grouped: Report, tmp_path: Path) -> None
 
 
 def test_findings_in_other_words(grouped: Report) -> None:
-    options = report_page.Options("x", findings=["said otherwise"], command="truerank <x>")
+    options = report_page.PageOptions("x", findings=["said otherwise"], command="truerank <x>")
     page = Page(report_page.page(grouped, options))
     assert "said otherwise" in page.words
     assert "This page was made by:" in page.words
@@ -172,7 +172,7 @@ def test_many_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert highest.index(f">{rising[-1]}<") < highest.index(f">{rising[-10]}<")
     assert "All 60 groups" in page.words
     assert set(names) <= set(page.cells)
-    for module in (groups, report_page):
+    for module in (group_section, report_page):
         monkeypatch.setattr(module, "MOST_GROUPS", 59)
     _, page = saved(measured, tmp_path)
     assert page.count("details") == 0
@@ -281,7 +281,7 @@ def test_names_are_text(tmp_path: Path) -> None:
 def test_any_names(names: list[str]) -> None:
     n = len(names)
     ranks = Ranks(np.arange(n), np.ones(n, int), 99, group=(np.arange(n), names))
-    options = report_page.Options(names[0], notes=names, command=names[-1])
+    options = report_page.PageOptions(names[0], notes=names, command=names[-1])
     Page(report_page.page(report(ranks, by="relation"), options))
 
 
@@ -290,7 +290,7 @@ def test_any_names(names: list[str]) -> None:
 def test_any_ranks(ranks: Ranks) -> None:
     """Every value of the tables of a report is on its page, too."""
     measured = report(ranks)
-    page = Page(report_page.page(measured, report_page.Options("x")))
+    page = Page(report_page.page(measured, report_page.PageOptions("x")))
     for side in measured.sides:
         for kind in ("optimistic", "realistic", "pessimistic"):
             for metric in ("mr", "mrr", "hits@10", "amri"):

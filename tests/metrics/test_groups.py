@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.example_ranks import any_ranks, everything
 from truerank import Ranks, Report, compare, report
 from truerank.metrics import KINDS, METRICS, Sample, chance, parse
-from truerank.metrics.metric_table import value
+from truerank.metrics.metric_table import metric_value
 from truerank.metrics.within_groups import means_within, moments_within, values_within
 from truerank.ranks.grouping import group_codes, task_weights_by
 
@@ -416,7 +416,7 @@ def test_sums_within_are_a_plain_loop(drawn: tuple[Ranks, list[int]], name: str)
     key = parse(name)
     found = values_within(METRICS[key.metric], sample, starts, key.parameter)
     plain = [
-        value(
+        metric_value(
             METRICS[key.metric],
             Sample(*(None if x is None else x[a:b] for x in sample)),
             key.parameter,

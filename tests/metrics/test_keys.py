@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from truerank import Ranks, report
 from truerank.metrics import ADJUSTMENTS, KINDS, METRICS, Key, parse
-from truerank.metrics.keys import ADJUSTED, ALIASES, NAMES, RESERVED
+from truerank.metrics.keys import ADJUSTED, ALIASES, METRIC_NAMES, RESERVED
 
 pytestmark = pytest.mark.python_only
 
@@ -54,7 +54,7 @@ def test_canonical_form(key: str, canonical: str) -> None:
 
 
 @given(
-    st.sampled_from([name.replace("@k", "@7") for name in NAMES if name[-2:] != ":p"])
+    st.sampled_from([name.replace("@k", "@7") for name in METRIC_NAMES if name[-2:] != ":p"])
     | st.floats(allow_nan=False).map("power_mean:{!r}".format),
     st.sampled_from(["", "both.", "tail.", "some side.", "macro.tail."]),
     st.sampled_from(["", *(f"{kind}." for kind in KINDS)]),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.example_ranks import any_ranks
-from truerank.reporting.axes import written
+from truerank.reporting.axes import compose_key
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib")
 
@@ -59,7 +59,7 @@ def test_hits_curve(ranks: tr.Ranks, kind: str) -> None:
     side = report.sides[0]
     line, chance = plot.hits_curve(report, kind=kind).get_lines()
     cutoffs, values = drawn(line)
-    keys = [written(side, kind, f"hits@{k}") for k in cutoffs]
+    keys = [compose_key(side, kind, f"hits@{k}") for k in cutoffs]
     assert values == near([report[key] for key in keys])
     assert drawn(chance)[1] == near([report.chance(key)[0] for key in keys])
     most = int(report._sample(side, kind).candidates.max(initial=2))

@@ -17,7 +17,7 @@ from hypothesis import given
 from support.example_ranks import any_ranks, same
 from truerank import Protocol, Ranks, Report, report
 from truerank.comparison.table_writer import (
-    Grid,
+    TextGrid,
     html_table,
     latex_cell,
     latex_table,
@@ -265,7 +265,7 @@ def test_latex_is_escaped(grouped: Report) -> None:
     assert latex_cell("two\nlines\x00") == "two lines"
     assert latex_cell("-0.5") == "$-$0.5"
     assert latex_cell("0.5 \u00b1 0.1") == "0.5 $\\pm$ 0.1"
-    assert "{}[a] & 1" in latex_table(Grid(["x", "y"], [["[a]", "1"]]))
+    assert "{}[a] & 1" in latex_table(TextGrid(["x", "y"], [["[a]", "1"]]))
 
 
 class Reader(html.parser.HTMLParser):
@@ -299,7 +299,7 @@ def test_html(grouped: Report) -> None:
     assert ("th", "row", "a|b & <c>") in texts
     assert not {"script", "style", "c"} & {tag for tag, _, _ in reader.cells}
     assert all(attrs.get("scope") for tag, attrs, _ in reader.cells if tag == "th")
-    assert "<caption>&lt;" in html_table(Grid(["a"], []), "<")
+    assert "<caption>&lt;" in html_table(TextGrid(["a"], []), "<")
 
 
 def test_averages_are_told_from_groups() -> None:
@@ -345,7 +345,7 @@ def test_every_minus_is_one_in_latex(text: str, cell: str) -> None:
 
 
 def test_bold_cells() -> None:
-    grid = Grid(["model", "mr"], [["a", "1"], ["b", "2"]], frozenset({(0, 1)}))
+    grid = TextGrid(["model", "mr"], [["a", "1"], ["b", "2"]], frozenset({(0, 1)}))
     assert "| a | **1** |\n| b | 2 |" in markdown_table(grid)
     assert "a & \\textbf{1} \\\\\nb & 2 " in latex_table(grid)
     assert '<th scope="row">a</th><td><strong>1</strong></td>' in html_table(grid)

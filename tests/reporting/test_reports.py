@@ -15,7 +15,7 @@ import truerank.reporting.repeats
 from support.example_ranks import everything
 from truerank import Ranks, Report, concatenate, report
 from truerank.metrics import KINDS, METRICS, Key, adjustments, chance, parse, sample_of
-from truerank.metrics.metric_table import value
+from truerank.metrics.metric_table import metric_value
 
 # -- values ----------------------------------------------------------------------------------------
 
@@ -151,7 +151,9 @@ def test_a_mapping(sided: Ranks) -> None:
 def test_every_metric_of_every_kind(sided: Ranks, kind: str, metric: str) -> None:
     measured = report(sided)
     for side, part in (("head", sided[:3]), ("tail", sided[3:])):
-        expected = value(METRICS[parse(metric).metric], sample_of(part, kind), parse(metric)[1])
+        expected = metric_value(
+            METRICS[parse(metric).metric], sample_of(part, kind), parse(metric)[1]
+        )
         if kind == "random":  # drawn for the whole, so another draw than that of the part
             assert math.isfinite(measured[f"{side}.{kind}.{metric}"])
         else:

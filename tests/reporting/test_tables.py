@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, Report, report
-from truerank.reporting.notes import is_test
+from truerank.comparison.pairing import is_test_split
 from truerank.reporting.repeats import Repeats
 from truerank.reporting.tables import Table, increasing, table
 
@@ -295,11 +295,11 @@ def test_other_notes() -> None:
 
 @pytest.mark.parametrize("split", ["Test", "test-2", "TEST", " test"])
 def test_any_test_split_is_told(split: str) -> None:
-    assert is_test(split)
+    assert is_test_split(split)
     models = {name: one(1, protocol=Protocol(split=split)) for name in "ab"}
     (note,) = table(models).notes
     assert "numbers of the test split" in note
-    assert not any(map(is_test, ("valid", "latest", "contest", None)))
+    assert not any(map(is_test_split, ("valid", "latest", "contest", None)))
 
 
 def test_all_runs_count() -> None:

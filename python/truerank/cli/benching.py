@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from .. import __version__
-from ..comparison.table_writer import Grid, counted
+from ..comparison.table_writer import TextGrid, format_count
 from .app import emit, reading_data
 from .bandwidth import MOST, SECONDS, SMALLEST, Bandwidth, Rate, measure
 from .options import style_option
@@ -79,13 +79,13 @@ def bench_sheet(found: Bandwidth) -> Sheet:
     lines = [
         f"truerank {__version__}, {found.isa}, numpy {np.__version__}, {platform.system()} "
         f"{platform.machine()}: {size_text(found.nbytes)} of random scores, best of alternating "
-        f"runs in {found.seconds:.3g} s, {counted(found.threads, 'thread')} allowed.",
+        f"runs in {found.seconds:.3g} s, {format_count(found.threads, 'thread')} allowed.",
         *(f"Not measured: {line}." for line in found.skipped),
     ]
 
-    def grids(_write: Write) -> list[Grid]:  # digits that a timing has
+    def grids(_write: Write) -> list[TextGrid]:  # digits that a timing has
         columns = ["scores", "threads", "read, GB/s", "counted, GB/s", "ratio", "scores/s"]
-        return [Grid(columns, [cells(rate) for rate in found.rates])]
+        return [TextGrid(columns, [cells(rate) for rate in found.rates])]
 
     records = [record(rate) for rate in found.rates]
     facts = {"truerank": __version__, "numpy": np.__version__, "system": platform.system()}

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from .. import load, report
-from ..comparison.paired import COUNT, METHODS, NO_COUNT, compare
+from ..comparison.paired import COUNT, COUNT_MESSAGE, METHODS, compare
 from ..comparison.table_writer import number
-from ..html.comparison_page import DIGITS, Compared, comparison_page
+from ..html.comparison_page import DIGITS, ComparisonContent, comparison_page
 from ..metrics import parse
 from ..ranks.labels import LABEL_ALIASES
 from .app import emit, reading_data, told, typed
@@ -83,7 +83,7 @@ def compare_files(
     except KeyError as error:
         raise click.BadParameter(told(error), param_hint="'--metric'") from error
     if key.metric == COUNT:
-        raise click.BadParameter(NO_COUNT, param_hint="'--metric'")
+        raise click.BadParameter(COUNT_MESSAGE, param_hint="'--metric'")
     names = model_names(ranks)
     with reading_data():
         models = {name: load(path) for name, path in zip(names, ranks, strict=True)}
@@ -109,7 +109,7 @@ def compare_files(
     def page() -> str:
         chosen = {"by": groups, "level": level, "resamples": resamples, "seed": seed}
         return comparison_page(
-            Compared(
+            ComparisonContent(
                 f"{metric} of {', '.join(names)}",
                 metric,
                 {name: report(found, by=groups) for name, found in models.items()},

@@ -11,23 +11,23 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ..comparison.compared import notes_told
+from ..comparison.comparisons import format_notes
 from ..comparison.pairing import BY_POSITION_ONLY
 from ..comparison.table_writer import (
-    Grid,
     Records,
+    TextGrid,
     TextTables,
-    counted,
+    format_count,
     html_paragraphs,
     latex_comment,
     number,
 )
-from ..html.protocols import intervals_told
-from ..reporting.rendering import group_rows, label_text, text_of, told
-from ..reporting.stored import plain
+from ..html.descriptions import interval_lines
+from ..reporting.rendering import group_rows, label_text, report_tables, summary_lines
+from ..reporting.report_content import json_value
 
 if TYPE_CHECKING:
-    from ..comparison.compared import Comparison
+    from ..comparison.comparisons import Comparison
     from ..comparison.resampling import Interval
     from ..metrics.published import Adjusted
     from ..reporting.reports import Report
@@ -51,7 +51,7 @@ class Sheet(NamedTuple):
     """
 
     told: Sequence[str]
-    grids: Callable[[Write], list[Grid]]
+    grids: Callable[[Write], list[TextGrid]]
     columns: Sequence[str]
     records: Sequence[Sequence[object]]
     content: Any
@@ -66,7 +66,7 @@ class Sheet(NamedTuple):
 
 def as_json(sheet: Sheet) -> str:
     """JSON in several lines."""
-    return json.dumps(plain(sheet.content), indent=2, allow_nan=False)
+    return json.dumps(json_value(sheet.content), indent=2, allow_nan=False)
 
 
 FORMATS: dict[str, Callable[[Sheet], str]] = {
@@ -101,7 +101,7 @@ def report_in_style(measured: Report, style: str) -> str:
     """All of a report in a format."""
     if style != "table":
         return WHOLE[style](measured)
-    return drawn(draw_tables, text_of(measured))
+    return drawn(draw_tables, report_tables(measured))
 
 
 def _shown(value: float) -> str:
@@ -116,7 +116,7 @@ def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
     lines = [line for name in ("told", "note") if (line := about.pop(name, None))]
     deviation = math.sqrt(found.variance)
 
-    def grids(write: Write) -> list[Grid]:
+    def grids(write: Write) -> list[TextGrid]:
         rows = {
             "published": found.value,
             "expected by chance": found.expectation,
@@ -126,8 +126,8 @@ def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
             "z (in standard deviations)": found.z,
             "normal probability": found.probability,
         }
-        heading = [found.metric, counted(found.tasks, "task")]
-        return [Grid(heading, [[name, write(value)] for name, value in rows.items()])]
+        heading = [found.metric, format_count(found.tasks, "task")]
+        return [TextGrid(heading, [[name, write(value)] for name, value in rows.items()])]
 
     fields = {**about, **found._asdict()}
     return Sheet(lines, grids, list(fields), [list(fields.values())], fields)
@@ -137,15 +137,15 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
     """Compared models, a line for each pair."""
     first, several = pairs[0], len(pairs) > 1
     tasks = first.wins + first.ties + first.losses
-    units = "" if first.units == tasks else f" in {counted(first.units, 'group')}"
+    units = "" if first.units == tasks else f" in {format_count(first.units, 'group')}"
     lines = [
-        f"{first.metric}, {first.method}: {counted(tasks, 'task')}{units}, "
-        f"paired by {pairing_told(pairs)}; {counted(first.resamples, 'resample')}, "
+        f"{first.metric}, {first.method}: {format_count(tasks, 'task')}{units}, "
+        f"paired by {pairing_told(pairs)}; {format_count(first.resamples, 'resample')}, "
         f"seed {first.seed}.",
-        *(note for note in notes_told(pairs) if not note.endswith(BY_POSITION_ONLY)),
+        *(note for note in format_notes(pairs) if not note.endswith(BY_POSITION_ONLY)),
     ]
 
-    def grids(write: Write) -> list[Grid]:
+    def grids(write: Write) -> list[TextGrid]:
         bounds = f"{100 * first.level:g} % interval"
         holm = ["p (Holm)"] if several else []
         columns = ["a - b", "a", "b", "difference", bounds, "p", *holm, "wins / ties / losses"]
@@ -163,7 +163,7 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
                     f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
                 ]
             )
-        return [Grid(columns, rows)]
+        return [TextGrid(columns, rows)]
 
     fields = [pair.to_dict() for pair in pairs]
     columns = [name for name in fields[0] if name != "notes"]
@@ -195,12 +195,12 @@ def chosen_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, Int
     tasks = measured.group_tasks(measured.sides[0]) if within else {}
     labels = sorted(tasks, key=lambda label: -tasks[label])
 
-    def grids(write: Write) -> list[Grid]:
+    def grids(write: Write) -> list[TextGrid]:
         rows = [[key, *map(write, line(key))] for key in keys]
-        tables = [Grid(["key", "value", *bounds], rows)]
+        tables = [TextGrid(["key", "value", *bounds], rows)]
         if within:
             rows = group_rows(labels, tasks, list(by_group.values()), write)
-            tables.append(Grid([f"by {measured.by}", "tasks", *within], rows))
+            tables.append(TextGrid([f"by {measured.by}", "tasks", *within], rows))
         return tables
 
     group = ["group"] if within else []
@@ -213,7 +213,7 @@ def chosen_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, Int
     stored = json.loads(measured.to_json(keys))
     if intervals:
         stored["intervals"] = {key: found._asdict() for key, found in intervals.items()}
-    lines = [*told(measured), *intervals_told(intervals)]
+    lines = [*summary_lines(measured), *interval_lines(intervals)]
     return Sheet(lines, grids, columns, records, stored)
 
 
@@ -265,7 +265,7 @@ def draw_tables(tables: TextTables, console: Console) -> None:
 
     Examples
     --------
-    >>> found = TextTables([Grid(["metric", "value"], [["mr", "4.5"]])], ["two tasks"])
+    >>> found = TextTables([TextGrid(["metric", "value"], [["mr", "4.5"]])], ["two tasks"])
     >>> draw_tables(found, Console(width=40))
     two tasks
     <BLANKLINE>

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
-from ..comparison.table_writer import counted
+from ..comparison.table_writer import format_count
 from ..embeddings.vectors import SIMILARITIES
 from ..link_prediction import Sampled, Task
 from .app import reading_data
@@ -221,7 +221,7 @@ def about(task: Task, split: str) -> About:
         f"{name} {len(side.queries):,} (among {side.columns:,} {AMONG[name]})"
         for name, side in task.sides.items()
     )
-    relations = counted(len(np.unique(task.test[:, 1])), "relation")
+    relations = format_count(len(np.unique(task.test[:, 1])), "relation")
     heading = [first, f"{relations}; distinct queries: {sides}"]
     facts = {
         name: {"tasks": len(side), "queries": len(side.queries), "columns": side.columns}

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ..compat.presets import PRESETS
-from ..reporting.stored import plain
+from ..reporting.report_content import json_value
 from .app import emit, reading_data
 from .files import READERS, read_array, read_targets
 from .options import File, dtype_option, given_of, order_option, targets_argument
@@ -73,5 +73,6 @@ def compare_conventions(
             told = read_array("scores", scores), read_targets("TARGETS", targets)
             of_one, of_all = partial(report, *told, **given), partial(table, *told, **given)
         found = of_all() if preset is None else of_one(preset=preset)
-    in_json = json.dumps(plain(found.to_dict()), indent=2, allow_nan=False)  # nan is null there
+    # nan is null in JSON
+    in_json = json.dumps(json_value(found.to_dict()), indent=2, allow_nan=False)
     emit(in_json if style == "json" else found.to_markdown())

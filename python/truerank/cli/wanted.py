@@ -15,7 +15,7 @@ import click
 from .. import Ranks, Report, report
 from ..html.documents import save
 from ..html.pictures import check_library
-from ..html.report_page import Options, page, title_of
+from ..html.report_page import PageOptions, page, title_of
 from ..inputs.errors import InputValueError
 from ..metrics import parse
 from ..ranks.grouping import WEIGHTS
@@ -171,7 +171,7 @@ def tell(measured: Report, wanted: Wanted, about: About | None = None) -> None:
     lines = [] if about is None else about.audit.split("\n")[1:]
     lines += _found(measured) if wanted.audit or wanted.html is not None else []
     title, heading = (title_of(measured), ()) if about is None else about[:2]
-    shown = Options(title, wanted.metrics, bounds, heading, typed(), lines)
+    shown = PageOptions(title, wanted.metrics, bounds, heading, typed(), lines)
     with with_page(wanted.html, lambda: page(measured, shown)):
         emit(_with_findings(text, lines, wanted.style) if wanted.audit else text)
 

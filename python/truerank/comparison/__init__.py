@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .compared import Comparison, Comparisons
+from .comparisons import Comparison, Comparisons
 from .paired import compare
 from .resampling import Interval, interval
 from .significance import PValue, pvalue

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
     Outer = Callable[[float], float]
 
-STEP = 1e-30  # of derivatives along the imaginary axis, which cancel nothing however small it is
-EXACT = 2.0**52  # integers up to which sums of float64 are exact
+# The step of derivatives along the imaginary axis: nothing cancels there, however small it is.
+COMPLEX_STEP = 1e-30
+EXACT_INTEGERS = 2.0**52  # sums of float64 are exact for integers up to here
 
 
 class Functional(Protocol):
@@ -42,7 +43,7 @@ class Functional(Protocol):
         """Bounds by the delta method; None where it has none."""
 
 
-class Sums:
+class SumFunctional:
     """inner(sums of columns over tasks), then outer, a function of one number.
 
     The derivative of `inner` is taken with a complex step, to all digits; that of `outer` from
@@ -92,9 +93,9 @@ class Sums:
         total = self._columns.sum(axis=0)
         with np.errstate(all="ignore"):
             middle = float(self._inner(*total))
-            moved = self._inner(*(total + 1j * STEP * self._columns).T)
-            slope: FloatArray = np.broadcast_to(np.imag(moved) / STEP, self.units)
-        return slope * _slope(self._outer, middle) if slope.any() else slope
+            moved = self._inner(*(total + 1j * COMPLEX_STEP * self._columns).T)
+            slope: FloatArray = np.broadcast_to(np.imag(moved) / COMPLEX_STEP, self.units)
+        return slope * _derivative(self._outer, middle) if slope.any() else slope
 
     def normal_bounds(self, level: float) -> tuple[float, float]:
         """The value -+ the normal quantile times the root of the sum of squared influences."""
@@ -120,10 +121,10 @@ class Sums:
 
     def _of_sums(self, sums: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
-            return applied(self._outer, np.asarray(self._inner(*sums.T), dtype=np.float64))
+            return apply_outer(self._outer, np.asarray(self._inner(*sums.T), dtype=np.float64))
 
 
-class Atoms:
+class MedianFunctional:
     """Medians of weighted values, and of their distances from the median.
 
     The median is the smallest value at which the cumulative weight reaches half; where it is
@@ -158,30 +159,32 @@ class Atoms:
         order = np.argsort(values, kind="stable")
         self._values, starts = np.unique(values[order], return_index=True)
         self._starts, self._unit, self._weights = starts, unit[order], weights[order]
-        self._equal = bool((weights == 1).all())
-        self._identity = len(unit) == units and bool((self._unit == np.arange(units)).all())
-        self._whole = bool((weights == np.floor(weights)).all()) and weights.sum() < EXACT / 1024
-        self._exactly, self._outer, self._deviation = exactly, outer, deviation
+        self._unit_weights = bool((weights == 1).all())
+        self._one_each = len(unit) == units and bool((self._unit == np.arange(units)).all())
+        self._integer_weights = (
+            bool((weights == np.floor(weights)).all()) and weights.sum() < EXACT_INTEGERS / 1024
+        )
+        self._exact_median, self._outer, self._deviation = exactly, outer, deviation
         self._orders: dict[float, tuple[IntArray, FloatArray]] = {}
 
     def of_counts(self, counts: Numbers) -> FloatArray:
         """Its value for each row of counts."""
-        held = counts if self._identity else counts.take(self._unit, axis=1)
-        kind = np.int64 if self._equal else np.float64
-        held = held if self._equal else held * self._weights
+        held = counts if self._one_each else counts.take(self._unit, axis=1)
+        kind = np.int64 if self._unit_weights else np.float64
+        held = held if self._unit_weights else held * self._weights
         mass = np.add.reduceat(held, self._starts, axis=1, dtype=kind).astype(np.float64)
         found, doubtful = self._medians(self._values, mass)
         if self._deviation:
             middles, found = found, np.full(len(found), math.nan)
             for middle in np.unique(middles[~np.isnan(middles)]).tolist():
                 (rows,) = np.nonzero(middles == middle)
-                order, distances = self._about(middle)
+                order, distances = self._distances_from(middle)
                 found[rows], unsure = self._medians(distances, mass[np.ix_(rows, order)])
                 doubtful[rows] |= unsure
             found *= MAD_SCALE
         for row in np.flatnonzero(doubtful).tolist():
-            found[row] = self._exactly(counts[row])
-        return applied(self._outer, found)
+            found[row] = self._exact_median(counts[row])
+        return apply_outer(self._outer, found)
 
     def leave_one_out(self) -> FloatArray:
         """Its value without each unit in turn."""
@@ -198,7 +201,7 @@ class Atoms:
                 )
                 found[middles == middle] = without[middles == middle]
             found *= MAD_SCALE
-        return applied(self._outer, found)
+        return apply_outer(self._outer, found)
 
     def normal_bounds(self, level: float) -> tuple[float, float] | None:
         """The quantiles at 1/2 -+ the error of the share of weight up to the median (Woodruff).
@@ -220,10 +223,10 @@ class Atoms:
         reach = normal_quantile((1 + level) / 2) * error
         places = np.searchsorted(cumulative, [0.5 - reach, 0.5 + reach])
         ends = self._values[np.minimum(places, len(self._values) - 1)]
-        low, high = sorted(applied(self._outer, ends).tolist())
+        low, high = sorted(apply_outer(self._outer, ends).tolist())
         return low, high
 
-    def _about(self, middle: float) -> tuple[IntArray, FloatArray]:
+    def _distances_from(self, middle: float) -> tuple[IntArray, FloatArray]:
         """The order of the values by their distance from a median, and the distances."""
         if middle not in self._orders:
             distances = np.abs(self._values - middle)
@@ -241,14 +244,14 @@ class Atoms:
         after = np.minimum((cumulative <= half).sum(axis=1), len(values) - 1)
         found = (values[first] + values[after]) / 2
         found[half[:, 0] == 0] = math.nan
-        if self._whole:
+        if self._integer_weights:
             return found, np.zeros(len(mass), dtype=np.bool_)
         slack = 8 * len(self._unit) * np.finfo(np.float64).eps * half
         doubtful: npt.NDArray[np.bool_] = np.any(np.abs(cumulative - half) <= slack, axis=1)
         return found, doubtful
 
 
-class Plain:
+class ResampledFunctional:
     """Any metric at all, one resample after another.
 
     Parameters
@@ -267,7 +270,7 @@ class Plain:
     def of_counts(self, counts: Numbers) -> FloatArray:
         """Its value for each row of counts."""
         found = np.array([self._compute(row) for row in counts], dtype=np.float64)
-        return applied(self._outer, found)
+        return apply_outer(self._outer, found)
 
     def leave_one_out(self) -> None:
         """Nothing closed is known."""
@@ -277,8 +280,8 @@ class Plain:
 
 
 def of_swaps(both: Functional, swaps: Numbers) -> tuple[FloatArray, FloatArray]:
-    """The values of two halves of the units, some pairs of them swapped; see `Sums.of_swaps`."""
-    if isinstance(both, Sums):
+    """The values of both halves of the units after swaps; see `SumFunctional.of_swaps`."""
+    if isinstance(both, SumFunctional):
         return both.of_swaps(swaps)
     kept = 1 - swaps
     return both.of_counts(np.hstack([kept, swaps])), both.of_counts(np.hstack([swaps, kept]))
@@ -312,17 +315,17 @@ def standard_error(influence: FloatArray) -> float:
     return math.sqrt(float((centred * centred).sum()) * units / (units - 1))
 
 
-def applied(outer: Outer | None, values: FloatArray) -> FloatArray:
+def apply_outer(outer: Outer | None, values: FloatArray) -> FloatArray:
     """Apply a function of one number to all that are finite; what has no value becomes nan."""
     finite = np.isfinite(values)
     if outer is None:
         return np.where(finite, values, math.nan)
     result = np.full(len(values), math.nan)
-    result[finite] = [_attempt(outer, x) for x in values[finite].tolist()]
+    result[finite] = [_apply_or_nan(outer, x) for x in values[finite].tolist()]
     return result
 
 
-def _attempt(outer: Outer, x: float) -> float:
+def _apply_or_nan(outer: Outer, x: float) -> float:
     try:
         y = outer(x)
     except (ArithmeticError, ValueError):  # 1 / 0, log 0, exp of too much
@@ -330,12 +333,12 @@ def _attempt(outer: Outer, x: float) -> float:
     return y if math.isfinite(y) else math.nan
 
 
-def _slope(outer: Outer | None, x: float) -> float:
+def _derivative(outer: Outer | None, x: float) -> float:
     """The derivative of a smooth function of one number."""
     if outer is None:
         return 1.0
     step = 1e-5 * (abs(x) or 1.0)
-    ends = [_attempt(outer, x + i * step) for i in (-2, -1, 1, 2)]
+    ends = [_apply_or_nan(outer, x + i * step) for i in (-2, -1, 1, 2)]
     return (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
 
 

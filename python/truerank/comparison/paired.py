@@ -12,16 +12,29 @@ import numpy as np
 from ..inputs.checks import choice, confidence, integer_at_least
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..metrics.averages import arithmetic, transformed
+from ..metrics.averages import arithmetic, values_per_task
 from ..metrics.keys import Key, parse
 from ..metrics.metric_table import METRICS, Metric
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from .compared import Comparison, Comparisons
+from .comparisons import Comparison, Comparisons
 from .functionals import of_swaps
-from .pairing import BY_POSITION, BY_POSITION_ONLY, alike, of_test_splits, paired_by
-from .resampling import draws, exhaustible, flips, normal_share, percentile_bounds, rounding
-from .units import Units, mean_over, units_of
+from .pairing import (
+    BY_POSITION,
+    BY_POSITION_ONLY,
+    check_same_tasks,
+    describe_pairing,
+    notes_on_test_splits,
+)
+from .resampling import (
+    draw_resamples,
+    draw_swaps,
+    is_exhaustible,
+    normal_cdf,
+    percentile_bounds,
+    rounding_slack,
+)
+from .units import Units, mean_functional, units_of
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -32,13 +45,13 @@ if TYPE_CHECKING:
 
 METHODS = ("permutation", "bootstrap", "wilcoxon")
 COUNT = "count"
-NO_COUNT = (
+COUNT_MESSAGE = (
     "count is the number of tasks, which is the same for two models over the same tasks; take a "
     "metric of their ranks"
 )
 
 
-class Ranked(Protocol):
+class HasRanks(Protocol):
     """What stands for ranks: a Report does, with the weights that are in force in it."""
 
     @property
@@ -48,11 +61,11 @@ class Ranked(Protocol):
     def weights(self) -> FloatArray | None: ...
 
 
-class RanksNotKept(AttributeError):
+class RanksMissingError(AttributeError):
     """What would stand for ranks, had it kept them: a Report out of JSON has not."""
 
 
-class _Asked(TypedDict, total=False):
+class _Keywords(TypedDict, total=False):
     metric: str | Key
     method: str
     by: LabelsLike | None
@@ -64,21 +77,27 @@ class _Asked(TypedDict, total=False):
 
 
 @overload
-def compare(a: Ranks | Ranked, b: Ranks | Ranked, **options: Unpack[_Asked]) -> Comparison: ...
+def compare(
+    a: Ranks | HasRanks, b: Ranks | HasRanks, **options: Unpack[_Keywords]
+) -> Comparison: ...
 
 
 @overload
 def compare(
-    a: Mapping[str, Ranks | Ranked] | Mapping[str, Ranks] | Mapping[str, Ranked],
+    a: Mapping[str, Ranks | HasRanks] | Mapping[str, Ranks] | Mapping[str, HasRanks],
     b: None = None,
-    **options: Unpack[_Asked],
+    **options: Unpack[_Keywords],
 ) -> Comparisons: ...
 
 
 @public("truerank")
 def compare(
-    a: Ranks | Ranked | Mapping[str, Ranks | Ranked] | Mapping[str, Ranks] | Mapping[str, Ranked],
-    b: Ranks | Ranked | None = None,
+    a: Ranks
+    | HasRanks
+    | Mapping[str, Ranks | HasRanks]
+    | Mapping[str, Ranks]
+    | Mapping[str, HasRanks],
+    b: Ranks | HasRanks | None = None,
     *,
     metric: str | Key = "mrr",
     method: str = "permutation",
@@ -169,8 +188,8 @@ def compare(
     choice("method", method, METHODS)
     key = metric if isinstance(metric, Key) else parse(metric)
     if key.metric == COUNT:
-        raise InputValueError("metric", NO_COUNT)
-    options = _Question(
+        raise InputValueError("metric", COUNT_MESSAGE)
+    options = _CompareOptions(
         key,
         method,
         by,
@@ -180,21 +199,21 @@ def compare(
         integer_at_least("draw_seed", draw_seed),
         allow_unlike,
     )
-    if _is_measured(a) or not isinstance(a, Mapping):
-        return _compared(a, b, options, ("a", "b"))
+    if _has_protocol(a) or not isinstance(a, Mapping):
+        return _compare_pair(a, b, options, ("a", "b"))
     if b is not None:
         raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")
     if len(a) < 2:
         raise InputValueError("a", expected="at least two Ranks or Reports to compare", got=len(a))
     pairs = [
-        _compared(a[first], a[second], options, (first, second))
+        _compare_pair(a[first], a[second], options, (first, second))
         for first, second in itertools.combinations(a, 2)
     ]
     corrected = holm([pair.p_value for pair in pairs])
     return Comparisons([pair._replace(p_holm=p) for pair, p in zip(pairs, corrected, strict=True)])
 
 
-class _Question(NamedTuple):
+class _CompareOptions(NamedTuple):
     key: Key
     method: str
     by: LabelsLike | None
@@ -205,23 +224,23 @@ class _Question(NamedTuple):
     allow_unlike: bool
 
 
-def _compared(a: Any, b: Any, options: _Question, names: tuple[str, str]) -> Comparison:
-    a, b = (_ranks_of(name, model) for name, model in zip(names, (a, b), strict=True))
-    a, notes = alike(a, b, options.allow_unlike)
-    pairing = paired_by(a, b)
+def _compare_pair(a: Any, b: Any, options: _CompareOptions, names: tuple[str, str]) -> Comparison:
+    a, b = (_weighted_ranks(name, model) for name, model in zip(names, (a, b), strict=True))
+    a, notes = check_same_tasks(a, b, options.allow_unlike)
+    pairing = describe_pairing(a, b)
     if pairing == BY_POSITION:
         notes = (*notes, BY_POSITION_ONLY)
     if options.method == "wilcoxon" and not options.key.macro and not _is_mean(options.key):
         notes = (*notes, f"Wilcoxon is of the ranks, not of {options.key.metric}")
-    notes = (*notes, *of_test_splits(a, b))
+    notes = (*notes, *notes_on_test_splits(a, b))
     by = None if options.by is None else group_codes(a, options.by)[0]
     b = b.with_labels(side=a.side).with_weights(a.weights)
     one, two = (units_of(x, options.key, by=by, draw_seed=options.draw_seed) for x in (a, b))
     value_a, value_b = one.value(), two.value()
     low, high, p, units = math.nan, math.nan, math.nan, one.number
     if one.number:
-        low, high, p, units = _tested(one, two, value_a - value_b, options)
-    wins, ties, losses = _tally(one, two)
+        low, high, p, units = _test_difference(one, two, value_a - value_b, options)
+    wins, ties, losses = _count_wins(one, two)
     return Comparison(
         metric=str(options.key),
         value_a=value_a,
@@ -245,19 +264,19 @@ def _compared(a: Any, b: Any, options: _Question, names: tuple[str, str]) -> Com
     )
 
 
-def _is_measured(model: object) -> bool:
+def _has_protocol(model: object) -> bool:
     """Whether something tells how its ranks were counted: reports and repeats are mappings too."""
     return hasattr(type(model), "protocol")
 
 
-def _ranks_of(name: str, model: Any) -> Ranks:
+def _weighted_ranks(name: str, model: Any) -> Ranks:
     """The ranks of a model, with the weights that its report gives them."""
     if isinstance(model, Ranks):
         return model
     try:
         ranks: Ranks = model.ranks
         weights = model.weights
-    except RanksNotKept as error:
+    except RanksMissingError as error:
         raise InputValueError(name, str(error)) from None
     except AttributeError:
         got = type(model).__name__
@@ -265,48 +284,50 @@ def _ranks_of(name: str, model: Any) -> Ranks:
     return ranks if weights is ranks.weights else ranks.with_weights(weights)
 
 
-def _tested(
-    one: Units, two: Units, difference: float, options: _Question
+def _test_difference(
+    one: Units, two: Units, difference: float, options: _CompareOptions
 ) -> tuple[float, float, float, int]:
     """The bounds of the difference, the p-value, and the number of units."""
     if one.key.macro:
-        within = np.stack([one.within(), two.within()])
+        within = np.stack([one.values_within(), two.values_within()])
         within = within[:, ~np.isnan(within).any(axis=0)]
-        first, second = map(mean_over, within)
+        first, second = map(mean_functional, within)
     else:
         first, second = one.functional(), two.functional()
     units = first.units
     if math.isnan(difference) or not units:
         return math.nan, math.nan, math.nan, units
-    slack = rounding(difference) + rounding(float(first.of_counts(np.ones((1, units), int))[0]))
-    chunks = draws(units, options.resamples, options.seed)
+    slack = rounding_slack(difference) + rounding_slack(
+        float(first.of_counts(np.ones((1, units), int))[0])
+    )
+    chunks = draw_resamples(units, options.resamples, options.seed)
     resampled = np.concatenate([first.of_counts(x) - second.of_counts(x) for x in chunks])
     low, high = percentile_bounds(resampled, options.level) if units > 1 else (math.nan, math.nan)
     if options.method == "bootstrap":
-        p = _share_beyond_zero(resampled, slack) if units > 1 else math.nan
+        p = _bootstrap_p(resampled, slack) if units > 1 else math.nan
     elif options.method == "wilcoxon":
         p = signed_rank(*_differences(one, two))
     else:
-        both = mean_over(within.ravel()) if one.key.macro else one.functional_with(two)
-        p = _permuted(both, units, slack, options)
+        both = mean_functional(within.ravel()) if one.key.macro else one.joint_functional(two)
+        p = _permutation_p(both, units, slack, options)
     return low, high, p, units
 
 
-def _permuted(both: Functional, units: int, slack: float, options: _Question) -> float:
+def _permutation_p(both: Functional, units: int, slack: float, options: _CompareOptions) -> float:
     """The share of swaps that part the models at least as far as they are."""
     first, second = of_swaps(both, np.zeros((1, units), dtype=np.int8))
     apart = abs(float(first[0] - second[0])) - slack
     beyond = ways = 0
-    for swaps in flips(units, options.resamples, options.seed):
+    for swaps in draw_swaps(units, options.resamples, options.seed):
         first, second = of_swaps(both, swaps)
         beyond += int(np.count_nonzero(~(np.abs(first - second) < apart)))
         ways += len(swaps)
-    if exhaustible(units, options.resamples):  # the way things are is one of them
+    if is_exhaustible(units, options.resamples):  # the way things are is one of them
         return beyond / ways
     return (1 + beyond) / (1 + ways)
 
 
-def _share_beyond_zero(resampled: FloatArray, slack: float) -> float:
+def _bootstrap_p(resampled: FloatArray, slack: float) -> float:
     held = resampled[~np.isnan(resampled)]
     smaller = min(int((held <= slack).sum()), int((held >= -slack).sum()))
     return min(1.0, 2 * (1 + smaller) / (1 + len(held)))
@@ -345,7 +366,7 @@ def signed_rank(differences: FloatArray, slack: float = 0.0) -> float:
     t = sizes.astype(np.float64)
     variance = n * (n + 1) * (2 * n + 1) / 24 - float((t**3 - t).sum()) / 48
     z = (float(ranks[held > 0].sum()) - n * (n + 1) / 4) / math.sqrt(variance)
-    return min(1.0, 2 * normal_share(-abs(z)))
+    return min(1.0, 2 * normal_cdf(-abs(z)))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -370,12 +391,12 @@ def _differences(one: Units, two: Units) -> tuple[FloatArray, float]:
     In a group it is the weighted mean over the tasks.
     """
     if one.key.macro:
-        first, second = one.within(), two.within()
+        first, second = one.values_within(), two.values_within()
         held = ~np.isnan(first + second)
         first, second = first[held], second[held]
         apart = first - second
     else:
-        first, second = _per_task(one), _per_task(two)
+        first, second = _task_values(one), _task_values(two)
         weights = one.sample.weights
         if weights is None or (weights == weights[0]).all():
             weights = np.ones(len(first))
@@ -389,10 +410,10 @@ def _differences(one: Units, two: Units) -> tuple[FloatArray, float]:
     return apart, 8 * float(np.finfo(np.float64).eps) * scale
 
 
-def _per_task(units: Units) -> FloatArray:
+def _task_values(units: Units) -> FloatArray:
     """f(r) of each task where the metric is a mean of it; the (mean) rank where it is not."""
-    metric, parameter = _of_tasks(units.key)
-    return transformed(metric.transform, units.sample, parameter)
+    metric, parameter = _metric_of_tasks(units.key)
+    return values_per_task(metric.transform, units.sample, parameter)
 
 
 def _is_mean(key: Key) -> bool:
@@ -400,16 +421,16 @@ def _is_mean(key: Key) -> bool:
     return METRICS[key.metric].mean is arithmetic
 
 
-def _of_tasks(key: Key) -> tuple[Metric, float]:
+def _metric_of_tasks(key: Key) -> tuple[Metric, float]:
     """The metric whose f(r) tells tasks apart: the rank's own where the key's is no mean."""
     return (METRICS[key.metric], key.parameter) if _is_mean(key) else (METRICS["mr"], 0.0)
 
 
-def _tally(one: Units, two: Units) -> tuple[int, int, int]:
+def _count_wins(one: Units, two: Units) -> tuple[int, int, int]:
     """Tasks in which a is better, as good, worse: by f(r), which is best at rank 1."""
-    metric, parameter = _of_tasks(one.key)
-    top, far = metric.transform.of(np.array([1.0, 2.0**63]), parameter).tolist()
-    first, second = _per_task(one), _per_task(two)
+    metric, parameter = _metric_of_tasks(one.key)
+    top, far = metric.transform.of_ranks(np.array([1.0, 2.0**63]), parameter).tolist()
+    first, second = _task_values(one), _task_values(two)
     gained = first - second if top > far else second - first
     wins, losses = int((gained > 0).sum()), int((gained < 0).sum())
     return wins, len(gained) - wins - losses, losses

@@ -17,7 +17,9 @@ BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
 
 
-def alike(a: Ranks, b: Ranks, allow_unlike: bool = False) -> tuple[Ranks, tuple[str, ...]]:
+def check_same_tasks(
+    a: Ranks, b: Ranks, allow_unlike: bool = False
+) -> tuple[Ranks, tuple[str, ...]]:
     """Give a, with b's sides where it has none, and what differs where that is allowed.
 
     Raises
@@ -28,11 +30,11 @@ def alike(a: Ranks, b: Ranks, allow_unlike: bool = False) -> tuple[Ranks, tuple[
     Examples
     --------
     >>> from truerank import Ranks
-    >>> alike(Ranks([0], [1], 10), Ranks([0], [1], 9), allow_unlike=True)[1]
+    >>> check_same_tasks(Ranks([0], [1], 10), Ranks([0], [1], 9), allow_unlike=True)[1]
     ('unlike candidates: 1 of 1 tasks differ, the first at position 0 (10 against 9)',)
     """
-    fatal = _fatal(a, b)
-    unlike = [] if len(a) != len(b) else _unlike(a, b)
+    fatal = _fatal_differences(a, b)
+    unlike = [] if len(a) != len(b) else _task_differences(a, b)
     unlike = [f"protocol: {x}" for x in a.protocol.differences(b.protocol)] + unlike
     if fatal or (unlike and not allow_unlike):
         advice = "" if fatal else f"; {spelled('allow_unlike=True')} compares them all the same"
@@ -41,7 +43,7 @@ def alike(a: Ranks, b: Ranks, allow_unlike: bool = False) -> tuple[Ranks, tuple[
     return a.with_labels(side=side), tuple(f"unlike {x}" for x in unlike)
 
 
-def _fatal(a: Ranks, b: Ranks) -> list[str]:
+def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
     """Differences that leave nothing to compare."""
     if len(a) != len(b):
         return [f"tasks: {len(a):,} against {len(b):,}"]
@@ -54,11 +56,11 @@ def _fatal(a: Ranks, b: Ranks) -> list[str]:
     return []
 
 
-def _unlike(a: Ranks, b: Ranks) -> list[str]:
+def _task_differences(a: Ranks, b: Ranks) -> list[str]:
     """Differences of the tasks themselves."""
     found = []
     if (a.candidates != b.candidates).any():
-        found.append(_where("candidates", a.candidates, b.candidates))
+        found.append(_format_difference("candidates", a.candidates, b.candidates))
     for name in ("side", *BY_IDS):
         one: Labels | None = getattr(a, name)
         two: Labels | None = getattr(b, name)
@@ -67,11 +69,11 @@ def _unlike(a: Ranks, b: Ranks) -> list[str]:
         if (one.vocabulary is None) != (two.vocabulary is None):
             found.append(f"{name}: names against integer ids")
         else:
-            found.append(_where(name, one.values, two.values))
+            found.append(_format_difference(name, one.values, two.values))
     return found
 
 
-def _where(name: str, one: Any, two: Any) -> str:
+def _format_difference(name: str, one: Any, two: Any) -> str:
     (places,) = np.nonzero(one != two)
     i = int(places[0])
     return (
@@ -80,29 +82,29 @@ def _where(name: str, one: Any, two: Any) -> str:
     )
 
 
-def is_test(split: str | None) -> bool:
+def is_test_split(split: str | None) -> bool:
     """Whether a split is one to test on, by its name.
 
     Examples
     --------
-    >>> is_test("Test-2"), is_test("valid"), is_test(None)
+    >>> is_test_split("Test-2"), is_test_split("valid"), is_test_split(None)
     (True, False, False)
     """
     return split is not None and split.strip().casefold().startswith("test")
 
 
-def of_test_splits(a: Ranks, b: Ranks) -> tuple[str, ...]:
+def notes_on_test_splits(a: Ranks, b: Ranks) -> tuple[str, ...]:
     """Note what choosing between models by the numbers of a test split does to it.
 
     Examples
     --------
     >>> from truerank import Protocol, Ranks
     >>> ranks = Ranks([0], [1], 10, protocol=Protocol(split="Test"))
-    >>> of_test_splits(ranks, ranks)
+    >>> notes_on_test_splits(ranks, ranks)
     ("of the split 'Test': choosing a model by it uses it up, choose by a validation split",)
     """
     splits = dict.fromkeys(ranks.protocol.split for ranks in (a, b))
-    tests = " and ".join(repr(split) for split in splits if is_test(split))
+    tests = " and ".join(repr(split) for split in splits if is_test_split(split))
     if not tests:
         return ()
     return (
@@ -110,19 +112,21 @@ def of_test_splits(a: Ranks, b: Ranks) -> tuple[str, ...]:
     )
 
 
-def paired_by(a: Ranks, b: Ranks) -> str:
+def describe_pairing(a: Ranks, b: Ranks) -> str:
     """Say by what the tasks are known to be the same.
 
     Examples
     --------
     >>> from truerank import Ranks
     >>> ranks = Ranks([0], [1], 10, queries=[7])
-    >>> paired_by(ranks, ranks)
+    >>> describe_pairing(ranks, ranks)
     'query ids'
     """
-    known = [word for name, word in BY_IDS.items() if _agree(getattr(a, name), getattr(b, name))]
+    known = [
+        word for name, word in BY_IDS.items() if _equal_labels(getattr(a, name), getattr(b, name))
+    ]
     return f"{' and '.join(known)} ids" if known else BY_POSITION
 
 
-def _agree(one: Labels | None, two: Labels | None) -> bool:
+def _equal_labels(one: Labels | None, two: Labels | None) -> bool:
     return one is not None and two is not None and one == two

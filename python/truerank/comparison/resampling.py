@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from .functionals import Functional
 
 CHUNK = 1 << 16  # counts held at once: 0.5 MB stay in a cache, and are not mapped anew each time
-LOST = 0.01  # the share of resamples without a value that may be left out
-SAME = 1e-12  # relative difference below which two values of a statistic are one, rounded
-NIL = 1e-15  # what is left of a value of 0
+MAX_LOST_SHARE = 0.01  # the share of resamples without a value that may be left out
+RELATIVE_SLACK = 1e-12  # relative difference below which two values of a statistic are one, rounded
+ABSOLUTE_SLACK = 1e-15  # what is left of a value of 0
 METHODS = ("bootstrap", "bca", "percentile", "normal")
 
 
@@ -180,8 +180,8 @@ def interval(
             raise InputValueError("method", problem)
         bounds = found
     elif moving is not None and units > 1 and not math.isnan(value):
-        used, bounds = _bootstrap(moving, used, level, resamples, seed)
-    low, high = (value if abs(x - value) <= rounding(value) else x for x in bounds)
+        used, bounds = _bootstrap_bounds(moving, used, level, resamples, seed)
+    low, high = (value if abs(x - value) <= rounding_slack(value) else x for x in bounds)
     if math.isnan(value) or units < 2:
         low = high = math.nan
     drawn = 0 if method == "normal" else resamples
@@ -189,11 +189,11 @@ def interval(
     return Interval(low, value, high, level, used, drawn, units, seed, str(chosen.key), what)
 
 
-def _bootstrap(
+def _bootstrap_bounds(
     moving: Functional, method: str, level: float, resamples: int, seed: int
 ) -> tuple[str, tuple[float, float]]:
     """The method that could be used, and the bounds."""
-    chunks = [moving.of_counts(counts) for counts in draws(moving.units, resamples, seed)]
+    chunks = [moving.of_counts(counts) for counts in draw_resamples(moving.units, resamples, seed)]
     replicates = np.concatenate(chunks)
     jackknife = moving.leave_one_out() if method == "bca" else None
     if jackknife is not None:
@@ -207,7 +207,7 @@ def _bootstrap(
 # -- drawing units again, and the bounds that replicates of a statistic give -----------------------
 
 
-def draws(units: int, resamples: int, seed: int) -> Iterator[IntArray]:
+def draw_resamples(units: int, resamples: int, seed: int) -> Iterator[IntArray]:
     """Resample units: draw as many as there are, uniformly and with replacement, many times.
 
     Parameters
@@ -228,17 +228,17 @@ def draws(units: int, resamples: int, seed: int) -> Iterator[IntArray]:
 
     Examples
     --------
-    >>> [chunk.sum(axis=1) for chunk in draws(3, 2, seed=0)]
+    >>> [chunk.sum(axis=1) for chunk in draw_resamples(3, 2, seed=0)]
     [array([3, 3])]
     """
     rng = np.random.default_rng(seed)
-    for rows in _chunks(units, resamples):
+    for rows in _chunk_rows(units, resamples):
         drawn = rng.integers(0, units, (rows, units))
         drawn += np.arange(0, rows * units, units)[:, None]
         yield np.bincount(drawn.reshape(-1), minlength=rows * units).reshape(rows, units)
 
 
-def flips(units: int, resamples: int, seed: int) -> Iterator[IntArray]:
+def draw_swaps(units: int, resamples: int, seed: int) -> Iterator[IntArray]:
     """Throw a fair coin for every unit, many times: 0 or 1, int8 arrays of shape (m, units).
 
     Where there are no more than `resamples` ways for the coins to fall, every way comes once
@@ -246,28 +246,28 @@ def flips(units: int, resamples: int, seed: int) -> Iterator[IntArray]:
 
     Examples
     --------
-    >>> [chunk.tolist() for chunk in flips(2, 10, seed=0)]
+    >>> [chunk.tolist() for chunk in draw_swaps(2, 10, seed=0)]
     [[[0, 0], [1, 0], [0, 1], [1, 1]]]
     """
-    if exhaustible(units, resamples):
+    if is_exhaustible(units, resamples):
         start = 0
-        for rows in _chunks(units, 2**units):
+        for rows in _chunk_rows(units, 2**units):
             ways = np.arange(start, start + rows)[:, None]
             yield (ways >> np.arange(units) & 1).astype(np.int8)
             start += rows
         return
     rng = np.random.default_rng(seed)
-    for rows in _chunks(units, resamples):
+    for rows in _chunk_rows(units, resamples):
         bits = np.frombuffer(rng.bytes(rows * -(-units // 8)), dtype=np.uint8).reshape(rows, -1)
         yield np.unpackbits(bits, axis=1, count=units).view(np.int8)
 
 
-def exhaustible(units: int, resamples: int) -> bool:
+def is_exhaustible(units: int, resamples: int) -> bool:
     """Whether coins of so many units fall in no more ways than there are resamples.
 
     Examples
     --------
-    >>> exhaustible(13, 10_000), exhaustible(14, 10_000)
+    >>> is_exhaustible(13, 10_000), is_exhaustible(14, 10_000)
     (True, False)
     """
     return units < 63 and 2**units <= resamples
@@ -276,14 +276,14 @@ def exhaustible(units: int, resamples: int) -> bool:
 def percentile_bounds(replicates: FloatArray, level: float) -> tuple[float, float]:
     """The quantiles that leave (1 - level) / 2 of the replicates out on either side.
 
-    nan where more than `LOST` of the replicates are nan; fewer are left out.
+    nan where more than `MAX_LOST_SHARE` of the replicates are nan; fewer are left out.
 
     Examples
     --------
     >>> percentile_bounds(np.arange(101.0), 0.5)
     (25.0, 75.0)
     """
-    return _bounds(replicates, (1 - level) / 2, (1 + level) / 2)
+    return _quantiles(replicates, (1 - level) / 2, (1 + level) / 2)
 
 
 def bca_bounds(
@@ -324,7 +324,7 @@ def bca_bounds(
     kept = replicates[~np.isnan(replicates)]
     if not kept.size or not np.isfinite(jackknife).all():
         return None
-    slack = rounding(value)
+    slack = rounding_slack(value)
     share = np.mean(kept < value - slack) / 2 + np.mean(kept <= value + slack) / 2
     away = jackknife.mean() - jackknife
     largest = np.abs(away).max(initial=0.0)
@@ -338,41 +338,41 @@ def bca_bounds(
         z = bias + normal_quantile(probability)
         if acceleration * z >= 1:
             return None
-        ends.append(normal_share(bias + z / (1 - acceleration * z)))
-    return _bounds(replicates, *ends)
+        ends.append(normal_cdf(bias + z / (1 - acceleration * z)))
+    return _quantiles(replicates, *ends)
 
 
-def rounding(value: float) -> float:
+def rounding_slack(value: float) -> float:
     """How far from a value another may be and still be the same, but for rounding.
 
     Examples
     --------
-    >>> rounding(100.0) < 1e-9
+    >>> rounding_slack(100.0) < 1e-9
     True
     """
-    return SAME * abs(value) + NIL
+    return RELATIVE_SLACK * abs(value) + ABSOLUTE_SLACK
 
 
-def normal_share(z: float) -> float:
+def normal_cdf(z: float) -> float:
     """The share of the standard normal distribution that lies below z.
 
     Examples
     --------
-    >>> normal_share(0.0)
+    >>> normal_cdf(0.0)
     0.5
     """
     return math.erfc(-z / math.sqrt(2)) / 2
 
 
-def _bounds(replicates: FloatArray, low: float, high: float) -> tuple[float, float]:
+def _quantiles(replicates: FloatArray, low: float, high: float) -> tuple[float, float]:
     lost = np.isnan(replicates)
-    if not lost.size or lost.mean() > LOST:
+    if not lost.size or lost.mean() > MAX_LOST_SHARE:
         return math.nan, math.nan
     first, last = np.quantile(replicates[~lost] if lost.any() else replicates, [low, high]).tolist()
     return first, last
 
 
-def _chunks(units: int, resamples: int) -> Iterator[int]:
+def _chunk_rows(units: int, resamples: int) -> Iterator[int]:
     """The rows of each chunk; they depend on nothing but the arguments, as the draws do."""
     most = max(CHUNK // units, 1)
     for start in range(0, resamples, most):

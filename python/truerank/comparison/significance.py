@@ -12,14 +12,14 @@ from ..inputs.checks import integer_at_least
 from ..inputs.errors import InputTypeError
 from ..inputs.naming import public
 from ..metrics.adjustments import kept_moments
-from ..metrics.averages import transformed, weighted_mean
+from ..metrics.averages import values_per_task, weighted_mean
 from ..metrics.chance_model.median_tails import hits_at_least, median_at_most
 from ..metrics.chance_model.rank_sums import lattice_tail, sum_at_most
 from ..metrics.chance_model.saddlepoints import Cumulants, bracketed_tail, log_normal_tail
 from ..metrics.chance_model.task_groups import Tail, Tasks, compress
 from ..metrics.keys import Key, parse
 from ..metrics.kinds import Sample, UnknownKeyError, sample_of, take
-from ..metrics.metric_table import METRICS, value
+from ..metrics.metric_table import METRICS, metric_value
 from ..metrics.sides import sides_of
 from ..metrics.ties import mean_power
 from ..ranks.container import Ranks
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = ["PValue", "pvalue"]
 
-_OUTCOMES = 1 << 16  # that are enumerated
-_FINE = 1e-4  # error of a saddle point from which on an inversion is tried
-_ROUGH = 1e-2  # and from which on, where that fails, bounds are
-_DIVISIBLE = 16  # candidates at most, for 1 / r to be a multiple of a number that is not tiny
+_MAX_OUTCOMES = 1 << 16  # up to so many outcomes are enumerated
+_INVERT_ABOVE = 1e-4  # an inversion is tried where the error of the saddle point is larger
+_BOUND_ABOVE = 1e-2  # bounds are tried where the inversion fails and the error is larger
+# Up to so many candidates every 1 / r is a multiple of a number that is not tiny.
+_MAX_RECIPROCAL_SIZE = 16
 
 
 @public("truerank.comparison")
@@ -153,26 +154,27 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     sides = sides_of(ranks)
     sides.check(key.side, metric)
     sample = take(sample_of(ranks, key.kind, seed), sides.mask(key.side))
-    return of_sample(key, sample, ranks._memo)
+    return pvalue_of_sample(key, sample, ranks._memo)
 
 
-def of_sample(key: Key, sample: Sample, memo: dict[Any, Any]) -> PValue:
+def pvalue_of_sample(key: Key, sample: Sample, memo: dict[Any, Any]) -> PValue:
     """The p-value of a metric of the sample of its side and kind; `memo` is that of the Ranks.
 
     Examples
     --------
-    >>> of_sample(parse("mr"), Sample(np.array([1.0, 2.0]), np.array([3, 3])), {}).p.__round__(12)
+    >>> sample = Sample(np.array([1.0, 2.0]), np.array([3, 3]))
+    >>> round(pvalue_of_sample(parse("mr"), sample, {}).p, 12)
     0.333333333333
     """
     tasks = compress(sample.candidates, sample.weights)
     if not tasks.count:
         return PValue(math.nan, math.nan, "none", math.nan, math.nan)
-    z = _z(key, sample, memo)
+    z = _z_score(key, sample, memo)
     if tasks.sizes[-1] == 1:
         return PValue(1.0, 0.0, "exact", z, 0.0)
-    base, power = _base(key)
+    base, power = _deciding_law(key)
     if base != "median" and tasks.count == 1 and base != "hits":
-        found = _single(tasks, base, power, sample)
+        found = _single_task_tail(tasks, base, power, sample)
     else:
         found = _LAWS[base](tasks, power, sample)
     log, method, error = found
@@ -182,25 +184,25 @@ def of_sample(key: Key, sample: Sample, memo: dict[Any, Any]) -> PValue:
     return PValue(math.exp(log), log / math.log(10) + 0.0, method, z, error)
 
 
-def _z(key: Key, sample: Sample, memo: dict[Any, Any]) -> float:
+def _z_score(key: Key, sample: Sample, memo: dict[Any, Any]) -> float:
     """Standard deviations from chance; nan where there is none."""
     mean, variance = kept_moments(memo, key, sample)
     if not (variance > 0 and math.isfinite(variance)):
         return math.nan
-    return (value(METRICS[key.metric], sample, key.parameter) - mean) / math.sqrt(variance)
+    return (metric_value(METRICS[key.metric], sample, key.parameter) - mean) / math.sqrt(variance)
 
 
-def _base(key: Key) -> tuple[str, float]:
+def _deciding_law(key: Key) -> tuple[str, float]:
     """The law that decides about a metric, and its parameter: those of monotone functions agree."""
     name = {"imr": "mr", "hmr": "mrr", "igmr": "gmr", "imedian": "median"}.get(
         key.metric, key.metric
     )
-    if name == "power_mean" and key.parameter in _POWERS:
-        return _POWERS[key.parameter], 0
+    if name == "power_mean" and key.parameter in _POWER_LAWS:
+        return _POWER_LAWS[key.parameter], 0
     return name, key.parameter
 
 
-_POWERS = {1: "mr", -1: "mrr", 0: "gmr", math.inf: "greatest", -math.inf: "least"}
+_POWER_LAWS = {1: "mr", -1: "mrr", 0: "gmr", math.inf: "greatest", -math.inf: "least"}
 
 
 def _average(name: str, sample: Sample, parameter: float = 0) -> float:
@@ -211,46 +213,46 @@ def _average(name: str, sample: Sample, parameter: float = 0) -> float:
 
 def _total(name: str, sample: Sample, parameter: float = 0) -> float:
     """The sum of f over the tasks that have a weight."""
-    each = transformed(METRICS[name].transform, sample, parameter)
+    each = values_per_task(METRICS[name].transform, sample, parameter)
     return math.fsum((each if sample.weights is None else each[sample.weights > 0]).tolist())
 
 
-def _single(tasks: Tasks, base: str, power: float, sample: Sample) -> Tail:
+def _single_task_tail(tasks: Tasks, base: str, power: float, sample: Sample) -> Tail:
     """Of one task: how many ranks are as good."""
     name = {"mrr": "hmr", "greatest": "mr", "least": "mr"}.get(base, base)
-    rank = value(METRICS[name], sample, power)  # every one of these is the rank itself
+    rank = metric_value(METRICS[name], sample, power)  # every one of these is the rank itself
     size = int(tasks.sizes[0])
     share = min(max(math.floor(rank * (1 + 1e-12)), 1), size) / size
     return Tail(math.log(share), "exact", 1e-15)
 
 
-def _of_hits(tasks: Tasks, k: float, sample: Sample) -> Tail:
+def _hits_tail(tasks: Tasks, k: float, sample: Sample) -> Tail:
     k = min(k, 2**63)  # beyond it lies no rank
     if tasks.equal:
         return hits_at_least(tasks, k, math.ceil(_total("hits", sample, k) - 1e-9))
     law = _Law(lambda r: (r <= k).astype(float), cutoff=k, whole=lambda r: (r <= k).astype(int))
-    return _upper(tasks, law, _average("hits", sample, k))
+    return _upper_tail(tasks, law, _average("hits", sample, k))
 
 
-def _of_sum(tasks: Tasks, power: float, sample: Sample) -> Tail:
+def _rank_sum_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
     if tasks.equal:
         return sum_at_most(tasks, math.floor(_total("mr", sample)))
-    return _upper(tasks, _Law(lambda r: -r, whole=lambda r: -r), -_average("mr", sample))
+    return _upper_tail(tasks, _Law(lambda r: -r, whole=lambda r: -r), -_average("mr", sample))
 
 
-def _of_reciprocals(tasks: Tasks, power: float, sample: Sample) -> Tail:
+def _reciprocals_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
     law = _Law(lambda r: 1 / r)
-    if tasks.sizes[-1] <= _DIVISIBLE:
+    if tasks.sizes[-1] <= _MAX_RECIPROCAL_SIZE:
         common = math.lcm(*range(1, int(tasks.sizes[-1]) + 1))
         law = law._replace(whole=lambda r: common // r, scale=float(common))
-    return _upper(tasks, law, _average("mrr", sample))
+    return _upper_tail(tasks, law, _average("mrr", sample))
 
 
-def _of_logs(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    return _upper(tasks, _Law(lambda r: -np.log(r)), -_average("gmr", sample))
+def _logs_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
+    return _upper_tail(tasks, _Law(lambda r: -np.log(r)), -_average("gmr", sample))
 
 
-def _of_powers(tasks: Tasks, power: float, sample: Sample) -> Tail:
+def _powers_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
     most = 1 if power < 0 else int(tasks.sizes[-1])  # scaled, so that nothing overflows
     sign = 1.0 if power < 0 else -1.0
     law = _Law(lambda r: sign * (r / most) ** power)
@@ -262,39 +264,39 @@ def _of_powers(tasks: Tasks, power: float, sample: Sample) -> Tail:
     if power > 0 and power == int(power) and power * math.log2(most) < 40:
         p = int(power)
         law = law._replace(whole=lambda r: -(r**p), scale=float(most**p))
-    return _upper(tasks, law, observed)
+    return _upper_tail(tasks, law, observed)
 
 
-def _of_greatest(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    share = np.minimum(_rank(sample, math.inf) / tasks.sizes, 1.0)
+def _greatest_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
+    share = np.minimum(_extreme_rank(sample, math.inf) / tasks.sizes, 1.0)
     return Tail(float((np.log(share) * tasks.multiplicities).sum()), "exact", 1e-14)
 
 
-def _of_least(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    share = np.minimum(_rank(sample, -math.inf) / tasks.sizes, 1.0)
+def _least_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
+    share = np.minimum(_extreme_rank(sample, -math.inf) / tasks.sizes, 1.0)
     if (share == 1).any():
         return Tail(0.0, "exact", 0.0)
     none = float((np.log1p(-share) * tasks.multiplicities).sum())
     return Tail(math.log(-math.expm1(none)), "exact", 1e-14)
 
 
-def _rank(sample: Sample, power: float) -> float:
-    return max(math.floor(value(METRICS["power_mean"], sample, power)), 1)
+def _extreme_rank(sample: Sample, power: float) -> float:
+    return max(math.floor(metric_value(METRICS["power_mean"], sample, power)), 1)
 
 
-def _of_median(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    return median_at_most(tasks, math.floor(2 * value(METRICS["median"], sample) + 1e-9))
+def _median_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
+    return median_at_most(tasks, math.floor(2 * metric_value(METRICS["median"], sample) + 1e-9))
 
 
 _LAWS: dict[str, Callable[[Tasks, float, Sample], Tail]] = {
-    "hits": _of_hits,
-    "mr": _of_sum,
-    "mrr": _of_reciprocals,
-    "gmr": _of_logs,
-    "power_mean": _of_powers,
-    "greatest": _of_greatest,
-    "least": _of_least,
-    "median": _of_median,
+    "hits": _hits_tail,
+    "mr": _rank_sum_tail,
+    "mrr": _reciprocals_tail,
+    "gmr": _logs_tail,
+    "power_mean": _powers_tail,
+    "greatest": _greatest_tail,
+    "least": _least_tail,
+    "median": _median_tail,
 }
 
 
@@ -317,11 +319,11 @@ class _Law(NamedTuple):
     scale: float = 1.0
 
 
-def _upper(tasks: Tasks, law: _Law, observed: float) -> Tail:
+def _upper_tail(tasks: Tasks, law: _Law, observed: float) -> Tail:
     """P(sum of w f(r) >= observed), by the first way that there is to it."""
     logs = float((np.log(tasks.sizes) * tasks.multiplicities).sum())
     slack = 1e-12 * abs(observed)
-    if logs < math.log(_OUTCOMES) + 1e-9:
+    if logs < math.log(_MAX_OUTCOMES) + 1e-9:
         sums = np.zeros(1)
         for size, weight in zip(
             *(np.repeat(a, tasks.multiplicities).tolist() for a in (tasks.sizes, tasks.weights)),
@@ -338,9 +340,9 @@ def _upper(tasks: Tasks, law: _Law, observed: float) -> Tail:
             return Tail(exact[0], "exact", exact[1])
     smooth = Cumulants(tasks, law.f, law.cutoff)
     log, error = smooth.log_tail(observed)
-    if error > _FINE and (better := smooth.inverted(observed)) and better[1] < error:
+    if error > _INVERT_ABOVE and (better := smooth.invert_tail(observed)) and better[1] < error:
         return Tail(better[0], "inversion", better[1])
-    if error > _ROUGH:
+    if error > _BOUND_ABOVE:
         between = bracketed_tail(tasks, law.f, observed - slack)
         if between is not None and between[1] < error:
             return Tail(between[0], "bounds", between[1])

@@ -1,7 +1,7 @@
 """Tables, whatever they are about: as Markdown, LaTeX, HTML, CSV and DataFrames.
 
 `TextTables` are for people: cells of text under a heading, with lines before and after. `Records`
-are for programs: numbers in all their digits. `Tabulated` gives a class that has both its methods.
+are for programs: numbers in all their digits. `Tabular` gives a class that has both its methods.
 Nothing here knows of ranks or metrics.
 """
 
@@ -25,13 +25,13 @@ _MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
 _MARKDOWN = re.compile(r"[\\|*`~\[]|(?<![^\W_])_|_(?![^\W_])")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
-BEYOND = 1e15  # from here on a number is written with an exponent
+EXPONENT_FROM = 1e15  # from here on a number is written with an exponent
 
 Layout = Literal["long", "wide"]
 T = TypeVar("T")
 
 
-class Grid(NamedTuple):
+class TextGrid(NamedTuple):
     """A table of text: its first column names the rows, the others hold numbers.
 
     Attributes
@@ -65,7 +65,7 @@ class TextTables(NamedTuple):
     before, after : sequence of str
     """
 
-    grids: Sequence[Grid]
+    grids: Sequence[TextGrid]
     before: Sequence[str] = ()
     after: Sequence[str] = ()
 
@@ -74,7 +74,8 @@ class TextTables(NamedTuple):
 
         Examples
         --------
-        >>> print(TextTables([Grid(["metric", "value"], [["mr", "4.5"]])], ["2 tasks"]).markdown())
+        >>> grid = TextGrid(["metric", "value"], [["mr", "4.5"]])
+        >>> print(TextTables([grid], ["2 tasks"]).markdown())
         2 tasks
         <BLANKLINE>
         | metric | value |
@@ -165,10 +166,10 @@ class Records(NamedTuple):
         return long.sort_index(kind="stable").reset_index(drop=True)
 
 
-class Tabulated(ABC):
+class Tabular(ABC):
     """What is a table of numbers, in every form that tables have here."""
 
-    _ROWS: str | None = None  # the column that is the index of a DataFrame
+    _INDEX: str | None = None  # the column that is the index of a DataFrame
     _END = "\n"  # of a text
 
     @abstractmethod
@@ -178,7 +179,9 @@ class Tabulated(ABC):
     def text_tables(self, digits: int = 4) -> TextTables:
         """The same for people."""
         columns, rows, _ = self.records()
-        return TextTables([Grid(columns, [[cell(value, digits) for value in row] for row in rows])])
+        return TextTables(
+            [TextGrid(columns, [[cell(value, digits) for value in row] for row in rows])]
+        )
 
     def to_markdown(self, *, digits: int = 4) -> str:
         """Give the table in Markdown.
@@ -188,11 +191,11 @@ class Tabulated(ABC):
         digits : int
             Significant digits, at least 1; counts have all of theirs.
         """
-        return self.text_tables(checked_digits(digits)).markdown() + self._END
+        return self.text_tables(check_digits(digits)).markdown() + self._END
 
     def to_latex(self, *, digits: int = 4) -> str:
         """Give the table in LaTeX; it needs the package booktabs, as those of reports do."""
-        return self.text_tables(checked_digits(digits)).latex() + self._END
+        return self.text_tables(check_digits(digits)).latex() + self._END
 
     def to_csv(self) -> str:
         """Give the table as CSV, numbers in all their digits."""
@@ -206,14 +209,14 @@ class Tabulated(ABC):
         ImportError
             If pandas is not installed.
         """
-        return self.records().frame(index=self._ROWS)
+        return self.records().frame(index=self._INDEX)
 
     def _repr_html_(self) -> str:
         """The table as HTML, for notebooks."""
         return self.text_tables(4).html() + self._END
 
 
-class NamedRows(Mapping[str, T], Tabulated):
+class NamedRows(Mapping[str, T], Tabular):
     """A table whose rows are results by name: `table[name]` is one of them.
 
     Parameters
@@ -237,7 +240,7 @@ class NamedRows(Mapping[str, T], Tabulated):
         return len(self._rows)
 
 
-class PlainTable(Tabulated):
+class PlainTable(Tabular):
     """A table whose `str` is itself, in columns of plain text."""
 
     _END = ""
@@ -271,12 +274,12 @@ def cell(value: object, digits: int) -> str:
     return "" if value is None else str(value)
 
 
-def counted(n: int, thing: str, things: str = "") -> str:
+def format_count(n: int, thing: str, things: str = "") -> str:
     """A number of things.
 
     Examples
     --------
-    >>> counted(1, "task"), counted(2000, "task"), counted(2, "loss", "losses")
+    >>> format_count(1, "task"), format_count(2000, "task"), format_count(2, "loss", "losses")
     ('1 task', '2,000 tasks', '2 losses')
     """
     return f"{n:,} {thing if n == 1 else things or thing + 's'}"
@@ -290,7 +293,7 @@ def number(value: float, digits: int) -> str:
     >>> number(0.43847712, 4), number(12345.6, 4), number(float("nan"), 4)
     ('0.4385', '12346', 'nan')
     """
-    whole = math.isfinite(value) and 10**digits <= abs(value) < BEYOND
+    whole = math.isfinite(value) and 10**digits <= abs(value) < EXPONENT_FROM
     return f"{value:.0f}" if whole else f"{value:.{digits}g}"
 
 
@@ -305,7 +308,7 @@ def percent(share: float) -> str:
     return f"{number(100 * share, 3)} %"
 
 
-def checked_digits(digits: int) -> int:
+def check_digits(digits: int) -> int:
     """Check a number of significant digits.
 
     Raises
@@ -317,7 +320,7 @@ def checked_digits(digits: int) -> int:
 
     Examples
     --------
-    >>> checked_digits(4)
+    >>> check_digits(4)
     4
     """
     return integer("digits", digits, least=1, expected="an integer >= 1")
@@ -349,12 +352,12 @@ def markdown_cell(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", plain)
 
 
-def markdown_table(grid: Grid) -> str:
+def markdown_table(grid: TextGrid) -> str:
     """A pipe table.
 
     Examples
     --------
-    >>> print(markdown_table(Grid(["metric", "value"], [["mr", "4.5"]])))
+    >>> print(markdown_table(TextGrid(["metric", "value"], [["mr", "4.5"]])))
     | metric | value |
     | :--- | ---: |
     | mr | 4.5 |
@@ -362,7 +365,7 @@ def markdown_table(grid: Grid) -> str:
     heading = [markdown_cell(word) for word in grid.columns]
     numbers = len(heading) - grid.names
     lines = [heading, [*[":---"] * grid.names, *["---:"] * numbers]]
-    lines += _cells(grid, markdown_cell, "**{}**".format, "*{}*".format)
+    lines += _marked_rows(grid, markdown_cell, "**{}**".format, "*{}*".format)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
@@ -393,12 +396,12 @@ def latex_cell(text: str) -> str:
     return _MINUS.sub("$-$", one_line(text).translate(_LATEX))
 
 
-def latex_table(grid: Grid) -> str:
+def latex_table(grid: TextGrid) -> str:
     """A tabular with the rules of the package booktabs.
 
     Examples
     --------
-    >>> print(latex_table(Grid(["metric", "value"], [["hits@1", "0.5"]], frozenset({(0, 1)}))))
+    >>> print(latex_table(TextGrid(["metric", "value"], [["hits@1", "0.5"]], frozenset({(0, 1)}))))
     \\begin{tabular}{lr}
     \\toprule
     metric & value \\\\
@@ -413,7 +416,10 @@ def latex_table(grid: Grid) -> str:
         "\\toprule",
         _latex_row(map(latex_cell, grid.columns)),
         "\\midrule",
-        *map(_latex_row, _cells(grid, latex_cell, "\\textbf{{{}}}".format, "\\emph{{{}}}".format)),
+        *map(
+            _latex_row,
+            _marked_rows(grid, latex_cell, "\\textbf{{{}}}".format, "\\emph{{{}}}".format),
+        ),
         "\\bottomrule",
         "\\end{tabular}",
     ]
@@ -440,12 +446,12 @@ def _latex_row(cells: Iterable[str]) -> str:
 # -- HTML ------------------------------------------------------------------------------------------
 
 
-def html_table(grid: Grid, caption: str = "") -> str:
+def html_table(grid: TextGrid, caption: str = "") -> str:
     """A table whose headings a screen reader finds; everything escaped.
 
     Examples
     --------
-    >>> print(html_table(Grid(["metric", "value"], [["mr", "4.5"]]), "1 < 2"))
+    >>> print(html_table(TextGrid(["metric", "value"], [["mr", "4.5"]]), "1 < 2"))
     <table>
     <caption>1 &lt; 2</caption>
     <thead><tr><th scope="col">metric</th><th scope="col">value</th></tr></thead>
@@ -456,7 +462,7 @@ def html_table(grid: Grid, caption: str = "") -> str:
     """
     heading = "".join(f'<th scope="col">{html.escape(word)}</th>' for word in grid.columns)
     rows = []
-    for name, *cells in _cells(
+    for name, *cells in _marked_rows(
         grid, html.escape, "<strong>{}</strong>".format, "<em>{}</em>".format
     ):
         values = "".join(f"<td>{text}</td>" for text in cells)
@@ -485,8 +491,8 @@ def html_paragraphs(lines: Iterable[str]) -> str:
     return "".join(f"<p>{html.escape(line)}</p>\n" for line in lines)
 
 
-def _cells(
-    grid: Grid,
+def _marked_rows(
+    grid: TextGrid,
     escape: Callable[[str], str],
     bold: Callable[[str], str],
     italic: Callable[[str], str],

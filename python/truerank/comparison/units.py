@@ -13,23 +13,23 @@ from ..inputs.errors import InputTypeError, spelled
 from ..metrics.adjustments import adjusted, compute, moments
 from ..metrics.averages import (
     arithmetic,
-    centres_of,
     deviation,
     median,
     power,
-    scaled,
-    transformed,
+    rescale_weights,
+    tie_centres,
+    values_per_task,
     variance,
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
 from ..metrics.kinds import Sample, UnknownKeyError, sample_of, take
-from ..metrics.metric_table import METRICS, value
+from ..metrics.metric_table import METRICS, metric_value
 from ..metrics.sides import sides_of
 from ..metrics.ties import LOG, mean_power
-from ..metrics.within_groups import keyed_within, single_moments
+from ..metrics.within_groups import key_values_within, moments_per_task
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by
-from .functionals import Atoms, Functional, Plain, Sums
+from .functionals import Functional, MedianFunctional, ResampledFunctional, SumFunctional
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
     Adjust = Callable[[float], float]
 
-DISTANT = 600.0  # powers of ranks that part by more than e**600 are not added in float64
-SPREAD = 10  # ties of more positions than this on average are not written out
-LARGEST = 2.0**40  # of a sum of weights that are made integers
+MAX_LOG_RATIO = 600.0  # powers of ranks that part by more than e**600 are not added in float64
+MAX_MEAN_TIE = 10  # ties of more positions than this on average are not written out
+MAX_WEIGHT_SUM = 2.0**40  # of a sum of weights that are made integers
 
 
 class Units(NamedTuple):
@@ -71,31 +71,31 @@ class Units(NamedTuple):
         """The metric of all units, as a report has it."""
         if not self.key.macro:
             return compute(self.key, self.sample)
-        means = self.within()
+        means = self.values_within()
         return float(np.nanmean(means)) if (~np.isnan(means)).any() else math.nan
 
     def functional(self) -> Functional:
         """The metric as a function of how often each unit occurs."""
         if self.key.macro:
-            return mean_over(self.within())
-        return functional(self.key, self.sample, self.unit, self.number)
+            return mean_functional(self.values_within())
+        return make_functional(self.key, self.sample, self.unit, self.number)
 
-    def functional_with(self, other: Units) -> Functional:
+    def joint_functional(self, other: Units) -> Functional:
         """The metric of tasks of either: units 0 .. number - 1 are these, the rest the other's.
 
-        Not of a macro average, which `mean_over` gives.
+        Not of a macro average, which `mean_functional` gives.
         """
         pairs = zip(self.sample, other.sample, strict=True)
         both = Sample(*(None if a is None or b is None else np.r_[a, b] for a, b in pairs))  # type: ignore[arg-type]
         unit = np.r_[self.unit, self.number + other.unit]
-        return functional(self.key, both, unit, 2 * self.number, about=self.sample)
+        return make_functional(self.key, both, unit, 2 * self.number, about=self.sample)
 
-    def within(self) -> FloatArray:
+    def values_within(self) -> FloatArray:
         """The metric within each unit; nan where there is none."""
         order = np.argsort(self.unit, kind="stable")
         sample = take(self.sample, order)
         starts = np.flatnonzero(np.diff(self.unit[order], prepend=-1))
-        return keyed_within(self.key, sample, starts)
+        return key_values_within(self.key, sample, starts)
 
 
 def units_of(
@@ -136,7 +136,7 @@ def units_of(
     sample = sample_of(ranks, parsed.kind, draw_seed)
     codes = np.arange(len(ranks)) if by is None else group_codes(ranks, by)[0]
     held = np.ones(len(ranks), dtype=np.bool_)
-    for mask in (sides.mask(parsed.side), _weighing(parsed, sample)):
+    for mask in (sides.mask(parsed.side), _has_weight(parsed, sample)):
         if mask is not None:
             held &= mask
     (tasks,) = np.nonzero(held)
@@ -146,7 +146,7 @@ def units_of(
     return Units(parsed, sample, unit.reshape(-1).astype(np.int64), len(present), tasks)
 
 
-def functional(
+def make_functional(
     key: Key, sample: Sample, unit: IntArray, units: int, *, about: Sample | None = None
 ) -> Functional:
     """Make a metric a function of how often each unit occurs.
@@ -167,7 +167,8 @@ def functional(
     --------
     >>> from truerank.metrics import parse
     >>> sample = Sample(np.array([1.0, 4.0]), np.array([9, 9]))
-    >>> functional(parse("mrr"), sample, np.array([0, 1]), 2).of_counts(np.array([[1, 1], [0, 2]]))
+    >>> found = make_functional(parse("mrr"), sample, np.array([0, 1]), 2)
+    >>> found.of_counts(np.array([[1, 1], [0, 2]]))
     array([0.625, 0.25 ])
     """
     metric, about = METRICS[key.metric], about or sample
@@ -176,39 +177,41 @@ def functional(
     outer = None
     if key.adjustment != NO_ADJUSTMENT:
         if metric.single is not None:
-            each = single_moments(metric.single, sample.candidates, key.parameter)
-            return _adjusted_sums(key, sample, unit, units, each, len(about.ranks))
+            each = moments_per_task(metric.single, sample.candidates, key.parameter)
+            return _adjusted_functional(key, sample, unit, units, each, len(about.ranks))
         mean, spread = moments(key.alone, about.candidates, about.weights)
         outer = partial(adjusted, key, mean=mean, variance=spread)
     if metric.mean is arithmetic:
-        values = transformed(metric.transform, sample, key.parameter)
+        values = values_per_task(metric.transform, sample, key.parameter)
         # where the metric is the mean itself, nothing comes after it
-        after = outer if metric.single is not None else _after(metric.inverse, outer)
-        return _mean_of(values, sample, unit, units, after)
-    build = _BUILDERS.get(metric.mean, _count if metric.name == "count" else _plain)
+        after = outer if metric.single is not None else _compose(metric.inverse, outer)
+        return _weighted_mean(values, sample, unit, units, after)
+    build = _BUILDERS.get(
+        metric.mean, _count_functional if metric.name == "count" else _resampled_functional
+    )
     return build(key, sample, unit, units, outer)
 
 
-def mean_over(values: FloatArray) -> Functional:
+def mean_functional(values: FloatArray) -> Functional:
     """The mean of one number for each unit; nan ones are no units.
 
     Examples
     --------
-    >>> mean_over(np.array([1.0, np.nan, 4.0])).of_counts(np.array([[1, 1], [0, 2]]))
+    >>> mean_functional(np.array([1.0, np.nan, 4.0])).of_counts(np.array([[1, 1], [0, 2]]))
     array([2.5, 4. ])
     """
     held = values[~np.isnan(values)]
-    return Sums([held, np.ones(len(held))], np.arange(len(held)), len(held), np.divide)
+    return SumFunctional([held, np.ones(len(held))], np.arange(len(held)), len(held), np.divide)
 
 
-def _mean_of(
+def _weighted_mean(
     values: FloatArray, sample: Sample, unit: IntArray, units: int, outer: Adjust | None
 ) -> Functional:
-    weights = _weights(sample)
-    return Sums([weights * values, weights], unit, units, np.divide, outer)
+    weights = _safe_weights(sample)
+    return SumFunctional([weights * values, weights], unit, units, np.divide, outer)
 
 
-def _adjusted_sums(
+def _adjusted_functional(
     key: Key,
     sample: Sample,
     unit: IntArray,
@@ -217,17 +220,17 @@ def _adjusted_sums(
     tasks: int,
 ) -> Functional:
     """Means over tasks, whose chance moments are sums over tasks too and move with them."""
-    metric, weights, (mean, spread) = METRICS[key.metric], _weights(sample), each
-    f = transformed(metric.transform, sample, key.parameter)
+    metric, weights, (mean, spread) = METRICS[key.metric], _safe_weights(sample), each
+    f = values_per_task(metric.transform, sample, key.parameter)
     if key.adjustment == "ratio":
-        return Sums([weights * f, weights * mean], unit, units, np.divide)
+        return SumFunctional([weights * f, weights * mean], unit, units, np.divide)
     gained = weights * (f - mean)
     if key.adjustment == "index":
         possible = weights * (metric.optimum - mean)
-        return Sums([gained, possible], unit, units, np.divide)
+        return SumFunctional([gained, possible], unit, units, np.divide)
     # z of a resample, brought to the number of all tasks
     shares = np.full(len(f), 1 / tasks)
-    return Sums([gained, weights * weights * spread, shares], unit, units, _z)
+    return SumFunctional([gained, weights * weights * spread, shares], unit, units, _z)
 
 
 def _z(gained: Numbers, spread: Numbers, share: Numbers) -> Numbers:
@@ -235,12 +238,16 @@ def _z(gained: Numbers, spread: Numbers, share: Numbers) -> Numbers:
     return z
 
 
-def _variance(key: Key, sample: Sample, unit: IntArray, units: int, outer: None) -> Functional:
-    weights, (centres, inner) = _weights(sample), centres_of(sample)
+def _variance_functional(
+    key: Key, sample: Sample, unit: IntArray, units: int, outer: None
+) -> Functional:
+    weights, (centres, inner) = _safe_weights(sample), tie_centres(sample)
     # about the mean of all tasks, so that little cancels
     away = centres - np.average(centres, weights=weights) if len(centres) else centres
     columns = [weights * (np.square(away) + inner), weights * away, weights]
-    return Sums(columns, unit, units, _second_moment, _after(METRICS[key.metric].inverse, outer))
+    return SumFunctional(
+        columns, unit, units, _second_moment, _compose(METRICS[key.metric].inverse, outer)
+    )
 
 
 def _second_moment(squares: Numbers, sums: Numbers, weights: Numbers) -> Numbers:
@@ -249,91 +256,99 @@ def _second_moment(squares: Numbers, sums: Numbers, weights: Numbers) -> Numbers
     return np.where(found.real < 1e-15 * np.abs(squares / weights), 0.0 * found, found)
 
 
-def _power(
+def _power_functional(
     key: Key, sample: Sample, unit: IntArray, units: int, outer: Adjust | None
 ) -> Functional:
     p, ranks, tied = float(key.parameter), sample.ranks, sample.tied
     if not len(ranks):
-        return _plain(key, sample, unit, units, outer)
+        return _resampled_functional(key, sample, unit, units, outer)
     if p == 0:
         logs = np.log(ranks) if tied is None else LOG.over_tie(ranks, tied, 0)
-        return _mean_of(logs, sample, unit, units, _after(math.exp, outer))
+        return _weighted_mean(logs, sample, unit, units, _compose(math.exp, outer))
     last = ranks if tied is None else ranks + (tied - 1)
     low, high = float(ranks.min()), float(last.max())
-    if math.isinf(p) or abs(p) * math.log(high / low) > DISTANT:
-        return _plain(key, sample, unit, units, outer)
+    if math.isinf(p) or abs(p) * math.log(high / low) > MAX_LOG_RATIO:
+        return _resampled_functional(key, sample, unit, units, outer)
     extreme = high if p > 0 else low
     if tied is not None:
         values = mean_power(ranks, tied, p, extreme)
     else:
         values = np.power(ranks / extreme, p)
     if abs(p) >= 1:
-        back = _after(lambda mean: extreme * mean ** (1 / p), outer)
-        return _mean_of(values, sample, unit, units, back)
+        back = _compose(lambda mean: extreme * mean ** (1 / p), outer)
+        return _weighted_mean(values, sample, unit, units, back)
     # powers near 1 keep their digits as differences from it
     excess = values - 1 if tied is not None else np.expm1(p * np.log(ranks / extreme))
-    back = _after(lambda excess: extreme * math.exp(math.log1p(excess) / p), outer)
-    return _mean_of(excess, sample, unit, units, back)
+    back = _compose(lambda excess: extreme * math.exp(math.log1p(excess) / p), outer)
+    return _weighted_mean(excess, sample, unit, units, back)
 
 
-def _count(key: Key, sample: Sample, unit: IntArray, units: int, outer: None) -> Functional:
-    return Sums([np.ones(len(unit))], unit, units, np.positive)
+def _count_functional(
+    key: Key, sample: Sample, unit: IntArray, units: int, outer: None
+) -> Functional:
+    return SumFunctional([np.ones(len(unit))], unit, units, np.positive)
 
 
-def _median(
+def _median_functional(
     key: Key, sample: Sample, unit: IntArray, units: int, outer: Adjust | None
 ) -> Functional:
     metric = METRICS[key.metric]
-    if not len(unit) or (sample.tied is not None and sample.tied.sum() > SPREAD * len(unit)):
-        return _plain(key, sample, unit, units, outer)
-    exactly = partial(_resampled, metric._replace(inverse=float), key.parameter, sample, unit)
-    values, weights, atom_unit = sample.ranks, _weights(sample), unit
+    if not len(unit) or (sample.tied is not None and sample.tied.sum() > MAX_MEAN_TIE * len(unit)):
+        return _resampled_functional(key, sample, unit, units, outer)
+    exactly = partial(
+        _metric_of_counts, metric._replace(inverse=float), key.parameter, sample, unit
+    )
+    values, weights, atom_unit = sample.ranks, _safe_weights(sample), unit
     if sample.tied is not None:
         tied = sample.tied
         begin = np.repeat(np.cumsum(tied) - tied, tied)
         values = np.repeat(sample.ranks, tied) + (np.arange(len(begin)) - begin)
         common = math.lcm(*np.unique(tied).tolist())
-        each = common / tied if common * weights.sum() < LARGEST else 1 / tied
+        each = common / tied if common * weights.sum() < MAX_WEIGHT_SUM else 1 / tied
         weights, atom_unit = np.repeat(weights * each, tied), np.repeat(unit, tied)
     inverse = None if metric.inverse is METRICS["median"].inverse else metric.inverse
-    after = outer if inverse is None else _after(inverse, outer)
-    return Atoms(values, weights, atom_unit, units, exactly, after, metric.mean is deviation)
-
-
-def _plain(
-    key: Key, sample: Sample, unit: IntArray, units: int, outer: Adjust | None
-) -> Functional:
-    return Plain(
-        partial(_resampled, METRICS[key.metric], key.parameter, sample, unit), units, outer
+    after = outer if inverse is None else _compose(inverse, outer)
+    return MedianFunctional(
+        values, weights, atom_unit, units, exactly, after, metric.mean is deviation
     )
 
 
-def _resampled(
+def _resampled_functional(
+    key: Key, sample: Sample, unit: IntArray, units: int, outer: Adjust | None
+) -> Functional:
+    return ResampledFunctional(
+        partial(_metric_of_counts, METRICS[key.metric], key.parameter, sample, unit), units, outer
+    )
+
+
+def _metric_of_counts(
     metric: Any, parameter: float, sample: Sample, unit: IntArray, counts: Numbers
 ) -> float:
     """The metric of tasks that are repeated as often as their unit occurs."""
-    return value(metric, take(sample, np.repeat(np.arange(len(unit)), counts[unit])), parameter)
+    return metric_value(
+        metric, take(sample, np.repeat(np.arange(len(unit)), counts[unit])), parameter
+    )
 
 
 _BUILDERS: dict[Any, Callable[[Key, Sample, IntArray, int, Any], Functional]] = {
-    variance: _variance,
-    power: _power,
-    median: _median,
-    deviation: _median,
+    variance: _variance_functional,
+    power: _power_functional,
+    median: _median_functional,
+    deviation: _median_functional,
 }
 
 
-def _weighing(key: Key, sample: Sample) -> npt.NDArray[np.bool_] | None:
+def _has_weight(key: Key, sample: Sample) -> npt.NDArray[np.bool_] | None:
     """Tasks of weight 0 are as absent, but counted."""
     return None if sample.weights is None or key.metric == "count" else sample.weights > 0
 
 
-def _weights(sample: Sample) -> FloatArray:
+def _safe_weights(sample: Sample) -> FloatArray:
     """Weights of which none is lost in a sum; 1 where all are equal."""
     if sample.weights is None or (sample.weights == sample.weights[:1]).all():
         return np.ones(len(sample.ranks))
-    return scaled(sample.weights)
+    return rescale_weights(sample.weights)
 
 
-def _after(inverse: Adjust, outer: Adjust | None) -> Adjust:
+def _compose(inverse: Adjust, outer: Adjust | None) -> Adjust:
     return inverse if outer is None else lambda x: outer(inverse(x))

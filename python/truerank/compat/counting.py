@@ -96,7 +96,7 @@ def count(block: Block, convention: Convention) -> Counts:
     >>> values = np.array([[5.0, 5.0, 7.0]])
     >>> own = np.array([[True, False, False]])
     >>> block = Block(values, values[:, :1], ~own, np.zeros((1, 3), bool), own, False)
-    >>> count(block, EXACT)
+    >>> count(block, EXACT_INTEGERS)
     Counts(above=array([1]), tied=array([2]), options=array([3]))
     """
     transform = TRANSFORMS[convention.transform].of

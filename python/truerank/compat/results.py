@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..comparison.table_writer import Grid, NamedRows, Records, TextTables, checked_digits, number
+from ..comparison.table_writer import NamedRows, Records, TextGrid, TextTables, check_digits, number
 from ..inputs.naming import public
 from .conventions import EXACT, way_to
 from .counting import Counts
@@ -196,7 +196,7 @@ class CompatReport(Mapping[str, float]):
         | Hits@50 | 100.00 | 100 | hits@50 |
         | Hits@100 | 100.00 | 100 | hits@100 |
         """
-        return self.text_tables(checked_digits(digits)).markdown() + "\n"
+        return self.text_tables(check_digits(digits)).markdown() + "\n"
 
     def _repr_html_(self) -> str:
         """Both tables as HTML, for notebooks."""
@@ -214,8 +214,8 @@ class CompatReport(Mapping[str, float]):
             for step in self.steps
         ]
         both = (
-            Grid([self.preset.name, "printed", "exact", "key"], numbers),
-            Grid(["step", "tasks changed", *shown], [exact, *way]),
+            TextGrid([self.preset.name, "printed", "exact", "key"], numbers),
+            TextGrid(["step", "tasks changed", *shown], [exact, *way]),
         )
         return TextTables(both)
 
@@ -250,7 +250,7 @@ class CompatTable(NamedRows[CompatReport]):
     <BLANKLINE>
     """
 
-    _ROWS = "convention"
+    _INDEX = "convention"
 
     def __init__(self, exact: Report, rows: Mapping[str, CompatReport]) -> None:
         self.exact = exact
@@ -288,7 +288,7 @@ class CompatTable(NamedRows[CompatReport]):
         rows = [[ROW, *(number(self.exact[key], digits) for key in COMMON)]]
         for name, row in self._rows.items():
             rows.append([name, *(_shown(row.figure(key), digits) for key in COMMON)])
-        return TextTables([Grid(["convention", *COMMON], rows)])
+        return TextTables([TextGrid(["convention", *COMMON], rows)])
 
 
 def _shown(figure: Figure, digits: int) -> str:

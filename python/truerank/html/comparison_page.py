@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..comparison.table_writer import Grid
-from ..reporting.axes import FEW_METRICS, several
+from ..comparison.table_writer import TextGrid
+from ..reporting.axes import FEW_METRICS, unique_keys
 from ..reporting.tables import table as table_of
-from . import pictures, protocols
+from . import descriptions, pictures
 from .documents import (
     Section,
+    definition_list,
     document,
     download,
-    facts,
-    listing,
     paragraph,
+    preformatted,
     side_by_side,
     table,
     tables,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DIGITS = 4
 
 
-class Compared(NamedTuple):
+class ComparisonContent(NamedTuple):
     """What a page tells of several models.
 
     Attributes
@@ -38,7 +38,7 @@ class Compared(NamedTuple):
         The key that was compared.
     models : mapping of str to Report
         Their ranks are at hand.
-    told : sequence of str
+    lines : sequence of str
         How they were compared, a line each.
     differences : sequence of Grid
     json : str
@@ -52,14 +52,14 @@ class Compared(NamedTuple):
     title: str
     metric: str
     models: Mapping[str, Report]
-    told: Sequence[str]
-    differences: Sequence[Grid]
+    lines: Sequence[str]
+    differences: Sequence[TextGrid]
     json: str
     options: dict[str, Any]
     command: str = ""
 
 
-def comparison_page(found: Compared) -> str:
+def comparison_page(content: ComparisonContent) -> str:
     """Give the page of compared models; the same comparison gives the same text.
 
     Raises
@@ -68,48 +68,53 @@ def comparison_page(found: Compared) -> str:
         If matplotlib is not installed.
     """
     sections = [
-        Section("Differences", "\n".join([*map(paragraph, found.told), tables(found.differences)])),
-        Section("Metrics of each model", _metrics(found)),
-        Section("Plots", _plots(found)),
-        Section("What was evaluated", _evaluated(found)),
-        Section("Reproduce", _reproduce(found)),
+        Section(
+            "Differences", "\n".join([*map(paragraph, content.lines), tables(content.differences)])
+        ),
+        Section("Metrics of each model", _metrics(content)),
+        Section("Plots", _plots(content)),
+        Section("What was evaluated", _evaluated(content)),
+        Section("Reproduce", _reproduce(content)),
     ]
-    return document(found.title, "", sections)
+    return document(content.title, "", sections)
 
 
-def _metrics(found: Compared) -> str:
-    keys = several([found.metric, *FEW_METRICS])
-    made = table_of(found.models, keys, allow_unlike=found.options["allow_unlike"])
+def _metrics(content: ComparisonContent) -> str:
+    keys = unique_keys([content.metric, *FEW_METRICS])
+    made = table_of(content.models, keys, allow_unlike=content.options["allow_unlike"])
     return "\n".join([*map(table, made.text_tables(DIGITS).grids), *map(paragraph, made.notes)])
 
 
-def _plots(found: Compared) -> str:
+def _plots(content: ComparisonContent) -> str:
     from ..plot import comparison, hits_curve, rank_distribution
 
     drawn = {
         "values": (
-            partial(comparison, found.models, found.metric, **found.options),
-            f"{found.metric} of each model; over the same tasks, the differences say which is "
+            partial(comparison, content.models, content.metric, **content.options),
+            f"{content.metric} of each model; over the same tasks, the differences say which is "
             "better, even where intervals overlap",
         ),
-        "hits": (partial(hits_curve, found.models), "The share of tasks whose rank is at most k"),
-        "ranks": (partial(rank_distribution, found.models), "How many tasks have which rank"),
+        "hits": (partial(hits_curve, content.models), "The share of tasks whose rank is at most k"),
+        "ranks": (partial(rank_distribution, content.models), "How many tasks have which rank"),
     }
     made = (pictures.picture(draw, name, said) for name, (draw, said) in drawn.items())
     return side_by_side("".join(made))
 
 
-def _evaluated(found: Compared) -> str:
+def _evaluated(content: ComparisonContent) -> str:
     """How the ranks of the models were counted: once, where it is the same of all."""
-    told = {name: facts(protocols.told(report)) for name, report in found.models.items()}
+    told = {
+        name: definition_list(descriptions.describe_evaluation(report))
+        for name, report in content.models.items()
+    }
     if len(set(told.values())) == 1:
         return next(iter(told.values()))
     return "\n".join(f"{paragraph(name)}\n{body}" for name, body in told.items())
 
 
-def _reproduce(found: Compared) -> str:
+def _reproduce(content: ComparisonContent) -> str:
     parts = []
-    if found.command:
-        parts = [paragraph("This page was made by:"), listing(found.command)]
-    parts.append(download(found.json, "comparison.json", "The comparison as JSON"))
+    if content.command:
+        parts = [paragraph("This page was made by:"), preformatted(content.command)]
+    parts.append(download(content.json, "comparison.json", "The comparison as JSON"))
     return "\n".join(parts)

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from .. import __version__
-from ..comparison.table_writer import Grid, html_table
+from ..comparison.table_writer import TextGrid, html_table
 from ..ranks.archives import replace_file
 
 # No script runs and nothing is fetched, whatever stands on the page.
@@ -20,7 +20,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 
 
 # What neither HTML nor XML can hold, and a label may: control characters, halves of characters.
-ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+ILLEGAL_CHARACTERS = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Section(NamedTuple):
@@ -85,7 +85,7 @@ def document(title: str, head: str, sections: Iterable[Section]) -> str:
 </body>
 </html>
 """
-    return legal(page)
+    return replace_illegal(page)
 
 
 def save(path: str | os.PathLike[str], page: str) -> None:
@@ -102,15 +102,15 @@ def save(path: str | os.PathLike[str], page: str) -> None:
         file.write(page.encode())
 
 
-def legal(text: str) -> str:
+def replace_illegal(text: str) -> str:
     """Text with a mark in place of each character that a page cannot hold.
 
     Examples
     --------
-    >>> ascii(legal("a\\x00b"))
+    >>> ascii(replace_illegal("a\\x00b"))
     "'a\\\\ufffdb'"
     """
-    return ILLEGAL.sub("\ufffd", text)
+    return ILLEGAL_CHARACTERS.sub("\ufffd", text)
 
 
 @cache
@@ -137,26 +137,26 @@ def paragraph(text: str, kind: str = "") -> str:
     return f"<p{_class(kind)}>{html.escape(text)}</p>"
 
 
-def listed(items: Iterable[str], kind: str = "") -> str:
+def bullet_list(items: Iterable[str], kind: str = "") -> str:
     """A list of plain texts.
 
     Examples
     --------
-    >>> listed(["R&D"])
+    >>> bullet_list(["R&D"])
     '<ul><li>R&amp;D</li></ul>'
     """
     return f"<ul{_class(kind)}>{''.join(f'<li>{html.escape(item)}</li>' for item in items)}</ul>"
 
 
-def facts(rows: Mapping[str, str]) -> str:
+def definition_list(rows: Mapping[str, str]) -> str:
     """Names and what is said of each; those of which nothing is said are left out.
 
     Examples
     --------
-    >>> facts({"Split": "test", "Similarity": ""})
+    >>> definition_list({"Split": "test", "Similarity": ""})
     '<dl class="facts"><dt>Split</dt><dd>test</dd></dl>'
     """
-    told = (f"{_term(name)}{_said(text)}" for name, text in rows.items() if text)
+    told = (f"{_term(name)}{_description(text)}" for name, text in rows.items() if text)
     return f'<dl class="facts">{"".join(told)}</dl>'
 
 
@@ -168,7 +168,7 @@ def cards(rows: Iterable[Sequence[str]]) -> str:
     >>> cards([("mrr", "0.5", "0.4 to 0.6")])
     '<dl class="cards"><div><dt>mrr</dt><dd>0.5</dd><dd>0.4 to 0.6</dd></div></dl>'
     """
-    made = (f"<div>{_term(name)}{''.join(map(_said, lines))}</div>" for name, *lines in rows)
+    made = (f"<div>{_term(name)}{''.join(map(_description, lines))}</div>" for name, *lines in rows)
     return f'<dl class="cards">{"".join(made)}</dl>'
 
 
@@ -177,12 +177,12 @@ def side_by_side(parts: str) -> str:
     return f'<div class="beside">\n{parts}</div>'
 
 
-def tables(grids: Iterable[Grid]) -> str:
+def tables(grids: Iterable[TextGrid]) -> str:
     """Tables beside one another."""
     return side_by_side("".join(map(table, grids)))
 
 
-def table(grid: Grid, caption: str = "") -> str:
+def table(grid: TextGrid, caption: str = "") -> str:
     """A table that can be scrolled where it is wider than the page."""
     return f'<div class="scroll">\n{html_table(grid, caption)}\n</div>\n'
 
@@ -192,7 +192,7 @@ def details(summary: str, body: str) -> str:
     return f"<details><summary>{html.escape(summary)}</summary>\n{body}\n</details>"
 
 
-def listing(text: str) -> str:
+def preformatted(text: str) -> str:
     """Text of a fixed width, lines as they are."""
     return f"<pre>{html.escape(text)}</pre>"
 
@@ -208,7 +208,7 @@ def _term(text: str) -> str:
     return f"<dt>{html.escape(text)}</dt>"
 
 
-def _said(text: str) -> str:
+def _description(text: str) -> str:
     return f"<dd>{html.escape(text)}</dd>"
 
 

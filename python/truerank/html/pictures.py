@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ..inputs.naming import import_extra
-from .documents import legal
+from .documents import replace_illegal
 
 USER, EXTRA = "an HTML page", "plot"
 # Text stays text, which is small, and can be read aloud and searched.
@@ -68,19 +68,19 @@ def inline(text: str, name: str, label: str) -> str:
     ...        '<g id="a"><path id="m1" d="M 0 0"/></g><use href="#m1"/></svg>', "x", "a < b")
     '<svg viewBox="0 0 9 9" role="img" aria-label="a &lt; b"><g><path id="x-m1" d="M 0 0" /></g><use href="#x-m1" /></svg>'
     """  # noqa: E501
-    root = ElementTree.fromstring(legal(text))
+    root = ElementTree.fromstring(replace_illegal(text))
     for parent in list(root.iter()):
         for child in list(parent):
-            if _local(child.tag) in ("metadata", "style"):
+            if _local_name(child.tag) in ("metadata", "style"):
                 parent.remove(child)
     elements = list(root.iter())
     for element in elements:
-        element.tag = _local(element.tag)
-        element.attrib = {_local(key): value for key, value in element.attrib.items()}
+        element.tag = _local_name(element.tag)
+        element.attrib = {_local_name(key): value for key, value in element.attrib.items()}
     names = {found for element in elements for found in _references(element)}
     for element in elements:
         element.attrib = {
-            key: f"{name}-{value}" if key == "id" else _renamed(key, value, name)
+            key: f"{name}-{value}" if key == "id" else _rename_references(key, value, name)
             for key, value in element.attrib.items()
             if key != "id" or value in names
         }
@@ -94,12 +94,12 @@ def _references(element: ElementTree.Element) -> list[str]:
     return [*found, element.attrib.get("href", "").removeprefix("#")]
 
 
-def _renamed(key: str, value: str, name: str) -> str:
+def _rename_references(key: str, value: str, name: str) -> str:
     if key == "href":
         return value.replace("#", f"#{name}-", 1)
     return REFERENCE.sub(rf"url(#{name}-\1)", value)
 
 
-def _local(name: str) -> str:
+def _local_name(name: str) -> str:
     """A name without its namespace."""
     return name.rpartition("}")[2]

@@ -8,35 +8,35 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ..comparison.table_writer import Grid, cell, counted, number
+from ..comparison.table_writer import TextGrid, cell, format_count, number
 from ..inputs.errors import InputTypeError
-from ..metrics.keys import OWN_SIDE
+from ..metrics.keys import RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
-from ..reporting.axes import several, written
-from ..reporting.rendering import grids, printed_axes, told
-from ..reporting.stored import as_json, stored_of
-from . import pictures, protocols
+from ..reporting.axes import compose_key, unique_keys
+from ..reporting.rendering import grids, printed_axes, summary_lines
+from ..reporting.report_content import content_of, json_object
+from . import descriptions, pictures
 from .documents import (
     Section,
+    bullet_list,
     cards,
+    definition_list,
     document,
     download,
-    facts,
-    listed,
-    listing,
     paragraph,
+    preformatted,
     save,
     side_by_side,
     table,
     tables,
 )
-from .groups import MOST_GROUPS, groups_told
+from .group_section import MOST_GROUPS, groups_section
 
 if TYPE_CHECKING:
     import os
 
     from ..comparison.resampling import Interval
-    from ..reporting.report_forms import AnyReport
+    from ..reporting.any_report import AnyReport
     from ..reporting.reports import Report
 
 HEAD_METRICS = ("mrr", "hits@1", "hits@10", "mr", "amri")
@@ -48,7 +48,7 @@ NO_RANKS = (
 )
 
 
-class Options(NamedTuple):
+class PageOptions(NamedTuple):
     """What a page is told beside the report.
 
     Attributes
@@ -93,12 +93,12 @@ def save_report(
     pictures.check_library()
     measured = cast("Report", report)  # or it has no `ranks`, for which the page looks
     if not isinstance(intervals, Mapping):
-        intervals = {key: measured.interval(key) for key in several(intervals, "intervals")}
+        intervals = {key: measured.interval(key) for key in unique_keys(intervals, "intervals")}
     name = title_of(measured) if title is None else title
-    save(path, page(measured, Options(name, several(metrics), intervals, lines)))
+    save(path, page(measured, PageOptions(name, unique_keys(metrics), intervals, lines)))
 
 
-def page(report: Report, options: Options) -> str:
+def page(report: Report, options: PageOptions) -> str:
     """Give the page of a report; the same report and options give the same text.
 
     Raises
@@ -117,7 +117,7 @@ def page(report: Report, options: Options) -> str:
         Section("Metrics", _metrics(report)),
         Section("Against chance", _against_chance(report) if drawn else ""),
         Section("Plots", _plots(report) if drawn else ""),
-        Section(f"By {report.by}", groups_told(report, drawn)),
+        Section(f"By {report.by}", groups_section(report, drawn)),
         Section("Cite and reproduce", _reproduce(report, keys, options)),
     ]
     return document(options.title, _head(report, keys, options.intervals), sections)
@@ -139,14 +139,14 @@ def title_of(report: Report) -> str:
 # -- sections --------------------------------------------------------------------------------------
 
 
-def _head_keys(report: Report, options: Options) -> list[str]:
+def _head_keys(report: Report, options: PageOptions) -> list[str]:
     """The keys at the head: those that were asked for, or the usual ones, as far as known."""
-    keys = several([*options.metrics, *options.intervals])
+    keys = unique_keys([*options.metrics, *options.intervals])
     if options.metrics:
         return keys
-    usual = [written(report.sides[0], DEFAULT_KIND, metric) for metric in HEAD_METRICS]
+    usual = [compose_key(report.sides[0], DEFAULT_KIND, metric) for metric in HEAD_METRICS]
     usual = [key for key in usual if report.cell(key) is not None]
-    return several([*usual, *keys])
+    return unique_keys([*usual, *keys])
 
 
 def _head(report: Report, keys: Sequence[str], intervals: Mapping[str, Interval]) -> str:
@@ -157,23 +157,28 @@ def _head(report: Report, keys: Sequence[str], intervals: Mapping[str, Interval]
             low, high = (number(b, FEW_DIGITS) for b in (intervals[key].low, intervals[key].high))
             rows[-1].append(f"{low} to {high}")
     said = f"Realistic ranks unless a name says otherwise; {report.protocol}."
-    lines = [said, *protocols.intervals_told(intervals)]
+    lines = [said, *descriptions.interval_lines(intervals)]
     return "\n".join([cards(rows), *(paragraph(line, "faint") for line in lines)])
 
 
-def _evaluated(report: Report, options: Options, ranked: bool) -> str:
-    _, *lines = told(report)
+def _evaluated(report: Report, options: PageOptions, ranked: bool) -> str:
+    _, *lines = summary_lines(report)
     lines = lines[report.by is not None :]  # the first two are among the facts
     notes = [] if ranked else [NO_RANKS]
-    parts = [*map(paragraph, options.notes), facts(protocols.told(report))]
+    parts = [
+        *map(paragraph, options.notes),
+        definition_list(descriptions.describe_evaluation(report)),
+    ]
     return "\n".join([*parts, *map(paragraph, [*lines, *notes])])
 
 
-def _audit(report: Report, options: Options) -> str:
+def _audit(report: Report, options: PageOptions) -> str:
     lines = options.findings
     if lines is None:
         lines = [str(found) for found in report.audit()]
-    return listed(lines, "findings") if lines else paragraph("Nothing was found that is suspect.")
+    return (
+        bullet_list(lines, "findings") if lines else paragraph("Nothing was found that is suspect.")
+    )
 
 
 def _metrics(report: Report) -> str:
@@ -183,16 +188,16 @@ def _metrics(report: Report) -> str:
     if summary is None or summary.tied_tasks or DEFAULT_KIND not in axes.kinds:
         return tables(grids(report, axes, None, DIGITS))
     columns = [
-        [report.cell(written(side, DEFAULT_KIND, metric)) for metric in axes.metrics]
+        [report.cell(compose_key(side, DEFAULT_KIND, metric)) for metric in axes.metrics]
         for side in axes.sides
     ]
     rows = [
         [metric, *(cell(column[i], DIGITS) for column in columns)]
         for i, metric in enumerate(axes.metrics)
     ]
-    heading = [f"{side} ({counted(report.tasks(side), 'task')})" for side in axes.sides]
+    heading = [f"{side} ({format_count(report.tasks(side), 'task')})" for side in axes.sides]
     told = "No task ties: optimistic, realistic, pessimistic and expected ranks are the same."
-    return paragraph(told) + table(Grid(["metric", *heading], rows))
+    return paragraph(told) + table(TextGrid(["metric", *heading], rows))
 
 
 def _against_chance(report: Report) -> str:
@@ -202,14 +207,14 @@ def _against_chance(report: Report) -> str:
     for side in report.sides:
         rows = []
         for metric in CHANCE_METRICS:
-            key = written(side, DEFAULT_KIND, metric)
+            key = compose_key(side, DEFAULT_KIND, metric)
             mean, variance = report.chance(key)
             index, z = (
-                report[written(side, DEFAULT_KIND, f"{a}.{metric}")] for a in ("index", "z")
+                report[compose_key(side, DEFAULT_KIND, f"{a}.{metric}")] for a in ("index", "z")
             )
             values = (report[key], mean, math.sqrt(variance), index, z)
             rows.append([metric, *(number(value, FEW_DIGITS) for value in values)])
-        made.append(Grid([side, *columns], rows))
+        made.append(TextGrid([side, *columns], rows))
     said = (
         "By chance every candidate is as likely as any other to have any rank. The index is 0 by "
         "chance and 1 where every rank is 1; z counts standard deviations, below 0 is better where "
@@ -221,7 +226,7 @@ def _against_chance(report: Report) -> str:
 def _plots(report: Report) -> str:
     from ..plot import hits_curve, rank_distribution
 
-    pools = [report.sides[0], *(side for side in report.sides[1:] if side == OWN_SIDE)]
+    pools = [report.sides[0], *(side for side in report.sides[1:] if side == RELATION_SIDE)]
     drawn = [
         ("ranks", rank_distribution, "How many tasks have which rank"),
         ("hits", hits_curve, "The share of tasks whose rank is at most k, and that by chance"),
@@ -238,22 +243,22 @@ def _plots(report: Report) -> str:
     return side_by_side("".join(made))
 
 
-def _reproduce(report: Report, keys: Sequence[str], options: Options) -> str:
+def _reproduce(report: Report, keys: Sequence[str], options: PageOptions) -> str:
     values = ", ".join(f"{key} {number(report[key], FEW_DIGITS)}" for key in keys)
-    quoted = listing(protocols.citation(report, values))
+    quoted = preformatted(descriptions.citation(report, values))
     parts = [paragraph("To be quoted with the numbers:"), quoted]
     if options.command:
-        parts += [paragraph("This page was made by:"), listing(options.command)]
-    text, whole = _json(report)
+        parts += [paragraph("This page was made by:"), preformatted(options.command)]
+    text, whole = _embedded_json(report)
     parts.append(download(text, "report.json", "The report as JSON"))
     lost = "" if whole else " Its groups are not in it: they are too many."
     parts.append(paragraph(f"In Python, truerank.Report.from_json reads it.{lost}"))
     return "\n".join(parts)
 
 
-def _json(report: Report) -> tuple[str, bool]:
+def _embedded_json(report: Report) -> tuple[str, bool]:
     """The report as JSON, and whether its groups are in it."""
     if report.by is None or len(report.group_tasks(report.sides[0])) <= MOST_GROUPS:
         return report.to_json(indent=None), True
-    stored = stored_of(report, list(report), ())._replace(groups=None)
-    return json.dumps(as_json(stored), allow_nan=False), False
+    stored = content_of(report, list(report), ())._replace(groups=None)
+    return json.dumps(json_object(stored), allow_nan=False), False

@@ -13,7 +13,7 @@ from ..inputs.naming import public
 from .chance_model import Tasks, compress
 from .keys import NO_ADJUSTMENT, Key, parse
 from .kinds import UnknownKeyError
-from .metric_table import METRICS, value
+from .metric_table import METRICS, metric_value
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -158,16 +158,16 @@ def chance(
         raise InputValueError(
             "weights", expected="at least one task with a weight above 0", got="none"
         )
-    return _of_tasks(key, tasks)
+    return _chance_moments(key, tasks)
 
 
 @public("truerank.metrics")
 def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, float]:
     """Give mean and variance under chance of the metric of a key; nan where no weight is."""
-    return _of_tasks(key, compress(candidates, weights))
+    return _chance_moments(key, compress(candidates, weights))
 
 
-def _of_tasks(key: Key, tasks: Tasks) -> tuple[float, float]:
+def _chance_moments(key: Key, tasks: Tasks) -> tuple[float, float]:
     model = METRICS[key.metric].chance
     if model is None:
         raise UnknownKeyError(f"{str(key)!r}: {key.metric} has no chance model")
@@ -201,7 +201,7 @@ def compute(
     >>> compute(parse("hits@3"), Sample(np.array([1.0, 4.0]), np.array([9, 9])))
     0.5
     """
-    measured = value(METRICS[key.metric], sample, key.parameter)
+    measured = metric_value(METRICS[key.metric], sample, key.parameter)
     if key.adjustment == NO_ADJUSTMENT:
         return measured
     if chance_moments is None:

@@ -25,16 +25,18 @@ if TYPE_CHECKING:
 MAD_SCALE = 1.482602218505602
 
 
-def transformed(transform: RankFunction, sample: Sample, parameter: Parameter = 0) -> FloatArray:
+def values_per_task(
+    transform: RankFunction, sample: Sample, parameter: Parameter = 0
+) -> FloatArray:
     """f(r) of every task, or its mean over the task's tie; float64, shape (n,)."""
     if sample.tied is None:
-        return transform.of(sample.ranks, parameter)
+        return transform.of_ranks(sample.ranks, parameter)
     return transform.over_tie(sample.ranks, sample.tied, parameter)
 
 
 def arithmetic(transform: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
     """The arithmetic mean of f(r), sum(w f(r)) / sum(w)."""
-    return weighted_mean(transformed(transform, sample, parameter), sample.weights)
+    return weighted_mean(values_per_task(transform, sample, parameter), sample.weights)
 
 
 def weighted_mean(values: FloatArray, weights: FloatArray | None = None) -> float:
@@ -47,17 +49,17 @@ def weighted_mean(values: FloatArray, weights: FloatArray | None = None) -> floa
     """
     if weights is None:
         return float(values.mean()) if values.size else math.nan
-    weights = scaled(weights)
+    weights = rescale_weights(weights)
     total = float(weights.sum())
     return float((weights * values).sum()) / total if total else math.nan
 
 
-def scaled(weights: FloatArray) -> FloatArray:
+def rescale_weights(weights: FloatArray) -> FloatArray:
     """Weights times a power of two that makes their sums safe: no ratio changes.
 
     Examples
     --------
-    >>> scaled(np.array([3e300, 6e300])).sum() < 3
+    >>> rescale_weights(np.array([3e300, 6e300])).sum() < 3
     np.True_
     """
     _, exponent = np.frexp(weights.max(initial=0.0))
@@ -71,7 +73,7 @@ def power(_: RankFunction, sample: Sample, p: Parameter) -> float:
     Scaled by the largest rank (p > 0) or the smallest, so that nothing overflows. Over ties its
     error grows as 1e-16 / |p|.
     """
-    sample = _present(sample)
+    sample = _drop_weightless(sample)
     if not sample.ranks.size:
         return math.nan
     if p == 0:
@@ -96,14 +98,14 @@ def variance(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float
 
     A tie adds (m^2 - 1) / 12, the variance of its m positions.
     """
-    sample = _present(sample)
-    centres, inner = centres_of(sample)
+    sample = _drop_weightless(sample)
+    centres, inner = tie_centres(sample)
     centres = centres - centres[:1]  # equal ranks have no variance, not even a rounded one
     middle = weighted_mean(centres, sample.weights)
     return weighted_mean(np.square(centres - middle) + inner, sample.weights)
 
 
-def centres_of(sample: Sample) -> tuple[FloatArray, FloatArray]:
+def tie_centres(sample: Sample) -> tuple[FloatArray, FloatArray]:
     """The middle of each task's tie, and the variance of the positions about it."""
     if sample.tied is None:
         return sample.ranks, np.zeros(1)
@@ -113,7 +115,7 @@ def centres_of(sample: Sample) -> tuple[FloatArray, FloatArray]:
 
 def median(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
     """The (weighted) median of the ranks; of ties the median of their positions' mixture."""
-    sample = _present(sample)
+    sample = _drop_weightless(sample)
     if sample.tied is None:
         return median_of(sample.ranks, sample.weights)
     return _median_of_runs(sample.ranks.astype(np.int64), sample.tied, sample.weights)
@@ -121,7 +123,7 @@ def median(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
 
 def deviation(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
     """The median absolute deviation from the median, times 1.4826 (of the mixture, too)."""
-    sample = _present(sample)
+    sample = _drop_weightless(sample)
     middle = median(_, sample)
     if sample.tied is None:
         return MAD_SCALE * median_of(np.abs(sample.ranks - middle), sample.weights)
@@ -150,7 +152,7 @@ def median_of(values: FloatArray, weights: FloatArray | None = None) -> float:
     """
     if weights is None:
         return float(np.median(values)) if values.size else math.nan
-    values, weights = values[weights > 0], scaled(weights[weights > 0])
+    values, weights = values[weights > 0], rescale_weights(weights[weights > 0])
     if not values.size:
         return math.nan
     order = np.argsort(values, kind="stable")
@@ -171,7 +173,7 @@ def median_of(values: FloatArray, weights: FloatArray | None = None) -> float:
     return float(values[i : i + 2].mean() if balance(i) == 0 else values[i])
 
 
-def _present(sample: Sample) -> Sample:
+def _drop_weightless(sample: Sample) -> Sample:
     """The tasks with a weight above 0."""
     if sample.weights is None or sample.weights.all():
         return sample
@@ -209,7 +211,7 @@ def _median_of_runs(
     if not starts.size:
         return math.nan
     shares = sizes if shares is None else shares
-    scale = np.ones(len(starts)) if weights is None else scaled(weights)
+    scale = np.ones(len(starts)) if weights is None else rescale_weights(weights)
     each = scale / shares
     slack = 8 * len(starts) * np.finfo(np.float64).eps * float((each * sizes).sum())
 

@@ -15,7 +15,7 @@ from .metric_table import METRICS
 from .ties import Parameter
 
 ALL_SIDES = "both"
-OWN_SIDE = "relation"  # predicted relations have few candidates: never pooled with entities
+RELATION_SIDE = "relation"  # predicted relations have few candidates: never pooled with entities
 NO_ADJUSTMENT = "none"
 ADJUSTED = ("ratio", "index", "z")
 
@@ -111,7 +111,7 @@ def parse(key: str) -> Key:
         raise UnknownKeyError(f"key: expected a str, got {type(key).__name__}")
     before_p, colon, power = key.partition(":")
     *words, last = before_p.split(".")
-    adjustment, metric, parameter = _metric(key, last, colon + power)
+    adjustment, metric, parameter = _parse_metric(key, last, colon + power)
     if words and words[-1] in (*ADJUSTED, NO_ADJUSTMENT):
         if adjustment != NO_ADJUSTMENT:
             _fail(key, f"{last} is an adjusted metric already")
@@ -133,12 +133,12 @@ def parse(key: str) -> Key:
     return Key(metric, parameter, adjustment, kind, side, macro)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggest(word: str, known: Iterable[str]) -> str:
     """Say which known words come near one, or list them all where few are known.
 
     Examples
     --------
-    >>> nearest("mmr", ["mr", "mrr", "hits@k"])
+    >>> suggest("mmr", ["mr", "mrr", "hits@k"])
     'did you mean mr or mrr?'
     """
     import difflib
@@ -147,12 +147,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
 
 
-def _metric(key: str, word: str, power: str) -> tuple[str, str, Parameter]:
+def _parse_metric(key: str, word: str, power: str) -> tuple[str, str, Parameter]:
     """Adjustment, metric and parameter of a key's last word and its ":p"."""
     name, at, cutoff = word.partition("@")
     adjustment, metric = ALIASES.get(name, (NO_ADJUSTMENT, name))
     if metric not in METRICS:
-        _fail(key, f"no metric {word!r}; {nearest(word, NAMES)}")
+        _fail(key, f"no metric {word!r}; {suggest(word, METRIC_NAMES)}")
     mark = METRICS[metric].parameter
     for given, wanted, what in ((at, "@", "'@k'"), (power, ":", "':' parameter")):
         if given and mark != wanted:
@@ -161,10 +161,10 @@ def _metric(key: str, word: str, power: str) -> tuple[str, str, Parameter]:
         if not (cutoff.isascii() and cutoff.isdecimal() and len(cutoff) < 1000 and int(cutoff)):
             _fail(key, f"expected {name}@k with an integer k >= 1, got {word!r}")
         return adjustment, metric, int(cutoff)
-    return adjustment, metric, _power(key, power[1:]) if mark == ":" else 0
+    return adjustment, metric, _parse_power(key, power[1:]) if mark == ":" else 0
 
 
-def _power(key: str, text: str) -> float:
+def _parse_power(key: str, text: str) -> float:
     try:
         p = float(text)
     except ValueError:
@@ -178,12 +178,12 @@ def _fail(key: str, why: str) -> NoReturn:
     raise UnknownKeyError(f"{key!r}: {why}")
 
 
-def _shown(name: str, metric: str) -> str:
+def _key_form(name: str, metric: str) -> str:
     return name + {"@": "@k", ":": ":p", "": ""}[METRICS[metric].parameter]
 
 
-NAMES = tuple(
-    [_shown(name, name) for name in METRICS]
-    + [_shown(alias, metric) for alias, (_, metric) in ALIASES.items()]
+METRIC_NAMES = tuple(
+    [_key_form(name, name) for name in METRICS]
+    + [_key_form(alias, metric) for alias, (_, metric) in ALIASES.items()]
 )
 RESERVED = frozenset({MACRO, *KINDS, *ADJUSTED, NO_ADJUSTMENT, *METRICS, *ALIASES})

@@ -23,7 +23,7 @@ KINDS: dict[str, Callable[[Ranks, int], IntArray | FloatArray]] = {
     "random": lambda ranks, seed: ranks.random(seed),
 }
 DEFAULT_KIND = "realistic"
-MIXTURE = "expected"
+EXPECTED_KIND = "expected"
 
 
 @public("truerank.metrics")
@@ -86,7 +86,7 @@ def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None
         KINDS[kind](ranks, seed).astype(np.float64, copy=False),
         ranks.candidates,
         ranks.weights if weights is None else weights,
-        ranks.tied if kind == MIXTURE else None,
+        ranks.tied if kind == EXPECTED_KIND else None,
     )
 
 

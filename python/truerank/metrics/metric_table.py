@@ -55,7 +55,7 @@ class Metric(NamedTuple):
     parameter: str = ""
 
 
-def value(metric: Metric, sample: Sample, parameter: Parameter = 0) -> float:
+def metric_value(metric: Metric, sample: Sample, parameter: Parameter = 0) -> float:
     """Compute a metric; nan where there are no tasks, or none with a weight above 0.
 
     Parameters
@@ -73,13 +73,13 @@ def value(metric: Metric, sample: Sample, parameter: Parameter = 0) -> float:
     --------
     >>> import numpy as np
     >>> from truerank.metrics import Sample
-    >>> value(METRICS["mrr"], Sample(np.array([1.0, 4.0]), np.array([9, 9])))
+    >>> metric_value(METRICS["mrr"], Sample(np.array([1.0, 4.0]), np.array([9, 9])))
     0.625
     """
     return metric.inverse(metric.mean(metric.transform, sample, parameter))
 
 
-def _same(x: float) -> float:
+def _identity(x: float) -> float:
     return x
 
 
@@ -98,19 +98,19 @@ METRICS: dict[str, Metric] = {
     row.name: row
     for row in (
         #      name       f   mean     g        higher is better, chance: of all, of one task
-        Metric("mr", _I, _mean, _same, False, _c.mean_rank, _c.rank_moments),
-        Metric("mrr", _R, _mean, _same, True, _c.reciprocal_rank, _c.reciprocal_moments),
-        Metric("hits", _H, _mean, _same, True, _c.hits, _c.hit_moments, parameter="@"),
+        Metric("mr", _I, _mean, _identity, False, _c.mean_rank, _c.rank_moments),
+        Metric("mrr", _R, _mean, _identity, True, _c.reciprocal_rank, _c.reciprocal_moments),
+        Metric("hits", _H, _mean, _identity, True, _c.hits, _c.hit_moments, parameter="@"),
         Metric("hmr", _R, _mean, _inverse, False, _c.harmonic),
         Metric("imr", _I, _mean, _inverse, True, _c.inverse_mean),
         Metric("gmr", _L, _mean, math.exp, False, _c.geometric),
         Metric("igmr", _L, _mean, _exp_minus, True, _c.inverse_geometric),
-        Metric("median", _I, _median, _same, False, _c.median),
+        Metric("median", _I, _median, _identity, False, _c.median),
         Metric("imedian", _I, _median, _inverse, True, _c.inverse_median),
-        Metric("power_mean", _P, averages.power, _same, False, _c.power_mean, parameter=":"),
+        Metric("power_mean", _P, averages.power, _identity, False, _c.power_mean, parameter=":"),
         Metric("std", _I, averages.variance, math.sqrt, None, optimum=0.0),
-        Metric("variance", _I, averages.variance, _same, None, optimum=0.0),
-        Metric("mad", _I, averages.deviation, _same, None, optimum=0.0),
-        Metric("count", _I, averages.count, _same, None),
+        Metric("variance", _I, averages.variance, _identity, None, optimum=0.0),
+        Metric("mad", _I, averages.deviation, _identity, None, optimum=0.0),
+        Metric("count", _I, averages.count, _identity, None),
     )
 }

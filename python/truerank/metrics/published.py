@@ -14,10 +14,10 @@ from ..inputs.checks import number as checked_number
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from .adjustments import adjusted, chance
-from .keys import ALL_SIDES, Key, nearest, parse
+from .keys import ALL_SIDES, Key, parse, suggest
 from .kinds import Sample, UnknownKeyError
 from .metric_table import METRICS
-from .metric_table import value as value_of
+from .metric_table import metric_value as value_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -166,7 +166,7 @@ def adjust(
     >>> adjust("hits@10", 1.0, candidates=[8, 9, 10], weights=[1, 1, 2]).index
     nan
     """
-    key, number = _bare(metric), checked_number("value", value)
+    key, number = _parse_bare_metric(metric), checked_number("value", value)
     if not isinstance(filtered, (bool, np.bool_)):
         raise InputTypeError("filtered", expected="a bool", got=type(filtered).__name__)
     if dataset is not None:
@@ -184,7 +184,7 @@ def adjust(
     else:
         if (split, side, filtered) != ("test", ALL_SIDES, False):
             raise InputValueError("split, side and filtered", "cannot be given without a dataset")
-        counts = _given_counts(candidates, tasks, weights)
+        counts = _read_counts(candidates, tasks, weights)
     if not counts[1].any():
         raise InputValueError("candidates", expected="at least one task", got="none")
     expectation, variance = chance(str(key), counts, weights)
@@ -279,13 +279,13 @@ def data_set(name: str) -> dict[str, Any]:
     if not isinstance(name, str):
         raise InputTypeError("dataset", expected="a name", got=type(name).__name__)
     names = {
-        _plain(alias): key
+        _normalise_name(alias): key
         for key, facts in data_sets().items()
         for alias in (key, *facts.get("aliases", ()))
     }
-    key = names.get(_plain(name))
+    key = names.get(_normalise_name(name))
     if key is None:
-        raise InputValueError("dataset", f"no data set {name!r}; {nearest(name, data_sets())}")
+        raise InputValueError("dataset", f"no data set {name!r}; {suggest(name, data_sets())}")
     return copy.deepcopy(data_sets()[key])
 
 
@@ -300,11 +300,11 @@ def data_sets() -> dict[str, dict[str, Any]]:
     return table
 
 
-def _plain(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
-def _bare(metric: str) -> Key:
+def _parse_bare_metric(metric: str) -> Key:
     """The key of a metric that names no side, kind or adjustment."""
     key = parse(metric)
     if key != key.alone:
@@ -315,7 +315,7 @@ def _bare(metric: str) -> Key:
     return key
 
 
-def _given_counts(candidates: Any, tasks: Any, weights: Any) -> tuple[IntArray, IntArray]:
+def _read_counts(candidates: Any, tasks: Any, weights: Any) -> tuple[IntArray, IntArray]:
     """Candidates in any form as values and multiplicities, one value a task under weights."""
     if isinstance(candidates, tuple) and len(candidates) == 2 and np.ndim(candidates[0]) > 0:
         values = integers("candidates", candidates[0])
@@ -344,7 +344,7 @@ def _given_counts(candidates: Any, tasks: Any, weights: Any) -> tuple[IntArray, 
 
 def _check_word(name: str, word: object, known: tuple[str, ...]) -> None:
     if word not in known:
-        near = nearest(word, known) if isinstance(word, str) else f"known are {', '.join(known)}"
+        near = suggest(word, known) if isinstance(word, str) else f"known are {', '.join(known)}"
         raise InputValueError(name, f"no {name} {word!r}; {near}")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from .keys import ADJUSTED, ALL_SIDES, OWN_SIDE, RESERVED, nearest
+from .keys import ADJUSTED, ALL_SIDES, RELATION_SIDE, RESERVED, suggest
 from .kinds import KINDS, UnknownKeyError
 
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ class Sides(NamedTuple):
             return
         if side == ALL_SIDES:
             raise UnknownKeyError(
-                f"{key!r}: all tasks are of the side {OWN_SIDE!r}, which is read only under "
-                f"its own name, as in '{OWN_SIDE}.mrr'"
+                f"{key!r}: all tasks are of the side {RELATION_SIDE!r}, which is read only under "
+                f"its own name, as in '{RELATION_SIDE}.mrr'"
             )
         words = (*self.counts, *KINDS, *ADJUSTED)
         raise UnknownKeyError(
             f"{key!r}: no side {side!r} in these ranks, which have {', '.join(self.counts)}; "
-            f"{nearest(side, words)}"
+            f"{suggest(side, words)}"
         )
 
     def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
@@ -64,7 +64,7 @@ class Sides(NamedTuple):
         words, codes = self.labels.vocabulary, self.labels.codes
         if side != ALL_SIDES:
             return np.equal(codes, words.index(side))
-        return np.not_equal(codes, words.index(OWN_SIDE)) if OWN_SIDE in words else None
+        return np.not_equal(codes, words.index(RELATION_SIDE)) if RELATION_SIDE in words else None
 
 
 def sides_of(ranks: Ranks) -> Sides:
@@ -98,5 +98,5 @@ def sides_of(ranks: Ranks) -> Sides:
                 f"a key cannot tell the side {name!r} from its other words; name it otherwise with "
                 f"{spelled('ranks.with_labels(side=...)')}",
             )
-    pooled = len(ranks) - counts.get(OWN_SIDE, 0)
+    pooled = len(ranks) - counts.get(RELATION_SIDE, 0)
     return Sides(counts if len(ranks) and not pooled else {ALL_SIDES: pooled, **counts}, labels)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Parameter = float  # k of hits@k, p of power_mean:p; 0 where there is none
 
-FEW = 8  # so many positions are added one by one
+DIRECT_TERMS = 8  # so many positions are added one by one
 
 
 class RankFunction(NamedTuple):
@@ -25,14 +25,14 @@ class RankFunction(NamedTuple):
 
     Attributes
     ----------
-    of : callable
+    of_ranks : callable
         f(r) over float64 ranks and the metric's parameter.
     over_tie : callable
         The mean of f over each tie, from the first positions a (float64), the numbers of positions
         m (int64) and the parameter.
     """
 
-    of: Callable[[FloatArray, Parameter], FloatArray]
+    of_ranks: Callable[[FloatArray, Parameter], FloatArray]
     over_tie: Callable[[FloatArray, IntArray, Parameter], FloatArray]
 
 
@@ -47,12 +47,12 @@ def mean_rank(first: FloatArray, tied: IntArray, _: Parameter = 0) -> FloatArray
     return first + (tied - 1) / 2
 
 
-def probability(first: FloatArray, tied: IntArray, k: Parameter) -> FloatArray:
+def hit_share(first: FloatArray, tied: IntArray, k: Parameter) -> FloatArray:
     """The share of positions r <= k, clip(k - a + 1, 0, m) / m.
 
     Examples
     --------
-    >>> probability(np.array([3.0]), np.array([4]), 5)
+    >>> hit_share(np.array([3.0]), np.array([4]), 5)
     array([0.75])
     """
     return np.clip(min(k, 2.0**63) - first + 1, 0, tied) / tied
@@ -122,13 +122,13 @@ def _mean_over(
     a, m = pairs
     last = a + m - 1
     total = np.zeros(a.shape)
-    direct = (m <= FEW) | (a < start)
+    direct = (m <= DIRECT_TERMS) | (a < start)
     # what is added directly ends here; the rest is closed
-    end = np.where(m <= FEW, last, np.minimum(last, start - 1))
+    end = np.where(m <= DIRECT_TERMS, last, np.minimum(last, start - 1))
     for step in range(int((end - a)[direct].max(initial=-1)) + 1):
         here = direct & (a + step <= end)
         total[here] += one(a[here] + step)
-    rest = (last >= start) & (m > FEW)
+    rest = (last >= start) & (m > DIRECT_TERMS)
     low = np.maximum(a[rest], start)
     total[rest] += several(low, last[rest] - low + 1)
     means[ties] = total[inverse.reshape(-1)] / whole
@@ -183,6 +183,6 @@ RECIPROCAL = RankFunction(lambda ranks, _: 1.0 / ranks, lambda a, m, _: mean_pow
 LOG = RankFunction(lambda ranks, _: np.log(ranks), mean_log)
 HIT = RankFunction(
     lambda ranks, k: (ranks <= min(k, 2**63)).astype(np.float64),  # beyond 2**63 lies no rank
-    probability,
+    hit_share,
 )
 POWER = RankFunction(lambda ranks, p: np.power(ranks, p), mean_power)

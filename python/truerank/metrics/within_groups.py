@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .adjustments import adjusted, moments
-from .averages import arithmetic, transformed
+from .averages import arithmetic, values_per_task
 from .keys import NO_ADJUSTMENT, Key
 from .kinds import Sample, take
-from .metric_table import METRICS, Metric, value
+from .metric_table import METRICS, Metric, metric_value
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -34,7 +34,7 @@ class Grouping:
         The g labels.
     sides : Sides
         Of the tasks.
-    draw : callable
+    sample_kind : callable
         Gives the sample of all tasks, in their own order, for a kind of rank.
 
     Attributes
@@ -53,15 +53,15 @@ class Grouping:
         codes: IntArray,
         names: list[Hashable],
         sides: Sides,
-        draw: Callable[[str], Sample],
+        sample_kind: Callable[[str], Sample],
     ) -> None:
         self.codes, self.names = codes, names
         self._order = np.argsort(codes, kind="stable")
         self.tasks = tasks[self._order]
         self.bounds: list[int] = [0, *np.cumsum(np.bincount(codes, minlength=len(names))).tolist()]
-        self._sides, self._draw = sides, draw
+        self._sides, self._sample_kind = sides, sample_kind
         self._samples: dict[str, Sample] = {}
-        self._places: dict[str, tuple[IntArray | None, IntArray, IntArray]] = {}
+        self._tasks_by_side: dict[str, tuple[IntArray | None, IntArray, IntArray]] = {}
         self._moments: dict[Key, tuple[FloatArray, FloatArray]] = {}
 
     __hash__ = None  # type: ignore[assignment]
@@ -77,39 +77,39 @@ class Grouping:
 
     def sample(self, group: int, kind: str) -> Sample:
         """The sample of one group."""
-        return take(self._sorted(kind), slice(self.bounds[group], self.bounds[group + 1]))
+        return take(self._sorted_sample(kind), slice(self.bounds[group], self.bounds[group + 1]))
 
     def counts(self, side: str) -> IntArray:
         """The number of tasks of a side by group; int64, shape (g,)."""
-        _, starts, present = self._place(side)
+        _, starts, present = self._tasks_of(side)
         counts = np.zeros(len(self.names), dtype=np.int64)
         counts[present] = np.diff(np.append(starts, self._sides.counts[side]))
         return counts
 
     def values(self, key: Key) -> FloatArray:
         """The value of a key by group; nan where a group has none; float64, shape (g,)."""
-        index, starts, present = self._place(key.side)
-        sample = take(self._sorted(key.kind), index)
-        found = keyed_within(key, sample, starts, self._moments)
+        index, starts, present = self._tasks_of(key.side)
+        sample = take(self._sorted_sample(key.kind), index)
+        found = key_values_within(key, sample, starts, self._moments)
         values = np.full(len(self.names), np.nan)
         values[present] = found
         return values
 
-    def _sorted(self, kind: str) -> Sample:
+    def _sorted_sample(self, kind: str) -> Sample:
         if kind not in self._samples:
-            self._samples[kind] = take(self._draw(kind), self._order)
+            self._samples[kind] = take(self._sample_kind(kind), self._order)
         return self._samples[kind]
 
-    def _place(self, side: str) -> tuple[IntArray | None, IntArray, IntArray]:
+    def _tasks_of(self, side: str) -> tuple[IntArray | None, IntArray, IntArray]:
         """Which of the sorted tasks are of a side (None: all), where groups start, which groups."""
-        if side not in self._places:
+        if side not in self._tasks_by_side:
             mask, codes, index = self._sides.mask(side), self.codes[self._order], None
             if mask is not None:
                 index = np.flatnonzero(mask[self._order])
                 codes = codes[index]
             starts = np.flatnonzero(np.diff(codes, prepend=-1))
-            self._places[side] = index, starts, codes[starts]
-        return self._places[side]
+            self._tasks_by_side[side] = index, starts, codes[starts]
+        return self._tasks_by_side[side]
 
 
 def values_within(
@@ -140,14 +140,14 @@ def values_within(
     """
     if metric.mean is arithmetic:
         means = means_within(
-            transformed(metric.transform, sample, parameter), sample.weights, starts
+            values_per_task(metric.transform, sample, parameter), sample.weights, starts
         )
         return np.array([metric.inverse(mean) for mean in means.tolist()], dtype=np.float64)
-    parts = _parts(sample, starts)
-    return np.array([value(metric, part, parameter) for part in parts], dtype=np.float64)
+    parts = _group_samples(sample, starts)
+    return np.array([metric_value(metric, part, parameter) for part in parts], dtype=np.float64)
 
 
-def keyed_within(
+def key_values_within(
     key: Key,
     sample: Sample,
     starts: IntArray,
@@ -159,7 +159,7 @@ def keyed_within(
     --------
     >>> from truerank.metrics import parse
     >>> sample = Sample(np.array([1.0, 4.0, 2.0]), np.array([9, 9, 3]))
-    >>> keyed_within(parse("amri"), sample, np.array([0, 2]))
+    >>> key_values_within(parse("amri"), sample, np.array([0, 2]))
     array([0.625, 0.   ])
     """
     found = values_within(METRICS[key.metric], sample, starts, key.parameter)
@@ -180,13 +180,13 @@ def means_within(values: FloatArray, weights: FloatArray | None, starts: IntArra
     >>> means_within(np.array([1.0, 4.0, 2.0]), np.array([2.0, 1.0, 0.0]), np.array([0, 2]))
     array([ 2., nan])
     """
-    shares, totals = _shares(weights, starts, len(values))
-    sums = _sums(values if shares is None else shares * values, starts)
+    shares, totals = _rescale_within(weights, starts, len(values))
+    sums = _group_sums(values if shares is None else shares * values, starts)
     means: FloatArray = np.full(len(starts), np.nan)
     return np.divide(sums, totals, out=means, where=totals > 0)
 
 
-def single_moments(
+def moments_per_task(
     single: SingleModel, candidates: IntArray, parameter: float
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of f(r) under chance of each task."""
@@ -210,17 +210,17 @@ def moments_within(key: Key, sample: Sample, starts: IntArray) -> tuple[FloatArr
     """
     single = METRICS[key.metric].single
     if single is not None:
-        mean, variance = single_moments(single, sample.candidates, key.parameter)
-        shares, totals = _shares(sample.weights, starts, len(sample.candidates))
+        mean, variance = moments_per_task(single, sample.candidates, key.parameter)
+        shares, totals = _rescale_within(sample.weights, starts, len(sample.candidates))
         squares = variance if shares is None else variance * np.square(shares)
-        spread, nothing = _sums(squares, starts), np.full(len(starts), np.nan)
+        spread, nothing = _group_sums(squares, starts), np.full(len(starts), np.nan)
         return (
             means_within(mean, sample.weights, starts),
             np.divide(spread, totals * totals, out=nothing, where=totals > 0),
         )
     known: dict[tuple[bytes, ...], tuple[float, float]] = {}
     found = []
-    for part in _parts(sample, starts):
+    for part in _group_samples(sample, starts):
         weights = part.weights
         same = part.candidates.tobytes(), b"" if weights is None else weights.tobytes()
         if same not in known:
@@ -230,12 +230,12 @@ def moments_within(key: Key, sample: Sample, starts: IntArray) -> tuple[FloatArr
     return mean, variance
 
 
-def _parts(sample: Sample, starts: IntArray) -> Iterator[Sample]:
+def _group_samples(sample: Sample, starts: IntArray) -> Iterator[Sample]:
     bounds = itertools.pairwise([*starts.tolist(), len(sample.ranks)])
     return (take(sample, slice(start, stop)) for start, stop in bounds)
 
 
-def _shares(
+def _rescale_within(
     weights: FloatArray | None, starts: IntArray, n: int
 ) -> tuple[FloatArray | None, FloatArray]:
     """Weights times a power of two for each group that makes its sums safe, and these sums."""
@@ -246,10 +246,10 @@ def _shares(
         return weights, np.zeros(0)
     _, exponents = np.frexp(np.maximum.reduceat(weights, starts))
     shares: FloatArray = np.ldexp(weights, -np.repeat(exponents, sizes))
-    return shares, _sums(shares, starts)
+    return shares, _group_sums(shares, starts)
 
 
-def _sums(values: FloatArray, starts: IntArray) -> FloatArray:
+def _group_sums(values: FloatArray, starts: IntArray) -> FloatArray:
     if not len(starts):
         return np.zeros(0)
     sums: FloatArray = np.add.reduceat(values, starts)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..comparison.table_writer import counted
+from ..comparison.table_writer import format_count
 from ..inputs.checks import choice
 from ..inputs.naming import public
 from ..metrics import KINDS
 from ..metrics.kinds import DEFAULT_KIND
 from ..reporting.reports import Report
-from .drawing import axes_for, named_of
-from .shares import bounds_of_shares, expected, ranked, reached, sample_of, shares
+from .drawing import axes_for, check_named
+from .shares import bounds_of_shares, chance_hits, check_has_ranks, hits_at, sample_of, shares
 from .steps import Steps, draw_steps, rank_axis
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     _Shares: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
-_ALL_TO = 20  # cut-offs up to here are drawn each, those beyond as far as they part on paper
+_EVERY_K_TO = 20  # cut-offs up to here are drawn each, those beyond as far as they part on paper
 _POINTS = 256
-_TICKS = 8  # at most, where intervals double
+_MAX_TICKS = 8  # at most, where intervals double
 
 
 @public("truerank.plot")
@@ -84,14 +84,14 @@ def rank_distribution(
     >>> ax.get_lines()[0].get_ydata()[:-1].tolist()
     [0.5, 0.25, 0.25, 0.0]
     """
-    named = _checked("rank_distribution", reports, kind)
+    named = _check_reports("rank_distribution", reports, kind)
     ax = axes_for("truerank.plot.rank_distribution", ax, height=_height(named), extra="plot")
     most = _most_candidates(named, side)
     starts = 2 ** np.arange(most.bit_length(), dtype=np.int64)
     edges = np.append(starts, most + 1)
     curves = _curves(named, side, kind, partial(_by_interval, edges[1:] - 1))
     draw_steps(ax, edges, kind, curves, band, chance)
-    rank_axis(ax, most + 1, starts[:: -(-len(starts) // _TICKS)].tolist())
+    rank_axis(ax, most + 1, starts[:: -(-len(starts) // _MAX_TICKS)].tolist())
     ax.set_ylim(0, ax.get_ylim()[1] if any(curve.tasks for curve in curves.values()) else 1)
     ax.set_xlabel(f"{kind} rank, in intervals that double: 1, 2 to 3, 4 to 7, ...")
     ax.set_ylabel("share of tasks")
@@ -150,12 +150,12 @@ def hits_curve(
     >>> dict(zip(line.get_xdata().tolist(), line.get_ydata().tolist()))[3]
     0.75
     """
-    named = _checked("hits_curve", reports, kind)
+    named = _check_reports("hits_curve", reports, kind)
     ax = axes_for("truerank.plot.hits_curve", ax, height=_height(named), extra="plot")
     most = max(_most_candidates(named, side), 2)
     apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
-    cutoffs = np.unique(np.concatenate([np.arange(1, min(_ALL_TO, most) + 1), apart]))
-    curves = _curves(named, side, kind, partial(_up_to, cutoffs))
+    cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
+    curves = _curves(named, side, kind, partial(_cumulative, cutoffs))
     draw_steps(ax, cutoffs, kind, curves, band, chance)
     numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
     rank_axis(ax, most, [k for k in numbers if k <= most][:: 1 if most < 1000 else 3])
@@ -170,10 +170,10 @@ def _height(named: Mapping[str, Report]) -> float:
     return 3.5 + 0.17 * len(named)
 
 
-def _checked(function: str, reports: object, kind: str) -> dict[str, Report]:
-    named = named_of("reports", reports, Report)
+def _check_reports(function: str, reports: object, kind: str) -> dict[str, Report]:
+    named = check_named("reports", reports, Report)
     choice("kind", kind, tuple(KINDS))
-    return {name: ranked("reports", name, report) for name, report in named.items()}
+    return {name: check_has_ranks("reports", name, report) for name, report in named.items()}
 
 
 def _most_candidates(named: Mapping[str, Report], side: str | None) -> int:
@@ -192,23 +192,23 @@ def _curves(
     for name, report in named.items():
         drawn, *ends = (sample_of(report, side, k) for k in (kind, "optimistic", "pessimistic"))
         tasks = len(drawn.ranks)
-        facts = counted(tasks, "task"), _candidates(drawn), report.weighting
-        curves[name] = Steps(*shares_of(drawn, *ends), tasks, facts)
+        details = format_count(tasks, "task"), _format_candidates(drawn), report.weighting
+        curves[name] = Steps(*shares_of(drawn, *ends), tasks, details)
     return curves
 
 
 def _by_interval(cutoffs: IntArray, drawn: Sample, best: Sample, worst: Sample) -> _Shares:
-    chance = np.diff(expected(drawn, cutoffs), prepend=0.0)
+    chance = np.diff(chance_hits(drawn, cutoffs), prepend=0.0)
     return shares(drawn, cutoffs), *bounds_of_shares(best, worst, cutoffs), chance
 
 
-def _up_to(cutoffs: IntArray, drawn: Sample, best: Sample, worst: Sample) -> _Shares:
-    line, low, high = (reached(sample, cutoffs) for sample in (drawn, worst, best))
-    return line, low, high, expected(drawn, cutoffs)
+def _cumulative(cutoffs: IntArray, drawn: Sample, best: Sample, worst: Sample) -> _Shares:
+    line, low, high = (hits_at(sample, cutoffs) for sample in (drawn, worst, best))
+    return line, low, high, chance_hits(drawn, cutoffs)
 
 
-def _candidates(sample: Sample) -> str:
+def _format_candidates(sample: Sample) -> str:
     if not len(sample.candidates):
         return ""
     low, high = int(sample.candidates.min()), int(sample.candidates.max())
-    return counted(high, "candidate") if low == high else f"{low:,} to {high:,} candidates"
+    return format_count(high, "candidate") if low == high else f"{low:,} to {high:,} candidates"

@@ -53,7 +53,7 @@ def axes_for(
     return ax
 
 
-def named_of(argument: str, value: Any, kind: type[Any]) -> dict[str, Any]:
+def check_named(argument: str, value: Any, kind: type[Any]) -> dict[str, Any]:
     """Give results by name; a single one has none.
 
     Raises
@@ -65,7 +65,7 @@ def named_of(argument: str, value: Any, kind: type[Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> named_of("n", 3, int), named_of("n", {"a": 3}, int)
+    >>> check_named("n", 3, int), check_named("n", {"a": 3}, int)
     ({'': 3}, {'a': 3})
     """
     if isinstance(value, kind):  # a Report is a mapping, too
@@ -108,23 +108,23 @@ def dashes_for(n: int, dashes: Sequence[str] = DASHES) -> list[str]:
     return [dashes[i % len(dashes)] for i in range(n)]
 
 
-def plain(name: str) -> str:
+def escape_formulas(name: str) -> str:
     """Text that matplotlib does not take for a formula.
 
     Examples
     --------
-    >>> print(plain("$x"))
+    >>> print(escape_formulas("$x"))
     \\$x
     """
     return name.replace("$", r"\$")
 
 
-def short(name: str, most: int = 44) -> str:
+def shorten(name: str, most: int = 44) -> str:
     """Text of one line, its middle left out where it is long: the ends tell names apart.
 
     Examples
     --------
-    >>> short("/people/person/nationality", 15)
+    >>> shorten("/people/person/nationality", 15)
     '/people\u2026onality'
     """
     line = one_line(name)
@@ -158,4 +158,4 @@ def legend_above(ax: Axes, handles: Sequence[Any], names: Sequence[str], **optio
         **options,
     )
     for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_text(plain(name))
+        text.set_text(escape_formulas(name))

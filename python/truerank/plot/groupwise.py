@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..comparison.table_writer import counted, number
+from ..comparison.table_writer import format_count, number
 from ..inputs.checks import choice, confidence, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
@@ -18,13 +18,13 @@ from ..reporting.rendering import label_text
 from ..reporting.reports import Report
 from ..reporting.tables import increasing
 from .drawing import COLOURS, axes_for, legend_above
-from .rows import Sought, bounds, whiskers, width_for, write_rows
+from .rows import IntervalOptions, interval_bounds, whiskers, width_for, write_rows
 
 if TYPE_CHECKING:
     from .drawing import Axes
 
-_ROW = 0.27  # inches
-_AVERAGES = {"micro": "--", MACRO: "-."}
+_ROW_HEIGHT = 0.27  # inches
+_AVERAGE_DASHES = {"micro": "--", MACRO: "-."}
 
 # What the first group has most of, by tasks, value and whether more is better.
 ORDERS: dict[str, Callable[[int, float, bool], float]] = {
@@ -110,7 +110,7 @@ def groups(
     held.sort(key=lambda label: ORDERS[order](tasks[label], values[label], upward), reverse=True)
     drawn = held[:shown]
     names_of_rows = list(map(label_text, drawn))
-    height, width = 1.5 + _ROW * max(len(drawn), 2), width_for(names_of_rows)
+    height, width = 1.5 + _ROW_HEIGHT * max(len(drawn), 2), width_for(names_of_rows)
     ax = axes_for("truerank.plot.groups", ax, height, width, extra="plot")
     rows = np.arange(len(drawn))
     widths = np.array([values[label] for label in drawn])
@@ -119,14 +119,14 @@ def groups(
         ax.text(0, row, " no value", va="center", fontsize="small", color="#555555")
     handles, names = _draw_averages(ax, report, metric)
     if interval:
-        sought = Sought(level, method, resamples, seed)
-        found = [bounds(report.groups[label], metric, sought) for label in drawn]
+        sought = IntervalOptions(level, method, resamples, seed)
+        found = [interval_bounds(report.groups[label], metric, sought) for label in drawn]
         if (line := whiskers(ax, found, ["#333333"] * len(drawn))) is not None:
             handles.append(line)
             names.append(f"{100 * level:g} % interval")
     write_rows(ax, names_of_rows, [f"{tasks[label]:,}" for label in drawn], "tasks")
     rest = held[shown:]
-    left_out = f"; {counted(len(rest), 'more group')} not shown" if rest else ""
+    left_out = f"; {format_count(len(rest), 'more group')} not shown" if rest else ""
     ax.set_xlabel(f"{metric} by {report.by}{left_out}")
     legend_above(ax, handles, names)
     return ax
@@ -136,7 +136,9 @@ def _draw_averages(ax: Axes, report: Report, metric: str) -> tuple[list[Any], li
     """Lines for the means over tasks and over groups, as far as there are any."""
     handles, names = [], []
     told = {"micro": f"all tasks: {metric}", MACRO: f"mean over groups: {MACRO}.{metric}"}
-    for (average, dash), key in zip(_AVERAGES.items(), (metric, f"{MACRO}.{metric}"), strict=True):
+    for (average, dash), key in zip(
+        _AVERAGE_DASHES.items(), (metric, f"{MACRO}.{metric}"), strict=True
+    ):
         try:
             value = report[key]
         except UnknownKeyError:  # z has no macro average, and JSON may not have this one

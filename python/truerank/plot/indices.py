@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..comparison.table_writer import counted
+from ..comparison.table_writer import format_count
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..metrics import Key, UnknownKeyError, parse
 from ..metrics.keys import NO_ADJUSTMENT
 from ..reporting.reports import Report
 from ..reporting.tables import increasing
-from .drawing import axes_for, colours_for, legend_above, named_of, short
+from .drawing import axes_for, check_named, colours_for, legend_above, shorten
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
     from .drawing import Axes
 
-_MARKS = "os^DvP*X"
-_SHARP = 0.999999  # beyond this index nothing is left that would tell chance
+_MARKERS = "os^DvP*X"
+_NEARLY_PERFECT = 0.999999  # beyond this index nothing is left that would tell chance
 
 
 class _Keys(NamedTuple):
@@ -84,10 +84,10 @@ def metric_against_index(
     >>> ax.collections[0].get_offsets().tolist()
     [[0.5, 1.5]]
     """
-    named = named_of("reports", reports, Report)
+    named = check_named("reports", reports, Report)
     keys = _keys_of(metric)
     by = reports.by if isinstance(reports, Report) else None
-    points = _of_reports(named, keys) if by is None else _of_groups(named[""], keys)
+    points = _points_of_reports(named, keys) if by is None else _points_of_groups(named[""], keys)
     ax = axes_for("truerank.plot.metric_against_index", ax, height=4.2, extra="plot")
     upward = bool(increasing(metric))
     handles = _draw(ax, points, by is not None, upward)
@@ -118,48 +118,50 @@ def _keys_of(metric: str) -> _Keys:
     return _Keys(index, metric, str(mean_rank), str(mean_rank._replace(adjustment="ratio")))
 
 
-def _of_reports(named: Mapping[str, Report], keys: _Keys) -> list[_Points]:
+def _points_of_reports(named: Mapping[str, Report], keys: _Keys) -> list[_Points]:
     """A point for each by its name, with its mean number of candidates."""
     points = []
     for name, report in named.items():
-        found = _drawable("", [report[keys.index_of]], [report[keys.metric]])
+        found = _finite_points("", [report[keys.index_of]], [report[keys.metric]])
         try:
-            candidates = _candidates(report[keys.mean_rank], report[keys.ratio])
+            candidates = _mean_candidates(report[keys.mean_rank], report[keys.ratio])
         except UnknownKeyError:  # it was read from JSON, which does not hold these
             candidates = math.nan
-        facts = [] if math.isnan(candidates) else [counted(round(candidates), "candidate")]
+        facts = [] if math.isnan(candidates) else [format_count(round(candidates), "candidate")]
         facts += [] if len(found.indices) else ["no index"]
         told = f" ({', '.join(facts)})" if facts else ""
-        points.append(found._replace(name=(short(name) or "all tasks") + told))
+        points.append(found._replace(name=(shorten(name) or "all tasks") + told))
     return points
 
 
-def _of_groups(report: Report, keys: _Keys) -> list[_Points]:
+def _points_of_groups(report: Report, keys: _Keys) -> list[_Points]:
     """The groups by the decade of their mean number of candidates, few candidates first."""
-    index, value = (_values(report, key) for key in (keys.index_of, keys.metric))
+    index, value = (_group_values(report, key) for key in (keys.index_of, keys.metric))
     try:
-        candidates = _candidates(*(_values(report, k) for k in (keys.mean_rank, keys.ratio)))
+        candidates = _mean_candidates(
+            *(_group_values(report, k) for k in (keys.mean_rank, keys.ratio))
+        )
     except UnknownKeyError:
-        return [_drawable("not known", index, value)]
+        return [_finite_points("not known", index, value)]
     decades = np.floor(np.log10(candidates.round(3)))  # nan without tasks of the side
     points = []
     for decade in np.unique(decades[~np.isnan(decades)]).astype(int).tolist():
         held = decades == decade
         name = f"{10**decade:,} to {10 ** (decade + 1) - 1:,}"
-        points.append(_drawable(name, index[held], value[held]))
+        points.append(_finite_points(name, index[held], value[held]))
     return points
 
 
-def _values(report: Report, key: str) -> FloatArray:
+def _group_values(report: Report, key: str) -> FloatArray:
     return np.array(list(report.group_values(key).values()), dtype=np.float64)
 
 
-def _candidates(mean_rank: Any, ratio: Any) -> Any:
+def _mean_candidates(mean_rank: Any, ratio: Any) -> Any:
     """The mean number of candidates: chance has the mean rank (N + 1) / 2."""
     return 2 * mean_rank / ratio - 1
 
 
-def _drawable(
+def _finite_points(
     name: str, index: Sequence[float] | FloatArray, value: Sequence[float] | FloatArray
 ) -> _Points:
     both = np.array([index, value], dtype=np.float64)
@@ -171,14 +173,16 @@ def _draw(ax: Axes, points: Sequence[_Points], grouped: bool, upward: bool) -> l
     size, alpha = (18, 0.7) if grouped else (40, 1.0)
     for i, (colour, one) in enumerate(zip(colours_for(len(points)), points, strict=True)):
         at = one.indices, one.values
-        style = {"s": size, "alpha": alpha, "linewidths": 0, "marker": _MARKS[i % len(_MARKS)]}
+        style = {"s": size, "alpha": alpha, "linewidths": 0, "marker": _MARKERS[i % len(_MARKERS)]}
         handles.append(ax.scatter(*at, color=colour, zorder=3, **style))
-        if not grouped and len(one.indices) and one.indices[0] < _SHARP:
-            ax.plot(*_through(*at, upward), color=colour, linewidth=0.9, zorder=2)
+        if not grouped and len(one.indices) and one.indices[0] < _NEARLY_PERFECT:
+            ax.plot(*_line_of_tasks(*at, upward), color=colour, linewidth=0.9, zorder=2)
     return handles
 
 
-def _through(index: FloatArray, value: FloatArray, upward: bool) -> tuple[FloatArray, FloatArray]:
+def _line_of_tasks(
+    index: FloatArray, value: FloatArray, upward: bool
+) -> tuple[FloatArray, FloatArray]:
     """The line on which ranks of the same tasks lie: from chance, at 0, to the optimum 1, at 1."""
     chance = float(((value - index) / (1 - index))[0])
     first = min(chance, float(value[0])) if upward else max(chance, float(value[0]))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..comparison import Comparison, compare
-from ..comparison.compared import notes_told
+from ..comparison.comparisons import format_notes
 from ..comparison.paired import holm
 from ..comparison.table_writer import number
 from ..inputs.checks import choice, confidence
@@ -17,17 +17,17 @@ from ..reporting.notes import unlike_protocols
 from ..reporting.repeats import Repeats
 from ..reporting.reports import Report
 from ..reporting.tables import increasing
-from .drawing import axes_for, colours_for, named_of, plain, short
-from .rows import Sought, bounds, whiskers, width_for, write_rows
-from .shares import ranked
+from .drawing import axes_for, check_named, colours_for, escape_formulas, shorten
+from .rows import IntervalOptions, interval_bounds, whiskers, width_for, write_rows
+from .shares import check_has_ranks
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from .drawing import Axes
 
-_ROW = 0.36  # inches
-_WIDTH = 72  # letters of a line of notes
-_BETTER = {True: ", more is better", False: ", less is better", None: ""}
+_ROW_HEIGHT = 0.36  # inches
+_NOTE_WIDTH = 72  # letters of a line of notes
+_DIRECTIONS = {True: ", more is better", False: ", less is better", None: ""}
 
 
 @public("truerank.plot")
@@ -98,21 +98,21 @@ def comparison(
     >>> comparison(models, "mr", against="A").get_xlabel().splitlines()[0]
     'mr minus that of A, less is better, with 95 % intervals'
     """
-    named = named_of("reports", reports, Report)
+    named = check_named("reports", reports, Report)
     confidence(level)
     if not allow_unlike:
         _refuse_unlike(named)
-    sought = Sought(level, method, resamples, seed, by)
+    sought = IntervalOptions(level, method, resamples, seed, by)
     if against is None:
-        rows = [_value(name, one, metric, sought) for name, one in named.items()]
+        rows = [_value_row(name, one, metric, sought) for name, one in named.items()]
         told, heading, notes = metric, metric, []
     else:
         found = _differences(named, metric, against, sought, allow_unlike)
-        rows, notes = [_difference(one) for one in found], notes_told(found)
-        told = f"{metric} minus that of {short(against)}"
+        rows, notes = [_difference_row(one) for one in found], format_notes(found)
+        told = f"{metric} minus that of {shorten(against)}"
         heading = "difference, p" + " (Holm)" * (len(rows) > 1)
     names = [row.name for row in rows]
-    height, width = 1.4 + _ROW * max(len(rows), 2), width_for(names)
+    height, width = 1.4 + _ROW_HEIGHT * max(len(rows), 2), width_for(names)
     ax = axes_for("truerank.plot.comparison", ax, height, width, extra="plot")
     known = dict(zip(named, colours_for(len(named)), strict=True))
     colours = [known[name] for name in names]
@@ -124,8 +124,10 @@ def comparison(
     write_rows(ax, names, [row.cell for row in rows], heading)
     ax.margins(x=0.08)
     sure = "" if line is None else f", with {100 * level:g} % intervals"
-    lines = [f"{plain(told)}{_BETTER[increasing(metric)]}{sure}"]
-    ax.set_xlabel("\n".join([*lines, *(plain(textwrap.fill(note, _WIDTH)) for note in notes)]))
+    lines = [f"{escape_formulas(told)}{_DIRECTIONS[increasing(metric)]}{sure}"]
+    ax.set_xlabel(
+        "\n".join([*lines, *(escape_formulas(textwrap.fill(note, _NOTE_WIDTH)) for note in notes)])
+    )
     return ax
 
 
@@ -137,20 +139,24 @@ class _Row(NamedTuple):
     cell: str
 
 
-def _value(name: str, report: Report, metric: str, sought: Sought) -> _Row:
+def _value_row(name: str, report: Report, metric: str, sought: IntervalOptions) -> _Row:
     value = report[metric]
-    low, high = bounds(report, metric, sought)
+    low, high = interval_bounds(report, metric, sought)
     return _Row(name, low, value, high, number(value, 4))
 
 
 def _differences(
-    named: Mapping[str, Report], metric: str, against: str, sought: Sought, allow_unlike: bool
+    named: Mapping[str, Report],
+    metric: str,
+    against: str,
+    sought: IntervalOptions,
+    allow_unlike: bool,
 ) -> list[Comparison]:
     """Each of the others compared with one."""
     choice("against", against, tuple(named))
     if len(named) < 2:
         raise InputValueError("reports", expected=f"others than {against!r} to compare", got="none")
-    reports = {name: ranked("reports", name, report) for name, report in named.items()}
+    reports = {name: check_has_ranks("reports", name, report) for name, report in named.items()}
     base = reports.pop(against)
     found = [
         compare(
@@ -165,7 +171,7 @@ def _differences(
     return [one._replace(p_holm=p) for one, p in zip(found, corrected, strict=True)]
 
 
-def _difference(found: Comparison) -> _Row:
+def _difference_row(found: Comparison) -> _Row:
     cell = f"{found.difference:+.4g}, p {found.p_holm:.2g}"
     return _Row(found.name_a, found.low, found.difference, found.high, cell)
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .drawing import plain, short
+from .drawing import escape_formulas, shorten
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from ..reporting.reports import Report
     from .drawing import Axes
 
-_RESAMPLED = 10_000  # tasks up to which resampling takes no time that one would notice
-_UNKNOWN = (float("nan"), float("nan"))
+_BOOTSTRAP_TO = 10_000  # tasks up to which resampling takes no time that one would notice
+_NO_BOUNDS = (float("nan"), float("nan"))
 
 
 def write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: str) -> None:
@@ -29,7 +29,9 @@ def write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: st
     heading : str
         Over the cells.
     """
-    ax.set_yticks(range(len(names)), [plain(short(name)) for name in names], fontsize="small")
+    ax.set_yticks(
+        range(len(names)), [escape_formulas(shorten(name)) for name in names], fontsize="small"
+    )
     ax.set_ylim(max(len(names), 1) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
@@ -48,10 +50,10 @@ def width_for(names: Sequence[str]) -> float:
     >>> width_for(["A", "B"])
     6.4
     """
-    return max([6.4, *(5.4 + 0.06 * len(short(name)) for name in names)])
+    return max([6.4, *(5.4 + 0.06 * len(shorten(name)) for name in names)])
 
 
-class Sought(NamedTuple):
+class IntervalOptions(NamedTuple):
     """Which intervals: the arguments of `Report.interval`.
 
     Attributes
@@ -70,20 +72,20 @@ class Sought(NamedTuple):
     by: LabelsLike | None = None
 
 
-def bounds(report: Report, key: str, sought: Sought) -> tuple[float, float]:
+def interval_bounds(report: Report, key: str, sought: IntervalOptions) -> tuple[float, float]:
     """Give the bounds of a value as `Report.interval` does; nan where a report has no ranks.
 
     Examples
     --------
     >>> from truerank import Ranks, report
     >>> measured = report(Ranks([0, 3, 0, 1], [1, 1, 1, 1], 10))
-    >>> bounds(measured, "hits@1", Sought(0.95, None, 1000, 0))
+    >>> interval_bounds(measured, "hits@1", IntervalOptions(0.95, None, 1000, 0))
     (0.0, 1.0)
     """
     tasks = len(getattr(report, "ranks", ()))
     if not tasks:
-        return _UNKNOWN
-    method = sought.method or ("bootstrap" if tasks <= _RESAMPLED else "normal")
+        return _NO_BOUNDS
+    method = sought.method or ("bootstrap" if tasks <= _BOOTSTRAP_TO else "normal")
     found = report.interval(key, **sought._replace(method=method)._asdict())
     return found.low, found.high
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..metrics import Sample
-from ..metrics.averages import arithmetic, scaled
+from ..metrics.averages import arithmetic, rescale_weights
 from ..metrics.chance_model import Tasks, compress, hits
 from ..metrics.ties import HIT
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..reporting.reports import Report
 
 
-def ranked(argument: str, name: str, report: Report) -> Report:
+def check_has_ranks(argument: str, name: str, report: Report) -> Report:
     """Check that a report has ranks.
 
     Raises
@@ -29,7 +29,7 @@ def ranked(argument: str, name: str, report: Report) -> Report:
     --------
     >>> from truerank import Ranks, Report, report
     >>> stored = Report.from_json(report(Ranks([0], [1], 10)).to_json())
-    >>> ranked("reports", "A", stored)
+    >>> check_has_ranks("reports", "A", stored)
     Traceback (most recent call last):
     truerank.InputValueError: reports: expected Reports with ranks, got one without for 'A': this report was read from JSON, which holds no ranks; ranks.save(path) keeps the ranks
     """  # noqa: E501
@@ -83,17 +83,17 @@ def shares(sample: Sample, cutoffs: IntArray) -> FloatArray:
     array([0.5, 0. , 0.5])
     """
     if sample.tied is not None:  # each position of a tie has its part
-        return np.diff(reached(sample, cutoffs), prepend=0.0)
+        return np.diff(hits_at(sample, cutoffs), prepend=0.0)
     tasks = np.searchsorted(cutoffs.astype(np.float64), sample.ranks)
-    return _parts(tasks, sample.weights, len(cutoffs))
+    return _interval_shares(tasks, sample.weights, len(cutoffs))
 
 
-def reached(sample: Sample, cutoffs: IntArray) -> FloatArray:
+def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
     """Give hits@k for all cut-offs k at once; float64, shape (m,). Parameters as of `shares`.
 
     Examples
     --------
-    >>> reached(Sample(np.array([1.0, 4.0]), np.array([9, 9])), np.array([1, 3, 4]))
+    >>> hits_at(Sample(np.array([1.0, 4.0]), np.array([9, 9])), np.array([1, 3, 4]))
     array([0.5, 0.5, 1. ])
     """
     if sample.tied is not None:
@@ -102,7 +102,7 @@ def reached(sample: Sample, cutoffs: IntArray) -> FloatArray:
     if sample.weights is None:  # whole numbers first: the very number that a report has
         counts = np.bincount(tasks, minlength=len(cutoffs))[: len(cutoffs)]
         return np.cumsum(counts) / (len(tasks) or np.nan)
-    return np.cumsum(_parts(tasks, sample.weights, len(cutoffs)))
+    return np.cumsum(_interval_shares(tasks, sample.weights, len(cutoffs)))
 
 
 def bounds_of_shares(
@@ -131,35 +131,35 @@ def bounds_of_shares(
     first, last = (np.searchsorted(cutoffs.astype(np.float64), x.ranks) for x in (best, worst))
     m, weights = len(cutoffs), best.weights
     within = np.where(first == last, first, m)  # m: in none of them
-    begun, ended = (np.cumsum(_parts(tasks, weights, m)) for tasks in (first, last))
+    begun, ended = (np.cumsum(_interval_shares(tasks, weights, m)) for tasks in (first, last))
     greatest = begun - np.concatenate([[0.0], ended[:-1]])
-    return _parts(within, weights, m), np.clip(greatest, 0.0, 1.0)
+    return _interval_shares(within, weights, m), np.clip(greatest, 0.0, 1.0)
 
 
-def expected(sample: Sample, cutoffs: IntArray) -> FloatArray:
+def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
     """Give hits@k under chance for all cut-offs; float64, shape (m,).
 
     Examples
     --------
-    >>> expected(Sample(np.array([1.0, 4.0]), np.array([5, 10])), np.array([1, 5]))
+    >>> chance_hits(Sample(np.array([1.0, 4.0]), np.array([5, 10])), np.array([1, 5]))
     array([0.15, 0.75])
     """
-    tasks = _by_size(sample)
+    tasks = _tasks_by_size(sample)
     return np.array([hits(tasks, k)[0] for k in cutoffs.tolist()])
 
 
-def _by_size(sample: Sample) -> Tasks:
+def _tasks_by_size(sample: Sample) -> Tasks:
     """The tasks by their number of candidates alone: a mean asks only for the weight of each."""
     if sample.weights is None:
         return compress(sample.candidates)
     sizes, place, counts = np.unique(sample.candidates, return_inverse=True, return_counts=True)
-    mass = np.bincount(place, weights=scaled(sample.weights), minlength=len(sizes))
+    mass = np.bincount(place, weights=rescale_weights(sample.weights), minlength=len(sizes))
     return compress((sizes, counts), mass / counts)
 
 
-def _parts(tasks: IntArray, weights: FloatArray | None, m: int) -> FloatArray:
+def _interval_shares(tasks: IntArray, weights: FloatArray | None, m: int) -> FloatArray:
     """The share of the tasks that are in each of m intervals; m itself is none."""
-    mass = None if weights is None else scaled(weights)
+    mass = None if weights is None else rescale_weights(weights)
     total = len(tasks) if mass is None else mass.sum()
     held: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / (total or np.nan)
     return held

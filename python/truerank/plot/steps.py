@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..comparison.table_writer import counted
-from .drawing import DASHES, colours_for, dashes_for, legend_above, short
+from ..comparison.table_writer import format_count
+from .drawing import DASHES, colours_for, dashes_for, legend_above, shorten
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from .drawing import Axes
 
-_ROUNDING = 1e-9  # bands thinner than this are none
+_MIN_BAND = 1e-9  # bands thinner than this are none
 
 
 class Steps(NamedTuple):
@@ -25,7 +25,7 @@ class Steps(NamedTuple):
     line, low, high, chance : ndarray
         nan where there are no tasks.
     tasks : int
-    facts : tuple of str
+    details : tuple of str
         What is told once if all models share it: tasks, candidates, weights.
     """
 
@@ -34,7 +34,7 @@ class Steps(NamedTuple):
     high: FloatArray
     chance: FloatArray
     tasks: int
-    facts: tuple[str, ...]
+    details: tuple[str, ...]
 
 
 def draw_steps(
@@ -58,11 +58,11 @@ def draw_steps(
     dashes = dashes_for(len(curves), DASHES[:3])  # the last kind is chance
     sizes = {curve.tasks for curve in curves.values()}
     for colour, dash, (name, curve) in zip(colours, dashes, curves.items(), strict=True):
-        low, line, high = (_to_the_end(x, y) for y in (curve.low, curve.line, curve.high))
+        low, line, high = (_extend_last_step(x, y) for y in (curve.low, curve.line, curve.high))
         handles += ax.plot(x, line, color=colour, linestyle=dash, drawstyle="steps-post")
-        tasks = f" ({counted(curve.tasks, 'task')})" if len(sizes) > 1 else ""
-        names.append((short(name) or f"{kind} rank") + tasks)
-        if band and (high - low > _ROUNDING).any():
+        tasks = f" ({format_count(curve.tasks, 'task')})" if len(sizes) > 1 else ""
+        names.append((shorten(name) or f"{kind} rank") + tasks)
+        if band and (high - low > _MIN_BAND).any():
             style = {"color": colour, "alpha": 0.2, "linewidth": 0}
             bands.append(ax.fill_between(x, low, high, step="post", **style))
     if bands:
@@ -73,7 +73,7 @@ def draw_steps(
         handles.append(handle)
         names.append(told)
     ax.spines[["top", "right"]].set_visible(False)
-    legend_above(ax, handles, names, title=_facts(curves))
+    legend_above(ax, handles, names, title=_shared_details(curves))
 
 
 def _draw_chance(
@@ -87,7 +87,7 @@ def _draw_chance(
         told = "chance, in the colour of each"
     style = {"linestyle": ":", "linewidth": 1.4, "drawstyle": "steps-post"}
     drawn = [
-        ax.plot(x, _to_the_end(x, line), color=colour, **style)[0]
+        ax.plot(x, _extend_last_step(x, line), color=colour, **style)[0]
         for line, colour in zip(lines, colours, strict=True)
     ]
     return drawn[0], told
@@ -101,12 +101,12 @@ def rank_axis(ax: Axes, end: int, ticks: Sequence[int]) -> None:
     ax.xaxis.set_minor_formatter("")  # which would label some of its own
 
 
-def _to_the_end(x: IntArray, y: FloatArray) -> FloatArray:
+def _extend_last_step(x: IntArray, y: FloatArray) -> FloatArray:
     """The last step is as wide as the others, where x says where it ends."""
     return np.append(y, y[-1:]) if len(x) > len(y) else y
 
 
-def _facts(curves: Mapping[str, Steps]) -> str:
+def _shared_details(curves: Mapping[str, Steps]) -> str:
     """What is the same for all models."""
-    columns = zip(*(curve.facts for curve in curves.values()), strict=True)
+    columns = zip(*(curve.details for curve in curves.values()), strict=True)
     return ", ".join(words[0] for words in columns if words[0] and len(set(words)) == 1)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import KINDS, UnknownKeyError, parse
-from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO, nearest
+from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO, suggest
 from ..metrics.kinds import DEFAULT_KIND
 
 DEFAULT_METRICS = (
@@ -44,7 +44,7 @@ class Axes(NamedTuple):
         """
         for side in self.sides:
             for kind in self.kinds:
-                yield from (written(side, kind, metric) for metric in self.metrics)
+                yield from (compose_key(side, kind, metric) for metric in self.metrics)
 
     def macro_names(self) -> Iterator[str]:
         """The keys of macro averages, which z has none of.
@@ -58,12 +58,12 @@ class Axes(NamedTuple):
         return (f"{MACRO}.{key}" for key in self._replace(metrics=means).names())
 
 
-def written(side: str, kind: str, metric: str) -> str:
+def compose_key(side: str, kind: str, metric: str) -> str:
     """A key without defaults.
 
     Examples
     --------
-    >>> written("tail", "realistic", "amri")
+    >>> compose_key("tail", "realistic", "amri")
     'tail.amri'
     """
     words = [word for word in (side, kind) if word not in (ALL_SIDES, DEFAULT_KIND)]
@@ -84,12 +84,12 @@ def metric_of(key: str) -> str:
     return ".".join(words[-2:] if adjusted else words[-1:]) + colon + power
 
 
-def nested(values: Mapping[str, object]) -> dict[str, Any]:
+def nest(values: Mapping[str, object]) -> dict[str, Any]:
     """Values by key as side -> kind -> [adjustment.]metric, macro averages under "macro".
 
     Examples
     --------
-    >>> nested({"mr": 4.5, "macro.tail.mr": 3.0})
+    >>> nest({"mr": 4.5, "macro.tail.mr": 3.0})
     {'both': {'realistic': {'mr': 4.5}}, 'macro': {'tail': {'realistic': {'mr': 3.0}}}}
     """
     tree: dict[str, Any] = {}
@@ -102,12 +102,12 @@ def nested(values: Mapping[str, object]) -> dict[str, Any]:
     return tree
 
 
-def several(keys: Iterable[str], name: str = "metrics") -> list[str]:
+def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
     """A list of keys, each of them once; a lone str is none.
 
     Examples
     --------
-    >>> several(("mr", "mrr", "mr"))
+    >>> unique_keys(("mr", "mrr", "mr"))
     ['mr', 'mrr']
     """
     if isinstance(keys, str):
@@ -116,7 +116,7 @@ def several(keys: Iterable[str], name: str = "metrics") -> list[str]:
     return [key for i, key in enumerate(listed) if key not in listed[:i]]
 
 
-def checked(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str], list[str]]:
+def check_axes(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str], list[str]]:
     """Check the metrics and kinds that somebody asked a table for.
 
     Raises
@@ -128,10 +128,10 @@ def checked(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str], li
 
     Examples
     --------
-    >>> checked(["amri"], ["optimistic"])
+    >>> check_axes(["amri"], ["optimistic"])
     (['amri'], ['optimistic'])
     """
-    rows, columns = several(metrics), several(kinds, "kinds")
+    rows, columns = unique_keys(metrics), unique_keys(kinds, "kinds")
     for row in rows:
         parsed = parse(row)
         if (parsed.side, parsed.kind, parsed.macro) != (ALL_SIDES, DEFAULT_KIND, False):
@@ -140,5 +140,5 @@ def checked(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str], li
             )
     for kind in columns:
         if kind not in KINDS:
-            raise UnknownKeyError(f"{kind!r}: no such kind of rank; {nearest(kind, KINDS)}")
+            raise UnknownKeyError(f"{kind!r}: no such kind of rank; {suggest(kind, KINDS)}")
     return rows, columns

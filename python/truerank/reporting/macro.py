@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 COUNT = "count"
 
 
-class Average:
+class MacroAverage:
     """A mean over groups.
 
     Parameters
@@ -43,7 +43,7 @@ class Average:
 
         Examples
         --------
-        >>> Average(np.array([1.0, 2.0])).by_name("ab")
+        >>> MacroAverage(np.array([1.0, 2.0])).by_name("ab")
         {'a': 1.0, 'b': 2.0}
         """
         if self._weights is None or isinstance(self._weights, str):
@@ -61,7 +61,7 @@ class Average:
 
         Examples
         --------
-        >>> Average("count").of(np.array([1.0, 4.0, np.nan]), np.array([2, 1, 7]))
+        >>> MacroAverage("count").of(np.array([1.0, 4.0, np.nan]), np.array([2, 1, 7]))
         2.0
         """
         held = ~np.isnan(values)
@@ -69,7 +69,7 @@ class Average:
         return weighted_mean(values[held], None if given is None else given[held])
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Average):
+        if not isinstance(other, MacroAverage):
             return NotImplemented
         return np.array_equal(self._weights, other._weights)  # type: ignore[arg-type]
 
@@ -80,7 +80,9 @@ class Average:
         return f"each group counts {how}"
 
 
-def average_of(weights: MacroWeights | None, names: Sequence[Hashable] | None) -> Average:
+def read_macro_weights(
+    weights: MacroWeights | None, names: Sequence[Hashable] | None
+) -> MacroAverage:
     """Read `macro_weights`.
 
     Parameters
@@ -100,11 +102,11 @@ def average_of(weights: MacroWeights | None, names: Sequence[Hashable] | None) -
 
     Examples
     --------
-    >>> str(average_of({"a": 1, "b": 2}, ["a", "b"]))
+    >>> str(read_macro_weights({"a": 1, "b": 2}, ["a", "b"]))
     'each group counts as given'
     """
     if weights is None:
-        return Average()
+        return MacroAverage()
     if names is None:
         raise InputValueError("macro_weights", expected="by=, whose groups they weigh, too")
     if isinstance(weights, str):
@@ -114,7 +116,7 @@ def average_of(weights: MacroWeights | None, names: Sequence[Hashable] | None) -
                 expected=f"{COUNT!r}, a mapping of labels or numbers",
                 got=repr(weights),
             )
-        return Average(COUNT)
+        return MacroAverage(COUNT)
     if isinstance(weights, Mapping):
         missing = [repr(name) for name in names if name not in weights]
         if missing:
@@ -123,10 +125,10 @@ def average_of(weights: MacroWeights | None, names: Sequence[Hashable] | None) -
                 "macro_weights", expected=f"a weight for each group, none for {shown}"
             )
         weights = [weights[name] for name in names]
-    return Average(_checked(weights, len(names)))
+    return MacroAverage(_check_weights(weights, len(names)))
 
 
-def _checked(weights: Any, length: int) -> FloatArray:
+def _check_weights(weights: Any, length: int) -> FloatArray:
     array = np.asarray(weights)
     if array.dtype.kind not in "iuf" and array.size:
         raise InputTypeError("macro_weights", expected="real numbers", got=f"dtype {array.dtype}")

@@ -6,16 +6,16 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..comparison.pairing import is_test
-from ..comparison.table_writer import counted, number
+from ..comparison.pairing import is_test_split
+from ..comparison.table_writer import format_count, number
 from ..metrics import parse
-from ..metrics.averages import scaled
+from ..metrics.averages import rescale_weights
 from ..metrics.keys import MACRO
-from .repeats import Repeats, weights_word
+from .repeats import Repeats, describe_weights
 from .reports import Report
-from .validity import HARDLY_MOVES, TEST_ALONE, said_of
+from .validity import SIZE_ROBUST_METRIC, TEST_ONLY, format_value
 
-RUNS_APART = 0.05  # how far the mean numbers of candidates of folds may part without a note
+FOLD_TOLERANCE = 0.05  # how far the mean numbers of candidates of folds may part without a note
 
 Rows = Mapping[str, Repeats]
 
@@ -40,7 +40,7 @@ def unlike_protocols(rows: Rows) -> Iterator[str]:
 
 def _test_split(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
     splits = {report.protocol.split for row in rows.values() for report in row.reports}
-    if len(rows) > 1 and any(map(is_test, splits)):
+    if len(rows) > 1 and any(map(is_test_split, splits)):
         yield (
             "These are numbers of the test split: to choose between models by them uses that "
             "split up. Choose by another one, and report this one once."
@@ -64,20 +64,22 @@ def _unlike_tasks(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
 
 def _unlike_candidates(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
     """Rows that have other numbers of candidates, and runs of one that part far."""
-    facts = {name: [_candidates(report) for report in row.reports] for name, row in rows.items()}
+    facts = {
+        name: [_candidate_range(report) for report in row.reports] for name, row in rows.items()
+    }
     known = min(len(fact) for runs in facts.values() for fact in runs)
     held = {name: [fact[:known] for fact in runs] for name, runs in facts.items()}
     means = [[fact[-1] for fact in runs] for runs in held.values() if known]
-    parted = any(max(found) > (1 + RUNS_APART) * min(found) for found in means)
+    parted = any(max(found) > (1 + FOLD_TOLERANCE) * min(found) for found in means)
     if not parted and len({frozenset(runs) for runs in held.values()}) == 1:
         return
-    told = ", ".join(f"{name} {_candidates_word(runs)}" for name, runs in held.items())
+    told = ", ".join(f"{name} {_format_candidates(runs)}" for name, runs in held.items())
     raw = [key for key in keys if parse(key).adjustment not in ("index", "z")]
     advice = f" {', '.join(raw)} cannot be compared then: an index or z can." if raw else ""
     yield f"The numbers of candidates differ: {told}.{advice}"
 
 
-def _candidates(report: Report) -> tuple[float, ...]:
+def _candidate_range(report: Report) -> tuple[float, ...]:
     """Least, greatest and mean number of candidates, as far as they are known."""
     summary, ranks = report.held_summary(), getattr(report, "ranks", None)
     if summary is None:  # a group that was read from JSON
@@ -86,7 +88,7 @@ def _candidates(report: Report) -> tuple[float, ...]:
     return (*ends, float(ranks.candidates.mean())) if ranks is not None and len(ranks) else ends
 
 
-def _candidates_word(runs: list[tuple[float, ...]]) -> str:
+def _format_candidates(runs: list[tuple[float, ...]]) -> str:
     low, high, *mean = (
         min(column) if i == 0 else max(column) if i == 1 else sum(column) / len(column)
         for i, column in enumerate(zip(*runs, strict=True))
@@ -96,7 +98,7 @@ def _candidates_word(runs: list[tuple[float, ...]]) -> str:
     return f"{low:,} to {high:,}" + "".join(f" ({number(n, 4)} on average)" for n in mean)
 
 
-def _each(rows: Rows, said: Callable[[Report], str]) -> str:
+def _describe_models(rows: Rows, said: Callable[[Report], str]) -> str:
     """What is said of every model, in all its runs."""
     words = {n: dict.fromkeys(map(said, row.reports)) for n, row in rows.items()}
     return ", ".join(f"{name}: {' or '.join(found)}" for name, found in words.items())
@@ -114,18 +116,18 @@ def _models_differ(rows: Rows, unlike: Callable[[Report, Report], bool]) -> bool
 
 
 def _unlike_weights(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
-    if _words_differ(rows, weights_word):
-        yield f"The weights differ: {_each(rows, weights_word)}."
-    elif _models_differ(rows, _weighted_unlike):
+    if _words_differ(rows, describe_weights):
+        yield f"The weights differ: {_describe_models(rows, describe_weights)}."
+    elif _models_differ(rows, _weights_unlike):
         yield "The weights differ: every model has its own."
 
 
-def _weighted_unlike(a: Report, b: Report) -> bool:
+def _weights_unlike(a: Report, b: Report) -> bool:
     """Whether as many tasks have other weights, in whatever order; only ratios matter."""
     ours, theirs = (getattr(report, "weights", None) for report in (a, b))
     if ours is None or theirs is None or len(ours) != len(theirs):
         return False
-    x, y = (np.sort(scaled(weights)) for weights in (ours, theirs))
+    x, y = (np.sort(rescale_weights(weights)) for weights in (ours, theirs))
     return not np.allclose(x * y.sum(), y * x.sum(), rtol=1e-9, atol=0)
 
 
@@ -133,20 +135,23 @@ def _unlike_groups(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
     """Macro averages over other groups, or of groups that count otherwise."""
     if not any(parse(key).macro for key in keys):
         return
-    if _words_differ(rows, _groups_word) or _models_differ(rows, _grouped_unlike):
-        said = _each(
-            rows, lambda report: f"{_groups_word(report)}, {counted(len(_labels(report)), 'group')}"
+    if _words_differ(rows, _describe_groups) or _models_differ(rows, _groups_unlike):
+        said = _describe_models(
+            rows,
+            lambda report: (
+                f"{_describe_groups(report)}, {format_count(len(_labels(report)), 'group')}"
+            ),
         )
         yield f"The {MACRO} averages are of unlike groups or weights of groups: {said}."
 
 
-def _grouped_unlike(a: Report, b: Report) -> bool:
+def _groups_unlike(a: Report, b: Report) -> bool:
     ours, theirs = a.macro_counts(), b.macro_counts()
     weighed = ours is not None and theirs is not None
     return _labels(a) != _labels(b) or (weighed and ours != theirs)
 
 
-def _groups_word(report: Report) -> str:
+def _describe_groups(report: Report) -> str:
     return f"by {report.by}, {report.macro_weighting}"
 
 
@@ -159,12 +164,12 @@ def _test_candidates(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
     names = [
         name
         for name, row in rows.items()
-        if any(report.protocol.candidates == TEST_ALONE for report in row.reports)
+        if any(report.protocol.candidates == TEST_ONLY for report in row.reports)
     ]
     raw = [key for key in keys if not _is_index_of_mr(key)]
     if not names or not raw:
         return
-    beside = [(name, said_of(rows[name], HARDLY_MOVES)) for name in names]
+    beside = [(name, format_value(rows[name], SIZE_ROBUST_METRIC)) for name in names]
     adjusted = "; ".join(f"{name} {said}" for name, said in beside if said)
     yield (
         f"The candidates of {', '.join(names)} are the entities of the test alone: "

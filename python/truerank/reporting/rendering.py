@@ -7,60 +7,60 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import TYPE_CHECKING, TypeVar
 
 from ..comparison.table_writer import (
-    Grid,
     Records,
+    TextGrid,
     TextTables,
     cell,
-    checked_digits,
-    counted,
+    check_digits,
+    format_count,
     percent,
 )
 from ..metrics import parse
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..metrics.kinds import DEFAULT_KIND
-from .axes import FEW_METRICS, Axes, checked, several, written
-from .validity import TEST_ALONE, TEST_CANDIDATES
+from .axes import FEW_METRICS, Axes, check_axes, compose_key, unique_keys
+from .validity import TEST_CANDIDATES, TEST_ONLY
 
 if TYPE_CHECKING:
-    from .report_facts import ReportFacts
+    from .report_base import ReportBase
     from .summary import Summary
 
 GROUPS_SHOWN = 20  # rows of a printed table; CSV, JSON and pandas hold all
 
 Record = tuple[object, ...]
 T = TypeVar("T")
-Words = Iterable[str] | None
+Names = Iterable[str] | None
 
 
-def text_of(
-    report: ReportFacts,
-    metrics: Words = None,
-    sides: Words = None,
-    kinds: Words = None,
+def report_tables(
+    report: ReportBase,
+    metrics: Names = None,
+    sides: Names = None,
+    kinds: Names = None,
     digits: int = 6,
 ) -> TextTables:
     """Lines on tasks, protocol and ties, then the tables, as `Report.to_markdown` has them."""
-    shown = checked_digits(digits)
+    shown = check_digits(digits)
     axes, few = printed_axes(report, metrics, sides, kinds)
-    return TextTables(list(grids(report, axes, few, shown)), told(report))
+    return TextTables(list(grids(report, axes, few, shown)), summary_lines(report))
 
 
-def records_of(report: ReportFacts, metrics: Words, sides: Words, kinds: Words) -> Records:
+def report_records(report: ReportBase, metrics: Names, sides: Names, kinds: Names) -> Records:
     """A row for each side and metric, as `Report.to_csv` has them; of each group, too."""
-    axes = axes_of(report, metrics, sides, kinds)
+    axes = choose_axes(report, metrics, sides, kinds)
     groups = [] if report.by is None else ["average", "group"]
     columns = [*groups, "side", "tasks", "metric", *axes.kinds]
-    return Records(columns, records(report, axes), axes.kinds)
+    return Records(columns, report_rows(report, axes), axes.kinds)
 
 
-def axes_of(report: ReportFacts, metrics: Words, sides: Words, kinds: Words) -> Axes:
+def choose_axes(report: ReportBase, metrics: Names, sides: Names, kinds: Names) -> Axes:
     """The sides, kinds and metrics of a table, checked; the usual ones where nobody says which."""
     default = report.default_axes()
-    rows, columns = checked(
+    rows, columns = check_axes(
         default.metrics if metrics is None else metrics,
         default.kinds if kinds is None else kinds,
     )
-    axes = Axes(several(default.sides if sides is None else sides, "sides"), columns, rows)
+    axes = Axes(unique_keys(default.sides if sides is None else sides, "sides"), columns, rows)
     for side in axes.sides:
         report.tasks(side)  # a KeyError for one that there is not
     for metric in axes.metrics:
@@ -71,10 +71,10 @@ def axes_of(report: ReportFacts, metrics: Words, sides: Words, kinds: Words) -> 
 
 
 def printed_axes(
-    report: ReportFacts, metrics: Words = None, sides: Words = None, kinds: Words = None
+    report: ReportBase, metrics: Names = None, sides: Names = None, kinds: Names = None
 ) -> tuple[Axes, Axes | None]:
     """The axes of the printed tables, and those of the table of groups."""
-    axes = axes_of(report, metrics, sides, kinds)
+    axes = choose_axes(report, metrics, sides, kinds)
     summary = report.held_summary()
     if kinds is None and summary is not None and summary.tied_tasks:
         axes = axes._replace(kinds=[*axes.kinds, *report.tie_kinds()])
@@ -88,24 +88,24 @@ def printed_axes(
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def grids(report: ReportFacts, axes: Axes, few: Axes | None, digits: int) -> Iterator[Grid]:
+def grids(report: ReportBase, axes: Axes, few: Axes | None, digits: int) -> Iterator[TextGrid]:
     """One table for each side, metrics by kind; then one of the groups, where there are any."""
     for side in axes.sides:
-        heading = f"{side} ({counted(report.tasks(side), 'task')})"
+        heading = f"{side} ({format_count(report.tasks(side), 'task')})"
         rows = [
             [metric, *(cell(value, digits) for value in values)]
-            for metric, values in by_metric(report, side, axes)
+            for metric, values in metric_rows(report, side, axes)
         ]
-        yield Grid([heading, *axes.kinds], rows)
+        yield TextGrid([heading, *axes.kinds], rows)
     if few is not None and report.by is not None:
         yield group_grid(report, few, digits)
 
 
-def group_grid(report: ReportFacts, axes: Axes, digits: int) -> Grid:
+def group_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:
     """The averages and the largest groups of one side and kind, with their numbers of tasks."""
     (side,), (kind,), metrics = axes
     tasks = report.group_tasks(side)
-    keys = [written(side, kind, metric) for metric in metrics]
+    keys = [compose_key(side, kind, metric) for metric in metrics]
     held = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
     columns = [report.group_cells(key) for key in keys]
     total = report.tasks(side)
@@ -116,8 +116,8 @@ def group_grid(report: ReportFacts, axes: Axes, digits: int) -> Grid:
     rows = [["micro", f"{total:,}", *micro], [MACRO, f"{total:,}", *macro]]
     rows += group_rows(held, tasks, columns, lambda value: cell(value, digits))
     prefix = "" if side == report.sides[0] else f"{side}, "
-    heading = f"{prefix}by {report.by} ({counted(len(held), 'group')})"
-    return Grid([heading, "tasks", *metrics], rows, averages=frozenset({0, 1}))
+    heading = f"{prefix}by {report.by} ({format_count(len(held), 'group')})"
+    return TextGrid([heading, "tasks", *metrics], rows, averages=frozenset({0, 1}))
 
 
 def group_rows(
@@ -145,7 +145,7 @@ def group_rows(
 
 
 def macro_cell(
-    report: ReportFacts, key: str, values: Mapping[Hashable, float | None], digits: int
+    report: ReportBase, key: str, values: Mapping[Hashable, float | None], digits: int
 ) -> str:
     """The macro average of a key, and how many groups it leaves out; empty of z, which has none."""
     if parse(key).adjustment == "z":
@@ -158,7 +158,7 @@ def macro_cell(
 # -- records ---------------------------------------------------------------------------------------
 
 
-def records(report: ReportFacts, axes: Axes) -> Iterator[Record]:
+def report_rows(report: ReportBase, axes: Axes) -> Iterator[Record]:
     """Side, tasks, metric and the values by kind; with groups, the averages and each group, too.
 
     Those begin with "micro", "macro" or "group", and the group's label (empty for an average). A
@@ -166,15 +166,15 @@ def records(report: ReportFacts, axes: Axes) -> Iterator[Record]:
     for that.
     """
     if report.by is None:
-        yield from _averages(report, axes)
+        yield from _average_rows(report, axes)
         return
-    yield from (("micro", "", *record) for record in _averages(report, axes))
+    yield from (("micro", "", *record) for record in _average_rows(report, axes))
     means = axes._replace(metrics=[m for m in axes.metrics if parse(m).adjustment != "z"])
-    yield from ((MACRO, "", *record) for record in _averages(report, means, f"{MACRO}."))
+    yield from ((MACRO, "", *record) for record in _average_rows(report, means, f"{MACRO}."))
     for side in axes.sides:
         tasks = report.group_tasks(side)
         table = [
-            (metric, [report.group_cells(written(side, kind, metric)) for kind in axes.kinds])
+            (metric, [report.group_cells(compose_key(side, kind, metric)) for kind in axes.kinds])
             for metric in axes.metrics
         ]
         for label, n in tasks.items():
@@ -184,18 +184,18 @@ def records(report: ReportFacts, axes: Axes) -> Iterator[Record]:
                     yield ("group", shown, side, n, metric, *(c[label] for c in columns))
 
 
-def _averages(report: ReportFacts, axes: Axes, prefix: str = "") -> Iterator[Record]:
+def _average_rows(report: ReportBase, axes: Axes, prefix: str = "") -> Iterator[Record]:
     for side in axes.sides:
-        for metric, values in by_metric(report, side, axes, prefix):
+        for metric, values in metric_rows(report, side, axes, prefix):
             yield (side, report.tasks(side), metric, *values)
 
 
-def by_metric(
-    report: ReportFacts, side: str, axes: Axes, prefix: str = ""
+def metric_rows(
+    report: ReportBase, side: str, axes: Axes, prefix: str = ""
 ) -> Iterator[tuple[str, list[float | None]]]:
     """The values by kind of every metric, computed kind by kind: each is ranked once."""
     columns = [
-        [report.cell(prefix + written(side, kind, metric)) for metric in axes.metrics]
+        [report.cell(prefix + compose_key(side, kind, metric)) for metric in axes.metrics]
         for kind in axes.kinds
     ]
     return ((metric, [c[i] for c in columns]) for i, metric in enumerate(axes.metrics))
@@ -204,46 +204,46 @@ def by_metric(
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def told(report: ReportFacts) -> list[str]:
+def summary_lines(report: ReportBase) -> list[str]:
     """What belongs before the numbers: tasks, protocol, candidates of the test alone, ties."""
     summary = report.held_summary()
-    ties = [] if summary is None else _ties_told(summary)
-    return [*_tasks_told(report), *_test_told(report), *ties]
+    ties = [] if summary is None else _tie_lines(summary)
+    return [*_task_lines(report), *_test_candidate_lines(report), *ties]
 
 
-def _tasks_told(report: ReportFacts) -> list[str]:
+def _task_lines(report: ReportBase) -> list[str]:
     summary, protocol = report.held_summary(), report.protocol
     tasks = {side: report.tasks(side) for side in report.sides if side != ALL_SIDES}
     sides = " + ".join(f"{side} {n:,}" for side, n in tasks.items())
     total = sum(tasks.values()) or report.tasks(report.sides[0])
-    words = [counted(total, "task") + (f" ({sides})" if sides else "")]
+    words = [format_count(total, "task") + (f" ({sides})" if sides else "")]
     if summary is not None and summary.tasks:
         low, high = summary.candidates_min, summary.candidates_max
         words.append(
-            counted(low, "candidate") if low == high else f"{low:,} to {high:,} candidates"
+            format_count(low, "candidate") if low == high else f"{low:,} to {high:,} candidates"
         )
     words += [report.weighting] if report.weighting else []
     lines = [f"{', '.join(words)}; {protocol} (fingerprint {protocol.fingerprint})."]
     if report.by is not None:
-        groups = counted(len(report.group_tasks(report.sides[0])), "group")
+        groups = format_count(len(report.group_tasks(report.sides[0])), "group")
         lines.append(f"By {report.by}: {groups}; in macro averages {report.macro_weighting}.")
     return lines
 
 
-def _test_told(report: ReportFacts) -> list[str]:
+def _test_candidate_lines(report: ReportBase) -> list[str]:
     """That the candidates are those of the test alone, as the audit says it."""
-    if report.protocol.candidates != TEST_ALONE:
+    if report.protocol.candidates != TEST_ONLY:
         return []
     found = (finding.message for finding in report.audit() if finding.name == TEST_CANDIDATES)
     return [f"{said[0].upper()}{said[1:]}." for said in found]
 
 
-def _ties_told(summary: Summary) -> list[str]:
+def _tie_lines(summary: Summary) -> list[str]:
     lines = []
     if summary.tied_tasks:
         spread = ", ".join(f"{name} {value:.3g}" for name, value in summary.spread.items())
         lines.append(
-            f"{summary.tied_tasks:,} of {counted(summary.tasks, 'task')} tie "
+            f"{summary.tied_tasks:,} of {format_count(summary.tasks, 'task')} tie "
             f"({percent(summary.tied_share)}): {summary.largest_tie:,} candidates at most, "
             f"{summary.mean_tie:.3g} on average. Optimistic minus pessimistic: {spread}."
         )

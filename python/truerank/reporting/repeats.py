@@ -6,13 +6,20 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, overload
 
-from ..comparison.table_writer import Grid, Records, TextTables, checked_digits, counted, number
+from ..comparison.table_writer import (
+    Records,
+    TextGrid,
+    TextTables,
+    check_digits,
+    format_count,
+    number,
+)
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..ranks.container import Ranks
-from .axes import FEW_METRICS, nested, several
+from .axes import FEW_METRICS, nest, unique_keys
+from .report_content import json_value
 from .reports import Report
-from .stored import plain
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
@@ -65,8 +72,8 @@ class Repeats(Mapping[str, float]):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, reports: Iterable[Report], *, allow_unlike: bool = False) -> None:
-        self.reports = several_reports(reports)
-        self.notes = tuple(_unlike(self.reports))
+        self.reports = check_reports(reports)
+        self.notes = tuple(_run_differences(self.reports))
         if self.notes and not allow_unlike:
             raise InputValueError("reports", self.notes[0])
 
@@ -121,7 +128,7 @@ class Repeats(Mapping[str, float]):
 
     def __repr__(self) -> str:
         held = [name for name in ("mrr", "hits@10", "amri") if name in self]
-        shown = [spread(self[name], self.std(name), 4) for name in held]
+        shown = [format_mean(self[name], self.std(name), 4) for name in held]
         words = (f"{name} {text}" for name, text in zip(held, shown, strict=True))
         return f"Repeats({', '.join([f'{self.runs:,} runs', *words])})"
 
@@ -149,11 +156,11 @@ class Repeats(Mapping[str, float]):
         ({'mr': 2.0}, {'both': {'realistic': {'mr': 2.0, 'mr std': 1.4142135623730951}}})
         """
         values: dict[str, float] = {}
-        for key in several(self if metrics is None else metrics):
+        for key in unique_keys(self if metrics is None else metrics):
             values[key] = self[key]
             if std:
                 values[f"{key} std"] = self.std(key)
-        return values if flat else nested(values)
+        return values if flat else nest(values)
 
     def to_json(self, metrics: Iterable[str] | None = None, *, indent: int | None = 2) -> str:
         """Give mean, std and the values of the runs by key as a JSON object; nan becomes null.
@@ -174,12 +181,12 @@ class Repeats(Mapping[str, float]):
             "runs": self.runs,
             "metrics": {
                 key: {"mean": self[key], "std": self.std(key), "values": self.values(key)}
-                for key in several(self if metrics is None else metrics)
+                for key in unique_keys(self if metrics is None else metrics)
             },
             "fingerprints": [report.protocol.fingerprint for report in self.reports],
             "notes": self.notes,
         }
-        return json.dumps(plain(content), indent=indent, allow_nan=False)
+        return json.dumps(json_value(content), indent=indent, allow_nan=False)
 
     def to_pandas(self, metrics: Iterable[str] | None = None) -> Any:
         """Give a pandas DataFrame with the columns of `to_csv`.
@@ -238,19 +245,19 @@ class Repeats(Mapping[str, float]):
 
     def _records(self, metrics: Iterable[str] | None) -> Records:
         values = ["mean", "std", *(f"run {i + 1}" for i in range(self.runs))]
-        keys = several(self if metrics is None else metrics)
+        keys = unique_keys(self if metrics is None else metrics)
         rows = [(key, self[key], self.std(key), *self.values(key)) for key in keys]
         return Records(["metric", *values], rows, values)
 
     def _tables(self, metrics: Iterable[str] | None, digits: int) -> TextTables:
         """Mean and standard deviation, after what was repeated, and how."""
-        checked_digits(digits)
-        keys = common(FEW_METRICS, [self]) if metrics is None else several(metrics)
+        check_digits(digits)
+        keys = common_keys(FEW_METRICS, [self]) if metrics is None else unique_keys(metrics)
         rows = [[key, number(self[key], digits), number(self.std(key), digits)] for key in keys]
-        runs, protocol = counted(self.runs, "run"), self.protocol
+        runs, protocol = format_count(self.runs, "run"), self.protocol
         told = f"{runs}; {protocol} (fingerprint {protocol.fingerprint})."
         notes = (f"{note[:1].upper()}{note[1:]}." for note in self.notes)
-        return TextTables([Grid(["metric", "mean", "std"], rows)], [told, *notes])
+        return TextTables([TextGrid(["metric", "mean", "std"], rows)], [told, *notes])
 
 
 @overload
@@ -321,12 +328,12 @@ def report(
     return Repeats(ranks)
 
 
-def common(keys: Iterable[str], held: Iterable[Mapping[str, float]]) -> list[str]:
+def common_keys(keys: Iterable[str], held: Iterable[Mapping[str, float]]) -> list[str]:
     """Those of some keys that all mappings have; where there are none, all that they share.
 
     Examples
     --------
-    >>> common(["mr", "mrr"], [{"mrr": 0.5, "hits@7": 1.0}, {"mrr": 0.25}])
+    >>> common_keys(["mr", "mrr"], [{"mrr": 0.5, "hits@7": 1.0}, {"mrr": 0.25}])
     ['mrr']
     """
     held = list(held)
@@ -334,41 +341,41 @@ def common(keys: Iterable[str], held: Iterable[Mapping[str, float]]) -> list[str
     return shared or [key for key in held[0] if all(key in values for values in held)]
 
 
-def spread(mean: float, std: float, digits: int) -> str:
+def format_mean(mean: float, std: float, digits: int) -> str:
     """A mean with its standard deviation, where there is one.
 
     Examples
     --------
-    >>> spread(0.43847712, 0.0012345, 4)
+    >>> format_mean(0.43847712, 0.0012345, 4)
     '0.4385 \u00b1 0.0012'
     """
     return number(mean, digits) + ("" if math.isnan(std) else f" \u00b1 {number(std, 2)}")
 
 
-def weights_word(report: Report) -> str:
+def describe_weights(report: Report) -> str:
     """What the tasks of a report count, in words.
 
     Examples
     --------
     >>> import truerank as tr
-    >>> weights_word(tr.report(tr.Ranks([0], [1], 10)))
+    >>> describe_weights(tr.report(tr.Ranks([0], [1], 10)))
     'equal weights'
     """
     return report.weighting or "equal weights"
 
 
-def _unlike(reports: Sequence[Report]) -> Iterator[str]:
+def _run_differences(reports: Sequence[Report]) -> Iterator[str]:
     """How protocols and weights differ from those of the first one."""
     first = reports[0]
     for i, other in enumerate(reports, 1):
         differences = first.protocol.differences(other.protocol)
         if differences:
             yield (f"runs 1 and {i} were counted under unlike protocols: {'; '.join(differences)}")
-        if weights_word(first) != weights_word(other):
-            yield f"runs 1 and {i} have {weights_word(first)} and {weights_word(other)}"
+        if describe_weights(first) != describe_weights(other):
+            yield f"runs 1 and {i} have {describe_weights(first)} and {describe_weights(other)}"
 
 
-def several_reports(reports: Any, whose: str = "") -> tuple[Report, ...]:
+def check_reports(reports: Any, whose: str = "") -> tuple[Report, ...]:
     """Check that there are Reports, at least one; `whose` they are is said of others."""
     if isinstance(reports, (str, bytes, Mapping)) or not isinstance(reports, Iterable):
         got = f"{type(reports).__name__}{whose}"

@@ -17,10 +17,10 @@ from ..metrics.sides import sides_of
 from ..metrics.within_groups import Grouping
 from ..ranks.container import Ranks
 from ..ranks.grouping import WEIGHTS, group_codes, task_weights_by
-from .axes import written
-from .macro import average_of
-from .recalled import RecalledReport, read_json
-from .report_forms import AnyReport
+from .any_report import AnyReport
+from .axes import compose_key
+from .json_report import JsonReport, read_json
+from .macro import read_macro_weights
 from .summary import Summary, summarise
 from .validity import Finding, findings
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     Weights = str | Sequence[float] | FloatArray
 
-_IDENTITY = ("_seed", "_ranks", "_tasks", "_grouping", "_average")  # what makes reports equal
-_SHOWN = ("mrr", "hits@10", "amri")
+_EQUAL_BY = ("_seed", "_ranks", "_tasks", "_grouping", "_average")  # what makes reports equal
+_REPR_METRICS = ("mrr", "hits@10", "amri")
 
 
 @public("truerank")
@@ -107,20 +107,24 @@ class Report(AnyReport):
         if not isinstance(ranks, Ranks):
             raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
         seed = integer("seed", seed, least=0, expected="an integer >= 0")
-        tasks = _weighed(ranks, weights)
+        tasks = _apply_weights(ranks, weights)
         word = None if by is None else by if isinstance(by, str) else "label"
-        super().__init__(sides_of(ranks), ranks.protocol, seed, _weighting(tasks, weights), word)
+        super().__init__(
+            sides_of(ranks), ranks.protocol, seed, _describe_weighting(tasks, weights), word
+        )
         self._ranks, self._tasks = ranks, tasks
-        self._draw: Callable[[str], Sample] = partial(sample_of, tasks, seed=seed)
+        self._sample_kind: Callable[[str], Sample] = partial(sample_of, tasks, seed=seed)
         self._values: dict[Key, float] = {}
-        self._last: tuple[str, str, Sample] | None = None
+        self._last_sample: tuple[str, str, Sample] | None = None
         self._summary: Summary | None = None
         self._grouping: Grouping | None = None
         if by is not None:
-            self._grouping = Grouping(tasks, *group_codes(ranks, by), self._sides, self._draw)
+            self._grouping = Grouping(
+                tasks, *group_codes(ranks, by), self._sides, self._sample_kind
+            )
         names = None if self._grouping is None else self._grouping.names
-        self._average = average_of(macro_weights, names)
-        self._groups = _Groups(names or [], self._of_group)
+        self._average = read_macro_weights(macro_weights, names)
+        self._groups = _GroupReports(names or [], self._group_report)
 
     @property
     def ranks(self) -> Ranks:
@@ -185,7 +189,7 @@ class Report(AnyReport):
         parsed = parse(key)
         if parsed not in self._values:
             if parsed.macro:
-                self._given_groups(key)
+                self._require_grouping(key)
             self._sides.check(parsed.side, key)
             self._values[parsed] = self._macro(parsed) if parsed.macro else self._micro(parsed)
         return self._values[parsed]
@@ -197,13 +201,15 @@ class Report(AnyReport):
             yield from axes._replace(kinds=[DEFAULT_KIND]).macro_names()
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, RecalledReport) or not isinstance(other, Report):
+        if isinstance(other, JsonReport) or not isinstance(other, Report):
             return NotImplemented  # what was read from JSON knows what was stored
-        return all(getattr(self, name) == getattr(other, name) for name in _IDENTITY)
+        return all(getattr(self, name) == getattr(other, name) for name in _EQUAL_BY)
 
     def __repr__(self) -> str:
         side = self.sides[0]
-        values = (f"{name} {self[written(side, DEFAULT_KIND, name)]:.4g}" for name in _SHOWN)
+        values = (
+            f"{name} {self[compose_key(side, DEFAULT_KIND, name)]:.4g}" for name in _REPR_METRICS
+        )
         prefix = "" if side == ALL_SIDES else f"{side}."
         facts = [f"{len(self._ranks):,} tasks", f"{self.summary.tied_tasks:,} tied"]
         facts += [] if self._grouping is None else [f"{len(self._groups):,} groups"]
@@ -249,7 +255,7 @@ class Report(AnyReport):
         >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_tasks()
         {'a': 2, 'b': 1}
         """
-        grouping = self._given_groups("group_tasks")
+        grouping = self._require_grouping("group_tasks")
         self._sides.check(side, side)
         return dict(zip(grouping.names, grouping.counts(side).tolist(), strict=True))
 
@@ -277,7 +283,7 @@ class Report(AnyReport):
         >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_values("mr")
         {'a': 1.5, 'b': 4.0}
         """
-        grouping, parsed = self._given_groups(key), parse(key)
+        grouping, parsed = self._require_grouping(key), parse(key)
         if parsed.macro:
             raise UnknownKeyError(f"{key!r}: a macro average is not of one group")
         self._sides.check(parsed.side, key)
@@ -363,7 +369,7 @@ class Report(AnyReport):
         parsed = parse(key)
         self._sides.check(parsed.side, key)
         if parsed.macro:
-            grouping = self._given_groups(key)
+            grouping = self._require_grouping(key)
             if self._average.weighted:
                 raise InputValueError(
                     "key",
@@ -410,10 +416,10 @@ class Report(AnyReport):
         return compute(key, self._sample(key.side, key.kind), partial(self._moments, key))
 
     def _macro(self, key: Key) -> float:
-        grouping = self._given_groups(str(key))
+        grouping = self._require_grouping(str(key))
         return self._average.of(grouping.values(key), grouping.counts(key.side))
 
-    def _given_groups(self, key: str) -> Grouping:
+    def _require_grouping(self, key: str) -> Grouping:
         if self._grouping is None:
             raise UnknownKeyError(
                 f"{key!r}: this report has no groups; give them with "
@@ -421,10 +427,10 @@ class Report(AnyReport):
             )
         return self._grouping
 
-    def _of_group(self, place: int) -> Report:
-        grouping = self._given_groups("groups")
+    def _group_report(self, place: int) -> Report:
+        grouping = self._require_grouping("groups")
         made = Report(grouping.ranks(place), seed=self._seed)
-        made._draw = partial(grouping.sample, place)  # of ranks that were drawn as a whole
+        made._sample_kind = partial(grouping.sample, place)  # of ranks that were drawn as a whole
         # the same keys for every group, whichever sides it has tasks of
         counts = {side: int(grouping.counts(side)[place]) for side in self._sides.counts}
         made._sides = made._sides._replace(counts=counts)
@@ -436,41 +442,41 @@ class Report(AnyReport):
 
     def _sample(self, side: str, kind: str) -> Sample:
         """The ranks of one side and kind; the last are kept, since keys come in that order."""
-        last = self._last
+        last = self._last_sample
         if last is None or last[:2] != (side, kind):
-            sample = take(self._draw(kind), self._sides.mask(side))
-            last = self._last = side, kind, sample
+            sample = take(self._sample_kind(kind), self._sides.mask(side))
+            last = self._last_sample = side, kind, sample
         return last[2]
 
 
 # what was read from JSON is a Report to all who ask, though it has no ranks
-Report.register(RecalledReport)
+Report.register(JsonReport)
 
 
-class _Groups(Mapping[Hashable, "Report"]):
+class _GroupReports(Mapping[Hashable, "Report"]):
     """The Reports of groups, made when they are asked for."""
 
     def __init__(self, names: list[Hashable], make: Callable[[int], Report]) -> None:
-        self._places = {name: place for place, name in enumerate(names)}
-        self._make = make
-        self._made: dict[Hashable, Report] = {}
+        self._positions = {name: place for place, name in enumerate(names)}
+        self._make_report = make
+        self._reports: dict[Hashable, Report] = {}
 
     def __getitem__(self, label: Hashable) -> Report:
-        if label not in self._made:
-            self._made[label] = self._make(self._places[label])
-        return self._made[label]
+        if label not in self._reports:
+            self._reports[label] = self._make_report(self._positions[label])
+        return self._reports[label]
 
     def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._places)
+        return iter(self._positions)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._positions)
 
     def __repr__(self) -> str:
         return f"<groups: {', '.join(map(repr, self))}>"
 
 
-def _weighting(tasks: Ranks, weights: Weights | None) -> str:
+def _describe_weighting(tasks: Ranks, weights: Weights | None) -> str:
     """What the tasks count, in words."""
     if isinstance(weights, str):
         thing = next((word for word, label in WEIGHTS.items() if label == weights), weights)
@@ -478,7 +484,7 @@ def _weighting(tasks: Ranks, weights: Weights | None) -> str:
     return "" if tasks.weights is None else "weighted"
 
 
-def _weighed(ranks: Ranks, weights: Weights | None) -> Ranks:
+def _apply_weights(ranks: Ranks, weights: Weights | None) -> Ranks:
     """The ranks with the weights in force; ready ones are made once."""
     if weights is None:
         return ranks

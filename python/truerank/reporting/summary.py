@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..inputs.naming import public
 from ..metrics.keys import ALL_SIDES
-from .axes import written
+from .axes import compose_key
 
 if TYPE_CHECKING:
     from ..metrics.sides import Sides
     from ..ranks.container import Ranks
 
 SPREAD_METRICS = ("mr", "mrr", "hits@1", "hits@10")
-RARE = ("differing", "mismatched")  # told of an audit where they are not 0
+RARE_COUNTS = ("differing", "mismatched")  # told of an audit where they are not 0
 
 
 @public("truerank.reporting")
@@ -87,7 +87,7 @@ def summarise(ranks: Ranks, sides: Sides, values: Mapping[str, float]) -> Summar
             "at_best": int(ranks.audit.at_best.max(initial=0)),
         }
         # 0 may mean that nobody looked, which is no news
-        rare = {name: int(getattr(ranks.audit, name).sum()) for name in RARE}
+        rare = {name: int(getattr(ranks.audit, name).sum()) for name in RARE_COUNTS}
         audit |= {name: total for name, total in rare.items() if total}
     return Summary(
         tasks=n,
@@ -99,8 +99,8 @@ def summarise(ranks: Ranks, sides: Sides, values: Mapping[str, float]) -> Summar
         largest_tie=int(ties.max(initial=1)),
         mean_tie=float(ties.mean()) if len(ties) else math.nan,
         spread={
-            name: values[written(whole, "optimistic", name)]
-            - values[written(whole, "pessimistic", name)]
+            name: values[compose_key(whole, "optimistic", name)]
+            - values[compose_key(whole, "pessimistic", name)]
             for name in SPREAD_METRICS
         },
         audit=audit,

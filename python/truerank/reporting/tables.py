@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..comparison.table_writer import Grid, NamedRows, Records, TextTables, counted, number
+from ..comparison.table_writer import NamedRows, Records, TextGrid, TextTables, format_count, number
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..metrics import METRICS, UnknownKeyError, parse
-from .axes import FEW_METRICS, several
+from .axes import FEW_METRICS, unique_keys
 from .notes import NOTES, fingerprints, unlike_protocols
-from .repeats import Repeats, common, several_reports, spread
+from .repeats import Repeats, check_reports, common_keys, format_mean
+from .report_content import json_value
 from .reports import Report
-from .stored import plain
 
 Runs = Report | Repeats | Sequence[Report]  # of one model
 
@@ -56,7 +56,7 @@ class Table(NamedRows[Repeats]):
     | B | 4 | 0.3333 |
     """
 
-    _ROWS = "model"
+    _INDEX = "model"
 
     def __init__(
         self, rows: Mapping[str, Repeats], metrics: Sequence[str], notes: Sequence[str]
@@ -66,7 +66,8 @@ class Table(NamedRows[Repeats]):
         self.notes = tuple(notes)
 
     def __repr__(self) -> str:
-        return f"Table({counted(len(self), 'model')}: {', '.join(self)}; {', '.join(self.metrics)})"
+        models = format_count(len(self), "model")
+        return f"Table({models}: {', '.join(self)}; {', '.join(self.metrics)})"
 
     @property
     def repeated(self) -> bool:
@@ -128,7 +129,7 @@ class Table(NamedRows[Repeats]):
             "fingerprints": {name: fingerprints(row) for name, row in self.items()},
             "notes": self.notes,
         }
-        return json.dumps(plain(content), indent=indent, allow_nan=False)
+        return json.dumps(json_value(content), indent=indent, allow_nan=False)
 
     def records(self) -> Records:
         """Give a row for each model: the means, and "runs" and "key std" where one has several."""
@@ -145,7 +146,7 @@ class Table(NamedRows[Repeats]):
     def text_tables(self, digits: int = 4) -> TextTables:
         """The best of every column in bold: all that are printed as it is; then the notes."""
         rows = [
-            [name, *(spread(row[key], row.std(key), digits) for key in self.metrics)]
+            [name, *(format_mean(row[key], row.std(key), digits) for key in self.metrics)]
             for name, row in self._rows.items()
         ]
         best = set()
@@ -154,7 +155,7 @@ class Table(NamedRows[Repeats]):
             shown = {number(self[name][key], digits) for name in leaders}
             means = (number(row[key], digits) for row in self._rows.values())
             best |= {(i, j) for i, mean in enumerate(means) if mean in shown}
-        grid = Grid(["model", *self.metrics], rows, frozenset(best))
+        grid = TextGrid(["model", *self.metrics], rows, frozenset(best))
         return TextTables([grid], after=self.notes)
 
 
@@ -200,10 +201,10 @@ def table(
     {'A': {'runs': 2, 'mr': 2.0, 'mr std': 1.4142135623730951}}
     """
     if isinstance(reports, (Report, Repeats)) or not isinstance(reports, Mapping):
-        runs = _runs("", reports, allow_unlike)
-        rows = {counted(runs.runs, "run"): runs}
+        runs = _read_runs("", reports, allow_unlike)
+        rows = {format_count(runs.runs, "run"): runs}
     else:
-        rows = {name: _runs(name, value, allow_unlike) for name, value in reports.items()}
+        rows = {name: _read_runs(name, value, allow_unlike) for name, value in reports.items()}
     if not rows:
         raise InputValueError("reports", expected="names and Reports, at least one", got="none")
     unlike = list(unlike_protocols(rows))
@@ -213,7 +214,7 @@ def table(
             f"{' '.join(unlike)} Numbers of unlike protocols say nothing about the "
             f"models; {spelled('allow_unlike=True')} puts them side by side all the same",
         )
-    keys = common(FEW_METRICS, rows.values()) if metrics is None else several(metrics)
+    keys = common_keys(FEW_METRICS, rows.values()) if metrics is None else unique_keys(metrics)
     for name, row in rows.items():
         try:
             row.to_dict(keys)
@@ -235,14 +236,14 @@ def increasing(key: str) -> bool | None:
     return True if parsed.adjustment == "index" and better is not None else better
 
 
-def _runs(name: object, value: object, allow_unlike: bool) -> Repeats:
+def _read_runs(name: object, value: object, allow_unlike: bool) -> Repeats:
     if not isinstance(name, str):
         raise InputTypeError("reports", expected="names", got=f"{type(name).__name__} {name!r}")
     whose = f" (of {name!r})" if name else ""
     given: Any = [value] if isinstance(value, Report) else value
     if isinstance(value, Repeats):  # those that may be unlike elsewhere may not be so here
         given = value.reports
-    runs = Repeats(several_reports(given, whose), allow_unlike=True)
+    runs = Repeats(check_reports(given, whose), allow_unlike=True)
     if runs.notes and not allow_unlike:
         raise InputValueError("reports", runs.notes[0] + whose)
     return runs

@@ -12,9 +12,9 @@ from ..comparison.table_writer import percent
 from ..inputs.errors import spelled
 from ..inputs.naming import public
 from ..metrics import UnknownKeyError
-from ..metrics.keys import OWN_SIDE
+from ..metrics.keys import RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
-from .axes import written
+from .axes import compose_key
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 CUTOFFS = (1, 3, 5, 10)
 TEST_CANDIDATES = "test candidates"  # the check of candidates that are those of the test alone
-TEST_ALONE = "test"  # what a protocol calls them
-HARDLY_MOVES = "amri"  # the metric that compares between tests of unlike sizes
-FEW_AT_BEST = 2  # candidates at the best score that are an ordinary tie, however few there are
+TEST_ONLY = "test"  # what a protocol calls them
+SIZE_ROBUST_METRIC = "amri"  # the metric that compares between tests of unlike sizes
+ORDINARY_TIE = 2  # candidates at the best score that are an ordinary tie, however few there are
 
 
 @public("truerank.reporting")
@@ -65,13 +65,13 @@ class Finding(NamedTuple):
         return f"{self.name}: {self.message}"
 
 
-class Valued(Protocol):
+class ValuesByKey(Protocol):
     """Values by key."""
 
     def __getitem__(self, key: str, /) -> float: ...
 
 
-class Measured(Valued, Protocol):
+class AuditedReport(ValuesByKey, Protocol):
     """What the checks ask of a report: its values by key, and the ranks that they are of."""
 
     @property
@@ -105,10 +105,10 @@ class Check(NamedTuple):
 
     name: str
     threshold: float
-    find: Callable[[Measured, float], Iterable[tuple[float, str]]]
+    find: Callable[[AuditedReport, float], Iterable[tuple[float, str]]]
 
 
-def findings(report: Measured) -> list[Finding]:
+def findings(report: AuditedReport) -> list[Finding]:
     """List what makes the numbers of a report suspect; an empty list: nothing.
 
     Examples
@@ -130,9 +130,9 @@ def findings(report: Measured) -> list[Finding]:
 # -- ties ------------------------------------------------------------------------------------------
 
 
-def _moved(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
+def _ties_move_metric(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
     """Ties that move a metric: realistic against its expected and its optimistic value."""
-    yield from _apart(
+    yield from _largest_gaps(
         report,
         threshold,
         [("realistic", "expected"), ("realistic", "optimistic")],
@@ -140,9 +140,9 @@ def _moved(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
     )
 
 
-def _parted(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
+def _kinds_differ(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
     """The kinds of rank that part furthest."""
-    yield from _apart(
+    yield from _largest_gaps(
         report,
         threshold,
         [("pessimistic", "optimistic")],
@@ -151,8 +151,8 @@ def _parted(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
     )
 
 
-def _apart(
-    report: Measured, threshold: float, pairs: list[tuple[str, str]], message: str
+def _largest_gaps(
+    report: AuditedReport, threshold: float, pairs: list[tuple[str, str]], message: str
 ) -> Iterator[tuple[float, str]]:
     """The metric and the pair of kinds that are furthest apart, relative to the first kind.
 
@@ -160,14 +160,14 @@ def _apart(
     """
     if not report.summary.tied_tasks:
         return
-    for side in _pools(report):
+    for side in _pooled_sides(report):
         worst = 0.0, ""
         for metric in TIE_METRICS:
             for a, b in pairs:
-                first, second = (report[written(side, kind, metric)] for kind in (a, b))
-                gap = _relative(first, second)
+                first, second = (report[compose_key(side, kind, metric)] for kind in (a, b))
+                gap = _relative_gap(first, second)
                 if gap > max(worst[0], threshold):
-                    name = written(side, DEFAULT_KIND, metric)
+                    name = compose_key(side, DEFAULT_KIND, metric)
                     words = {"metric": name, "a": a, "b": b, "first": first, "second": second}
                     # no percentage of 0
                     said = percent(gap) if first else f"{abs(second - first):.4g}"
@@ -176,13 +176,13 @@ def _apart(
             yield worst
 
 
-def _pools(report: Measured) -> list[str]:
+def _pooled_sides(report: AuditedReport) -> list[str]:
     """The sides that pool tasks: all of them, and that of the relations."""
     first, *others = report.sides
-    return [first, *(side for side in others if side == OWN_SIDE)]
+    return [first, *(side for side in others if side == RELATION_SIDE)]
 
 
-def _relative(first: float, second: float) -> float:
+def _relative_gap(first: float, second: float) -> float:
     if first == second:
         return 0.0
     return abs(second - first) / abs(first) if first else math.inf
@@ -191,13 +191,13 @@ def _relative(first: float, second: float) -> float:
 # -- tasks -----------------------------------------------------------------------------------------
 
 
-def _share(
+def _task_share_check(
     found: Callable[[Ranks], npt.NDArray[np.bool_]], message: str
-) -> Callable[[Measured, float], Iterator[tuple[float, str]]]:
+) -> Callable[[AuditedReport, float], Iterator[tuple[float, str]]]:
     """A check for tasks: their share of those that count at all, above the threshold."""
 
-    def find(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
-        counting = _counting(report)
+    def find(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
+        counting = _has_weight(report)
         n, total = int(np.count_nonzero(found(report.ranks) & counting)), int(counting.sum())
         if n > threshold * total:
             tasks = f"{n:,} of {total:,} tasks ({percent(n / total)})"
@@ -206,19 +206,19 @@ def _share(
     return find
 
 
-def _counting(report: Measured) -> npt.NDArray[np.bool_]:
+def _has_weight(report: AuditedReport) -> npt.NDArray[np.bool_]:
     """Which tasks have a weight above 0."""
     if report.weights is None:
         return np.ones(len(report.ranks), dtype=np.bool_)
     return np.greater(report.weights, 0)
 
 
-def _constant(ranks: Ranks) -> npt.NDArray[np.bool_]:
+def _constant_scores(ranks: Ranks) -> npt.NDArray[np.bool_]:
     mask: npt.NDArray[np.bool_] = (ranks.tied == ranks.candidates) & (ranks.candidates > 1)
     return mask
 
 
-def _alone(ranks: Ranks) -> npt.NDArray[np.bool_]:
+def _only_true_candidate(ranks: Ranks) -> npt.NDArray[np.bool_]:
     """Tasks that have only the true candidate, which is never left out: their rank is 1."""
     return np.equal(ranks.candidates, 1)
 
@@ -226,10 +226,12 @@ def _alone(ranks: Ranks) -> npt.NDArray[np.bool_]:
 # -- the audit -------------------------------------------------------------------------------------
 
 
-def _counted(field: str, message: str) -> Callable[[Measured, float], Iterator[tuple[float, str]]]:
+def _audit_count_check(
+    field: str, message: str
+) -> Callable[[AuditedReport, float], Iterator[tuple[float, str]]]:
     """A check for candidates that a count with audit=True saw."""
 
-    def find(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
+    def find(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
         audit: Audit | None = report.ranks.audit
         counts = getattr(audit, field, None)
         if counts is not None and (total := int(counts.sum())) > threshold:
@@ -239,12 +241,12 @@ def _counted(field: str, message: str) -> Callable[[Measured, float], Iterator[t
     return find
 
 
-def _saturated(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
+def _saturated(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
     ranks = report.ranks
     if ranks.audit is None:
         return
     best = ranks.audit.at_best
-    shares = np.where(best > FEW_AT_BEST, best / ranks.candidates, 0.0)
+    shares = np.where(best > ORDINARY_TIE, best / ranks.candidates, 0.0)
     tasks = int(np.count_nonzero(shares > threshold))
     if tasks:
         worst = float(shares.max())
@@ -256,7 +258,7 @@ def _saturated(report: Measured, threshold: float) -> Iterator[tuple[float, str]
         )
 
 
-def _unaudited(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
+def _unaudited(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
     if report.ranks.audit is None and len(report.ranks):
         yield (
             math.nan,
@@ -268,7 +270,7 @@ def _unaudited(report: Measured, threshold: float) -> Iterator[tuple[float, str]
 # -- candidates ------------------------------------------------------------------------------------
 
 
-def _sampled(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
+def _sampled(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
     if report.protocol.sampled:
         yield (
             1.0,
@@ -277,7 +279,7 @@ def _sampled(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
         )
 
 
-def _of_test_alone(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
+def _test_candidates(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
     """Candidates that are the entities of the test itself: a smaller test is an easier task.
 
     Metrics compare between tests of one size alone then, but for the adjusted mean rank index
@@ -285,8 +287,10 @@ def _of_test_alone(report: Measured, threshold: float) -> Iterator[tuple[float, 
     alignment or link prediction methods, 2020, section 3.2). The index of mrr and of hits@k do not
     help: they rise as much as what they adjust, as a study beside the benchmarks shows.
     """
-    if report.protocol.candidates == TEST_ALONE and len(report.ranks):
-        beside = said_of(report, written(report.sides[0], DEFAULT_KIND, HARDLY_MOVES))
+    if report.protocol.candidates == TEST_ONLY and len(report.ranks):
+        beside = format_value(
+            report, compose_key(report.sides[0], DEFAULT_KIND, SIZE_ROBUST_METRIC)
+        )
         yield (
             1.0,
             "the candidates are the entities of the test alone: the fewer these are, the better "
@@ -295,7 +299,7 @@ def _of_test_alone(report: Measured, threshold: float) -> Iterator[tuple[float, 
         )
 
 
-def said_of(values: Valued, key: str) -> str:
+def format_value(values: ValuesByKey, key: str) -> str:
     """A value with its key; nothing where there is none."""
     try:
         value = values[key]
@@ -304,10 +308,10 @@ def said_of(values: Valued, key: str) -> str:
     return "" if math.isnan(value) else f"{key} {value:.4g}"
 
 
-def _chance_hits(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
+def _chance_hits(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
     """The smallest k at which chance alone hits too often."""
     for k in CUTOFFS:
-        hit, _ = report.chance(written(report.sides[0], DEFAULT_KIND, f"hits@{k}"))
+        hit, _ = report.chance(compose_key(report.sides[0], DEFAULT_KIND, f"hits@{k}"))
         if hit > threshold:
             yield (
                 hit,
@@ -317,9 +321,9 @@ def _chance_hits(report: Measured, threshold: float) -> Iterator[tuple[float, st
             return
 
 
-def _few_candidates(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
+def _few_candidates(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
     """The smallest k that reaches all candidates of too many tasks."""
-    candidates = report.ranks.candidates[_counting(report)]
+    candidates = report.ranks.candidates[_has_weight(report)]
     for k in CUTOFFS[1:]:
         n = int(np.count_nonzero((candidates <= k) & (candidates > 1)))
         if n > threshold * len(candidates):
@@ -335,7 +339,7 @@ def _few_candidates(report: Measured, threshold: float) -> Iterator[tuple[float,
 # -- the rest --------------------------------------------------------------------------------------
 
 
-def _weights(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
+def _weights(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
     """Kish's effective number of tasks, (sum w)^2 / sum w^2."""
     weights = report.weights
     if weights is None or not weights.any():
@@ -349,7 +353,7 @@ def _weights(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
         )
 
 
-def _split(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
+def _split(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
     if report.protocol.split is None:
         naming = spelled('ranks.with_protocol(split="test")')
         yield (
@@ -360,18 +364,30 @@ def _split(report: Measured, threshold: float) -> Iterator[tuple[float, str]]:
 
 CHECKS = (
     # more than 1 % between the realistic value and the expected or the optimistic one
-    Check("ties", 0.01, _moved),
+    Check("ties", 0.01, _ties_move_metric),
     # more than 5 % between the pessimistic and the optimistic value
-    Check("kinds", 0.05, _parted),
+    Check("kinds", 0.05, _kinds_differ),
     # any task whose candidates have one score, all of them
-    Check("constant", 0.0, _share(_constant, "all candidates have one score in {tasks}")),
-    Check("nan", 0.0, _counted("nan", "{total} candidates of {tasks} tasks have the score NaN")),
-    Check("inf", 0.0, _counted("inf", "{total} candidates of {tasks} tasks have infinite scores")),
+    Check(
+        "constant",
+        0.0,
+        _task_share_check(_constant_scores, "all candidates have one score in {tasks}"),
+    ),
+    Check(
+        "nan",
+        0.0,
+        _audit_count_check("nan", "{total} candidates of {tasks} tasks have the score NaN"),
+    ),
+    Check(
+        "inf",
+        0.0,
+        _audit_count_check("inf", "{total} candidates of {tasks} tasks have infinite scores"),
+    ),
     # any task whose true candidate had another score in its block than the one that was given
     Check(
         "rescored",
         0.0,
-        _counted(
+        _audit_count_check(
             "differing",
             "{tasks} true candidates have another score in their block of candidates: the model "
             "scores a pair differently in two batches",
@@ -381,7 +397,7 @@ CHECKS = (
     Check(
         "queries",
         0.0,
-        _counted(
+        _audit_count_check(
             "mismatched",
             "{tasks} tasks have rows that differ from the first row of their query; they were "
             "ranked as they are",
@@ -393,13 +409,13 @@ CHECKS = (
     Check(
         "filtered",
         0.0,
-        _share(
-            _alone,
+        _task_share_check(
+            _only_true_candidate,
             "all candidates but the true one, which always stays, are left out in {tasks}: rank 1",
         ),
     ),
     Check("sampled", 0.0, _sampled),
-    Check(TEST_CANDIDATES, 0.0, _of_test_alone),
+    Check(TEST_CANDIDATES, 0.0, _test_candidates),
     # hits@k, k of 1, 3, 5, 10, that chance brings above 0.25
     Check("chance hits", 0.25, _chance_hits),
     # more than 1 % of the tasks with 2 to k candidates, k of 3, 5, 10

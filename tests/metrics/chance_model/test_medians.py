@@ -225,7 +225,7 @@ def test_merged_sizes() -> None:
     far = np.random.default_rng(0).integers(1, 2**40, 400)
     sizes = [*range(10_001, 10_401), *far.tolist()]
     order = Order(compress(sizes))
-    thin = order.thinned(0.05)
+    thin = order.merge_sizes(0.05)
     assert len(thin.sizes) < len(order.sizes) / 2
     assert thin.counts.sum() == order.counts.sum()
     x = np.array([1.0, 100.0, 9_000.0])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...comparison.pairing import alike
+from ...comparison.pairing import check_same_tasks
 from ...comparison.table_writer import PlainTable, Records
 from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice, positive_integer
@@ -279,7 +279,7 @@ def _check_alike(one: tuple[str, Ranks], two: tuple[str, Ranks], allow_unlike: b
     """Refuse what `compare` refuses, but for weights, which do not count here."""
     (a, first), (b, second) = one, two
     try:
-        alike(first.with_weights(None), second.with_weights(None), allow_unlike)
+        check_same_tasks(first.with_weights(None), second.with_weights(None), allow_unlike)
     except ValueError as error:
         raise InputValueError("models", f"{a!r} and {b!r}: {error}") from None
 

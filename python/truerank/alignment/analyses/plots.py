@@ -16,7 +16,7 @@ import numpy as np
 from ...inputs.checks import positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ...plot.drawing import COLOURS, axes_for, colours_for, dashes_for, named_of, plain
+from ...plot.drawing import COLOURS, axes_for, check_named, colours_for, dashes_for, escape_formulas
 from ...reporting.reports import Report
 from ..two_graphs import DIRECTIONS
 from .hubs import Hubness
@@ -68,7 +68,7 @@ def plot_similarity_profile(
     >>> ax.get_xlabel()
     'nearest neighbour'
     """
-    named = named_of("profiles", profiles, SimilarityProfile)
+    named = check_named("profiles", profiles, SimilarityProfile)
     ax = _axes("plot_similarity_profile", ax)
     single = len(named) == 1
     for colour, (name, profile) in zip(colours_for(len(named)), named.items(), strict=True):
@@ -81,13 +81,15 @@ def plot_similarity_profile(
             ax.fill_between(places, *ends, color=colour, alpha=shade, linewidth=0, label=label)
         means = np.broadcast_to(profile.mean, len(places))
         style = {"linestyle": "-", "marker": "o" if profile.k > 1 else None, "markersize": 4}
-        ax.plot(places, means, color=colour, label=plain(name) or "mean", **style)
+        ax.plot(places, means, color=colour, label=escape_formulas(name) or "mean", **style)
     measures = {profile.measure for profile in named.values()}
     most = max(profile.k for profile in named.values())
     ax.set_xticks(range(1, most + 1))
     ax.set_xlim(0.5 if most == 1 else 0.85, most + (0.5 if most == 1 else 0.15))
     ax.set_xlabel("nearest neighbour")
-    ax.set_ylabel(f"similarity ({plain(*measures)})" if len(measures) == 1 else "similarity")
+    ax.set_ylabel(
+        f"similarity ({escape_formulas(*measures)})" if len(measures) == 1 else "similarity"
+    )
     sizes = {profile.tasks for profile in named.values()}
     counted = [f"{n:,} entities" for n in sizes if len(sizes) == 1]
     ax.set_title(", ".join([_directions(named), *counted]), fontsize="medium")
@@ -127,7 +129,7 @@ def plot_hubness(found: Hubness | Mapping[str, Hubness], *, ax: Axes | None = No
     >>> plot_hubness(hubness(np.eye(3), np.eye(3))).get_xlabel()
     'share of candidates (%)'
     """
-    named = named_of("found", found, Hubness)
+    named = check_named("found", found, Hubness)
     names = list(named)
     if isinstance(found, Hubness):
         names = [f"{found.direction}, {found.measure}"]
@@ -148,7 +150,7 @@ def plot_hubness(found: Hubness | Mapping[str, Hubness], *, ax: Axes | None = No
                     color="white" if times == "5+" else "black",
                 )
         starts = starts + shares[:, i]
-    ax.set_yticks(places, [spelt(plain(name)) for name in names])
+    ax.set_yticks(places, [spelt(escape_formulas(name)) for name in names])
     ax.invert_yaxis()
     ax.set_xlim(0, 100)
     ax.set_xlabel("share of candidates (%)")
@@ -199,7 +201,7 @@ def plot_by_degree(
     >>> plot_by_degree(by_degree(ranks, [1, 9])).get_ylabel()
     'hits@1'
     """
-    named = named_of("reports", reports, Report)
+    named = check_named("reports", reports, Report)
     for name, report in named.items():
         if report.by != "degree":
             raise InputValueError(
@@ -220,7 +222,7 @@ def plot_by_degree(
     for i, (colour, name, row) in enumerate(bars):
         places = np.arange(len(buckets)) - 0.4 + width * (i + 0.5)
         heights = [row.get(bucket, np.nan) for bucket in buckets]
-        ax.bar(places, heights, width=0.92 * width, color=colour, label=plain(name))
+        ax.bar(places, heights, width=0.92 * width, color=colour, label=escape_formulas(name))
     told, label = buckets, "degree (relation triples)"
     if all(row == tasks[0] for row in tasks):
         told = [f"{bucket}\n{tasks[0].get(bucket, 0):,}" for bucket in buckets]
@@ -337,7 +339,7 @@ def _draw_each(ax: Axes, named: Mapping[str, _Curve]) -> None:
     for (colour, dashes), (name, curve) in zip(styles, named.items(), strict=True):
         best = _best(curve)
         told = "" if best is None else f"\n{best[1]:.3f} below {best[0]:.4g}"
-        style = {"linestyle": dashes, "label": plain(name) + told}
+        style = {"linestyle": dashes, "label": escape_formulas(name) + told}
         ax.step(curve.thresholds, curve.f1, where="pre", color=colour, **style)
         if best is not None:
             ax.plot(*best, "o", color=colour, markersize=5)
@@ -391,7 +393,7 @@ def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> A
     subsets = list(found.subsets.items())
     shown, left_out = subsets[:most], subsets[most:]
     told = found.found
-    names = [f"{plain(name)} ({told[name]:.1%})" for name in found.names]
+    names = [f"{escape_formulas(name)} ({told[name]:.1%})" for name in found.names]
     width = max(6.4, 1.2 + 0.28 * len(shown) + 0.08 * max(map(len, names)))
     ax = _axes("plot_overlap", ax, height=3.2 + 0.26 * models, width=width)
     places = np.arange(len(shown))

@@ -175,7 +175,7 @@ def in_order(words: Words, key: Callable[[str], Any] | None = None) -> tuple[lis
 
     Examples
     --------
-    >>> words = Words()
+    >>> words = Names()
     >>> words.read(["c", "a"])
     array([0, 1])
     >>> in_order(words)
@@ -192,7 +192,7 @@ def by_number(words: Words) -> Callable[[str], Any] | None:
 
     Examples
     --------
-    >>> words = Words()
+    >>> words = Names()
     >>> _ = words.read(["10", "9"])
     >>> in_order(words, by_number(words))
     (['9', '10'], array([1, 0]))

@@ -93,14 +93,14 @@ def median_at_most(tasks: Tasks, twice: int) -> Tail:
     both = hits_at_least(tasks, x, half + 1)
     if both.log == 0:
         return both
-    rest = _together(Order(tasks), twice, -first.log)
+    rest = _straddling_sum(Order(tasks), twice, -first.log)
     log = float(np.logaddexp(both.log, first.log + math.log(rest))) if rest > 0 else both.log
     # by logs, sizes that are orders of magnitude apart may cost as many digits
     spread = _ROUNDING * float(tasks.sizes[-1]) / float(tasks.sizes[0]) if count > _FEW else 0.0
     return Tail(min(log, 0.0), "exact", first.error + both.error + 1e-13 + min(spread, 1e-2))
 
 
-def _together(order: Order, twice: int, raised: float) -> float:
+def _straddling_sum(order: Order, twice: int, raised: float) -> float:
     """Sum over x <= c = twice // 2 of P(a = x, c < b <= twice - x), times exp(raised)."""
     sizes = order.tasks.sizes
     top = twice // 2
@@ -211,7 +211,7 @@ def _by_logs(parts: _Factors, counts: FloatArray, z: ComplexArray) -> ComplexArr
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = (np.log(a / whole) * counts).sum(1)
             each = -drop * at / np.where(none, 1.0, left) * (less / (hit * at + beyond))
-            bracket = _bracket(
+            bracket = _four_products(
                 _log_product(-drop * at / a, counts),
                 _log_product(-less / a, counts),
                 _log_product(np.where(none, 0.0, each), counts),
@@ -220,7 +220,7 @@ def _by_logs(parts: _Factors, counts: FloatArray, z: ComplexArray) -> ComplexArr
     return found
 
 
-def _bracket(r: ComplexArray, s: ComplexArray, t: ComplexArray) -> ComplexArray:
+def _four_products(r: ComplexArray, s: ComplexArray, t: ComplexArray) -> ComplexArray:
     """(1 - S) (1 - R) + S R (T - 1) = 1 - R - S + S R T from logs, by what cancels less."""
     fine = (np.expm1(s) * np.expm1(r), np.exp(s + r) * np.expm1(t))
     plain = (np.ones_like(r), -np.exp(r), -np.exp(s), np.exp(s + r + t))

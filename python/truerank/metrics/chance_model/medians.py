@@ -164,19 +164,19 @@ def gap_sums(order: Order, low: int, high: int, inverse: bool) -> tuple[float, f
     has that error in units of 1/12,000.
     """
     pivot = float(order.pivot)
-    order, effort, x, weight = _outer(order, low, high, inverse)
+    order, effort, x, weight = _outer_nodes(order, low, high, inverse)
     first = second = 0.0
     for batch in _batches(order, x):
         for at, w, (y, joint) in zip(
             x[batch], weight[batch], _joint(order, x[batch], effort), strict=True
         ):
-            down, down_square = _bends((at + y + 1) / 2, pivot, inverse)
+            down, down_square = _second_differences((at + y + 1) / 2, pivot, inverse)
             first += float(w * (joint * down).sum())
             second += float(w * (joint * down_square).sum())
     return first, second
 
 
-def _outer(
+def _outer_nodes(
     order: Order, low: int, high: int, inverse: bool
 ) -> tuple[Order, _Effort, FloatArray, FloatArray]:
     mean, variance = (float(m[0]) for m in order.moments(np.array([order.pivot])))
@@ -188,7 +188,7 @@ def _outer(
         if passed[1] - passed[0] <= _WIDE:
             return (order, _EXACT, *integer_nodes(pieces(smooth, order.tasks.sizes)))
         low, high = order.first(_ROUGH.folds), order.last(_ROUGH.folds)
-        order = order.thinned(_MASS)
+        order = order.merge_sizes(_MASS)
         smooth = smooth_edges(order, low, high, octaves=inverse)
         return (order, _ROUGH, *integer_nodes(pieces(smooth, order.tasks.sizes), BRIEF))
     # of the variance the gap is a share of sigma^-2, of the mean of the inverse one of sigma^-4
@@ -223,9 +223,9 @@ def _joint(order: Order, x: FloatArray, effort: _Effort) -> Iterator[tuple[Float
     sizes, counts = stand_ins(order.sizes[start:], order.counts[start:])
     p, q = np.minimum(x[:, None] / sizes, 1.0), np.maximum(sizes - x[:, None], 0.0) / sizes
     certain = order.certain(x)
-    total = float(order.tasks.count) - float(order._sure[start])
-    centre = order.centre - order._sure[start]
-    inside = np.clip(centre, certain - order._sure[start] + 0.5, total - 0.5)
+    total = float(order.tasks.count) - float(order._certain_counts[start])
+    centre = order.centre - order._certain_counts[start]
+    inside = np.clip(centre, certain - order._certain_counts[start] + 0.5, total - 0.5)
     s, sigma = saddle(p, q, counts, inside)
     hits = p * np.exp(s)[:, None]
     rate = np.maximum((counts / sizes * (q > 0) / (q + hits)).sum(1), 1e-300)
@@ -365,7 +365,9 @@ def _lagrange(nodes: FloatArray, at: FloatArray) -> FloatArray:
     return matrix
 
 
-def _bends(u: FloatArray, pivot: float, inverse: bool) -> tuple[FloatArray, FloatArray]:
+def _second_differences(
+    u: FloatArray, pivot: float, inverse: bool
+) -> tuple[FloatArray, FloatArray]:
     """h of g, and of g^2, at u; the sign such that they are to be taken off."""
     if not inverse:
         return np.zeros_like(u), np.full_like(u, 0.5)

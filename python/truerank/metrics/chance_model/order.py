@@ -31,7 +31,7 @@ _PERIOD = 18.0  # in standard deviations: what lies further off has no weight
 _NEAR = -60.0  # log probability above which the wrapped tail of the other side counts
 
 
-class Inverted(NamedTuple):
+class Inversion(NamedTuple):
     """Probabilities of the smaller tail, as exp(exponent) * factor.
 
     Attributes
@@ -54,7 +54,7 @@ def invert(
     kind: Kind,
     sure: FloatArray | float = 0.0,
     lost: FloatArray | float = 0.0,
-) -> Inverted:
+) -> Inversion:
     """Invert the generating polynomial G(z), the product of (miss + hit z)^multiplicity.
 
     Parameters
@@ -75,7 +75,7 @@ def invert(
 
     Returns
     -------
-    Inverted
+    Inversion
 
     Notes
     -----
@@ -115,7 +115,7 @@ def invert(
         back = np.exp(-np.minimum(np.abs(s) * period, 700.0))
         wrapped = np.exp(-np.maximum(exponent, _NEAR)) * back / (1 + back)
         factor += np.where(exponent > _NEAR, wrapped, 0.0)
-    return Inverted(exponent, np.maximum(factor, 0.0), upper)
+    return Inversion(exponent, np.maximum(factor, 0.0), upper)
 
 
 def frequencies(
@@ -251,20 +251,20 @@ class Order:
             )
         self.tasks = tasks
         self.centre = tasks.count / 2
-        self._settle(tasks.sizes.astype(np.float64), tasks.multiplicities.astype(np.float64))
+        self._set_sizes(tasks.sizes.astype(np.float64), tasks.multiplicities.astype(np.float64))
 
-    def _settle(self, size: FloatArray, count: FloatArray) -> None:
+    def _set_sizes(self, size: FloatArray, count: FloatArray) -> None:
         self.sizes, self.counts = size, count
-        self._sure = np.concatenate([[0.0], np.cumsum(count)])
+        self._certain_counts = np.concatenate([[0.0], np.cumsum(count)])
         self._inverse = np.concatenate([np.cumsum((count / size)[::-1])[::-1], [0.0]])
         self._square = np.concatenate([np.cumsum((count / size**2)[::-1])[::-1], [0.0]])
         # the first size at which more than half of the ranks are certain to be <= x
-        self.top = int(self.tasks.sizes[np.argmax(self._sure[1:] > self.centre)]) - 1
+        self.top = int(self.tasks.sizes[np.argmax(self._certain_counts[1:] > self.centre)]) - 1
         self.pivot = self._bisect(1, self.top + 1, lambda x: self.moments(x)[0] >= self.centre)
 
     def certain(self, x: IntArray | FloatArray) -> FloatArray:
         """How many ranks are <= x for certain."""
-        found: FloatArray = self._sure[np.searchsorted(self.tasks.sizes, x, side="right")]
+        found: FloatArray = self._certain_counts[np.searchsorted(self.tasks.sizes, x, side="right")]
         return found
 
     def moments(self, x: IntArray | FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -272,9 +272,9 @@ class Order:
         i = np.searchsorted(self.tasks.sizes, x, side="right")
         at = np.asarray(x, dtype=np.float64)
         open_ = at * self._inverse[i]
-        return self._sure[i] + open_, np.maximum(open_ - at**2 * self._square[i], 0.0)
+        return self._certain_counts[i] + open_, np.maximum(open_ - at**2 * self._square[i], 0.0)
 
-    def thinned(self, mass: float) -> Order:
+    def merge_sizes(self, mass: float) -> Order:
         """Merge sizes that are close together; few tasks move by little.
 
         Each group of sizes becomes two with the same number of tasks, and the same sums of 1/N and
@@ -305,7 +305,7 @@ class Order:
         whole = np.minimum(np.ceil(size), 2.0**63 - 1024).astype(np.int64)
         thin = copy.copy(self)
         thin.tasks = self.tasks._replace(sizes=whole)
-        thin._settle(size, count)
+        thin._set_sizes(size, count)
         return thin
 
     def exponent(self, x: IntArray) -> FloatArray:
@@ -371,9 +371,9 @@ class Order:
                 np.minimum(at / size, 1.0),
                 np.maximum(size - at, 0.0) / size,
                 count,
-                np.full(end - first, self.centre - self._sure[start]),
+                np.full(end - first, self.centre - self._certain_counts[start]),
                 kind,
-                sure=self.certain(x[first:end]) - self._sure[start],
+                sure=self.certain(x[first:end]) - self._certain_counts[start],
             )
             tail = np.exp(law.exponent) * law.factor
             found.append(np.where(law.upper == (at[:, 0] < self.pivot), tail, 1 - tail))

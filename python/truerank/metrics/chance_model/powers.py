@@ -65,7 +65,7 @@ def harmonic(tasks: Tasks, parameter: float = 0) -> Moments:
 
 
 # those that have a name or a method of their own
-_OWN: dict[float, ChanceModel] = {
+_SPECIAL_POWERS: dict[float, ChanceModel] = {
     1.0: mean_rank,
     -1.0: harmonic,
     0.0: geometric,
@@ -106,8 +106,8 @@ def power_mean(tasks: Tasks, parameter: float = 0) -> Moments:
     (1.540569415042, 0.126645877437)
     """
     p = float(parameter)
-    if p in _OWN:
-        return _OWN[p](tasks)
+    if p in _SPECIAL_POWERS:
+        return _SPECIAL_POWERS[p](tasks)
     if abs(p) < _NEAR_ZERO or not _LEAST <= p <= _GREATEST:
         raise UnknownKeyError(
             f"power_mean:{p:g} has no chance model: expected p = 0, inf or -inf, or "

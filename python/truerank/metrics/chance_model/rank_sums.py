@@ -68,8 +68,8 @@ def _tail(tasks: Tasks, slack: int) -> Tail:
     if slack >= largest:
         return Tail(0.0, "exact", 0.0)
     if tasks.count <= _POWER and math.prod((tasks.multiplicities + 1).tolist()) <= _TERMS:
-        return Tail(_excluded(tasks, slack), "exact", 1e-14)
-    law = _Spread(tasks)
+        return Tail(_inclusion_exclusion(tasks, slack), "exact", 1e-14)
+    law = _RankSumLaw(tasks)
     if 2 * slack + 1 <= largest:
         return law.tail(slack)
     other = law.tail(largest - slack - 1)
@@ -77,7 +77,7 @@ def _tail(tasks: Tasks, slack: int) -> Tail:
     return Tail(math.log1p(-part), other.method, other.error * part / (1 - part))
 
 
-def _excluded(tasks: Tasks, slack: int) -> float:
+def _inclusion_exclusion(tasks: Tasks, slack: int) -> float:
     """Log of the probability: the sum over sets A of (-1)^|A| C(slack - sum of N in A + n, n)."""
     signed = {0: 1}
     for size, count in zip(tasks.sizes.tolist(), tasks.multiplicities.tolist(), strict=True):
@@ -96,7 +96,7 @@ def _excluded(tasks: Tasks, slack: int) -> float:
     return math.log(ways / total) if ways / total > 1e-300 else math.log(ways) - math.log(total)
 
 
-class _Spread:
+class _RankSumLaw:
     """The generating function of V on lines exp(-w): E exp(-w V), w = s + i t."""
 
     def __init__(self, tasks: Tasks) -> None:

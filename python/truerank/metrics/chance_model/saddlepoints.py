@@ -132,9 +132,9 @@ class Cumulants:
         self._counts = tasks.multiplicities.astype(np.float64)
         ends = np.stack([f(np.ones(len(tasks.sizes))), f(tasks.sizes.astype(np.float64))])
         self._low, self._high = ends.min(0), ends.max(0)
-        self._weighted = tasks.weights * self._counts
-        self.least = float(self._weighted @ self._low)
-        self.greatest = float(self._weighted @ self._high)
+        self._total_weights = tasks.weights * self._counts
+        self.least = float(self._total_weights @ self._low)
+        self.greatest = float(self._total_weights @ self._high)
 
     def _nodes(self, t: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
         """Nodes of the ranks of each task, w (f - its greatest, for t > 0), and weights times N."""
@@ -150,7 +150,9 @@ class Cumulants:
                 # blocks of ranks grow from rank 1; from N where the mass sits there
                 yield (
                     part,
-                    np.where(self._turned(t)[part, None], self._mirrored(nodes, part), nodes),
+                    np.where(
+                        self._mass_near_end(t)[part, None], self._from_end(nodes, part), nodes
+                    ),
                     shares,
                 )
             return
@@ -162,14 +164,14 @@ class Cumulants:
             np.stack([hits, size - hits], axis=1),
         )
 
-    def _turned(self, t: float) -> npt.NDArray[np.bool_]:
+    def _mass_near_end(self, t: float) -> npt.NDArray[np.bool_]:
         """Of which tasks the weights exp(t w f) pile up near N."""
         size = self._tasks.sizes.astype(np.float64)
         rise = self._f(size) - self._f(np.maximum(size / 2, 1.0))
         found: npt.NDArray[np.bool_] = t * self._tasks.weights * rise > _STEEP
         return found
 
-    def _mirrored(self, nodes: FloatArray, part: slice) -> FloatArray:
+    def _from_end(self, nodes: FloatArray, part: slice) -> FloatArray:
         found: FloatArray = np.maximum(self._tasks.sizes[part, None] + 1.0 - nodes, 1.0)
         return found
 
@@ -207,15 +209,15 @@ class Cumulants:
         exponent = min(k[0] - t * x, 0.0)
         if t >= 0:
             log, error = lugannani_rice(exponent, t, *k[2:])
-            return log, error + self._ripple(t, k[2], exponent - log)
+            return log, error + self._step_error(t, k[2], exponent - log)
         log, error = lugannani_rice(exponent, -t, k[2], -k[3], k[4])
-        error += self._ripple(t, k[2], exponent - log)
+        error += self._step_error(t, k[2], exponent - log)
         part = math.exp(log)
         if part == 1:
             return math.nan, math.nan
         return math.log1p(-part), error * part / (1 - part)
 
-    def _ripple(self, t: float, variance: float, over: float) -> float:
+    def _step_error(self, t: float, variance: float, over: float) -> float:
         """How much the steps of the law may matter: few values, or few tasks that decide.
 
         The formula leaves out all of the inversion but the bump around the saddle point. What the
@@ -226,11 +228,11 @@ class Cumulants:
         worst = 0.0
         for step in {abs(top - below), abs(top - last)} - {0.0}:
             theta = 2 * math.pi / (weight * step)
-            left = self._left(t, theta) / math.hypot(t, theta)
+            left = self._modulus(t, theta) / math.hypot(t, theta)
             worst = max(worst, left)
         return 2 * worst / math.sqrt(2 * math.pi * variance) * math.exp(min(over, 50.0))
 
-    def _left(self, t: float, theta: float) -> float:
+    def _modulus(self, t: float, theta: float) -> float:
         """The size of the tilted characteristic function at a frequency."""
         total = 0.0
         for part, away, shares in self._nodes(t):
@@ -239,7 +241,7 @@ class Cumulants:
             total += float((self._counts[part] * np.log(np.maximum(turned, 1e-300))).sum())
         return math.exp(total)
 
-    def inverted(self, x: float) -> tuple[float, float] | None:
+    def invert_tail(self, x: float) -> tuple[float, float] | None:
         """Log of P(X >= x) by inversion, and its relative error; None where that takes too long.
 
         By the midpoint rule on the line through the saddle point, or to the right of 0 where x is
@@ -260,7 +262,7 @@ class Cumulants:
         parts = [(part, away, np.exp(t * away) * mass) for part, away, mass in self._nodes(t)]
         parts = [(part, away, mass / mass.sum(axis=1)[:, None]) for part, away, mass in parts]
         cells = sum(away.size for _, away, _ in parts)
-        over = float(self._weighted @ self._high) - x
+        over = float(self._total_weights @ self._high) - x
 
         def terms(k: FloatArray) -> ComplexArray:
             theta = (k + 0.5) * (2 * math.pi / period)

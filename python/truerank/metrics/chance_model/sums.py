@@ -411,13 +411,13 @@ def stand_ins(
     steps = np.floor(np.log2(sizes / sizes[0]) / octaves)
     cuts = np.unique(steps, return_index=True)[1][1:]
     parts = [
-        _condensed(n, m)
+        _gauss_rule(n, m)
         for n, m in zip(np.split(sizes, cuts), np.split(multiplicities, cuts), strict=True)
     ]
     return np.concatenate([n for n, _ in parts]), np.concatenate([m for _, m in parts])
 
 
-def _condensed(sizes: FloatArray, multiplicities: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _gauss_rule(sizes: FloatArray, multiplicities: FloatArray) -> tuple[FloatArray, FloatArray]:
     if len(sizes) <= 2 * _STAND_INS:
         return sizes, multiplicities
     u = sizes[0] / sizes

@@ -136,12 +136,12 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
     >>> compress(([3, 5], [1, 2]), weights=[6, 1]).weights
     array([0.75 , 0.125])
     """
-    sizes, multiplicities = _checked(candidates)
+    sizes, multiplicities = _read_candidates(candidates)
     if multiplicities is None and weights is None:
-        sizes, multiplicities = _counted(sizes)
+        sizes, multiplicities = _distinct_sizes(sizes)
     elif multiplicities is None:
         multiplicities = np.ones(len(sizes), dtype=np.int64)
-    mass = _scaled(weights, len(sizes))
+    mass = _rescale_weights(weights, len(sizes))
     kept = (multiplicities > 0) & (mass > 0)
     order = np.flatnonzero(kept)[np.lexsort((mass[kept], sizes[kept]))]
     sizes, mass, multiplicities = sizes[order], mass[order], multiplicities[order]
@@ -157,7 +157,7 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
     return Tasks(sizes, mass, multiplicities, bool((mass == mass[:1]).all()))
 
 
-def _checked(candidates: Any) -> tuple[IntArray, IntArray | None]:
+def _read_candidates(candidates: Any) -> tuple[IntArray, IntArray | None]:
     """Candidates and multiplicities of either form."""
     pair = isinstance(candidates, tuple) and len(candidates) == 2 and np.ndim(candidates[0]) > 0
     values, counts = candidates if pair else (candidates, None)
@@ -183,7 +183,7 @@ def _check_least(name: str, values: IntArray, least: int) -> None:
         raise InputValueError(name, expected=f"integers >= {least}", got=got)
 
 
-def _counted(sizes: IntArray) -> tuple[IntArray, IntArray]:
+def _distinct_sizes(sizes: IntArray) -> tuple[IntArray, IntArray]:
     """The distinct sizes, and how often each occurs; by a table where that is the quicker way."""
     if sizes.max(initial=1) > 1000 + 4 * len(sizes):
         distinct, numbers = np.unique(sizes, return_counts=True)
@@ -193,7 +193,7 @@ def _counted(sizes: IntArray) -> tuple[IntArray, IntArray]:
     return distinct, numbers[distinct]
 
 
-def _scaled(weights: Any, length: int) -> FloatArray:
+def _rescale_weights(weights: Any, length: int) -> FloatArray:
     """The weights, divided by a power of two that makes their sums safe."""
     if weights is None:
         return np.ones(length)

@@ -50,7 +50,7 @@ def rank_sum(tasks: Tasks, mean: float) -> Transform:
     >>> excess.round(12), round(2 * math.log(math.cosh(0.5)), 12)  # each half is 1 +- 1/3
     (array([0.24022901]), 0.240229013917)
     """
-    vary, constant = _varying(tasks)
+    vary, constant = _split_constant(tasks)
     n = tasks.sizes[vary].astype(np.float64)
     scale = tasks.weights[vary] / (2 * mean)
     number = tasks.multiplicities[vary].astype(np.float64)
@@ -68,7 +68,7 @@ def rank_sum(tasks: Tasks, mean: float) -> Transform:
     return transform
 
 
-def _varying(tasks: Tasks) -> tuple[IntArray, float]:
+def _split_constant(tasks: Tasks) -> tuple[IntArray, float]:
     """Which tasks have N > 1, and what the others weigh: those vary by their roundings only."""
     alone = tasks.sizes == 1
     return np.flatnonzero(~alone), float((tasks.weights * tasks.multiplicities)[alone].sum())
@@ -138,7 +138,7 @@ class PowerSum:
 
     def __init__(self, tasks: Tasks, p: float) -> None:
         self.top = max(0.0, p * math.log(tasks.sizes[-1]))
-        vary, constant = _varying(tasks)
+        vary, constant = _split_constant(tasks)
         self._constant = constant * math.exp(-self.top)
         self._blocks = [_Block(tasks, p, self.top, part) for part in _parts(tasks, vary)]
         self.mean = self._constant + float(sum((b.shares * b.means).sum() for b in self._blocks))

@@ -14,12 +14,12 @@ from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND
 from ..metrics.sides import Sides
 from ..ranks.protocol import Protocol
-from .axes import several
-from .summary import RARE, Summary
+from .axes import unique_keys
+from .summary import RARE_COUNTS, Summary
 from .validity import Finding
 
 if TYPE_CHECKING:
-    from .report_facts import ReportFacts
+    from .report_base import ReportBase
 
 JSON_KIND = "truerank.report"
 JSON_FORMAT = 1
@@ -27,7 +27,7 @@ JSON_FORMAT = 1
 T = TypeVar("T")
 
 
-class StoredGroups(NamedTuple):
+class GroupContent(NamedTuple):
     """Groups: their labels, and by side and by key a list with an entry for each of them."""
 
     by: str
@@ -37,7 +37,7 @@ class StoredGroups(NamedTuple):
     metrics: dict[str, list[float]]
 
 
-class Stored(NamedTuple):
+class ReportContent(NamedTuple):
     """The parts of a report; the summary is None for that of a group that was read."""
 
     metrics: dict[str, float]
@@ -47,22 +47,24 @@ class Stored(NamedTuple):
     weighting: str
     sides: dict[str, int]
     findings: list[Finding]
-    groups: StoredGroups | None
+    groups: GroupContent | None
 
 
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def json_text(report: ReportFacts, metrics: Iterable[str] | None, indent: int | None) -> str:
+def json_text(report: ReportBase, metrics: Iterable[str] | None, indent: int | None) -> str:
     """A JSON object with values, summary, protocol, findings and groups; nan is null."""
-    keys = several(report if metrics is None else metrics)
+    keys = unique_keys(report if metrics is None else metrics)
     of_groups = [key for key in keys if not parse(key).macro]
     if metrics is None:  # with thousands of groups one kind is enough
         of_groups = [key for key in of_groups if parse(key).kind == DEFAULT_KIND]
-    return json.dumps(as_json(stored_of(report, keys, of_groups)), indent=indent, allow_nan=False)
+    return json.dumps(
+        json_object(content_of(report, keys, of_groups)), indent=indent, allow_nan=False
+    )
 
 
-def stored_of(report: ReportFacts, keys: Iterable[str], of_groups: Iterable[str]) -> Stored:
+def content_of(report: ReportBase, keys: Iterable[str], of_groups: Iterable[str]) -> ReportContent:
     """Gather the parts of a report, with the values of these keys.
 
     Raises
@@ -73,13 +75,13 @@ def stored_of(report: ReportFacts, keys: Iterable[str], of_groups: Iterable[str]
     Examples
     --------
     >>> import truerank as tr
-    >>> stored_of(tr.report(tr.Ranks([0], [1], 10)), ["mr"], []).metrics
+    >>> content_of(tr.report(tr.Ranks([0], [1], 10)), ["mr"], []).metrics
     {'mr': 1.0}
     """
     groups = None
     if report.by is not None:
         tasks = {side: report.group_tasks(side) for side in report.side_counts()}
-        groups = StoredGroups(
+        groups = GroupContent(
             report.by,
             report.macro_weighting,
             list(next(iter(tasks.values()))),
@@ -88,7 +90,7 @@ def stored_of(report: ReportFacts, keys: Iterable[str], of_groups: Iterable[str]
         )
     with spelling({}):  # whoever writes it: what is stored mentions arguments of Python
         findings = report.audit()
-    return Stored(
+    return ReportContent(
         {key: report[key] for key in keys},
         report.held_summary(),
         report.protocol,
@@ -100,17 +102,17 @@ def stored_of(report: ReportFacts, keys: Iterable[str], of_groups: Iterable[str]
     )
 
 
-def as_json(stored: Stored) -> dict[str, Any]:
+def json_object(stored: ReportContent) -> dict[str, Any]:
     """The JSON object of the parts: nan is null, an infinity the word "inf" or "-inf".
 
     Examples
     --------
     >>> import truerank as tr
-    >>> as_json(stored_of(tr.report(tr.Ranks([], [], 10)), ["mr"], []))["metrics"]
+    >>> json_object(content_of(tr.report(tr.Ranks([], [], 10)), ["mr"], []))["metrics"]
     {'mr': None}
     """
     summary, groups = stored.summary, stored.groups
-    content: dict[str, Any] = plain(
+    content: dict[str, Any] = json_value(
         {
             "kind": JSON_KIND,
             "format": JSON_FORMAT,
@@ -125,12 +127,12 @@ def as_json(stored: Stored) -> dict[str, Any]:
     return content
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """What JSON can hold: nan is null, an infinity the word "inf" or "-inf"."""
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [json_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value
@@ -139,7 +141,7 @@ def plain(value: Any) -> Any:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def read(text: str) -> Stored:
+def read_content(text: str) -> ReportContent:
     """Read what `json_text` wrote.
 
     Raises
@@ -152,13 +154,13 @@ def read(text: str) -> Stored:
     Examples
     --------
     >>> import truerank as tr
-    >>> read(tr.report(tr.Ranks([0], [1], 10)).to_json(["mr"])).metrics
+    >>> read_content(tr.report(tr.Ranks([0], [1], 10)).to_json(["mr"])).metrics
     {'mr': 1.0}
     """
     if not isinstance(text, (str, bytes)):
         raise InputTypeError("text", expected="a str", got=type(text).__name__)
     try:
-        content = json.loads(text, parse_constant=_constant)
+        content = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise InputValueError("text", expected="the JSON of a report", got=error) from None
     if not isinstance(content, dict) or content.get("kind") != JSON_KIND:
@@ -169,50 +171,52 @@ def read(text: str) -> Stored:
             expected=f"format {JSON_FORMAT} of a report",
             got=f"{content.get('format')!r}; a later version of truerank may read it",
         )
-    stored = Stored(*(_part(content, name, reader) for name, reader in _PARTS.items()))
+    stored = ReportContent(
+        *(_read_part(content, name, reader) for name, reader in _READERS.items())
+    )
     if content.get("fingerprint") != stored.protocol.fingerprint:
-        _wrong("fingerprint", "that of the protocol", content.get("fingerprint"))
+        _raise_wrong("fingerprint", "that of the protocol", content.get("fingerprint"))
     _check_counts(stored)
     groups = stored.groups
     if groups is not None:
         if groups.tasks.keys() != stored.sides.keys():
-            _wrong("groups.tasks", f"the sides {', '.join(stored.sides)}", list(groups.tasks))
+            _raise_wrong("groups.tasks", f"the sides {', '.join(stored.sides)}", list(groups.tasks))
         lengths = {name: len(column) for name, column in groups.tasks.items()}
         lengths |= {name: len(column) for name, column in groups.metrics.items()}
         for name, length in lengths.items():
             if length != len(groups.labels):
-                _wrong(name, f"{len(groups.labels)} entries, one for each group", length)
+                _raise_wrong(name, f"{len(groups.labels)} entries, one for each group", length)
         for side, counts in groups.tasks.items():
             if sum(counts) != stored.sides[side]:
-                _wrong(f"groups.tasks.{side}", f"{stored.sides[side]} tasks", sum(counts))
+                _raise_wrong(f"groups.tasks.{side}", f"{stored.sides[side]} tasks", sum(counts))
     return stored
 
 
-def _check_counts(stored: Stored) -> None:
+def _check_counts(stored: ReportContent) -> None:
     """Whether the numbers of tasks of the summary are those of the sides."""
     summary, total = stored.summary, Sides(stored.sides).total
     if summary is None:
         return
     named = {side: n for side, n in stored.sides.items() if n and side != ALL_SIDES}
     if summary.sides != named:
-        _wrong("summary.sides", f"the sides {named}", summary.sides)
+        _raise_wrong("summary.sides", f"the sides {named}", summary.sides)
     if summary.tasks != total:
-        _wrong("summary.tasks", f"{total}, as the sides say", summary.tasks)
+        _raise_wrong("summary.tasks", f"{total}, as the sides say", summary.tasks)
     if summary.tied_tasks > total:
-        _wrong("summary.tied_tasks", f"at most {total}", summary.tied_tasks)
+        _raise_wrong("summary.tied_tasks", f"at most {total}", summary.tied_tasks)
 
 
-def _part(content: dict[str, Any], name: str, reader: Callable[[str, Any], T]) -> T:
+def _read_part(content: dict[str, Any], name: str, reader: Callable[[str, Any], T]) -> T:
     if name not in content:
         raise InputValueError("text", f"{name} is missing")
     return reader(name, content[name])
 
 
-def _wrong(name: str, expected: str, got: object) -> NoReturn:
+def _raise_wrong(name: str, expected: str, got: object) -> NoReturn:
     raise InputValueError("text", f"{name}: expected {expected}, got {got!r}")
 
 
-def _constant(word: str) -> NoReturn:
+def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"the number {word}, which JSON does not have")
 
 
@@ -222,22 +226,22 @@ def _number(name: str, value: Any) -> float:
     if value in ("inf", "-inf"):
         return float(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        _wrong(name, "a number or null", value)
+        _raise_wrong(name, "a number or null", value)
     try:
         return float(value)
     except OverflowError:
-        _wrong(name, "a number of float64", "a greater one")
+        _raise_wrong(name, "a number of float64", "a greater one")
 
 
 def _count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        _wrong(name, "an integer >= 0", value)
+        _raise_wrong(name, "an integer >= 0", value)
     return value
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        _wrong(name, "a string", value)
+        _raise_wrong(name, "a string", value)
     return value
 
 
@@ -245,14 +249,14 @@ def _label(name: str, value: Any) -> Hashable:
     if isinstance(value, list):
         return tuple(_label(name, item) for item in value)
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        _wrong(name, "a name or an id", value)
+        _raise_wrong(name, "a name or an id", value)
     return value
 
 
 def _dict(reader: Callable[[str, Any], T]) -> Callable[[str, Any], dict[str, T]]:
     def read(name: str, value: Any) -> dict[str, T]:
         if not isinstance(value, dict):
-            _wrong(name, "an object", value)
+            _raise_wrong(name, "an object", value)
         return {key: reader(f"{name}.{key}", item) for key, item in value.items()}
 
     return read
@@ -261,7 +265,7 @@ def _dict(reader: Callable[[str, Any], T]) -> Callable[[str, Any], dict[str, T]]
 def _list(reader: Callable[[str, Any], T]) -> Callable[[str, Any], list[T]]:
     def read(name: str, value: Any) -> list[T]:
         if not isinstance(value, list):
-            _wrong(name, "an array", value)
+            _raise_wrong(name, "an array", value)
         return [reader(name, item) for item in value]
 
     return read
@@ -279,7 +283,7 @@ def _fields(
 
     def read(name: str, value: Any) -> T:
         if not isinstance(value, dict) or not needed <= value.keys() <= readers.keys():
-            _wrong(name, f"an object of {', '.join(readers)}", value)
+            _raise_wrong(name, f"an object of {', '.join(readers)}", value)
         return made(**{key: readers[key](f"{name}.{key}", item) for key, item in value.items()})
 
     return read
@@ -309,11 +313,11 @@ def _keyed(reader: Callable[[str, Any], T]) -> Callable[[str, Any], dict[str, T]
 
 
 def _sides(name: str, value: Any) -> dict[str, int]:
-    return _COUNTS(name, value) or _wrong(name, "at least one side", value)
+    return _COUNTS(name, value) or _raise_wrong(name, "at least one side", value)
 
 
 _NUMBERS, _COUNTS = _keyed(_number), _dict(_count)
-_PARTS: dict[str, Callable[[str, Any], Any]] = {
+_READERS: dict[str, Callable[[str, Any], Any]] = {
     "metrics": _NUMBERS,
     "summary": _optional(
         _fields(
@@ -330,7 +334,7 @@ _PARTS: dict[str, Callable[[str, Any], Any]] = {
             audit=_optional(
                 _fields(
                     dict,
-                    RARE,
+                    RARE_COUNTS,
                     nan=_count,
                     inf=_count,
                     at_best=_count,
@@ -349,7 +353,7 @@ _PARTS: dict[str, Callable[[str, Any], Any]] = {
     ),
     "groups": _optional(
         _fields(
-            StoredGroups,
+            GroupContent,
             by=_text,
             macro=_text,
             labels=_list(_label),

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..comparison.table_writer import Grid, cell
-from ..reporting.axes import Axes, written
+from ..comparison.table_writer import TextGrid, cell
+from ..reporting.axes import Axes, compose_key
 from ..reporting.rendering import GROUPS_SHOWN, group_grid, group_rows, printed_axes
 from . import pictures
 from .documents import details, paragraph, side_by_side, table, tables
@@ -23,7 +23,7 @@ RESAMPLES = 1000  # enough for a line that shows how sure a bar is
 METRIC = "mrr"  # by which they are put into order
 
 
-def groups_told(report: Report, drawn: bool) -> str:
+def groups_section(report: Report, drawn: bool) -> str:
     """The plot, if it is to be drawn, and the tables; nothing where there are no groups."""
     _, axes = printed_axes(report)
     if axes is None:
@@ -33,7 +33,7 @@ def groups_told(report: Report, drawn: bool) -> str:
     if drawn and METRIC in metrics:
         from ..plot import groups
 
-        key = written(side, kind, METRIC)
+        key = compose_key(side, kind, METRIC)
         caption = f"{key} of the groups with the most tasks, and how sure it is"
         draw = partial(groups, report, key, resamples=RESAMPLES)
         beside = pictures.picture(draw, "groups", caption) + beside
@@ -41,22 +41,22 @@ def groups_told(report: Report, drawn: bool) -> str:
     tasks = report.group_tasks(side)
     held = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
     if len(held) > GROUPS_SHOWN:
-        parts += _others(report, axes, held)
+        parts += _other_groups(report, axes, held)
     return "\n".join(parts)
 
 
-def _others(report: Report, axes: Axes, held: Sequence[Hashable]) -> list[str]:
+def _other_groups(report: Report, axes: Axes, held: Sequence[Hashable]) -> list[str]:
     """The groups that a table of the largest leaves out, as far as there is room for them."""
     (side,), (kind,), metrics = axes
     ordered = METRIC if METRIC in metrics else metrics[0]
-    values = report.group_cells(written(side, kind, ordered))
+    values = report.group_cells(compose_key(side, kind, ordered))
     known = {
         label: value
         for label in held
         if (value := values[label]) is not None and not math.isnan(value)
     }
     rising = sorted(known, key=known.__getitem__)
-    make = _tabulating(report, axes)
+    make = _group_tables(report, axes)
     extremes = [
         make(f"lowest {ordered}", rising[:EXTREMES]),
         make(f"highest {ordered}", rising[: -EXTREMES - 1 : -1]),
@@ -70,14 +70,14 @@ def _others(report: Report, axes: Axes, held: Sequence[Hashable]) -> list[str]:
     ]
 
 
-def _tabulating(report: Report, axes: Axes) -> Callable[[str, Sequence[Hashable]], Grid]:
+def _group_tables(report: Report, axes: Axes) -> Callable[[str, Sequence[Hashable]], TextGrid]:
     """A function that gives a table of some groups below a heading."""
     (side,), (kind,), metrics = axes
     tasks = report.group_tasks(side)
-    columns = [report.group_cells(written(side, kind, metric)) for metric in metrics]
+    columns = [report.group_cells(compose_key(side, kind, metric)) for metric in metrics]
 
-    def make(heading: str, labels: Sequence[Hashable]) -> Grid:
+    def make(heading: str, labels: Sequence[Hashable]) -> TextGrid:
         rows = group_rows(labels, tasks, columns, lambda v: cell(v, DIGITS), most=len(labels))
-        return Grid([heading, "tasks", *metrics], rows)
+        return TextGrid([heading, "tasks", *metrics], rows)
 
     return make

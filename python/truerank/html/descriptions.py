@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..comparison.table_writer import counted
+from ..comparison.table_writer import format_count
 from ..metrics.keys import ALL_SIDES
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ NAN = {
 ORDER = {"descending": "higher is better", "ascending": "lower is better", "mixed": "mixed"}
 
 
-def told(report: Report) -> dict[str, str]:
+def describe_evaluation(report: Report) -> dict[str, str]:
     """Say what was evaluated and how, by the name of each fact; empty where nothing is known.
 
     Examples
     --------
     >>> import truerank as tr
     >>> protocol = tr.Protocol(filter=("train", "valid"), split="valid")
-    >>> found = told(tr.report(tr.Ranks([0, 3], [1, 1], [9, 10], protocol=protocol)))
+    >>> found = describe_evaluation(tr.report(tr.Ranks([0, 3], [1, 1], [9, 10], protocol=protocol)))
     >>> found["Tasks"], found["Candidates"], found["Known answers"]
     ('2', 'all, 9 to 10 in a task', 'those of train and valid are left out (filtered)')
     """
@@ -37,9 +37,9 @@ def told(report: Report) -> dict[str, str]:
     by = "" if report.by is None else f"{report.by}; in macro averages {report.macro_weighting}"
     return {
         "Split": protocol.split or "not named",
-        "Tasks": _tasks(report),
-        "Candidates": _candidates(report),
-        "Known answers": _filter(protocol.filter),
+        "Tasks": _describe_tasks(report),
+        "Candidates": _describe_candidates(report),
+        "Known answers": _describe_filter(protocol.filter),
         "NaN": NAN[protocol.nan],
         "Scores": ", ".join(filter(None, (protocol.dtype, ORDER[protocol.order]))),
         "Similarity": protocol.similarity or "",
@@ -63,7 +63,7 @@ def citation(report: Report, values: str) -> str:
     protocol = report.protocol
     parts = [
         "realistic ranks unless said",
-        counted(report.tasks(report.sides[0]), "task"),
+        format_count(report.tasks(report.sides[0]), "task"),
         report.weighting,
         str(protocol),
         f"truerank {protocol.version}" if protocol.version else "",
@@ -72,7 +72,7 @@ def citation(report: Report, values: str) -> str:
     return f"{values} ({'; '.join(filter(None, parts))})"
 
 
-def intervals_told(intervals: Mapping[str, Interval]) -> list[str]:
+def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
     """What the bounds are, and why some are nan.
 
     Parameters
@@ -89,46 +89,46 @@ def intervals_told(intervals: Mapping[str, Interval]) -> list[str]:
     --------
     >>> import truerank as tr
     >>> measured = tr.report(tr.Ranks([0, 3, 1], [1, 1, 1], 10))
-    >>> intervals_told({"mrr": measured.interval("mrr", method="normal")})
+    >>> interval_lines({"mrr": measured.interval("mrr", method="normal")})
     ['Intervals of mrr: 95 %, normal of 3 tasks, seed 0.']
     """
     alike: dict[str, list[str]] = {}
     for key, found in intervals.items():
-        units = counted(found.units, found.by.removesuffix("s"))
-        drawn = f", {counted(found.resamples, 'resample')}" if found.resamples else ""
+        units = format_count(found.units, found.by.removesuffix("s"))
+        drawn = f", {format_count(found.resamples, 'resample')}" if found.resamples else ""
         how = f"{100 * found.level:g} %, {found.method}{drawn} of {units}, seed {found.seed}"
         alike.setdefault(how, []).append(key)
     lines = [f"Intervals of {', '.join(keys)}: {how}." for how, keys in alike.items()]
     missing: dict[str, list[str]] = {}
     for key, found in intervals.items():
         if math.isnan(found.low):
-            missing.setdefault(why_none(found), []).append(key)
+            missing.setdefault(missing_bounds_reason(found), []).append(key)
     return lines + [f"No bounds of {', '.join(keys)}: {why}." for why, keys in missing.items()]
 
 
-def why_none(found: Interval) -> str:
+def missing_bounds_reason(found: Interval) -> str:
     """Why an interval has no bounds.
 
     Examples
     --------
     >>> import truerank as tr
-    >>> why_none(tr.report(tr.Ranks([0], [1], 10)).interval("mrr"))
+    >>> missing_bounds_reason(tr.report(tr.Ranks([0], [1], 10)).interval("mrr"))
     'there is nothing to resample in 1 task'
     """
     if math.isnan(found.value):
         return "it has no value here"
     if found.units < 2:
-        return f"there is nothing to resample in {counted(found.units, found.by[:-1])}"
+        return f"there is nothing to resample in {format_count(found.units, found.by[:-1])}"
     return "too many resamples have no value"
 
 
-def _tasks(report: Report) -> str:
+def _describe_tasks(report: Report) -> str:
     sides = [f"{side} {report.tasks(side):,}" for side in report.sides if side != ALL_SIDES]
     total = report.tasks(report.sides[0])
     return f"{total:,}" + (f" ({', '.join(sides)})" if sides else "")
 
 
-def _candidates(report: Report) -> str:
+def _describe_candidates(report: Report) -> str:
     protocol: Protocol = report.protocol
     words = [protocol.candidates]
     words += ["sampled"] if protocol.sampled and "sampled" not in protocol.candidates else []
@@ -139,12 +139,12 @@ def _candidates(report: Report) -> str:
     return ", ".join(words)
 
 
-def _filter(splits: Sequence[str]) -> str:
+def _describe_filter(splits: Sequence[str]) -> str:
     if not splits:
         return "candidates like all others (unfiltered)"
-    return f"those of {_joined(splits)} are left out (filtered)"
+    return f"those of {_join_words(splits)} are left out (filtered)"
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..comparison.paired import RanksNotKept
-from ..comparison.table_writer import counted
+from ..comparison.paired import RanksMissingError
+from ..comparison.table_writer import format_count
 from ..metrics import KINDS, Key, UnknownKeyError, parse
-from ..metrics.keys import nearest
+from ..metrics.keys import suggest
 from ..metrics.sides import Sides
+from .any_report import AnyReport
 from .axes import Axes, metric_of
-from .report_forms import AnyReport
-from .stored import Stored, StoredGroups, as_json, read, stored_of
+from .report_content import GroupContent, ReportContent, content_of, json_object, read_content
 
 if TYPE_CHECKING:
     from .summary import Summary
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 # what Reports of ranks have beside this, and what JSON lacks for it
-_LOST = {name: name for name in ("ranks", "weights", "interval", "summary")}
-_LOST["chance"] = "chance model"
+_MISSING = {name: name for name in ("ranks", "weights", "interval", "summary")}
+_MISSING["chance"] = "chance model"
 
 
-class RecalledReport(AnyReport):
+class JsonReport(AnyReport):
     """A Report that knows what was stored of it: no ranks, and no other key.
 
     It equals a Report of ranks that says the same about all that was stored.
@@ -32,46 +32,46 @@ class RecalledReport(AnyReport):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, stored: Stored) -> None:
-        by = None if stored.groups is None else stored.groups.by
-        sides = Sides(stored.sides)
-        super().__init__(sides, stored.protocol, stored.seed, stored.weighting, by)
-        self._stored = stored
-        self._by_key = {parse(key): value for key, value in stored.metrics.items()}
+    def __init__(self, content: ReportContent) -> None:
+        by = None if content.groups is None else content.groups.by
+        sides = Sides(content.sides)
+        super().__init__(sides, content.protocol, content.seed, content.weighting, by)
+        self._content = content
+        self._values = {parse(key): value for key, value in content.metrics.items()}
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name not in _LOST:
+        if name not in _MISSING:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise RanksNotKept(
-            f"this report was read from JSON, which holds no {_LOST[name]}; ranks.save(path) keeps "
-            "the ranks"
+        raise RanksMissingError(
+            f"this report was read from JSON, which holds no {_MISSING[name]}; "
+            "ranks.save(path) keeps the ranks"
         )
 
     def __getitem__(self, key: str) -> float:
         """The value of a stored key; KeyError for any other."""
-        value: float = _held(self._by_key, key)
+        value: float = _look_up(self._values, key)
         return value
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._stored.metrics)
+        return iter(self._content.metrics)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AnyReport):
             return NotImplemented
-        groups = self._stored.groups
+        groups = self._content.groups
         try:
-            same = stored_of(other, self, () if groups is None else groups.metrics)
+            same = content_of(other, self, () if groups is None else groups.metrics)
         except (KeyError, AttributeError):  # it has no such value
             return False
-        return as_json(self._stored) == as_json(same)
+        return json_object(self._content) == json_object(same)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RecalledReport, (self._stored,)
+        return JsonReport, (self._content,)
 
     def __repr__(self) -> str:
-        shown = [f"{key} {value:.4g}" for key, value in list(self._stored.metrics.items())[:3]]
+        shown = [f"{key} {value:.4g}" for key, value in list(self._content.metrics.items())[:3]]
         more = ["..."] if len(self) > len(shown) else []
-        tasks = counted(self._sides.total, "task")
+        tasks = format_count(self._sides.total, "task")
         return f"Report({tasks}, read from JSON: {', '.join(shown + more)})"
 
     # -- what was stored ---------------------------------------------------------------------------
@@ -79,53 +79,53 @@ class RecalledReport(AnyReport):
     @property
     def summary(self) -> Summary:
         """How many tasks there are, how many of them tie, and how far that matters."""
-        if self._stored.summary is None:
+        if self._content.summary is None:
             self.__getattr__("summary")
-        return self._stored.summary
+        return self._content.summary
 
     def held_summary(self) -> Summary | None:
         """The summary; None for a group."""
-        return self._stored.summary
+        return self._content.summary
 
     def audit(self) -> list[Finding]:
         """What made the numbers suspect when they were stored."""
-        return list(self._stored.findings)
+        return list(self._content.findings)
 
     # -- groups ------------------------------------------------------------------------------------
 
     @property
     def macro_weighting(self) -> str:
         """What the groups count in macro averages, in words."""
-        return self._given().macro
+        return self._stored_groups().macro
 
     @property
-    def groups(self) -> Mapping[Hashable, RecalledReport]:
+    def groups(self) -> Mapping[Hashable, JsonReport]:
         """The Report of each group by its label, as far as it was stored."""
-        groups = self._stored.groups
+        groups = self._content.groups
         if groups is None:
             return {}
-        return {label: self._recalled(groups, i) for i, label in enumerate(groups.labels)}
+        return {label: self._group_report(groups, i) for i, label in enumerate(groups.labels)}
 
     def group_tasks(self, side: str = "both") -> dict[Hashable, int]:
         """How many tasks of a side each group has."""
-        groups = self._given()
+        groups = self._stored_groups()
         self._sides.check(side, side)
         return dict(zip(groups.labels, groups.tasks[side], strict=True))
 
     def group_values(self, key: str) -> dict[Hashable, float]:
         """The stored values of a key by group; KeyError for a key that was not stored."""
-        groups = self._given()
+        groups = self._stored_groups()
         columns = {parse(name): column for name, column in groups.metrics.items()}
-        return dict(zip(groups.labels, _held(columns, key), strict=True))
+        return dict(zip(groups.labels, _look_up(columns, key), strict=True))
 
-    def _given(self) -> StoredGroups:
-        if self._stored.groups is None:
+    def _stored_groups(self) -> GroupContent:
+        if self._content.groups is None:
             raise UnknownKeyError("this report has no groups; it was stored without")
-        return self._stored.groups
+        return self._content.groups
 
-    def _recalled(self, groups: StoredGroups, i: int) -> RecalledReport:
-        return RecalledReport(
-            self._stored._replace(
+    def _group_report(self, groups: GroupContent, i: int) -> JsonReport:
+        return JsonReport(
+            self._content._replace(
                 metrics={key: column[i] for key, column in groups.metrics.items()},
                 sides={side: counts[i] for side, counts in groups.tasks.items()},
                 summary=None,
@@ -153,16 +153,16 @@ class RecalledReport(AnyReport):
 
     def holds(self, key: str) -> bool:
         """Whether a key was stored."""
-        return parse(key) in self._by_key
+        return parse(key) in self._values
 
     def group_cells(self, key: str) -> Mapping[Hashable, float | None]:
         """The stored values by group; None where there are none."""
-        if parse(key) in map(parse, self._given().metrics):
+        if parse(key) in map(parse, self._stored_groups().metrics):
             return self.group_values(key)
-        return dict.fromkeys(self._given().labels)
+        return dict.fromkeys(self._stored_groups().labels)
 
 
-def read_json(text: str) -> RecalledReport:
+def read_json(text: str) -> JsonReport:
     """Read what `Report.to_json` wrote.
 
     Examples
@@ -171,15 +171,15 @@ def read_json(text: str) -> RecalledReport:
     >>> read_json(tr.report(tr.Ranks([0], [1], 10)).to_json(["mr"]))
     Report(1 task, read from JSON: mr 1)
     """
-    return RecalledReport(read(text))
+    return JsonReport(read_content(text))
 
 
-def _held(values: Mapping[Key, Any], key: str) -> Any:
+def _look_up(values: Mapping[Key, Any], key: str) -> Any:
     parsed = parse(key)
     if parsed not in values:
         known = [str(other) for other in values]
         raise UnknownKeyError(
             f"{key!r}: not among the {len(known)} keys of this report, which was read from JSON; "
-            f"{nearest(key, known)}"
+            f"{suggest(key, known)}"
         )
     return values[parsed]

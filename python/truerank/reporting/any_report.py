@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .axes import nested, several
-from .rendering import records_of, text_of
-from .report_facts import ReportFacts
-from .stored import json_text
+from .axes import nest, unique_keys
+from .rendering import report_records, report_tables
+from .report_base import ReportBase
+from .report_content import json_text
 
 if TYPE_CHECKING:
     import os
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..comparison.table_writer import Layout
 
 
-class AnyReport(ReportFacts):
+class AnyReport(ReportBase):
     """What every report can do, of ranks or read back from JSON: be read, and be written."""
 
     def to_dict(self, metrics: Iterable[str] | None = None, *, flat: bool = True) -> dict[str, Any]:
@@ -44,10 +44,10 @@ class AnyReport(ReportFacts):
         >>> measured.to_dict(["mrr", "optimistic.hits@1"], flat=False)
         {'both': {'realistic': {'mrr': 0.625}, 'optimistic': {'hits@1': 0.5}}}
         """
-        values = {key: self[key] for key in several(self if metrics is None else metrics)}
+        values = {key: self[key] for key in unique_keys(self if metrics is None else metrics)}
         if flat:
             return values
-        return nested(values)
+        return nest(values)
 
     def to_json(self, metrics: Iterable[str] | None = None, *, indent: int | None = 2) -> str:
         """Give values, summary, protocol, findings and groups as a JSON object; nan becomes null.
@@ -96,7 +96,7 @@ class AnyReport(ReportFacts):
         side,tasks,metric,realistic
         both,1,mrr,1.0
         """
-        return records_of(self, metrics, sides, kinds).csv()
+        return report_records(self, metrics, sides, kinds).csv()
 
     def to_pandas(
         self,
@@ -135,7 +135,7 @@ class AnyReport(ReportFacts):
            side  tasks metric       kind  value
         0  both      1    mrr  realistic    1.0
         """
-        return records_of(self, metrics, sides, kinds).frame(layout)
+        return report_records(self, metrics, sides, kinds).frame(layout)
 
     def to_markdown(
         self,
@@ -183,7 +183,7 @@ class AnyReport(ReportFacts):
         | mrr | 0.625 | 0.611111 | 0.6 | 0.6125 |
         <BLANKLINE>
         """  # noqa: E501
-        return text_of(self, metrics, sides, kinds, digits).markdown() + "\n"
+        return report_tables(self, metrics, sides, kinds, digits).markdown() + "\n"
 
     def to_latex(
         self,
@@ -211,11 +211,11 @@ class AnyReport(ReportFacts):
         \\bottomrule
         \\end{tabular}
         """  # noqa: E501
-        return text_of(self, metrics, sides, kinds, digits).latex() + "\n"
+        return report_tables(self, metrics, sides, kinds, digits).latex() + "\n"
 
     def _repr_html_(self) -> str:
         """The same as HTML, for notebooks."""
-        return text_of(self).html() + "\n"
+        return report_tables(self).html() + "\n"
 
     def save_html(
         self,

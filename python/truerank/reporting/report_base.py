@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
 from ..metrics.keys import ALL_SIDES, MACRO
-from ..metrics.kinds import MIXTURE
+from ..metrics.kinds import EXPECTED_KIND
 from .axes import DEFAULT_KINDS, DEFAULT_METRICS, Axes
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .validity import Finding
 
 
-class ReportFacts(Mapping[str, float]):
+class ReportBase(Mapping[str, float]):
     """Values by key, with what belongs beside them.
 
     Parameters
@@ -164,4 +164,4 @@ class ReportFacts(Mapping[str, float]):
 
     def tie_kinds(self) -> tuple[str, ...]:
         """The kinds that are printed where tasks tie, beside the default ones."""
-        return (MIXTURE,)
+        return (EXPECTED_KIND,)

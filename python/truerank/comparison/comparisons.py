@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
 from ..inputs.naming import public
-from .table_writer import Grid, counted, markdown_cell, markdown_table
+from .table_writer import TextGrid, format_count, markdown_cell, markdown_table
 
 
 @public("truerank.comparison")
@@ -81,8 +81,8 @@ class Comparison(NamedTuple):
         lines = [
             f"{self.metric}: {self.name_a} {self.value_a:.6g}, {self.name_b} {self.value_b:.6g}; "
             f"difference {shown} ({100 * self.level:g} %), {p} ({self.method}, "
-            f"{counted(self.units, 'unit')}); {counted(self.wins, 'win')}, "
-            f"{counted(self.ties, 'tie')}, {counted(self.losses, 'loss', 'losses')}",
+            f"{format_count(self.units, 'unit')}); {format_count(self.wins, 'win')}, "
+            f"{format_count(self.ties, 'tie')}, {format_count(self.losses, 'loss', 'losses')}",
             *self.notes,
         ]
         return "\n".join(lines)
@@ -150,20 +150,20 @@ class Comparisons(Sequence[Comparison]):
                     f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
                 ]
             )
-        lines = [markdown_table(Grid(header, rows, names=2))]
-        drawn = counted(first.resamples, "resample")
-        lines += ["", f"{first.method}, {counted(first.units, 'unit')}, {drawn}."]
-        lines += [f"- {markdown_cell(note)}" for note in notes_told(self._pairs)]
+        lines = [markdown_table(TextGrid(header, rows, names=2))]
+        drawn = format_count(first.resamples, "resample")
+        lines += ["", f"{first.method}, {format_count(first.units, 'unit')}, {drawn}."]
+        lines += [f"- {markdown_cell(note)}" for note in format_notes(self._pairs)]
         return "\n".join(lines) + "\n"
 
 
-def notes_told(pairs: Sequence[Comparison]) -> list[str]:
+def format_notes(pairs: Sequence[Comparison]) -> list[str]:
     """The notes, each once; those that are not of all pairs name theirs.
 
     Examples
     --------
     >>> from truerank import Ranks, compare
-    >>> notes_told(compare({"a": Ranks([0], [1], 10), "b": Ranks([3], [1], 10)}))
+    >>> format_notes(compare({"a": Ranks([0], [1], 10), "b": Ranks([3], [1], 10)}))
     ['paired by position only']
     """
     of: dict[str, list[str]] = {}
