@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+import truerank
 from support import markdown_pages
 from support.environment import ROOT
 from truerank.metrics import ADJUSTMENTS, KINDS, METRICS
@@ -17,6 +19,7 @@ from truerank.metrics.keys import ALIASES
 pytestmark = pytest.mark.python_only
 
 DOCS = ROOT / "docs"
+PACKAGE = Path(truerank.__file__).parent
 PAGES = markdown_pages.pages()
 KEYS = {"needs", "commands"}
 MODULES = ["", ".link_prediction", ".alignment", ".metrics", ".reporting", ".comparison"]
@@ -130,3 +133,31 @@ def test_a_wrong_figure_is_seen(line: str, tmp_path: Path) -> None:
     page.write_text(f"```python\n{line}\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError, match="#"):
         markdown_pages.run(page)
+
+
+PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w.-]+/")
+
+
+@pytest.mark.skipif(not (ROOT / "cpp").is_dir(), reason="the core's source is not here")
+def test_architecture_names_what_is_there() -> None:
+    """Every path in backticks, below the checkout, the package or the tests; every folder drawn."""
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    tops = (ROOT, PACKAGE, ROOT / "tests")
+    quoted = [path for code in re.findall(r"`([^`\n]+)`", text) for path in PATH.findall(code)]
+    assert len(quoted) > 30
+    assert [path for path in quoted if not any((top / path).exists() for top in tops)] == []
+    tops = (*tops, ROOT / "cpp", ROOT / "bench", PACKAGE / "metrics")
+    drawn = re.findall(r"(?:^|, )\s*([\w/]+)/", text.split("```")[1], re.M)
+    assert len(drawn) > 25
+    assert [path for path in drawn if not any((top / path).is_dir() for top in tops)] == []
+
+
+def test_architecture_lists_all_folders_as_the_contract_does() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = pyproject["tool"]["importlinter"]["contracts"][0]["layers"]
+    lines = re.findall(r"^\d+\. ((?:`\w+`(?:, )?)+)$", text, re.M)
+    listed = [re.findall(r"`(\w+)`", line) for line in lines]
+    assert listed == [re.findall(r"truerank\.(\w+)", layer) for layer in layers]
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert {name for line in listed for name in line} == folders
