@@ -356,11 +356,11 @@ def cut(progress=None):
         os.truncate(path, 4_000_000)
 
 if when == "within":  # after the size was checked
-    count = tiles._WholeRows.count
+    count = tiles._WholeRowCount.count
     def late(self, *args):
         cut()
         return count(self, *args)
-    tiles._WholeRows.count = late
+    tiles._WholeRowCount.count = late
 
 try:
     tr.rank(path, 0, io=io, progress=cut if when == "between" else None)

@@ -271,7 +271,7 @@ def test_no_permission(tmp_path: Path) -> None:
 def test_a_file_that_goes_away_while_it_is_closed(tmp_path: Path) -> None:
     np.save(tmp_path / "gone.npy", GOOD)
     with open_scores(tmp_path / "gone.npy") as store:
-        store._descriptors._most = 0  # type: ignore[attr-defined]
+        store._descriptors._max_idle = 0  # type: ignore[attr-defined]
         store.check()
         (tmp_path / "gone.npy").unlink()
         with pytest.raises(FileNotFoundError, match=r"gone\.npy"):

@@ -182,7 +182,7 @@ def test_a_file_that_was_replaced_is_not_read_on(tmp_path: Path) -> None:
     for name in ("a.npy", "b.npy"):
         np.save(tmp_path / name, scores(6, 5, "f4"))
     with open_scores(tmp_path / "a.npy") as store:
-        store._descriptors._most = 0  # type: ignore[attr-defined]
+        store._descriptors._max_idle = 0  # type: ignore[attr-defined]
         store.check()
         os.replace(tmp_path / "b.npy", tmp_path / "a.npy")
         with pytest.raises(ValueError, match=r"a\.npy: another file has taken its place"):
@@ -206,7 +206,7 @@ def test_blocks_from_several_threads(folder: Path) -> None:
     paths = [write_npy(folder / f"t{i}.npy", part) for i, part in enumerate(np.split(array, 16))]
     with open_scores(paths) as store, ThreadPoolExecutor(4) as pool:
         for part in store._stores:  # type: ignore[attr-defined]
-            part._descriptors._most = 1
+            part._descriptors._max_idle = 1
 
         def copied(tile: Any) -> bytes:
             with store.block(tile, "map") as block:

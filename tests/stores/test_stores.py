@@ -138,7 +138,7 @@ def test_relative_names_outlive_a_change_of_folder(
     write_npy(folder / "relative.npy", array)
     monkeypatch.chdir(folder)
     with open_scores("relative.npy") as store:
-        store._descriptors._most = 0  # type: ignore[attr-defined]
+        store._descriptors._max_idle = 0  # type: ignore[attr-defined]
         store.check()
         monkeypatch.chdir("/")
         assert_same(store, array)
@@ -228,7 +228,7 @@ def test_shards_of_shards(array: Array, most: int) -> None:
         open_scores([band[:, :1], band[:, 1:]], axis=1, **option) for band in (array[:1], array[1:])
     ]
     with open_scores(bands) as store:
-        assert store.parts == 4
+        assert store.shards == 4
         assert_same(store, array, most)
 
 
@@ -292,7 +292,7 @@ def test_maps_of_any_layout(folder: Path, view: Any, offset: int) -> None:
     assert store.files == (str(path),)
     for most in (1, 100, 10_000):
         assert_same(store, view(array), most)
-    reach = store._mapping.reach(store._array)  # type: ignore[attr-defined]
+    reach = store._mapping.bytes_needed(store._array)  # type: ignore[attr-defined]
     os.truncate(path, reach)
     store.check()
     os.truncate(path, reach - 1)

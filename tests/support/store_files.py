@@ -59,7 +59,7 @@ def assembled(store: Store, most: int, io: str) -> Array:
     for tile in store.tiles(most):
         assert tile.height >= 1
         assert tile.width >= 1
-        assert 0 <= tile.part < store.parts
+        assert 0 <= tile.shard < store.shards
         part = slice(tile.top, tile.top + tile.height), slice(tile.left, tile.left + tile.width)
         with store.block(tile, io) as block:
             if isinstance(block, FileBlock):

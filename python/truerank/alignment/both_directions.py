@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..counting.job import SCORES, Nouns, prepare_job
+from ..counting.job import SCORES, ScoreNouns, prepare_job
 from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, Progress, open_blocks, tile_count
 from ..embeddings.scoring import rank_open_embeddings, with_similarity
 from ..embeddings.vectors import CSLS, OpenEmbeddings
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 # What messages call the places of a matrix that is turned on its side: those of the matrix.
-_TURNED = Nouns(
+_TURNED = ScoreNouns(
     score="a score at row {column}, column {row}",
     true_score="the true score at row {column}, column {row}",
 )
@@ -98,7 +98,7 @@ def rank_both(
     # the left entity of every pair, and the right one
     asked = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
     counted = _core.rank_grid(
-        _core.Grid(pairs.given, lefts, rights),
+        _core.Grid(pairs.core_embeddings, lefts, rights),
         asked,
         jobs[1].filter,
         nan,
@@ -139,7 +139,7 @@ def job_of(
     nan: str,
     threads: int | None,
     audit: bool = False,
-    nouns: Nouns = SCORES,
+    nouns: ScoreNouns = SCORES,
 ) -> Job:
     """Check what is to be counted for one direction, in scores whose rows are all who may ask."""
     without, candidates = side.selections()
@@ -222,9 +222,9 @@ def rank_matrix(
     with open_blocks(store, tiles, way, lambda tile: True) as blocks:
         for tile, context in zip(tiles, blocks, strict=True):
             with context as block:
-                if down.wants(tile):
+                if down.is_needed(tile):
                     down.add(tile, nullcontext(block))
-                if across.wants(turned_tile(tile)):
+                if across.is_needed(turned_tile(tile)):
                     across.add(turned_tile(tile), nullcontext(turned_block(block)))
                 del block  # so that a map can go
             told.read(tile.height * tile.width * itemsize)
@@ -264,9 +264,9 @@ def turned_tile(tile: Tile) -> Tile:
     Examples
     --------
     >>> turned_tile(Tile(top=0, left=5, height=2, width=9))
-    Tile(top=5, left=0, height=9, width=2, part=0)
+    Tile(top=5, left=0, height=9, width=2, shard=0)
     """
-    return Tile(tile.left, tile.top, tile.width, tile.height, tile.part)
+    return Tile(tile.left, tile.top, tile.width, tile.height, tile.shard)
 
 
 def turned_block(block: Block) -> Block:

@@ -134,7 +134,9 @@ def means_of_vectors(
     )
     if min(len(lefts), len(rights)) == 0:
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
-    *means, fault = _core.mean_topk(_core.Grid(pairs.given, lefts, rights), most, nan, size, team)
+    *means, fault = _core.mean_topk(
+        _core.Grid(pairs.core_embeddings, lefts, rights), most, nan, size, team
+    )
     if fault:
         raise fault_error(fault, nan, lefts, pairs.roles.nouns)
     found = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
@@ -297,7 +299,7 @@ class View(Store):
     def __init__(self, store: Store, shape: tuple[int, int], dtype: str, carrier: Any) -> None:
         super().__init__(shape, dtype, carrier, store.files)
         self.source = store
-        self.in_place, self.parts, self.io = store.in_place, store.parts, store.io
+        self.in_place, self.shards, self.io = store.in_place, store.shards, store.io
 
     def check(self) -> None:
         self.source.check()

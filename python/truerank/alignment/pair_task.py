@@ -262,7 +262,7 @@ class Task(ProtocolTask):
         choice("nan", nan, NAN_RULES)
         arrays = (pairs.queries.array, pairs.entities.array)
         for name, array, height in zip(GRAPHS, arrays, self._heights(), strict=True):
-            single = pairs.single and name == "left"
+            single = pairs.is_single_query and name == "left"
             if single or len(array) != height:
                 each = f"a row for each entity of the {name} graph"
                 raise InputValueError(
@@ -275,7 +275,7 @@ class Task(ProtocolTask):
             scaling = means_of_vectors(pairs, scaling, **given)
         elif scaling is not None and nan == "raise":
             _check_means(scaling, self.candidates)
-        pairs = pairs.scaled(scaling)
+        pairs = pairs.with_csls(scaling)
         ranks = rank_both(pairs, self.sides, nan=nan, block=block, threads=threads, audit=audit)
         return self._reported_as(ranks, pairs.measure)
 

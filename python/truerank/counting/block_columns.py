@@ -27,16 +27,16 @@ class BlockColumns(NamedTuple):
     filter: Selection | None
     ids: IntArray | None
 
-    def column(self, of_block: int) -> int:
+    def whole_column(self, block_column: int) -> int:
         """The column that a column of the block is."""
-        return self.first + of_block if self.ids is None else int(self.ids[of_block])
+        return self.first + block_column if self.ids is None else int(self.ids[block_column])
 
 
 def locate_block(
-    job: Job, whole: int | None, width: int, start: int | None, columns: Any
+    job: Job, total: int | None, width: int, start: int | None, columns: Any
 ) -> BlockColumns:
     """Find out which columns a block of some width has, of `whole` in all, if they are numbered."""
-    if whole is None:
+    if total is None:
         if start is not None or columns is not None:
             name = "columns" if start is None else "start"
             raise InputValueError(name, expected="none without targets")
@@ -47,43 +47,43 @@ def locate_block(
         ids = index_array("columns", columns)
         check_shape("columns", ids.shape, (width,), f"{width}, one for each column of the block")
         if width == 0 or (np.diff(ids) != 1).any():
-            return _scattered(job, whole, ids)
+            return _number_columns(job, total, ids)
         start = int(ids[0])
     elif start is None:
-        if width != whole:
+        if width != total:
             raise InputValueError(
-                "start", expected=f"a column, or columns, for a block of {width} of {whole} columns"
+                "start", expected=f"a column, or columns, for a block of {width} of {total} columns"
             )
         start = 0
     start = integer("start", start, expected="an integer, the column of the block's first one")
-    if start < 0 or start + width > whole:
+    if start < 0 or start + width > total:
         name = "columns" if columns is not None else "start"
         raise InputValueError(
-            name, expected=f"columns from 0 to {whole - 1}", got=f"{start} to {start + width - 1}"
+            name, expected=f"columns from 0 to {total - 1}", got=f"{start} to {start + width - 1}"
         )
     return BlockColumns(column_range(start, start + width), start, job.targets, job.filter, None)
 
 
-def _scattered(job: Job, whole: int, ids: IntArray) -> BlockColumns:
+def _number_columns(job: Job, total: int, ids: IntArray) -> BlockColumns:
     """Number the columns of a block by their place in it, and what is asked of them too."""
-    wrong = first_outside(ids, whole)
-    if wrong >= 0:
-        got = f"{ids[wrong]} at position {wrong}"
-        raise InputValueError("columns", expected=f"columns from 0 to {whole - 1}", got=got)
+    position = first_outside(ids, total)
+    if position >= 0:
+        got = f"{ids[position]} at position {position}"
+        raise InputValueError("columns", expected=f"columns from 0 to {total - 1}", got=got)
     order = np.argsort(ids, kind="stable")
     ordered = ids[order]
-    twice = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if twice.size:
-        raise InputValueError("columns", f"column {ordered[twice[0]]} is given twice")
+    repeats = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if repeats.size:
+        raise InputValueError("columns", f"column {ordered[repeats[0]]} is given twice")
     targets = np.full(len(job.targets), NO_COLUMN, np.int64)
     if ordered.size:
         found = np.minimum(np.searchsorted(ordered, job.targets), len(ordered) - 1)
-        here = ordered[found] == job.targets
-        targets[here] = order[found[here]]
-    without = job.filter
-    if without is not None:
-        without = selection_at_columns(without, ordered, order, whole, job.threads)
-    return BlockColumns(columns_of(ordered), 0, targets, without, ids)
+        in_block = ordered[found] == job.targets
+        targets[in_block] = order[found[in_block]]
+    selection = job.filter
+    if selection is not None:
+        selection = selection_at_columns(selection, ordered, order, total, job.threads)
+    return BlockColumns(columns_of(ordered), 0, targets, selection, ids)
 
 
 class ColumnSet(NamedTuple):
@@ -94,11 +94,11 @@ class ColumnSet(NamedTuple):
 
     Examples
     --------
-    >>> seen = stretch(0, 4) | stretch(6, 8)
+    >>> seen = column_range(0, 4) | column_range(6, 8)
     >>> seen.starts, seen.stops, seen.size
     (array([0, 6]), array([4, 8]), 6)
-    >>> seen.first_common(stretch(2, 5)), seen.missing(10)
-    (2, Columns(starts=array([4, 8]), stops=array([ 6, 10])))
+    >>> seen.first_common(column_range(2, 5)), seen.missing(10)
+    (2, ColumnSet(starts=array([4, 8]), stops=array([ 6, 10])))
     """
 
     starts: IntArray
@@ -113,7 +113,7 @@ class ColumnSet(NamedTuple):
         """All columns of two sets that have none in common."""
         order = np.argsort(starts := np.concatenate([self.starts, other.starts]), kind="stable")
         stops = np.concatenate([self.stops, other.stops])[order]
-        return _joined(starts[order], stops)
+        return _merge_runs(starts[order], stops)
 
     def __sub__(self, other: ColumnSet) -> ColumnSet:
         """Leave out the columns of another set, all of which are in this one."""
@@ -121,7 +121,7 @@ class ColumnSet(NamedTuple):
             return self
         starts = np.sort(np.concatenate([self.starts, other.stops]))
         stops = np.sort(np.concatenate([self.stops, other.starts]))
-        return _joined(starts, stops)
+        return _merge_runs(starts, stops)
 
     def first_common(self, other: ColumnSet) -> int:
         """Give the first column that both have, or -1."""
@@ -155,7 +155,7 @@ def columns_of(ordered: IntArray) -> ColumnSet:
     Examples
     --------
     >>> columns_of(np.array([2, 3, 4, 9]))
-    Columns(starts=array([2, 9]), stops=array([ 5, 10]))
+    ColumnSet(starts=array([2, 9]), stops=array([ 5, 10]))
     """
     breaks = np.flatnonzero(np.diff(ordered) != 1)
     first = np.concatenate([np.zeros(1, np.int64), breaks + 1])[: ordered.size]
@@ -163,10 +163,10 @@ def columns_of(ordered: IntArray) -> ColumnSet:
     return ColumnSet(ordered[first], ordered[last] + 1)
 
 
-def _joined(starts: IntArray, stops: IntArray) -> ColumnSet:
+def _merge_runs(starts: IntArray, stops: IntArray) -> ColumnSet:
     """Make one run of runs that touch, and none of empty ones."""
-    kept = starts < stops
-    starts, stops = starts[kept], stops[kept]
+    nonempty = starts < stops
+    starts, stops = starts[nonempty], stops[nonempty]
     if not starts.size:
         return ColumnSet(starts, stops)
     apart = starts[1:] != stops[:-1]

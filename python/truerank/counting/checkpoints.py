@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 KIND = ArchiveKind("truerank.checkpoint", 1)
 # A checkpoint may take this share of the time at most.
-SHARE = 0.02
+MAX_TIME_SHARE = 0.02
 
 
 class ResumableCount(Protocol):
     """A count that can be kept and restored."""
 
-    way: str  # one that goes on in another way is another
+    method: str  # one that goes on in another way is another
 
     def arrays(self) -> dict[str, IntArray]:
         """All that has been counted so far."""
@@ -58,12 +58,12 @@ class Checkpoint:
         self._path = os.fsdecode(path)
         self._count = count
         self._tiles = tiles
-        self._facts = _facts(store, job, tiles, count.way)
-        self._saved = time.monotonic()
-        self._cost = 0.0
-        self._check_place()
+        self._facts = _facts(store, job, tiles, count.method)
+        self._saved_at = time.monotonic()
+        self._seconds_to_save = 0.0
+        self._check_path()
 
-    def _check_place(self) -> None:
+    def _check_path(self) -> None:
         """Refuse before the count what could not be written after hours of it."""
         import stat
 
@@ -76,13 +76,15 @@ class Checkpoint:
             raise InputValueError(
                 "checkpoint", expected="a regular file or a new name", got=self._path
             )
-        there = os.path.exists(self._path)
-        if not os.access(folder, os.W_OK) or (there and not os.access(self._path, os.W_OK)):
+        exists = os.path.exists(self._path)
+        if not os.access(folder, os.W_OK) or (exists and not os.access(self._path, os.W_OK)):
             raise PermissionError(f"checkpoint: {self._path} cannot be written")
 
     def is_due(self, seconds: float) -> bool:
         """Whether it is time to save: after some seconds, and not at too large a share of them."""
-        return time.monotonic() - self._saved >= max(seconds, self._cost / SHARE)
+        return time.monotonic() - self._saved_at >= max(
+            seconds, self._seconds_to_save / MAX_TIME_SHARE
+        )
 
     def save(self, done: int) -> None:
         """Write the file anew: so many tiles are done. If that fails, it warns."""
@@ -96,8 +98,8 @@ class Checkpoint:
             import warnings
 
             warnings.warn(f"checkpoint: {self._path} was not written: {error}", stacklevel=3)
-        self._saved = time.monotonic()
-        self._cost = self._saved - start
+        self._saved_at = time.monotonic()
+        self._seconds_to_save = self._saved_at - start
 
     def restore(self) -> int:
         """Restore the count, where there is a file, and give the number of tiles that are done.
@@ -114,24 +116,24 @@ class Checkpoint:
                 members = read_archive(file, KIND)
                 facts, done = dict(from_json_array(members["facts"])), int(members["done"])
                 arrays = self._count.arrays()
-                kept = {name: members[f"count.{name}"] for name in arrays if facts == self._facts}
-                fits = all(kept[name].shape == arrays[name].shape for name in kept)
+                saved = {name: members[f"count.{name}"] for name in arrays if facts == self._facts}
+                fits = all(saved[name].shape == arrays[name].shape for name in saved)
             except (KeyError, TypeError, ValueError) as error:
                 raise InputValueError("checkpoint", f"{self._path}: {error}") from error
-        unlike = [name for name, fact in self._facts.items() if facts.get(name) != fact]
-        if unlike:
+        differing = [name for name, fact in self._facts.items() if facts.get(name) != fact]
+        if differing:
             raise InputValueError(
-                "checkpoint", f"{self._path} is of another count, with other {', '.join(unlike)}"
+                "checkpoint", f"{self._path} is of another count, with other {', '.join(differing)}"
             )
-        fits = fits and all((array >= 0).all() for name, array in kept.items() if name != "best")
+        fits = fits and all((array >= 0).all() for name, array in saved.items() if name != "best")
         if not fits or not 0 <= done <= self._tiles:
             raise InputValueError("checkpoint", f"{self._path} is damaged")
-        for name, array in kept.items():
+        for name, array in saved.items():
             arrays[name][:] = array
         return done
 
 
-def _facts(store: Store, job: Job, tiles: int, way: str) -> dict[str, Any]:
+def _facts(store: Store, job: Job, tiles: int, method: str) -> dict[str, Any]:
     """What has to be the same where a count goes on, by the names of the arguments."""
     import json
 
@@ -139,32 +141,32 @@ def _facts(store: Store, job: Job, tiles: int, way: str) -> dict[str, Any]:
         "scores": _digest(json.dumps(store.state()).encode()),
         "targets": _digest(job.targets),
         "rows": _digest(job.rows),
-        "filter": _digest(*_arrays(job.filter)),
-        "candidates": _digest(*_arrays(job.candidates)),
+        "filter": _digest(*_arrays_to_digest(job.filter)),
+        "candidates": _digest(*_arrays_to_digest(job.candidates)),
         "order": "ascending" if job.rules.ascending else "descending",
         "nan": job.rules.nan,
         "audit": job.rules.audit,
-        "io": way,
+        "io": method,
         "tiles": tiles,
     }
 
 
-def _arrays(selection: Selection | None) -> tuple[Any, ...]:
+def _arrays_to_digest(selection: Selection | None) -> tuple[Any, ...]:
     if selection is None:
         return ()
     *arrays, shared = selection_arrays(selection)
     return *arrays, np.array(shared)
 
 
-def _digest(*parts: Any) -> str:
+def _digest(*values: Any) -> str:
     """The SHA-256 of arrays with their dtypes and lengths; None is unlike any array."""
     import hashlib
 
     sha = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            sha.update(f"{part.dtype.str}{part.shape}".encode())
-            sha.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+    for value in values:
+        if isinstance(value, np.ndarray):
+            sha.update(f"{value.dtype.str}{value.shape}".encode())
+            sha.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
         else:
-            sha.update(b"none" if part is None else part)
+            sha.update(b"none" if value is None else value)
     return sha.hexdigest()

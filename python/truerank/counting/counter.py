@@ -113,28 +113,28 @@ class RankCounter:
     ) -> None:
         scores = checked_true_scores(true_scores, dtype)
         rules = rules_of(order, nan, audit)
-        team = thread_count(threads)
+        num_threads = thread_count(threads)
         tasks = len(scores.array)
-        columns = _columns(targets, candidates)
+        columns = _checked_columns(targets, candidates)
         job = Job(
-            _rows(rows, tasks),
-            _targets(targets, tasks, columns),
-            _filter(filter, tasks, columns, team),
+            _checked_rows(rows, tasks),
+            _checked_targets(targets, tasks, columns),
+            _checked_filter(filter, tasks, columns, num_threads),
             None,
             rules,
-            team,
+            num_threads,
         )
         self._start(scores, job, columns, dtype is not None)
 
-    def _start(self, scores: Scores, job: Job, columns: int | None, raw: bool) -> None:
+    def _start(self, scores: Scores, job: Job, columns: int | None, is_dtype_given: bool) -> None:
         self._dtype = scores.dtype
-        self._raw = raw  # the caller said what the bytes are, of blocks too
-        self._truths = TrueScores(scores.array, scores.dtype)
+        self._is_dtype_given = is_dtype_given  # the caller said what the bytes are, of blocks too
+        self._true_scores = TrueScores(scores.array, scores.dtype)
         self._job = job
         self._columns = columns
-        refuse_nan_true_score(self._truths, job.rules.nan)
+        refuse_nan_true_score(self._true_scores, job.rules.nan)
         # replaced as a whole, so that whatever interrupts a call finds all of a block or nothing
-        self._counted = _Counted(self._none(), column_range(0, 0))
+        self._counted = _CountedColumns(self._zero_counts(), column_range(0, 0))
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -161,10 +161,10 @@ class RankCounter:
             For a block of another shape, a column out of range or given twice (before, or in this
             block), and a NaN that the rule forbids. The counter is then as it was before.
         """
-        dtype = self._dtype if self._raw else None
-        self._add(read_scores(block, dtype, "block"), "block", start, columns)
+        dtype = self._dtype if self._is_dtype_given else None
+        self._count_block(read_scores(block, dtype, "block"), "block", start, columns)
 
-    def _add(
+    def _count_block(
         self, scores: Scores | Store, name: str, start: int | None = None, columns: Any = None
     ) -> None:
         """Count a block, which errors call by the name of the argument that it was."""
@@ -179,55 +179,63 @@ class RankCounter:
             shape = 1, *shape
             rows = np.zeros(len(self._job.targets), np.int64)
         self._check_height(name, shape, rows)
-        placed = locate_block(self._job, self._columns, shape[1], start, columns)
-        self._refuse_again(name, placed.columns)
-        found = self._found(scores, name, rows, placed)
+        block_columns = locate_block(self._job, self._columns, shape[1], start, columns)
+        self._refuse_counted(name, block_columns.columns)
+        counts = self._block_counts(scores, name, rows, block_columns)
         with self._lock:
-            self._refuse_again(name, placed.columns)  # another thread may have been quicker
-            tallies, seen = self._counted
-            self._counted = _Counted(tallies.plus(found), seen | placed.columns)
+            self._refuse_counted(
+                name, block_columns.columns
+            )  # another thread may have been quicker
+            partial_counts, seen = self._counted
+            self._counted = _CountedColumns(
+                partial_counts.plus(counts), seen | block_columns.columns
+            )
 
-    def _found(
-        self, scores: Scores | Store, name: str, rows: IntArray | None, placed: BlockColumns
+    def _block_counts(
+        self, scores: Scores | Store, name: str, rows: IntArray | None, block_columns: BlockColumns
     ) -> dict[str, IntArray]:
         """What a block holds for all tasks."""
-        found: dict[str, IntArray] = {}
-        with column_tiles(scores) as parts:
-            for left, matrix in parts:
+        total: dict[str, IntArray] = {}
+        with column_tiles(scores) as tiles:
+            for first, matrix in tiles:
                 counted = _core.partial_counts(
                     _core.Scores(matrix, scores.dtype, scores.swapped),
-                    _core.Tasks(rows, placed.targets, placed.filter),
-                    self._truths.scores,
-                    placed.first + left,
+                    _core.Tasks(rows, block_columns.targets, block_columns.filter),
+                    self._true_scores.scores,
+                    block_columns.first + first,
                     self._job.rules,
                     self._job.threads,
                 )
                 if fault := counted.fault:
-                    self._refuse_nan(name, fault.row, fault.column + left, placed)
+                    self._refuse_nan(name, fault.row, fault.column + first, block_columns)
                 counts = counted.arrays
-                found = self._none().plus(found).plus(counts).arrays if found else counts
-        return found or self._none().arrays
+                total = self._zero_counts().plus(total).plus(counts).arrays if total else counts
+        return total or self._zero_counts().arrays
 
-    def _none(self) -> PartialCounts:
+    def _zero_counts(self) -> PartialCounts:
         return PartialCounts(len(self._job.targets), self._job.rules)
 
-    def _refuse_nan(self, name: str, row: int, column: int, placed: BlockColumns) -> NoReturn:
-        whole = placed.column(column)
-        of_all = "" if self._columns is None or whole == column else f" (column {whole})"
-        place = f"the score at row {row}, column {column}{of_all}"
+    def _refuse_nan(
+        self, name: str, row: int, column: int, block_columns: BlockColumns
+    ) -> NoReturn:
+        whole_column = block_columns.whole_column(column)
+        in_whole = (
+            "" if self._columns is None or whole_column == column else f" (column {whole_column})"
+        )
+        place = f"the score at row {row}, column {column}{in_whole}"
         raise forbidden_nan(name, place, self._job.rules.nan)
 
-    def _refuse_again(self, name: str, columns: ColumnSet) -> None:
-        again = self._counted.seen.first_common(columns)
-        if again >= 0:
-            raise InputValueError(name, f"column {again} has been counted before")
+    def _refuse_counted(self, name: str, columns: ColumnSet) -> None:
+        repeated = self._counted.seen.first_common(columns)
+        if repeated >= 0:
+            raise InputValueError(name, f"column {repeated} has been counted before")
 
     def _check_height(self, name: str, shape: tuple[int, ...], rows: IntArray | None) -> None:
         tasks = len(self._job.targets)
         if rows is not None:
-            wrong = first_outside(rows, shape[0])
-            if wrong >= 0:
-                expected = f"more than {rows[wrong]} rows, for task {wrong} reads that row"
+            task = first_outside(rows, shape[0])
+            if task >= 0:
+                expected = f"more than {rows[task]} rows, for task {task} reads that row"
                 raise InputValueError(name, expected=expected, got=f"shape {shape}")
         else:
             check_shape(name, shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
@@ -237,7 +245,7 @@ class RankCounter:
     @property
     def differing(self) -> IntArray:
         """Per task, how many blocks gave the true candidate another score: int64, (tasks,)."""
-        return self._counted.tallies.arrays["differing"].copy()
+        return self._counted.partial_counts.arrays["differing"].copy()
 
     def ranks(self) -> Ranks:
         """Give the ranks of all tasks, once all columns have been counted.
@@ -258,14 +266,14 @@ class RankCounter:
         UserWarning
             If a block's score of a true candidate differs from `true_scores`.
         """
-        tallies, seen = self._counted
+        partial_counts, seen = self._counted
         missing = seen.missing(self._columns or 0)
         if missing.size:
             others = f"{missing.size} of {self._columns} columns are missing"
             problem = f"column {missing.starts[0]} has not been counted ({others})"
             raise InputValueError("update", problem)
-        settled = tallies.final_counts(self._truths)
-        differing = tallies.arrays["differing"]
+        counts = partial_counts.final_counts(self._true_scores)
+        differing = partial_counts.arrays["differing"]
         tasks = int(np.count_nonzero(differing))
         if tasks:
             import warnings
@@ -278,7 +286,7 @@ class RankCounter:
                 "two batches",
                 stacklevel=2,
             )
-        return ranks_of_counts(self._job, settled, self._dtype, sampled=self._columns is None)
+        return ranks_of_counts(self._job, counts, self._dtype, sampled=self._columns is None)
 
     def __repr__(self) -> str:
         what = f"{len(self._job.targets)} tasks, {self._dtype}"
@@ -313,32 +321,32 @@ class RankCounter:
             raise InputTypeError("other", expected="a RankCounter", got=type(other).__name__)
         if other is self:
             raise InputValueError("other", expected="another counter", got="this one")
-        unlike = self._unlike(other)
-        if unlike:
+        differences = self._differences(other)
+        if differences:
             raise InputValueError(
-                "other", expected=f"a counter of the same {unlike[0]}", got="another"
+                "other", expected=f"a counter of the same {differences[0]}", got="another"
             )
-        theirs = other._counted
+        other_counted = other._counted
         with self._lock:
-            tallies, seen = self._counted
-            again = seen.first_common(theirs.seen)
-            if again >= 0:
-                raise InputValueError("other", f"both counters have counted column {again}")
-            more = tallies.plus(theirs.tallies.arrays)
-            self._counted = _Counted(more, seen | theirs.seen)
+            partial_counts, seen = self._counted
+            repeated = seen.first_common(other_counted.seen)
+            if repeated >= 0:
+                raise InputValueError("other", f"both counters have counted column {repeated}")
+            merged = partial_counts.plus(other_counted.partial_counts.arrays)
+            self._counted = _CountedColumns(merged, seen | other_counted.seen)
         return self
 
-    def _unlike(self, other: RankCounter) -> list[str]:
-        mine, theirs = self._identity(), other._identity()
-        return [name for name in mine if not _same(mine[name], theirs[name])]
+    def _differences(self, other: RankCounter) -> list[str]:
+        own, theirs = self._identity(), other._identity()
+        return [name for name in own if not _are_equal(own[name], theirs[name])]
 
     def _identity(self) -> dict[str, Any]:
         job = self._job
         return {
             "dtype": self._dtype,
             "candidates": self._columns,
-            "true_scores": np.where(self._truths.nan, 0, self._truths.keys),
-            "true_scores, whose NaN count,": self._truths.nan,
+            "true_scores": np.where(self._true_scores.nan, 0, self._true_scores.keys),
+            "true_scores, whose NaN count,": self._true_scores.nan,
             "targets": job.targets,
             "filter": job.filter and selection_arrays(job.filter),
             "order, nan and audit": (job.rules.ascending, job.rules.nan, job.rules.audit),
@@ -356,7 +364,7 @@ class RankCounter:
         ValueError
             If `path` is there and is no regular file.
         """
-        write(path, self._kept())
+        write(path, self._state())
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> RankCounter:
@@ -383,43 +391,51 @@ class RankCounter:
         """
 
         def empty(*args: Any, **keywords: Any) -> CounterState:
-            return RankCounter(*args, **keywords)._kept()
+            return RankCounter(*args, **keywords)._state()
 
         counter = RankCounter.__new__(RankCounter)
         counter._restore(read(path, empty))
         return counter
 
-    def _kept(self) -> CounterState:
-        tallies, seen = self._counted
-        truths, dtype, job = self._truths.scores, self._dtype, self._job
-        return CounterState(truths, dtype, job, self._columns, self._raw, seen, tallies.arrays)
+    def _state(self) -> CounterState:
+        partial_counts, seen = self._counted
+        true_scores, dtype, job = self._true_scores.scores, self._dtype, self._job
+        return CounterState(
+            true_scores,
+            dtype,
+            job,
+            self._columns,
+            self._is_dtype_given,
+            seen,
+            partial_counts.arrays,
+        )
 
-    def _restore(self, kept: CounterState) -> None:
-        scores = Scores(kept.scores, kept.dtype, False)
-        self._start(scores, kept.job, kept.columns, kept.raw)
-        tallies = self._none()
-        tallies.arrays = kept.counts
-        self._counted = _Counted(tallies, kept.seen)
+    def _restore(self, state: CounterState) -> None:
+        scores = Scores(state.scores, state.dtype, False)
+        self._start(scores, state.job, state.columns, state.raw)
+        partial_counts = self._zero_counts()
+        partial_counts.arrays = state.counts
+        self._counted = _CountedColumns(partial_counts, state.seen)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self._kept()._asdict()
+        return self._state()._asdict()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._restore(CounterState(**state))
 
 
-class _Counted(NamedTuple):
+class _CountedColumns(NamedTuple):
     """What has been counted, and the columns of it."""
 
-    tallies: PartialCounts
+    partial_counts: PartialCounts
     seen: ColumnSet
 
 
 def ranks_of_counts(
-    job: Job, settled: Mapping[str, IntArray], dtype: str, *, sampled: bool
+    job: Job, counts: Mapping[str, IntArray], dtype: str, *, sampled: bool
 ) -> Ranks:
     """Make Ranks of settled tallies."""
-    ranks = job.ranks(settled, dtype)
+    ranks = job.ranks(counts, dtype)
     if not sampled:
         return ranks
     protocol = Protocol(
@@ -434,20 +450,22 @@ def ranks_of_counts(
     )
 
 
-def _columns(targets: Any, candidates: Any) -> int | None:
+def _checked_columns(targets: Any, candidates: Any) -> int | None:
     if targets is None:
         if candidates is not None:
             raise InputValueError("candidates", expected="none without targets")
         return None
     if candidates is None:
         raise InputValueError("candidates", expected="the number of columns in all, beside targets")
-    said = "the number of columns in all"
+    number_of_columns = "the number of columns in all"
     most = int(np.iinfo(np.int64).max)
-    expected = f"an integer, {said}"
-    return integer("candidates", candidates, least=0, most=most, expected=expected, range=said)
+    expected = f"an integer, {number_of_columns}"
+    return integer(
+        "candidates", candidates, least=0, most=most, expected=expected, range=number_of_columns
+    )
 
 
-def _targets(targets: Any, tasks: int, columns: int | None) -> IntArray:
+def _checked_targets(targets: Any, tasks: int, columns: int | None) -> IntArray:
     if columns is None:
         return np.full(tasks, NO_COLUMN, np.int64)
     array = index_array("targets", targets)
@@ -458,7 +476,7 @@ def _targets(targets: Any, tasks: int, columns: int | None) -> IntArray:
     return array
 
 
-def _filter(filter: Any, tasks: int, columns: int | None, threads: int) -> Selection | None:
+def _checked_filter(filter: Any, tasks: int, columns: int | None, threads: int) -> Selection | None:
     """Check a filter, and copy it: a counter lives longer than the call."""
     if columns is None:
         if filter is not None:
@@ -470,21 +488,21 @@ def _filter(filter: Any, tasks: int, columns: int | None, threads: int) -> Selec
     return selection and copy_selection(selection)
 
 
-def _rows(rows: Any, tasks: int) -> IntArray | None:
+def _checked_rows(rows: Any, tasks: int) -> IntArray | None:
     if rows is None:
         return None
     array = index_array("rows", rows)
     check_shape("rows", array.shape, (tasks,), f"{tasks} rows, one for each true score")
-    wrong = np.flatnonzero(array < 0)
-    if wrong.size:
-        got = f"{array[wrong[0]]} for task {wrong[0]}"
+    below_zero = np.flatnonzero(array < 0)
+    if below_zero.size:
+        got = f"{array[below_zero[0]]} for task {below_zero[0]}"
         raise InputValueError("rows", expected="rows from 0 on", got=got)
     return array
 
 
-def _same(a: Any, b: Any) -> bool:
+def _are_equal(a: Any, b: Any) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
+        return len(a) == len(b) and all(map(_are_equal, a, b))
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return bool(np.array_equal(a, b))
     return type(a) is type(b) and not isinstance(a, np.ndarray) and bool(a == b)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 
-class Nouns(NamedTuple):
+class ScoreNouns(NamedTuple):
     """What messages call the rows and columns of scores, and the score at a place of them."""
 
     row: str = "row of scores"
@@ -40,7 +40,7 @@ class Nouns(NamedTuple):
     true_score: str = "the true score at row {row}, column {column}"
 
 
-SCORES = Nouns()
+SCORES = ScoreNouns()
 
 
 class Job(NamedTuple):
@@ -52,7 +52,7 @@ class Job(NamedTuple):
     candidates: _core.Selection | None
     rules: _core.Rules
     threads: int  # 0: as many as are free
-    nouns: Nouns = SCORES
+    nouns: ScoreNouns = SCORES
 
     def tasks(self) -> _core.Tasks:
         """What the core needs to know of the tasks."""
@@ -91,20 +91,22 @@ def prepare_job(
     nan: str,
     threads: int | None,
     audit: bool,
-    nouns: Nouns = SCORES,
+    nouns: ScoreNouns = SCORES,
 ) -> Job:
     """Check the arguments of `rank` beside scores of a shape; its errors are those of `rank`."""
     rules = rules_of(order, nan, audit)
-    team = thread_count(threads)
-    task_rows, task_targets = _tasks(shape, single_row, targets, rows, nouns)
+    num_threads = thread_count(threads)
+    task_rows, task_targets = _checked_tasks(shape, single_row, targets, rows, nouns)
     tasks, columns = len(task_targets), shape[1]
-    without = as_selection("filter", filter, tasks, columns, team)
-    among = as_selection("candidates", candidates, tasks, columns, team)
-    return Job(task_rows, task_targets, without, among, rules, team, nouns)
+    filter_selection = as_selection("filter", filter, tasks, columns, num_threads)
+    candidate_selection = as_selection("candidates", candidates, tasks, columns, num_threads)
+    return Job(
+        task_rows, task_targets, filter_selection, candidate_selection, rules, num_threads, nouns
+    )
 
 
-def _tasks(
-    shape: tuple[int, ...], single_row: bool, targets: Any, rows: Any, nouns: Nouns
+def _checked_tasks(
+    shape: tuple[int, ...], single_row: bool, targets: Any, rows: Any, nouns: ScoreNouns
 ) -> tuple[IntArray | None, IntArray]:
     """The row (None: task i reads row i) and the target of every task."""
     height = shape[0]
@@ -142,7 +144,7 @@ def rules_of(order: object, nan: object, audit: object) -> _core.Rules:
 
 
 def fault_error(
-    fault: _core.Fault, nan: str, targets: IntArray, nouns: Nouns = SCORES
+    fault: _core.Fault, nan: str, targets: IntArray, nouns: ScoreNouns = SCORES
 ) -> InputValueError:
     """Make the error of what made counts void."""
     task = fault.task
@@ -150,8 +152,8 @@ def fault_error(
         return InputValueError(
             "candidates", f"the target {targets[task]} of task {task} is not among its candidates"
         )
-    what = nouns.true_score if fault.kind == "nan_true_score" else nouns.score
-    return forbidden_nan("scores", what.format(row=fault.row, column=fault.column), nan)
+    place = nouns.true_score if fault.kind == "nan_true_score" else nouns.score
+    return forbidden_nan("scores", place.format(row=fault.row, column=fault.column), nan)
 
 
 # Kept, for a small count takes less time than making them; so that the same rules are one object.

@@ -74,29 +74,31 @@ class PartialCounts:
             limits = np.iinfo(np.int64)
             self.arrays["best"][:] = limits.max if rules.ascending else limits.min
 
-    def add(self, found: Mapping[str, IntArray], where: slice | IntArray = slice(None)) -> None:
+    def add(self, counts: Mapping[str, IntArray], where: slice | IntArray = slice(None)) -> None:
         """Add what a part found for some tasks, each named once in `where`."""
-        more = dict(found)
+        remaining = dict(counts)
         if self.rules.audit:
-            self._add_best(more.pop("best"), more.pop("at_best"), where)
-        for name, counts in more.items():
-            self.arrays[name][where] += counts
+            self._add_best(remaining.pop("best"), remaining.pop("at_best"), where)
+        for name, array in remaining.items():
+            self.arrays[name][where] += array
 
-    def plus(self, found: Mapping[str, IntArray]) -> PartialCounts:
+    def plus(self, counts: Mapping[str, IntArray]) -> PartialCounts:
         """Give new tallies with what a part found for all tasks; these stay as they are."""
-        more = PartialCounts(len(self.arrays["above"]), self.rules)
-        more.arrays = {name: array.copy() for name, array in self.arrays.items()}
-        more.add(found)
-        return more
+        total = PartialCounts(len(self.arrays["above"]), self.rules)
+        total.arrays = {name: array.copy() for name, array in self.arrays.items()}
+        total.add(counts)
+        return total
 
     def _add_best(self, best: IntArray, at_best: IntArray, where: slice | IntArray) -> None:
-        mine, held = self.arrays["best"][where], self.arrays["at_best"][where]
-        better = best < mine if self.rules.ascending else best > mine
-        held = np.where(better, at_best, held + np.where(best == mine, at_best, 0))
-        self.arrays["at_best"][where] = held
-        self.arrays["best"][where] = np.where(better, best, mine)
+        own_best, own_at_best = self.arrays["best"][where], self.arrays["at_best"][where]
+        is_better = best < own_best if self.rules.ascending else best > own_best
+        own_at_best = np.where(
+            is_better, at_best, own_at_best + np.where(best == own_best, at_best, 0)
+        )
+        self.arrays["at_best"][where] = own_at_best
+        self.arrays["best"][where] = np.where(is_better, best, own_best)
 
-    def final_counts(self, truths: TrueScores) -> dict[str, IntArray]:
+    def final_counts(self, true_scores: TrueScores) -> dict[str, IntArray]:
         """Add the truths, and give the counts of all tasks, and those of an audit.
 
         A NaN truth is last of all, which only the rule "worst" allows.
@@ -104,20 +106,25 @@ class PartialCounts:
         above, tied, size, nan, differing = (self.arrays[name] for name in FIELDS)
         if self.rules.ascending:
             above = size - nan - above - tied
-        above = np.where(truths.nan, size, above)
-        tied = np.where(truths.nan, 1, tied + 1)
+        above = np.where(true_scores.nan, size, above)
+        tied = np.where(true_scores.nan, 1, tied + 1)
         candidates = size + 1 - (nan if self.rules.nan == "omit" else 0)
-        final_counts = {"above": above, "tied": tied, "candidates": candidates}
+        counts = {"above": above, "tied": tied, "candidates": candidates}
         if not self.rules.audit:
-            return final_counts
-        alone = PartialCounts(len(size), self.rules)
-        alone.add(self.arrays)
-        nothing = np.zeros_like(size)
-        no_best = np.where(truths.nan, alone.arrays["best"], truths.keys)
-        own = {"nan": truths.nan, "inf": truths.inf, "best": no_best, "at_best": ~truths.nan}
-        alone.add({name: own.get(name, nothing) + nothing for name in alone.arrays})
-        seen = {name: alone.arrays[name] for name in ("nan", "inf", "at_best")}
-        return final_counts | seen | {"differing": differing.copy()}
+            return counts
+        total = PartialCounts(len(size), self.rules)
+        total.add(self.arrays)
+        zeros = np.zeros_like(size)
+        best = np.where(true_scores.nan, total.arrays["best"], true_scores.keys)
+        true = {
+            "nan": true_scores.nan,
+            "inf": true_scores.inf,
+            "best": best,
+            "at_best": ~true_scores.nan,
+        }
+        total.add({name: true.get(name, zeros) + zeros for name in total.arrays})
+        audit = {name: total.arrays[name] for name in ("nan", "inf", "at_best")}
+        return counts | audit | {"differing": differing.copy()}
 
 
 def checked_true_scores(true_scores: Any, dtype: Any) -> Scores:
@@ -130,8 +137,8 @@ def checked_true_scores(true_scores: Any, dtype: Any) -> Scores:
     return Scores(np.array(array, order="C"), scores.dtype, False)
 
 
-def refuse_nan_true_score(truths: TrueScores, rule: str) -> None:
+def refuse_nan_true_score(true_scores: TrueScores, rule: str) -> None:
     """Raise for a true score that is NaN, unless the rule allows it."""
-    wrong = truths.first_nan(rule)
-    if wrong >= 0:
-        raise forbidden_nan("true_scores", f"the true score of task {wrong}", rule)
+    task = true_scores.first_nan(rule)
+    if task >= 0:
+        raise forbidden_nan("true_scores", f"the true score of task {task}", rule)

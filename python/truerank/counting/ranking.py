@@ -132,12 +132,12 @@ def rank(
     tiled = progress is not None or checkpoint is not None
     plain = type(scores) is np.ndarray and scores.base is None  # the usual case, told at no cost
     store = store_of(scores, dtype, io, tiled=tiled) if tiled or not plain else None
-    given = (targets, rows, filter, candidates, order, nan, threads, audit)
+    arguments = (targets, rows, filter, candidates, order, nan, threads, audit)
     if store is not None:
         from .tiles import rank_store
 
         with nullcontext() if store is scores else store:
-            job = prepare_job(store.shape, store.single_row, *given)
+            job = prepare_job(store.shape, store.single_row, *arguments)
             return rank_store(store, job, io=io, progress=progress, checkpoint=checkpoint)
     if io is not None:
         choice("io", io, IO)
@@ -146,7 +146,7 @@ def rank(
     single = len(shape) == 1
     if single:
         shape = 1, *shape
-    job = prepare_job(shape, single, *given)
+    job = prepare_job(shape, single, *arguments)
     counted = _core.rank(matrix, job.tasks(), job.rules, job.threads)
     if fault := counted.fault:
         raise job.error_of(fault)

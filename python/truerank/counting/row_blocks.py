@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SELECTIONS = ("filter", "candidates")
 ARGUMENTS = ("scores", "targets", "rows", *SELECTIONS)
 
-Name = Callable[[int, str], str]  # of an argument of block i, in messages
+ArgumentName = Callable[[int, str], str]  # of an argument of block i, in messages
 
 
 def block_argument_name(number: int, argument: str) -> str:
@@ -35,7 +35,7 @@ def block_argument_name(number: int, argument: str) -> str:
 
     Examples
     --------
-    >>> of_block(3, "targets")
+    >>> block_argument_name(3, "targets")
     'blocks: block 3: targets'
     """
     return f"blocks: block {number}: {argument}"
@@ -94,7 +94,7 @@ def rank_blocks(
     return rank_named_blocks(blocks, block_argument_name, **rules)
 
 
-def rank_named_blocks(blocks: Iterable[Any], name: Name, **rules: Any) -> Ranks:
+def rank_named_blocks(blocks: Iterable[Any], name: ArgumentName, **rules: Any) -> Ranks:
     """Do the same for a caller that has a name of its own for what is in a block.
 
     Parameters
@@ -118,8 +118,8 @@ def rank_named_blocks(blocks: Iterable[Any], name: Name, **rules: Any) -> Ranks:
         running: Future[Ranks] | None = None
         for number, block in enumerate(blocks):
             given = _arguments(number, block)
-            with _named(name, number):
-                scores, memory = _viewed(given.pop("scores"), rules.get("dtype"))
+            with _naming_block(name, number):
+                scores, memory = _view_scores(given.pop("scores"), rules.get("dtype"))
             selections = {key for key in SELECTIONS if given.get(key) is not None}
             selected = selections if selected is None else selected
             for key in sorted(selected ^ selections):
@@ -127,7 +127,7 @@ def rank_named_blocks(blocks: Iterable[Any], name: Name, **rules: Any) -> Ranks:
                 raise InputValueError(
                     "blocks", expected=f"{article} in all or none, unlike block {number}"
                 )
-            if _overlap(memory, before):
+            if _share_memory(memory, before):
                 raise InputValueError(
                     "blocks",
                     f"block {number} lies in the memory of the one before, which was to be "
@@ -135,9 +135,9 @@ def rank_named_blocks(blocks: Iterable[Any], name: Name, **rules: Any) -> Ranks:
                 )
             if running is not None:
                 counted.append(running.result())
-            with _named(name, number):
-                kept = {key: _copied(key, value) for key, value in given.items()}
-            running = executor.submit(_ranked, name, number, scores, **kept, **rules)
+            with _naming_block(name, number):
+                arguments = {key: _copy_argument(key, value) for key, value in given.items()}
+            running = executor.submit(_rank_block, name, number, scores, **arguments, **rules)
             before = memory
             del scores, memory, block
         if running is None:
@@ -166,31 +166,31 @@ def _arguments(number: int, block: Any) -> dict[str, Any]:
     return dict(zip(("scores", "targets", "filter"), block, strict=False))
 
 
-def _copied(name: str, value: Any) -> Any:
+def _copy_argument(name: str, value: Any) -> Any:
     """Targets, or a filter in any form, that are the producer's no longer."""
     if isinstance(value, (list, tuple)):
-        return type(value)(_copied(name, item) for item in value)
+        return type(value)(_copy_argument(name, item) for item in value)
     if hasattr(value, "tocsr"):
         return value.copy()
     return as_array(value, name).copy() if hasattr(value, "__array__") else value
 
 
-def _viewed(value: Any, dtype: Any) -> tuple[Any, npt.NDArray[Any] | Store | None]:
+def _view_scores(value: Any, dtype: Any) -> tuple[Any, npt.NDArray[Any] | Store | None]:
     """View scores, and give the memory of theirs that a producer could fill again.
 
     Those on a device wait for the stream of this thread. What is in files is opened by `rank`.
     """
     if is_stored(value) and not is_on_device(value):
         return value, None
-    found = read_scores(value, dtype)
-    if isinstance(found, Store):
-        return found, found
+    scores = read_scores(value, dtype)
+    if isinstance(scores, Store):
+        return scores, scores
     # A producer cannot refill what it cannot write: one row broadcast to all, say.
-    frozen = isinstance(value, (np.ndarray, Scores)) and not found.array.flags.writeable
-    return found, None if frozen or isinstance(value, (list, tuple)) else found.array
+    is_fixed = isinstance(value, (np.ndarray, Scores)) and not scores.array.flags.writeable
+    return scores, None if is_fixed or isinstance(value, (list, tuple)) else scores.array
 
 
-def _overlap(memory: Any, before: Any) -> bool:
+def _share_memory(memory: Any, before: Any) -> bool:
     """Whether two blocks have memory in common, as far as that can be told in no time."""
     if isinstance(memory, Store) and isinstance(before, Store):
         return 0 != memory.address == before.address
@@ -202,14 +202,14 @@ def _overlap(memory: Any, before: Any) -> bool:
         return True
 
 
-def _ranked(name: Name, number: int, *args: Any, **keywords: Any) -> Ranks:
+def _rank_block(name: ArgumentName, number: int, *args: Any, **keywords: Any) -> Ranks:
     """Rank a block, by the names that its arguments have."""
-    with _named(name, number):
+    with _naming_block(name, number):
         return rank(*args, **keywords)
 
 
 @contextmanager
-def _named(name: Name, number: int) -> Iterator[None]:
+def _naming_block(name: ArgumentName, number: int) -> Iterator[None]:
     """Say in errors of input which block it was."""
     try:
         yield

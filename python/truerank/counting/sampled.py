@@ -78,36 +78,36 @@ def rank_against(
         )
         scores = read_scores(others, dtype, "others")
         check_shape("others", shape_of(scores), 2, "a matrix (tasks, k), or (values, indptr)")
-        counter._add(scores, "others")
+        counter._count_block(scores, "others")
         return counter.ranks()
     if len(others) != 2:
         raise InputValueError("others", expected="(values, indptr)", got=f"{len(others)} members")
-    truth = checked_true_scores(true_scores, dtype)
+    true_values = checked_true_scores(true_scores, dtype)
     rules = rules_of(order, nan, audit)
-    team = thread_count(threads)
+    num_threads = thread_count(threads)
     values, indptr = as_scores(others[0], dtype, "others"), index_array("others: indptr", others[1])
-    _check_ragged(truth, values, indptr)
-    tasks = len(truth.array)
-    truths = TrueScores(truth.array, truth.dtype)
-    refuse_nan_true_score(truths, nan)
-    nowhere = np.full(tasks, NO_COLUMN, np.int64)
+    _check_ragged(true_values, values, indptr)
+    tasks = len(true_values.array)
+    true = TrueScores(true_values.array, true_values.dtype)
+    refuse_nan_true_score(true, nan)
+    no_columns = np.full(tasks, NO_COLUMN, np.int64)
     lists = _core.Selection.of_ranges(indptr)
-    asked = _core.Tasks(np.zeros(tasks, np.int64), nowhere, None, lists)
-    found = _core.partial_counts(values, asked, truth.array, 0, rules, team)
-    if fault := found.fault:
+    task_ranges = _core.Tasks(np.zeros(tasks, np.int64), no_columns, None, lists)
+    counted = _core.partial_counts(values, task_ranges, true_values.array, 0, rules, num_threads)
+    if fault := counted.fault:
         position = fault.column
         task = int(np.searchsorted(indptr, position, side="right")) - 1
         raise forbidden_nan("others", f"the score at position {position}, of task {task},", nan)
-    tallies = PartialCounts(tasks, rules)
-    tallies.add(found.arrays)
-    job = Job(None, nowhere, None, None, rules, team)
-    return ranks_of_counts(job, tallies.final_counts(truths), truth.dtype, sampled=True)
+    partial_counts = PartialCounts(tasks, rules)
+    partial_counts.add(counted.arrays)
+    job = Job(None, no_columns, None, None, rules, num_threads)
+    return ranks_of_counts(job, partial_counts.final_counts(true), true_values.dtype, sampled=True)
 
 
-def _check_ragged(truth: Scores, values: Scores, indptr: IntArray) -> None:
-    if values.dtype != truth.dtype:
+def _check_ragged(true_values: Scores, values: Scores, indptr: IntArray) -> None:
+    if values.dtype != true_values.dtype:
         raise InputTypeError(
-            "others", expected=f"{truth.dtype}, as true_scores are", got=values.dtype
+            "others", expected=f"{true_values.dtype}, as true_scores are", got=values.dtype
         )
     check_shape("others", values.array.shape, 1, "1-D values")
-    check_indptr("others", indptr, len(truth.array), len(values.array), "values")
+    check_indptr("others", indptr, len(true_values.array), len(values.array), "values")

@@ -40,29 +40,29 @@ class CounterState(NamedTuple):
     counts: dict[str, IntArray]
 
 
-def write(path: str | os.PathLike[str], kept: CounterState) -> None:
+def write(path: str | os.PathLike[str], state: CounterState) -> None:
     """Write a counter: whole or not at all."""
-    job = kept.job
+    job = state.job
     facts = {
-        "dtype": kept.dtype,
-        "columns": kept.columns,
-        "raw": kept.raw,
+        "dtype": state.dtype,
+        "columns": state.columns,
+        "raw": state.raw,
         "rules": {name: getattr(job.rules, name) for name in _RULES},
         "threads": job.threads,
     }
     members: Members = {
         "facts": json_array(facts),
-        "true_scores": kept.scores.view(np.uint8),
+        "true_scores": state.scores.view(np.uint8),
         "targets": job.targets,
-        "seen.starts": kept.seen.starts,
-        "seen.stops": kept.seen.stops,
+        "seen.starts": state.seen.starts,
+        "seen.stops": state.seen.stops,
     }
     if job.rows is not None:
         members["rows"] = job.rows
     if job.filter is not None:
-        parts = {name: getattr(job.filter, name) for name in _FILTER}
-        members |= {f"filter.{name}": part for name, part in parts.items() if part is not None}
-    members |= {f"count.{name}": array for name, array in kept.counts.items()}
+        arrays = {name: getattr(job.filter, name) for name in _FILTER}
+        members |= {f"filter.{name}": array for name, array in arrays.items() if array is not None}
+    members |= {f"count.{name}": array for name, array in state.counts.items()}
     write_archive(path, KIND, members)
 
 
@@ -78,21 +78,21 @@ def read(path: str | os.PathLike[str], empty: Callable[..., CounterState]) -> Co
     name = os.fsdecode(path)
     with open(name, "rb") as file:
         try:
-            return _kept(read_archive(file, KIND), empty)
+            return _checked_state(read_archive(file, KIND), empty)
         except KeyError as error:
             raise InputValueError(name, f"damaged: no member {error}") from error
         except (ValueError, TypeError, AttributeError) as error:
             raise InputValueError(name, f"{error}") from error
 
 
-def _kept(members: Members, empty: Callable[..., CounterState]) -> CounterState:
+def _checked_state(members: Members, empty: Callable[..., CounterState]) -> CounterState:
     facts = from_json_array(members["facts"])
     if (nan := facts["rules"]["nan"]) not in NAN_RULES:
         raise InputValueError("damaged", expected=f"nan {', '.join(NAN_RULES)}", got=repr(nan))
     rules = Rules(**facts["rules"])
     scores = _true_scores(members["true_scores"], facts["dtype"])
-    lists: Any = tuple(members[f"filter.{p}"] for p in _FILTER if f"filter.{p}" in members)
-    kept = empty(
+    lists: Any = tuple(members[f"filter.{part}"] for part in _FILTER if f"filter.{part}" in members)
+    state = empty(
         scores.array,
         members["targets"] if facts["columns"] is not None else None,
         candidates=facts["columns"],
@@ -104,19 +104,19 @@ def _kept(members: Members, empty: Callable[..., CounterState]) -> CounterState:
         threads=facts["threads"] or None,
         audit=rules.audit,
     )
-    counts = {name: members[f"count.{name}"] for name in kept.counts}
+    counts = {name: members[f"count.{name}"] for name in state.counts}
     for name, array in counts.items():
         place = f"count.{name}"
-        if array.dtype != np.int64 or array.shape != kept.counts[name].shape:
-            wanted = f"{len(kept.counts[name])} integers"
-            raise InputValueError("damaged", expected=wanted, place=place)
+        if array.dtype != np.int64 or array.shape != state.counts[name].shape:
+            expected = f"{len(state.counts[name])} integers"
+            raise InputValueError("damaged", expected=expected, place=place)
         if name != "best" and (array < 0).any():
             raise InputValueError("damaged", expected="integers >= 0", place=place)
     if (counts["above"] > counts["candidates"] - counts["tied"] - counts["nan"]).any():
         raise InputValueError("damaged", expected="no more scores than candidates")
     seen = _seen(members["seen.starts"], members["seen.stops"], facts["columns"] or 0)
     counts = {name: array.copy() for name, array in counts.items()}
-    return kept._replace(raw=bool(facts["raw"]), seen=seen, counts=counts)
+    return state._replace(raw=bool(facts["raw"]), seen=seen, counts=counts)
 
 
 def _true_scores(raw: Any, dtype: Any) -> Scores:
@@ -131,8 +131,8 @@ def _true_scores(raw: Any, dtype: Any) -> Scores:
 
 def _seen(starts: Any, stops: Any, columns: int) -> ColumnSet:
     runs = np.stack([starts, stops], axis=1).reshape(-1)
-    rising = runs.dtype == np.int64 and not (np.diff(runs) <= 0).any()
-    if not rising or (runs.size and not 0 <= runs[0] <= runs[-1] <= columns):
+    is_rising = runs.dtype == np.int64 and not (np.diff(runs) <= 0).any()
+    if not is_rising or (runs.size and not 0 <= runs[0] <= runs[-1] <= columns):
         raise InputValueError(
             "damaged", expected="runs of columns in ascending order", place="seen"
         )

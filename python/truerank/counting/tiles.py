@@ -27,7 +27,7 @@ from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import selection_of_tasks
 from ..stores import Store, Tile
-from ..stores.store import cut_tiles, scores_of
+from ..stores.store import core_scores, cut_tiles
 from .checkpoints import Checkpoint
 from .job import Job
 from .partial_counts import PartialCounts, TrueScores
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
 
     Block = _core.Scores | _core.FileScores
-    Where = slice | IntArray  # some of the tasks
+    TaskIndex = slice | IntArray  # some of the tasks
     ColumnTile = tuple[int, npt.NDArray[Any]]  # its first column, and the matrix
 
 # Large beside what a tile costs in Python and where the threads wait for the last of them; small
@@ -115,58 +115,60 @@ def rank_store(
             raise job.error_of(fault)
     tiles = store.tiles(TILE_BYTES if store.in_place else DECODED_TILE_BYTES)
     count = tile_count(store, tiles, io, job)
-    kept = Checkpoint(checkpoint, count, store, job, len(tiles)) if checkpoint is not None else None
-    done = 0 if kept is None else kept.restore()
+    saved = (
+        Checkpoint(checkpoint, count, store, job, len(tiles)) if checkpoint is not None else None
+    )
+    done = 0 if saved is None else saved.restore()
 
     sizes = [tile.height * tile.width * store.itemsize for tile in tiles]
     resumed = sum(sizes[:done])
     start, bytes_done = time.monotonic(), resumed
 
-    def tell() -> None:
+    def report_progress() -> None:
         if progress is not None:
             seconds = time.monotonic() - start
             progress(Progress(bytes_done, store.nbytes, seconds, resumed))
 
-    tell()
+    report_progress()
     try:
-        with open_blocks(store, tiles[done:], io, count.wants) as blocks:
+        with open_blocks(store, tiles[done:], io, count.is_needed) as blocks:
             for tile, block in zip(tiles[done:], blocks, strict=True):
                 count.add(tile, block)
                 bytes_done += sizes[done]
                 done += 1
-                count.torn = False
-                tell()
-                if kept is not None and kept.is_due(SECONDS_BETWEEN_CHECKPOINTS):
-                    kept.save(done)
+                count.is_half_added = False
+                report_progress()
+                if saved is not None and saved.is_due(SECONDS_BETWEEN_CHECKPOINTS):
+                    saved.save(done)
     except BaseException:
         # A tile that was half added would be added again: then the last file stands.
-        if kept is not None and not count.torn:
-            kept.save(done)
+        if saved is not None and not count.is_half_added:
+            saved.save(done)
         raise
-    if kept is not None:
-        kept.save(done)
+    if saved is not None:
+        saved.save(done)
     return job.ranks(count.final_counts(), store.dtype, store.files)
 
 
-def _by_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
+def _are_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
     """Whether every tile has whole rows, and is read by them."""
     if any(tile.width != store.shape[1] for tile in tiles):
         return False
     if io == "map" or not store.in_place or not tiles:
         return True
     with store.block(tiles[0], io) as block:
-        scores = scores_of(block, store)
+        scores = core_scores(block, store)
         return isinstance(scores, _core.Scores) or scores.reads_whole_rows
 
 
 def tile_count(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCount:
     """Give what counts the tiles: for good where they are whole rows, else part by part."""
-    return (_WholeRows if _by_whole_rows(store, tiles, io) else _Parts)(store, job)
+    return (_WholeRowCount if _are_whole_rows(store, tiles, io) else _PartialRowCount)(store, job)
 
 
 @contextmanager
 def open_blocks(
-    store: Store, tiles: Sequence[Tile], io: str, wants: Callable[[Tile], bool]
+    store: Store, tiles: Sequence[Tile], io: str, is_needed: Callable[[Tile], bool]
 ) -> Iterator[Iterator[Any]]:
     """Give, for every tile, a context that holds its block; None where nobody wants it.
 
@@ -174,7 +176,7 @@ def open_blocks(
     """
 
     def context(tile: Tile) -> Any:
-        return store.block(tile, io) if wants(tile) else nullcontext()
+        return store.block(tile, io) if is_needed(tile) else nullcontext()
 
     if store.in_place or len(tiles) < 2:
         yield (context(tile) for tile in tiles)
@@ -188,17 +190,17 @@ def open_blocks(
 
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-decode") as executor:
 
-        def ahead() -> Iterator[Any]:
-            coming = executor.submit(decoded, tiles[0])
-            for following in [*tiles[1:], None]:
-                stack, block = coming.result()
-                if following is not None:
-                    coming = executor.submit(decoded, following)
+        def decode_ahead() -> Iterator[Any]:
+            next_block = executor.submit(decoded, tiles[0])
+            for next_tile in [*tiles[1:], None]:
+                stack, block = next_block.result()
+                if next_tile is not None:
+                    next_block = executor.submit(decoded, next_tile)
                 with stack:
                     yield nullcontext(block)
                 del block
 
-        yield ahead()
+        yield decode_ahead()
 
 
 @contextmanager
@@ -215,7 +217,7 @@ def column_tiles(scores: _core.Scores | Store) -> Iterator[Iterator[ColumnTile]]
     Examples
     --------
     >>> from truerank.inputs.scores import as_scores
-    >>> with stretches(as_scores([0.1, 0.9])) as found:
+    >>> with column_tiles(as_scores([0.1, 0.9])) as found:
     ...     [(left, matrix.shape) for left, matrix in found]
     [(0, (1, 2))]
     """
@@ -229,12 +231,12 @@ def column_tiles(scores: _core.Scores | Store) -> Iterator[Iterator[ColumnTile]]
     )
     with open_blocks(scores, tiles, "map", lambda tile: True) as blocks:
 
-        def made() -> Iterator[ColumnTile]:
+        def each_tile() -> Iterator[ColumnTile]:
             for tile, context in zip(tiles, blocks, strict=True):
                 with context as matrix:
                     yield tile.left, matrix
 
-        yield made()
+        yield each_tile()
 
 
 class TileCount:
@@ -243,8 +245,8 @@ class TileCount:
     It is torn while a tile may have been added in part and is not yet known to be done.
     """
 
-    torn = False
-    way = ""
+    is_half_added = False
+    method = ""
 
     def __init__(self, store: Store, job: Job) -> None:
         self.store = store
@@ -255,41 +257,43 @@ class TileCount:
             self.order = np.argsort(job.rows, kind="stable")
             self.rows = job.rows[self.order]
 
-    def wants(self, tile: Tile) -> bool:
+    def is_needed(self, tile: Tile) -> bool:
         """Whether any task reads the rows of a tile."""
-        first, last = self._range(tile)
+        first, last = self._task_range(tile)
         return first < last
 
-    def _range(self, tile: Tile) -> tuple[int, int]:
+    def _task_range(self, tile: Tile) -> tuple[int, int]:
         if self.rows is None:
             return tile.top, tile.top + tile.height
         first, last = np.searchsorted(self.rows, [tile.top, tile.top + tile.height])
         return int(first), int(last)
 
-    def where(self, tile: Tile) -> Where:
+    def tasks_of(self, tile: Tile) -> TaskIndex:
         """The tasks of a tile."""
-        first, last = self._range(tile)
+        first, last = self._task_range(tile)
         return slice(first, last) if self.order is None else self.order[first:last]
 
     def local_rows(self, tile: Tile) -> IntArray | None:
         """Their rows, from the tile's first one on."""
         if self.rows is None:
             return None
-        first, last = self._range(tile)
+        first, last = self._task_range(tile)
         return self.rows[first:last] - tile.top
 
-    def selections(self, where: Where) -> tuple[Selection | None, Selection | None]:
+    def selections(self, where: TaskIndex) -> tuple[Selection | None, Selection | None]:
         """Their filter and their candidates."""
         parts = (self.job.filter, self.job.candidates)
-        without, among = (part and selection_of_tasks(part, where) for part in parts)
-        return without, among
+        filter_selection, candidate_selection = (
+            part and selection_of_tasks(part, where) for part in parts
+        )
+        return filter_selection, candidate_selection
 
     def add(self, tile: Tile, context: Any) -> None:
         """Count a tile, whose block the context holds."""
         with context as block:
             if block is None:
                 return
-            scores, where = scores_of(block, self.store), self.where(tile)
+            scores, where = core_scores(block, self.store), self.tasks_of(tile)
             targets = np.ascontiguousarray(self.job.targets[where])
             tasks = _core.Tasks(self.local_rows(tile), targets, *self.selections(where))
             try:
@@ -302,13 +306,15 @@ class TileCount:
             task, row, column = int(indices[fault.task]), fault.row, fault.column
             fault = _core.Fault(fault.kind, task, row + tile.top, column + tile.left)
             raise self.job.error_of(fault)
-        self.keep(where, counted.arrays)
+        self.add_counts(where, counted.arrays)
 
-    def count(self, tile: Tile, scores: Block, tasks: _core.Tasks, where: Where) -> _core.Counts:
+    def count(
+        self, tile: Tile, scores: Block, tasks: _core.Tasks, where: TaskIndex
+    ) -> _core.Counts:
         """What the core finds in a tile."""
         raise NotImplementedError
 
-    def keep(self, where: Where, found: Mapping[str, IntArray]) -> None:
+    def add_counts(self, where: TaskIndex, counts: Mapping[str, IntArray]) -> None:
         """Keep what was found for some tasks."""
         raise NotImplementedError
 
@@ -321,10 +327,10 @@ class TileCount:
         raise NotImplementedError
 
 
-class _WholeRows(TileCount):
+class _WholeRowCount(TileCount):
     """Tiles of whole rows: each gives the counts of its tasks."""
 
-    way = "by whole rows"
+    method = "by whole rows"
 
     def __init__(self, store: Store, job: Job) -> None:
         super().__init__(store, job)
@@ -332,12 +338,14 @@ class _WholeRows(TileCount):
         names += ["nan", "inf", "at_best"] if job.rules.audit else []
         self._counts = {name: np.zeros(len(job.targets), np.int64) for name in names}
 
-    def count(self, tile: Tile, scores: Block, tasks: _core.Tasks, where: Where) -> _core.Counts:
+    def count(
+        self, tile: Tile, scores: Block, tasks: _core.Tasks, where: TaskIndex
+    ) -> _core.Counts:
         return _core.rank(scores, tasks, self.job.rules, self.job.threads)
 
-    def keep(self, where: Where, found: Mapping[str, IntArray]) -> None:
-        for name, counts in self._counts.items():
-            counts[where] = found[name]
+    def add_counts(self, where: TaskIndex, counts: Mapping[str, IntArray]) -> None:
+        for name, array in self._counts.items():
+            array[where] = counts[name]
 
     def final_counts(self) -> Mapping[str, IntArray]:
         return self._counts
@@ -346,43 +354,45 @@ class _WholeRows(TileCount):
         return self._counts
 
 
-class _Parts(TileCount):
+class _PartialRowCount(TileCount):
     """Tiles of parts of rows: tallies add up, beside true scores that are known before."""
 
-    way = "by parts of rows"
+    method = "by parts of rows"
 
     def __init__(self, store: Store, job: Job) -> None:
         super().__init__(store, job)
         tasks = len(job.targets)
         rows = np.arange(tasks) if job.rows is None else job.rows
         scores = np.ascontiguousarray(store.take(rows, job.targets))
-        self._truths = TrueScores(scores, store.dtype)
-        wrong = self._truths.first_nan(job.rules.nan)
-        if wrong >= 0:
+        self._true_scores = TrueScores(scores, store.dtype)
+        task = self._true_scores.first_nan(job.rules.nan)
+        if task >= 0:
             fault = _core.Fault(
                 "nan" if job.rules.nan == "raise" else "nan_true_score",
-                *(wrong, int(rows[wrong]), int(job.targets[wrong])),
+                *(task, int(rows[task]), int(job.targets[task])),
             )
             raise job.error_of(fault)
-        self._tallies = PartialCounts(tasks, job.rules)
+        self._partial_counts = PartialCounts(tasks, job.rules)
 
-    def count(self, tile: Tile, scores: Block, tasks: _core.Tasks, where: Where) -> _core.Counts:
-        truths = np.ascontiguousarray(self._truths.scores[where])
+    def count(
+        self, tile: Tile, scores: Block, tasks: _core.Tasks, where: TaskIndex
+    ) -> _core.Counts:
+        true_scores = np.ascontiguousarray(self._true_scores.scores[where])
         job = self.job
-        return _core.partial_counts(scores, tasks, truths, tile.left, job.rules, job.threads)
+        return _core.partial_counts(scores, tasks, true_scores, tile.left, job.rules, job.threads)
 
-    def keep(self, where: Where, found: Mapping[str, IntArray]) -> None:
-        self.torn = True
-        self._tallies.add(found, where)
+    def add_counts(self, where: TaskIndex, counts: Mapping[str, IntArray]) -> None:
+        self.is_half_added = True
+        self._partial_counts.add(counts, where)
 
     def final_counts(self) -> Mapping[str, IntArray]:
-        differing = self._tallies.arrays["differing"]
+        differing = self._partial_counts.arrays["differing"]
         if differing.any():
             task = int(differing.argmax())
             raise InputValueError(
                 "scores", f"the true score of task {task} changed while it was ranked"
             )
-        return self._tallies.final_counts(self._truths)
+        return self._partial_counts.final_counts(self._true_scores)
 
     def arrays(self) -> dict[str, IntArray]:
-        return self._tallies.arrays
+        return self._partial_counts.arrays

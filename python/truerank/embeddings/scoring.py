@@ -194,7 +194,7 @@ def rank_embeddings(
 
 
 def rank_open_embeddings(
-    pairs: OpenEmbeddings,
+    embeddings: OpenEmbeddings,
     targets: Any,
     *,
     rows: Any = None,
@@ -207,12 +207,18 @@ def rank_open_embeddings(
 ) -> Ranks:
     """Rank vectors that are open, as `rank_embeddings` does."""
     size = positive_integer("block", block) if block is not None else 0
-    given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
-    job = prepare_job(pairs.shape, pairs.single, *given, pairs.roles.nouns)
-    counted = _core.rank_embeddings(pairs.given, job.tasks(), job.rules, size, job.threads)
+    arguments = (targets, rows, filter, candidates, "descending", nan, threads, audit)
+    job = prepare_job(
+        embeddings.shape, embeddings.is_single_query, *arguments, embeddings.roles.nouns
+    )
+    counted = _core.rank_embeddings(
+        embeddings.core_embeddings, job.tasks(), job.rules, size, job.threads
+    )
     if fault := counted.fault:
         raise job.error_of(fault)
-    return with_similarity(job.ranks(counted.arrays, pairs.dtype, pairs.files), pairs.measure)
+    return with_similarity(
+        job.ranks(counted.arrays, embeddings.dtype, embeddings.files), embeddings.measure
+    )
 
 
 @public("truerank")
@@ -259,20 +265,24 @@ def score_embeddings(
     >>> score_embeddings([[1.0, 2.0], [3.0, 4.0]], entities, [2, 0, 1], rows=[0, 1, 1])
     array([3., 4., 3.])
     """
-    pairs = open_embeddings(queries, entities, similarity, bias, dtype, csls)
-    return score_open_embeddings(pairs, targets, rows, threads)
+    embeddings = open_embeddings(queries, entities, similarity, bias, dtype, csls)
+    return score_open_embeddings(embeddings, targets, rows, threads)
 
 
 def score_open_embeddings(
-    pairs: OpenEmbeddings, targets: Any, rows: Any, threads: int | None
+    embeddings: OpenEmbeddings, targets: Any, rows: Any, threads: int | None
 ) -> npt.NDArray[Any]:
     """Score vectors that are open, as `score_embeddings` does."""
-    team = thread_count(threads)
+    num_threads = thread_count(threads)
     if targets is None:
-        return _core.score_embeddings(pairs.given, pairs.rows(rows), None, team)
-    given = (targets, rows, None, None, "descending", "worst", None, False)
-    job = prepare_job(pairs.shape, pairs.single, *given, pairs.roles.nouns)
-    return _core.score_embeddings(pairs.given, job.rows, job.targets, team)
+        return _core.score_embeddings(
+            embeddings.core_embeddings, embeddings.rows(rows), None, num_threads
+        )
+    arguments = (targets, rows, None, None, "descending", "worst", None, False)
+    job = prepare_job(
+        embeddings.shape, embeddings.is_single_query, *arguments, embeddings.roles.nouns
+    )
+    return _core.score_embeddings(embeddings.core_embeddings, job.rows, job.targets, num_threads)
 
 
 @public("truerank")
@@ -331,9 +341,9 @@ def topk_embeddings(
     >>> topk_embeddings(np.array([[1, 2]], np.float32), entities, 3, filter=[[0, 2]]).ids
     array([[ 3,  1, -1]])
     """
-    pairs = open_embeddings(queries, entities, similarity, bias, dtype, csls)
-    given = {"rows": rows, "filter": filter, "candidates": candidates}
-    return topk_open_embeddings(pairs, k, **given, nan=nan, block=block, threads=threads)
+    embeddings = open_embeddings(queries, entities, similarity, bias, dtype, csls)
+    arguments = {"rows": rows, "filter": filter, "candidates": candidates}
+    return topk_open_embeddings(embeddings, k, **arguments, nan=nan, block=block, threads=threads)
 
 
 class CurrentMatches(NamedTuple):
@@ -347,12 +357,12 @@ class CurrentMatches(NamedTuple):
         The query that it holds; for a free one a number beyond them.
     """
 
-    held: npt.NDArray[Any]
-    holders: IntArray
+    scores: npt.NDArray[Any]
+    queries: IntArray
 
 
 def topk_open_embeddings(
-    pairs: OpenEmbeddings,
+    embeddings: OpenEmbeddings,
     k: int,
     *,
     rows: Any = None,
@@ -383,26 +393,31 @@ def topk_open_embeddings(
     array([[ 2, -1],
            [ 1,  2]])
     """
-    most = positive_integer("k", k)
+    length = positive_integer("k", k)
     size = positive_integer("block", block) if block is not None else 0
-    team = thread_count(threads)
+    num_threads = thread_count(threads)
     choice("nan", nan, NAN_RULES)
-    height, columns = pairs.shape
-    chosen = pairs.rows(rows)
-    tasks = height if chosen is None else len(chosen)
-    without = as_selection("filter", filter, tasks, columns, team)
-    among = as_selection("candidates", candidates, tasks, columns, team)
-    width = min(most, max(1, columns))
-    asked = _core.Tasks(chosen, None, without, among)
-    kept = None
+    height, columns = embeddings.shape
+    query_rows = embeddings.rows(rows)
+    tasks = height if query_rows is None else len(query_rows)
+    filter_selection = as_selection("filter", filter, tasks, columns, num_threads)
+    candidate_selection = as_selection("candidates", candidates, tasks, columns, num_threads)
+    width = min(length, max(1, columns))
+    core_tasks = _core.Tasks(query_rows, None, filter_selection, candidate_selection)
+    matches = None
     if current is not None:
-        held, holders = current
-        kept = held.astype(pairs.dtype, order="C"), holders.astype(np.int64, order="C")
-    ids, scores, fault = _core.topk_embeddings(pairs.given, asked, width, nan, kept, size, team)
+        match_scores, match_queries = current
+        matches = (
+            match_scores.astype(embeddings.dtype, order="C"),
+            match_queries.astype(np.int64, order="C"),
+        )
+    ids, scores, fault = _core.topk_embeddings(
+        embeddings.core_embeddings, core_tasks, width, nan, matches, size, num_threads
+    )
     if fault:
-        raise fault_error(fault, nan, ids, pairs.roles.nouns)
-    if width < most:
-        padding = ((0, 0), (0, most - width))
+        raise fault_error(fault, nan, ids, embeddings.roles.nouns)
+    if width < length:
+        padding = ((0, 0), (0, length - width))
         ids = np.pad(ids, padding, constant_values=-1)
         scores = np.pad(scores, padding, constant_values=np.nan)
     return TopK(ids, scores)
@@ -410,13 +425,13 @@ def topk_open_embeddings(
 
 def with_similarity(ranks: Ranks, measure: str) -> Ranks:
     """Name what made the scores in the protocol of ranks."""
-    protocol = _named(measure, ranks.protocol)
+    protocol = _named_protocol(measure, ranks.protocol)
     return Ranks._trusted(
         ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
     )
 
 
 @lru_cache(maxsize=64)
-def _named(similarity: str, protocol: Protocol) -> Protocol:
+def _named_protocol(similarity: str, protocol: Protocol) -> Protocol:
     """Kept, since a small count takes less time than this."""
     return replace(protocol, similarity=similarity)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
-from ..counting.job import Nouns
+from ..counting.job import ScoreNouns
 from ..inputs.arrays import on_host
 from ..inputs.checks import check_range, check_shape, choice
 from ..inputs.errors import InputTypeError, InputValueError, renamed
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SIMILARITIES = _core.similarities
 
 
-def _form(shape: str, *dimensions: int) -> Form:
+def _vector_form(shape: str, *dimensions: int) -> Form:
     return Form(
         shape,
         dimensions,
@@ -46,7 +46,7 @@ class Roles(NamedTuple):
     entities: str = "entities"
     as_queries: str = "as the queries have"  # vectors of the same length
     shape: str = "a matrix (queries, d) or a single vector (d,)"  # of the queries
-    nouns: Nouns = Nouns(
+    nouns: ScoreNouns = ScoreNouns(
         "query",
         "queries",
         "entities",
@@ -56,8 +56,8 @@ class Roles(NamedTuple):
 
 
 QUERIES = Roles()
-_ENTITIES = _form("a matrix (entities, d)", 2)
-_BIAS = _form("one number for each entity", 1)
+_ENTITIES = _vector_form("a matrix (entities, d)", 2)
+_BIAS = _vector_form("one number for each entity", 1)
 
 
 @public("truerank.alignment")
@@ -90,13 +90,13 @@ class OpenEmbeddings(NamedTuple):
     similarity: str
     bias: npt.NDArray[Any] | None  # of the dtype of the scores
     dtype: str  # of the scores
-    single: bool  # whether the queries are one vector, of which every task is
+    is_single_query: bool  # whether the queries are one vector, of which every task is
     files: tuple[str, ...]
     csls: CSLS | None = None  # of the dtype of the scores
     roles: Roles = QUERIES
 
     @property
-    def given(self) -> _core.Embeddings:
+    def core_embeddings(self) -> _core.Embeddings:
         """What the core needs to know of them."""
         means = None if self.csls is None else (self.csls.queries, self.csls.entities)
         return _core.Embeddings(self.queries, self.entities, self.similarity, self.bias, means)
@@ -111,7 +111,7 @@ class OpenEmbeddings(NamedTuple):
         """What made the scores, as a protocol names it."""
         return self.similarity if self.csls is None else f"{self.similarity}, csls {self.csls.k}"
 
-    def scaled(self, csls: CSLS | None) -> OpenEmbeddings:
+    def with_csls(self, csls: CSLS | None) -> OpenEmbeddings:
         """Take means off the scores, which are checked and rounded to the dtype of these."""
         if csls is None:
             return self._replace(csls=None)
@@ -121,8 +121,8 @@ class OpenEmbeddings(NamedTuple):
     def swapped(self, roles: Roles) -> OpenEmbeddings:
         """Give the other direction of vectors without a bias: entities ask."""
         csls = None if self.csls is None else self.csls.swapped()
-        turned = self._replace(queries=self.entities, entities=self.queries)
-        return turned._replace(csls=csls, roles=roles)
+        swapped = self._replace(queries=self.entities, entities=self.queries)
+        return swapped._replace(csls=csls, roles=roles)
 
     def rows(self, rows: Any) -> IntArray | None:
         """Check the query of each task, where there is no target; None: task i is query i."""
@@ -181,7 +181,7 @@ def read_vectors(
         return value
     form = _BIAS if role == "bias" else _ENTITIES
     if role == "queries":
-        form = _form(roles.shape, 1, 2)
+        form = _vector_form(roles.shape, 1, 2)
     value = on_host(value, name)
     with renamed(scores=name):
         store = store_of(value, dtype, form=form)
@@ -228,13 +228,16 @@ def open_embeddings(
         given = given.with_array(left.array[None, :])
     sizes = len(given.array), len(right.array)
     _check_lengths(given.array.shape, right.array.shape, similarity, roles)
-    wide = "float64" if "float64" in (given.dtype, right.scores.dtype) else "float32"
-    added, files = None, left.files + right.files
+    dtype_name = "float64" if "float64" in (given.dtype, right.scores.dtype) else "float32"
+    rounded_bias, files = None, left.files + right.files
     if bias is not None:
         numbers = read_vectors("bias", bias, dtype, "bias")
-        added, files = _as_bias(numbers.scores, sizes[1], wide), files + numbers.files
-    both = (given, right.scores, similarity, added, wide, single, files)
-    return OpenEmbeddings(*both, roles=roles).scaled(csls)
+        rounded_bias, files = (
+            _rounded_bias(numbers.scores, sizes[1], dtype_name),
+            files + numbers.files,
+        )
+    fields = (given, right.scores, similarity, rounded_bias, dtype_name, single, files)
+    return OpenEmbeddings(*fields, roles=roles).with_csls(csls)
 
 
 def _check_lengths(
@@ -251,10 +254,10 @@ def _check_lengths(
         raise InputValueError(roles.queries, expected=expected, got=got)
 
 
-def _as_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
+def _rounded_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
     """Round the bias to the dtype of the scores, in an array of its own."""
-    wanted = f"{entities} numbers, one for each entity"
-    check_shape("bias", bias.array.shape, (entities,), wanted)
+    expected = f"{entities} numbers, one for each entity"
+    check_shape("bias", bias.array.shape, (entities,), expected)
     array = widen_bfloat16(bias.array) if bias.dtype == "bfloat16" else bias.array
     with np.errstate(over="ignore", invalid="ignore"):  # infinities, and signalling NaN
         return array.astype(dtype, order="C")
@@ -289,12 +292,12 @@ def checked_means(
         raise InputTypeError(
             "csls", expected="a CSLS, as csls_means gives it", got=type(csls).__name__
         )
-    found = []
+    means = []
     for name, given, count in zip(names, csls[:2], sizes, strict=True):
         array = np.asarray(given)
         if array.dtype.kind != "f":
             raise InputTypeError("csls", expected=f"floats for {name}", got=f"dtype {array.dtype}")
         check_shape("csls", array.shape, (count,), f"{count} means for {name}, one for each")
         with np.errstate(over="ignore", invalid="ignore"):
-            found.append(array.astype(dtype, order="C"))
-    return found[0], found[1]
+            means.append(array.astype(dtype, order="C"))
+    return means[0], means[1]

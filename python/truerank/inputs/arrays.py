@@ -159,9 +159,9 @@ def as_array(value: Any, name: str = "array") -> npt.NDArray[Any]:
     try:
         return np.asarray(value)
     except (RuntimeError, TypeError) as error:  # it costs nothing where nothing is elsewhere
-        here = on_host(value, name)
-        if here is not value and not is_on_device(here):
-            return as_array(here, name)
+        host_copy = on_host(value, name)
+        if host_copy is not value and not is_on_device(host_copy):
+            return as_array(host_copy, name)
         raise InputTypeError(
             name, expected="an array in the host's memory", got=f"{type(value).__name__}: {error}"
         ) from error
@@ -196,8 +196,8 @@ def _make_read_only(value: object) -> None:
     if isinstance(value, np.ndarray):
         read_only(value)
     elif isinstance(value, (Mapping, tuple)):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            _make_read_only(each)
+        for item in value.values() if isinstance(value, Mapping) else value:
+            _make_read_only(item)
 
 
 def integers(name: str, value: object, *, length: int | None = None, copy: bool = True) -> IntArray:
@@ -237,9 +237,9 @@ def integers(name: str, value: object, *, length: int | None = None, copy: bool 
         raise InputTypeError(name, expected="integers", got=_type_of(value, array))
     _check_shape(name, array, "integers", length)
     if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size:
-        top = int(array.max())
-        if top > np.iinfo(np.int64).max:
-            raise InputValueError(name, expected="integers below 2**63", got=top)
+        largest = int(array.max())
+        if largest > np.iinfo(np.int64).max:
+            raise InputValueError(name, expected="integers below 2**63", got=largest)
     return read_only(array.astype(np.int64, order="C", copy=copy))
 
 
@@ -268,7 +268,7 @@ def checked_weights(value: object, *, length: int, copy: bool = True) -> FloatAr
 
     Examples
     --------
-    >>> weights([1, 3], length=2)
+    >>> checked_weights([1, 3], length=2)
     array([1., 3.])
     """
     array = _as_array("weights", value, "numbers")

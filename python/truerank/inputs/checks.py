@@ -16,8 +16,8 @@ ORDERS = ("descending", "ascending")
 NAN_RULES = ("raise", "worst", "omit")
 IO = ("map", "read")
 # More threads than are of use, and more of anything than an array holds, yet within 64 bits.
-_MOST_THREADS = 1 << 20
-_MOST = 1 << 40
+_MAX_THREADS = 1 << 20
+_MAX_INTEGER = 1 << 40
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
@@ -71,24 +71,27 @@ def integer(
     truerank.InputValueError: k: expected at least 1, got 0
     """
     try:
-        found = None if isinstance(value, (bool, np.bool_)) else operator.index(value)  # type: ignore[arg-type]
+        converted = None if isinstance(value, (bool, np.bool_)) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        found = None
-    if found is None:
+        converted = None
+    if converted is None:
         raise InputTypeError(name, expected=expected or "an integer", got=type(value).__name__)
-    low, high = least is None or found >= least, most is None or found <= most
-    if not (low and high):
+    is_high_enough, is_low_enough = (
+        least is None or converted >= least,
+        most is None or converted <= most,
+    )
+    if not (is_high_enough and is_low_enough):
         if least is None or most is None:
-            bounds = f"at least {least}" if most is None else f"at most {most}"
+            allowed = f"at least {least}" if most is None else f"at most {most}"
         else:
-            bounds = f"from {least} to {most}"
-        raise InputValueError(name, expected=range or expected or bounds, got=value)
-    return found
+            allowed = f"from {least} to {most}"
+        raise InputValueError(name, expected=range or expected or allowed, got=value)
+    return converted
 
 
 def positive_integer(name: str, value: object) -> int:
     """Check an integer of at least 1, and give no more than an array can hold."""
-    return min(integer(name, value, least=1), _MOST)
+    return min(integer(name, value, least=1), _MAX_INTEGER)
 
 
 def integer_at_least(name: str, value: object, least: int = 0) -> int:
@@ -128,7 +131,7 @@ def choice(name: str, value: object, choices: tuple[str, ...]) -> str:
 
 def thread_count(threads: object) -> int:
     """Check a number of threads; 0 stands for the default."""
-    return 0 if threads is None else min(integer("threads", threads, least=1), _MOST_THREADS)
+    return 0 if threads is None else min(integer("threads", threads, least=1), _MAX_THREADS)
 
 
 def first_outside(values: IntArray, bound: int) -> int:
@@ -141,20 +144,20 @@ def first_outside(values: IntArray, bound: int) -> int:
 
 def check_range(name: str, values: IntArray, bound: int, what: str) -> None:
     """Check that the indices of all tasks are from 0 to `bound` - 1."""
-    wrong = first_outside(values, bound)
-    if wrong < 0:
+    position = first_outside(values, bound)
+    if position < 0:
         return
     if not bound:
         raise InputValueError(name, expected=f"no task, for there are no {what}")
     raise InputValueError(
         name,
         expected=f"integers from 0 to {bound - 1} ({bound} {what})",
-        got=f"{values[wrong]} for task {wrong}",
+        got=f"{values[position]} for task {position}",
     )
 
 
 def check_shape(
-    name: str, found: tuple[int, ...], wanted: tuple[int, ...] | int, expected: str
+    name: str, found: tuple[int, ...], expected_shape: tuple[int, ...] | int, expected: str
 ) -> None:
     """Check the shape of an array, or how many dimensions it has.
 
@@ -165,7 +168,7 @@ def check_shape(
     ...
     truerank.InputValueError: bias: expected 2 numbers, one for each entity, got shape (3,)
     """
-    if (len(found) if isinstance(wanted, int) else found) != wanted:
+    if (len(found) if isinstance(expected_shape, int) else found) != expected_shape:
         raise InputValueError(name, expected=expected, got=f"shape {tuple(found)}")
 
 

@@ -109,8 +109,8 @@ def _renamed_argument(names: Mapping[str, str], argument: str) -> str:
     """The name of an argument, or of the whole before a colon that it is a part of."""
     if argument in names:
         return names[argument]
-    whole, colon, part = argument.partition(": ")
-    return f"{names.get(whole, whole)}{colon}{part}"
+    argument_name, colon, rest = argument.partition(": ")
+    return f"{names.get(argument_name, argument_name)}{colon}{rest}"
 
 
 def _make_error(

@@ -31,11 +31,11 @@ def public(package: str) -> Callable[[T], T]:
     'truerank'
     """
 
-    def shown(named: T) -> T:
-        named.__module__ = package
-        return named
+    def show(target: T) -> T:
+        target.__module__ = package
+        return target
 
-    return shown
+    return show
 
 
 def lazy_names(
@@ -61,11 +61,11 @@ def lazy_names(
     def load_name(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = import_module(f"{package}.{modules[name]}")
+        value = import_module(f"{package}.{modules[name]}")
         if modules[name].rpartition(".")[2] != name:
-            found = getattr(found, name)
-        setattr(import_module(package), name, found)
-        return found
+            value = getattr(value, name)
+        setattr(import_module(package), name, value)
+        return value
 
     return load_name, lambda: sorted(names)
 
@@ -129,9 +129,9 @@ def import_extra(module: str, user: str, extra: str | None = None) -> Any:
 
     Examples
     --------
-    >>> needed("json", "this example").loads("1")
+    >>> import_extra("json", "this example").loads("1")
     1
-    >>> needed("no_such_library", "truerank.adapters.imagined", extra="imagined")
+    >>> import_extra("no_such_library", "truerank.adapters.imagined", extra="imagined")
     Traceback (most recent call last):
     ImportError: truerank.adapters.imagined needs no_such_library: pip install 'truerank[imagined]'
     """

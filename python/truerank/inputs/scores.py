@@ -21,9 +21,9 @@ DTYPES = (
 )
 # 16-bit floats also travel as raw bytes, and as the integers that have their bits.
 _NARROW = ("bfloat16", "float16")
-_CARRIERS = ("int16", "uint16")
+_RAW_BITS = ("int16", "uint16")
 # Of the machine's own byte order: the usual ones, told at no cost.
-_USUAL = {np.dtype(name): name for name in DTYPES if name != "bfloat16"}
+_NATIVE_NAMES = {np.dtype(name): name for name in DTYPES if name != "bfloat16"}
 
 
 class Form(NamedTuple):
@@ -72,20 +72,20 @@ class DtypeRequest(NamedTuple):
         plain = dtype.names is None and dtype.subdtype is None
         found = known or (dtype.name if plain else "struct")
         form = self.form
-        if self.dtype is not None and found != (wanted := _wanted(self.dtype, form)):
-            raw = found.startswith("void") and dtype.itemsize == _itemsize(wanted)
-            narrow = wanted in _NARROW
-            if raw or (narrow and found in _CARRIERS):
-                found = wanted
+        if self.dtype is not None and found != (expected := _checked_dtype_name(self.dtype, form)):
+            raw = found.startswith("void") and dtype.itemsize == _itemsize(expected)
+            narrow = expected in _NARROW
+            if raw or (narrow and found in _RAW_BITS):
+                found = expected
             elif not (narrow and form.narrow_is_raw):
-                problem = f"{name} of dtype {dtype} cannot be taken as {wanted}"
+                problem = f"{name} of dtype {dtype} cannot be taken as {expected}"
                 raise InputTypeError("dtype", problem, place=place)
         if found not in form.dtypes:
-            said = f"; {spelled('dtype', 'bfloat16')} says that they are bfloat16"
-            hint = said if found == "void16" else ""
+            hint_bfloat16 = f"; {spelled('dtype', 'bfloat16')} says that they are bfloat16"
+            hint = hint_bfloat16 if found == "void16" else ""
             hint += form.instead_of_complex if dtype.kind == "c" else ""
             raise InputTypeError(
-                name, expected=_one_of(form), got=f"dtype {dtype}{hint}", place=place
+                name, expected=_list_dtypes(form), got=f"dtype {dtype}{hint}", place=place
             )
         return found
 
@@ -121,7 +121,7 @@ def as_scores(
     if type(value) is Scores:
         return value
     array, known = _as_array(value, name, form)
-    found = _USUAL.get(array.dtype) if dtype is None and form is SCORES else None
+    found = _NATIVE_NAMES.get(array.dtype) if dtype is None and form is SCORES else None
     if found is None or known is not None:
         found = DtypeRequest(dtype, form).name_of(array.dtype, name, known=known)
     check_dimensions(array.shape, name, form)
@@ -142,7 +142,7 @@ def widen_bfloat16(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
     Examples
     --------
-    >>> widened(np.array([0x3F80, 0xC000], np.uint16))
+    >>> widen_bfloat16(np.array([0x3F80, 0xC000], np.uint16))
     array([ 1., -2.], dtype=float32)
     """
     numbers = bits.view(np.dtype(np.uint16).newbyteorder(bits.dtype.byteorder))
@@ -160,8 +160,8 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
         return tensor_array(value, name)
     if hasattr(value, "tocsr"):
         raise InputTypeError(name, expected=form.dense, got=type(value).__name__)
-    foreign = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
-    if hasattr(value, "__dlpack__") and not any(hasattr(value, way) for way in foreign):
+    protocols = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
+    if hasattr(value, "__dlpack__") and not any(hasattr(value, protocol) for protocol in protocols):
         return _from_dlpack(value, name), None
     try:
         return as_array(value, name), None
@@ -180,11 +180,11 @@ def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
         ) from None
 
 
-def _one_of(form: Form) -> str:
+def _list_dtypes(form: Form) -> str:
     return f"one of {', '.join(form.dtypes)}"
 
 
-def _wanted(dtype: object, form: Form) -> str:
+def _checked_dtype_name(dtype: object, form: Form) -> str:
     if isinstance(dtype, str):
         name = dtype
     else:
@@ -193,7 +193,7 @@ def _wanted(dtype: object, form: Form) -> str:
         except TypeError:
             name = str(dtype).removeprefix("torch.")
     if name not in DTYPES:
-        raise InputTypeError("dtype", expected=_one_of(form), got=repr(dtype))
+        raise InputTypeError("dtype", expected=_list_dtypes(form), got=repr(dtype))
     return name
 
 

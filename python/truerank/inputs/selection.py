@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .arrays import IntArray
 
-_LARGEST = np.iinfo(np.int64).max
+_INT64_MAX = np.iinfo(np.int64).max
 
 
 def selection_of_tasks(selection: Selection, where: slice | IntArray) -> Selection:
@@ -65,9 +65,9 @@ def selection_at_columns(
     """
     indptr, indices, lists, shared = selection_arrays(selection)
     if columns <= 8 * len(indices):  # a table is quicker than a search, and no larger
-        here = np.zeros(columns, dtype=bool)
-        here[ordered] = True
-        hits = np.flatnonzero(here[indices])
+        is_selected = np.zeros(columns, dtype=bool)
+        is_selected[ordered] = True
+        hits = np.flatnonzero(is_selected[indices])
     else:
         hits = np.flatnonzero(np.isin(indices, ordered))
     indptr = np.searchsorted(hits, indptr).astype(np.int64)
@@ -84,7 +84,7 @@ def index_array(name: str, value: object, *, copy: bool = True) -> IntArray:
         got = type(value).__name__ if array.dtype.kind in "OUS" else f"dtype {array.dtype}"
         raise InputTypeError(name, expected="integers", got=got)
     if array.dtype.kind == "u" and array.dtype.itemsize == 8:
-        array = np.minimum(array, np.uint64(_LARGEST))
+        array = np.minimum(array, np.uint64(_INT64_MAX))
     return array.astype(np.int64, order="C", copy=copy)
 
 
@@ -124,16 +124,16 @@ def as_selection(
         if len(selection.lists) != tasks:
             expected = f"lists of length {tasks}, one for each task"
             raise InputValueError(name, expected=expected, got=len(selection.lists))
-        wrong = first_outside(selection.lists, lists)
-        if wrong >= 0:
-            got = f"{selection.lists[wrong]} for task {wrong}"
+        position = first_outside(selection.lists, lists)
+        if position >= 0:
+            got = f"{selection.lists[position]} for task {position}"
             raise InputValueError(name, expected=f"lists from 0 to {lists - 1}", got=got)
     check_indptr(name, selection.indptr, lists, len(selection.indices))
-    outside, is_sorted = selection.check(columns, threads)
-    if outside >= 0:
-        of = int(np.searchsorted(selection.indptr, outside, side="right")) - 1
-        got = selection.indices[outside]
-        where = "" if selection.shared else f" in list {of}"
+    position, is_sorted = selection.check(columns, threads)
+    if position >= 0:
+        list_number = int(np.searchsorted(selection.indptr, position, side="right")) - 1
+        got = selection.indices[position]
+        where = "" if selection.shared else f" in list {list_number}"
         raise InputValueError(
             name, expected=f"indices from 0 to {columns - 1}", got=f"{got}{where}"
         )
@@ -151,9 +151,9 @@ def check_indptr(
     if indptr[0] != 0 or indptr[-1] != entries:
         expected = f"an indptr from 0 to {entries}, the number of {what}"
         raise InputValueError(name, expected=expected, got=f"{indptr[0]} to {indptr[-1]}")
-    falls = np.diff(indptr) < 0
-    if falls.any():
-        got = f"one that falls after position {int(falls.argmax())}"
+    is_falling = np.diff(indptr) < 0
+    if is_falling.any():
+        got = f"one that falls after position {int(is_falling.argmax())}"
         raise InputValueError(name, expected="an indptr that never falls", got=got)
 
 
@@ -204,26 +204,28 @@ def _parse(name: str, value: Any, tasks: int, columns: int) -> Selection:
                 name, expected=f"a sparse matrix of shape {(tasks, columns)}", got=value.shape
             )
         csr = value.tocsr()
-        return Selection(index_array(name, csr.indptr), _indices(name, csr.indices), None, False)
+        return Selection(
+            index_array(name, csr.indptr), _parse_indices(name, csr.indices), None, False
+        )
     if isinstance(value, tuple):
         if len(value) not in (2, 3):
             expected = "(indptr, indices) or (indptr, indices, lists)"
             raise InputValueError(name, expected=expected, got=f"{len(value)} members")
         lists = index_array(f"{name}: lists", value[2]) if len(value) == 3 else None
-        for part, array in zip(("indptr", "indices", "lists"), value, strict=False):
-            check_shape(name, np.shape(array), 1, f"a 1-D {part}")
+        for member, array in zip(("indptr", "indices", "lists"), value, strict=False):
+            check_shape(name, np.shape(array), 1, f"a 1-D {member}")
         indptr = index_array(f"{name}: indptr", value[0])
-        return Selection(indptr, _indices(f"{name}: indices", value[1]), lists, False)
+        return Selection(indptr, _parse_indices(f"{name}: indices", value[1]), lists, False)
     if isinstance(value, np.ndarray) or not isinstance(value, Sequence) or isinstance(value, str):
         return _parse_array(name, as_array(value, name))
     if name == "candidates" and _is_flat(value) and (value or tasks):
-        return _shared(name, value)
+        return _parse_shared(name, value)
     return _parse_lists(name, value, tasks)
 
 
 def _parse_array(name: str, array: npt.NDArray[Any]) -> Selection:
     if array.ndim == 1 and name == "candidates":
-        return _shared(name, array)
+        return _parse_shared(name, array)
     hint = ""
     if array.ndim == 2:  # a mask of zeros and ones looks the same
         hint = "; csr_from_padded(x) has index lists, scipy.sparse.csr_array(mask) those of a mask"
@@ -249,8 +251,8 @@ def _parse_lists(name: str, value: Sequence[Any], tasks: int) -> Selection:
     return Selection(indptr, indices, None, False)
 
 
-def _shared(name: str, value: object) -> Selection:
-    indices = _indices(name, value)
+def _parse_shared(name: str, value: object) -> Selection:
+    indices = _parse_indices(name, value)
     return Selection(np.array([0, len(indices)], dtype=np.int64), indices, None, True)
 
 
@@ -258,7 +260,7 @@ def _is_flat(value: Sequence[Any]) -> bool:
     return all(isinstance(item, (int, np.integer)) for item in value)
 
 
-def _indices(name: str, value: object) -> npt.NDArray[Any]:
+def _parse_indices(name: str, value: object) -> npt.NDArray[Any]:
     """Native, contiguous int32 or int64, without a copy where they are that."""
     array = as_array(value, name)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):

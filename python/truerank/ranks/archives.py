@@ -52,9 +52,9 @@ def write_archive(path: str | os.PathLike[str], kind: ArchiveKind, members: Memb
     ValueError
         If `path` is there and is no regular file.
     """
-    about = {"kind": np.array(kind.name), "format": np.array(kind.format, np.int64)}
+    header = {"kind": np.array(kind.name), "format": np.array(kind.format, np.int64)}
     with replace_file(os.path.realpath(os.fsdecode(path))) as file:
-        _write(file, about | members)
+        _write_zip(file, header | members)
 
 
 def read_archive(file: IO[bytes], kind: ArchiveKind) -> Members:
@@ -65,7 +65,7 @@ def read_archive(file: IO[bytes], kind: ArchiveKind) -> Members:
     ValueError
         If the file is truncated, damaged, something else, or of a newer format.
     """
-    members = _read(file, kind)
+    members = _read_zip(file, kind)
     del members["kind"], members["format"]
     return members
 
@@ -92,19 +92,19 @@ def from_json_array(array: npt.NDArray[Any]) -> Any:
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def _write(file: IO[bytes], members: dict[str, npt.NDArray[Any]]) -> None:
+def _write_zip(file: IO[bytes], members: dict[str, npt.NDArray[Any]]) -> None:
     import zipfile
 
     checksum = _Checksum()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(members):
-            header, body = _npy(members[name])
+            header, body = _encode_npy(members[name])
             checksum.add(name, header, body)
             _write_member(archive, name, header, body)
-        _write_member(archive, "checksum", *_npy(np.array(checksum.hexdigest())))
+        _write_member(archive, "checksum", *_encode_npy(np.array(checksum.hexdigest())))
 
 
-def _npy(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
+def _encode_npy(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
     """The two parts of a `.npy` file: header, and data as little-endian bytes."""
     import io
 
@@ -130,12 +130,12 @@ class _Checksum:
 
         self._sha = hashlib.sha256()
 
-    def add(self, name: str, *parts: bytes | memoryview) -> None:
+    def add(self, name: str, *content: bytes | memoryview) -> None:
         encoded = name.encode()
-        for length in (len(encoded), sum(map(len, parts))):
+        for length in (len(encoded), sum(map(len, content))):
             self._sha.update(length.to_bytes(8, "little"))
-        for part in (encoded, *parts):
-            self._sha.update(part)
+        for piece in (encoded, *content):
+            self._sha.update(piece)
 
     def hexdigest(self) -> str:
         return self._sha.hexdigest()
@@ -184,7 +184,7 @@ def _sync_folder(folder: str) -> None:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def _read(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDArray[Any]]:
+def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDArray[Any]]:
     """All members but the checksum, checked: kind, format, sizes, checksum."""
     import zipfile
 
@@ -196,8 +196,8 @@ def _read(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDArray[
 
     def array(name: str) -> npt.NDArray[Any]:
         with report_damage(f"damaged, or not a file of truerank: {name}"):
-            contents[name] = _content(archive, entries[name], size)
-            return _from_npy(contents[name])
+            contents[name] = _read_content(archive, entries[name], size)
+            return _decode_npy(contents[name])
 
     if "kind" not in entries or "format" not in entries:
         raise ValueError("not a file of truerank: it has no kind and format")
@@ -227,7 +227,7 @@ def _read(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDArray[
 
 
 @contextlib.contextmanager
-def report_damage(what: str, told: Callable[[Exception], str] = str) -> Iterator[None]:
+def report_damage(what: str, describe: Callable[[Exception], str] = str) -> Iterator[None]:
     """Turn whatever libraries raise on damaged bytes into one kind of error, told in some words."""
     try:
         yield
@@ -236,7 +236,7 @@ def report_damage(what: str, told: Callable[[Exception], str] = str) -> Iterator
     except Exception as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise  # the disk's fault; a wild offset is EINVAL
-        raise InputValueError(what, told(error)) from error
+        raise InputValueError(what, describe(error)) from error
 
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -249,7 +249,7 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return entries
 
 
-def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytes:
+def _read_content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytes:
     """A member's bytes, after its declared size has been held against the file's."""
     import zipfile
 
@@ -263,7 +263,7 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> byte
     return content
 
 
-def _from_npy(content: bytes) -> npt.NDArray[Any]:
+def _decode_npy(content: bytes) -> npt.NDArray[Any]:
     """The array of a `.npy` file held in memory, as a read-only view."""
     import io
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _NO_LABELS: Mapping[str, Labels] = MappingProxyType({})
 
-_set = object.__setattr__
+_set_slot = object.__setattr__
 
 
 @public("truerank")
@@ -106,7 +106,7 @@ class Ranks:
     group: Labels | None
     queries: Labels | None
     targets: Labels | None
-    _more: Mapping[str, Labels]
+    _other_labels: Mapping[str, Labels]
     audit: Audit | None
     protocol: Protocol
     _memo: dict[Any, Any]
@@ -135,7 +135,7 @@ class Ranks:
         given = dict(zip(LABELS, (side, group, queries, targets), strict=True))
         named: dict[str, Any] = {k: as_labels(k, v, n) for k, v in given.items() if v is not None}
         more = {} if labels is None else other_labels(labels, n)
-        _fill(
+        _fill_slots(
             self,
             *counts,
             weights=None if weights is None else nonzero_weights(weights, n),
@@ -161,7 +161,9 @@ class Ranks:
         candidates.setflags(write=False)
         if audit is not None:
             audit = complete_audit(audit)
-        return _fill(cls.__new__(cls), above, tied, candidates, audit=audit, protocol=protocol)
+        return _fill_slots(
+            cls.__new__(cls), above, tied, candidates, audit=audit, protocol=protocol
+        )
 
     @classmethod
     def _of_fields(cls, fields: dict[str, Any]) -> Ranks:
@@ -172,7 +174,7 @@ class Ranks:
             read_only(fields["weights"])
         if fields["audit"] is not None:
             fields["audit"] = complete_audit(fields["audit"])
-        return _fill(cls.__new__(cls), **fields)
+        return _fill_slots(cls.__new__(cls), **fields)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Ranks are immutable: cannot set {name!r}")
@@ -251,10 +253,10 @@ class Ranks:
         >>> bool((ranks.random(7) == ranks.random(7)).all())
         True
         """
-        drawn = self.above + 1
+        ranks = self.above + 1
         (ties,) = np.nonzero(self.tied > 1)
-        drawn[ties] += np.random.default_rng(seed).integers(0, self.tied[ties], dtype=np.int64)
-        return drawn
+        ranks[ties] += np.random.default_rng(seed).integers(0, self.tied[ties], dtype=np.int64)
+        return ranks
 
     # -- a sequence of tasks ---------------------------------------------------------------------
 
@@ -285,19 +287,19 @@ class Ranks:
         array([3, 4])
         """
         where = index if isinstance(index, slice) else checked_index(index, len(self))
-        taken = {
+        values = {
             name: None if (value := getattr(self, name)) is None else value[where]
             for name in _PER_TASK
         }
         more = {name: labels[where] for name, labels in self.labels.items()}
         audit = None if self.audit is None else Audit(*(array[where] for array in self.audit))
-        fields = {**taken, "labels": more, "audit": audit, "protocol": self.protocol}
+        fields = {**values, "labels": more, "audit": audit, "protocol": self.protocol}
         return Ranks._of_fields(fields)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ranks):
             return NotImplemented
-        return all(_same(getattr(self, k), v) for k, v in other._fields().items())
+        return all(_are_equal(getattr(self, k), v) for k, v in other._fields().items())
 
     def __repr__(self) -> str:
         n, parts = len(self), []
@@ -447,11 +449,11 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     }
     joined["protocol"] = _joined_protocol(parts)
     for name in ("weights", *LABELS, "audit"):
-        values = _in_all(name, [getattr(part, name) for part in parts])
-        joined[name] = None if values is None else _JOINS.get(name, join_labels)(name, values)
+        values = _in_all_parts(name, [getattr(part, name) for part in parts])
+        joined[name] = None if values is None else _JOINERS.get(name, join_labels)(name, values)
     joined["labels"] = {}
     for name in dict.fromkeys(name for part in parts for name in part.labels):
-        values = _in_all(f"labels[{name!r}]", [part.labels.get(name) for part in parts])
+        values = _in_all_parts(f"labels[{name!r}]", [part.labels.get(name) for part in parts])
         joined["labels"][name] = join_labels(f"labels[{name!r}]", values or [])
     return Ranks._of_fields(joined)
 
@@ -492,7 +494,7 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     return Ranks._of_fields(read(path))
 
 
-def _in_all(name: str, values: list[Any]) -> list[Any] | None:
+def _in_all_parts(name: str, values: list[Any]) -> list[Any] | None:
     """What every part has, or None where none has it."""
     missing = [str(i) for i, value in enumerate(values) if value is None]
     if missing and len(missing) < len(values):
@@ -520,10 +522,10 @@ def _join_audits(name: str, values: list[Audit]) -> Audit:
     return Audit(*(read_only(np.concatenate(arrays)) for arrays in zip(*values, strict=True)))
 
 
-_JOINS: dict[str, Any] = {"weights": _join_weights, "audit": _join_audits}
+_JOINERS: dict[str, Any] = {"weights": _join_weights, "audit": _join_audits}
 
 
-def _fill(
+def _fill_slots(
     ranks: Ranks,
     above: IntArray,
     tied: IntArray,
@@ -538,23 +540,23 @@ def _fill(
     protocol: Protocol | None = None,
 ) -> Ranks:
     """Set the slots; written out because a small count must not pay for a loop over names."""
-    _set(ranks, "above", above)
-    _set(ranks, "tied", tied)
-    _set(ranks, "candidates", candidates)
-    _set(ranks, "weights", weights)
-    _set(ranks, "side", side)
-    _set(ranks, "group", group)
-    _set(ranks, "queries", queries)
-    _set(ranks, "targets", targets)
-    _set(ranks, "audit", audit)
-    _set(ranks, "protocol", protocol)
-    _set(ranks, "_memo", {})
+    _set_slot(ranks, "above", above)
+    _set_slot(ranks, "tied", tied)
+    _set_slot(ranks, "candidates", candidates)
+    _set_slot(ranks, "weights", weights)
+    _set_slot(ranks, "side", side)
+    _set_slot(ranks, "group", group)
+    _set_slot(ranks, "queries", queries)
+    _set_slot(ranks, "targets", targets)
+    _set_slot(ranks, "audit", audit)
+    _set_slot(ranks, "protocol", protocol)
+    _set_slot(ranks, "_memo", {})
     if labels:
-        _set(ranks, "_more", MappingProxyType(labels))
+        _set_slot(ranks, "_more", MappingProxyType(labels))
     return ranks
 
 
-def _same(a: Any, b: Any) -> bool:
+def _are_equal(a: Any, b: Any) -> bool:
     if a is None or b is None:
         return a is b
     if isinstance(a, Audit):

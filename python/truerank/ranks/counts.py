@@ -60,9 +60,9 @@ def checked_counts(
     if not isinstance(shared, (list, tuple)) and np.ndim(shared) == 0:
         candidates = np.repeat(integers("candidates", np.reshape(shared, 1)), n)
     candidates = integers("candidates", candidates, length=n, copy=copy)
-    _check("above", above, above < 0, ">= 0")
-    _check("tied", tied, tied < 1, ">= 1, for the true candidate ties with itself")
-    _check("candidates", candidates, candidates < 1, ">= 1")
+    _refuse_where("above", above, above < 0, ">= 0")
+    _refuse_where("tied", tied, tied < 1, ">= 1, for the true candidate ties with itself")
+    _refuse_where("candidates", candidates, candidates < 1, ">= 1")
     wrong = tied > candidates - above  # a sum could overflow
     if wrong.any():
         i = int(wrong.argmax())
@@ -87,7 +87,7 @@ def checked_audit(value: object, length: int, *, copy: bool = True) -> Audit:
         if counts is None and name in Audit._field_defaults:
             counts = np.zeros(length, dtype=np.int64)
         array = integers(f"audit.{name}", counts, length=length, copy=copy)
-        _check(f"audit.{name}", array, array < 0, ">= 0")
+        _refuse_where(f"audit.{name}", array, array < 0, ">= 0")
         arrays.append(array)
     return complete_audit(Audit(*arrays))
 
@@ -97,18 +97,18 @@ def complete_audit(audit: Audit) -> Audit:
 
     Examples
     --------
-    >>> completed(Audit(np.zeros(2), np.zeros(2), np.ones(2))).mismatched
+    >>> complete_audit(Audit(np.zeros(2), np.zeros(2), np.ones(2))).mismatched
     array([0, 0])
     """
-    given: tuple[IntArray | None, ...] = audit
+    fields: tuple[IntArray | None, ...] = audit
     n = len(audit.nan)
-    filled = [np.zeros(n, dtype=np.int64) if array is None else array for array in given]
-    for array in filled:
+    arrays = [np.zeros(n, dtype=np.int64) if array is None else array for array in fields]
+    for array in arrays:
         array.setflags(write=False)
-    return Audit(*filled)
+    return Audit(*arrays)
 
 
-def _check(name: str, array: IntArray, wrong: npt.NDArray[np.bool_], expected: str) -> None:
+def _refuse_where(name: str, array: IntArray, wrong: npt.NDArray[np.bool_], expected: str) -> None:
     if wrong.any():
         i = int(wrong.argmax())
         raise InputValueError(name, expected=f"integers {expected}; got {array[i]} at position {i}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Ready weights and the labels they go by, whose names are read as well.
 WEIGHTS = {"query": "queries", "relation": "group", "target": "targets"}
-_ONE_GRAPH = {"head", "tail"}  # sides whose answers are the same entities
+_SIDES_OF_ONE_GRAPH = {"head", "tail"}  # sides whose answers are the same entities
 
 
 def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]:
@@ -61,17 +61,17 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     (array([1, 1, 0]), [2, 7])
     """
     if not isinstance(by, str):
-        return _present(as_labels("by", by, len(ranks)))
-    labels = _label(ranks, "by", by, LABEL_ALIASES, "labels")
-    if ranks.side is not None and _is_of_a_side(LABEL_ALIASES.get(by), ranks.side):
-        return _within_side(ranks.side, labels)
-    return _present(labels)
+        return _used_labels(as_labels("by", by, len(ranks)))
+    labels = _find_labels(ranks, "by", by, LABEL_ALIASES, "labels")
+    if ranks.side is not None and _differs_by_side(LABEL_ALIASES.get(by), ranks.side):
+        return _labels_within_side(ranks.side, labels)
+    return _used_labels(labels)
 
 
-def _is_of_a_side(label: str | None, side: Labels) -> bool:
+def _differs_by_side(label: str | None, side: Labels) -> bool:
     """Whether equal ids of unlike sides are other things: queries are, and so are most answers."""
     if label == "targets":
-        return not set(_present(side)[1]) <= _ONE_GRAPH
+        return not set(_used_labels(side)[1]) <= _SIDES_OF_ONE_GRAPH
     return label == "queries"
 
 
@@ -104,51 +104,53 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
     >>> task_weights_by(Ranks([0, 3, 1], [1, 1, 1], 10, queries=[4, 4, 9]), "query")
     array([0.5, 0.5, 1. ])
     """
-    labels = _label(ranks, "weights", name, WEIGHTS, "numbers")
-    codes, names = _present(labels) if ranks.side is None else _within_side(ranks.side, labels)
+    labels = _find_labels(ranks, "weights", name, WEIGHTS, "numbers")
+    codes, names = (
+        _used_labels(labels) if ranks.side is None else _labels_within_side(ranks.side, labels)
+    )
     inverse: FloatArray = 1.0 / np.bincount(codes, minlength=len(names))
     return inverse[codes]
 
 
-def _label(
-    ranks: Ranks, argument: str, name: str, words: Mapping[str, str], instead: str
+def _find_labels(
+    ranks: Ranks, argument: str, name: str, aliases: Mapping[str, str], instead: str
 ) -> Labels:
     """The labels of a name, which is one of `words` or that of other labels."""
     if name in ranks.labels:
         return ranks.labels[name]
-    present = [own for own in LABELS if getattr(ranks, own) is not None]
-    had = ", ".join([*present, *ranks.labels]) or "none"
-    meant = LABEL_ALIASES.get(name)
-    if meant is None or meant not in words.values():
-        known = ", ".join([*words, *ranks.labels])
+    present = [label for label in LABELS if getattr(ranks, label) is not None]
+    available = ", ".join([*present, *ranks.labels]) or "none"
+    attribute = LABEL_ALIASES.get(name)
+    if attribute is None or attribute not in aliases.values():
+        known = ", ".join([*aliases, *ranks.labels])
         raise InputValueError(
             argument,
             expected=f"{instead}, one for each task, or one of {known}",
-            got=f"{name!r} (labels of these ranks: {had})",
+            got=f"{name!r} (labels of these ranks: {available})",
         )
-    labels: Labels | None = getattr(ranks, meant)
+    labels: Labels | None = getattr(ranks, attribute)
     if labels is None:
         raise InputValueError(
             argument,
-            f"these ranks have no labels {meant!r}, which {name!r} means (but {had}); give them "
-            f"with {spelled(f'ranks.with_labels({meant}=...)')}",
+            f"these ranks have no labels {attribute!r}, which {name!r} means (but {available}); "
+            f"give them with {spelled(f'ranks.with_labels({attribute}=...)')}",
         )
     return labels
 
 
-def _present(labels: Labels) -> tuple[IntArray, list[Hashable]]:
+def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:
     """Codes without gaps: names that no task has are left out."""
     present, codes = np.unique(labels.codes, return_inverse=True)
-    words = labels.vocabulary
+    vocabulary = labels.vocabulary
     ids: list[int] = present.tolist()
-    names: list[Hashable] = [*ids] if words is None else [words[i] for i in ids]
+    names: list[Hashable] = [*ids] if vocabulary is None else [vocabulary[i] for i in ids]
     return codes.astype(np.int64, copy=False), names
 
 
-def _within_side(side: Labels, labels: Labels) -> tuple[IntArray, list[Hashable]]:
+def _labels_within_side(side: Labels, labels: Labels) -> tuple[IntArray, list[Hashable]]:
     """The pairs (side, label) that occur, by side first."""
-    side_codes, sides = _present(side)
-    codes, names = _present(labels)
+    side_codes, sides = _used_labels(side)
+    codes, names = _used_labels(labels)
     pairs, joint = np.unique(side_codes * max(len(names), 1) + codes, return_inverse=True)
-    places = (divmod(pair, len(names)) for pair in pairs.tolist())
-    return joint.astype(np.int64, copy=False), [(sides[i], names[j]) for i, j in places]
+    indices = (divmod(pair, len(names)) for pair in pairs.tolist())
+    return joint.astype(np.int64, copy=False), [(sides[i], names[j]) for i, j in indices]

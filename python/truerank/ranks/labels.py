@@ -83,7 +83,7 @@ class Labels:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, codes: Codes, vocabulary: Names | None = None) -> None:
-        self._set(*_checked("labels", codes, vocabulary))
+        self._set(*_checked_codes("labels", codes, vocabulary))
 
     def _set(self, codes: IntArray, vocabulary: tuple[str, ...] | None) -> Labels:
         object.__setattr__(self, "codes", codes)
@@ -131,8 +131,8 @@ class Labels:
         if self.vocabulary is None:
             ids, numbers = np.unique(self.codes, return_counts=True)
             return dict(zip(ids.tolist(), numbers.tolist(), strict=True))
-        tally = np.bincount(self.codes, minlength=len(self.vocabulary))
-        return dict(zip(self.vocabulary, tally.tolist(), strict=True))
+        counts = np.bincount(self.codes, minlength=len(self.vocabulary))
+        return dict(zip(self.vocabulary, counts.tolist(), strict=True))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -193,9 +193,9 @@ def as_labels(name: str, value: LabelsLike, length: int) -> Labels:
     if isinstance(value, Labels):
         labels = value
     elif _is_pair(value):
-        labels = Labels._trusted(*_checked(name, *value))
+        labels = Labels._trusted(*_checked_codes(name, *value))
     else:
-        labels = _read(name, value)
+        labels = _parse_labels(name, value)
     if len(labels) != length:
         raise InputValueError(name, expected=f"{length} labels, one for each task", got=len(labels))
     return labels
@@ -247,8 +247,8 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
         named = [is_named or not len(part) for is_named, part in zip(named, parts, strict=True)]
     if len(set(named)) > 1:
         words, ids = (
-            ", ".join(str(i) for i, is_named in enumerate(named) if is_named == wanted)
-            for wanted in (True, False)
+            ", ".join(str(i) for i, is_named in enumerate(named) if is_named == kind)
+            for kind in (True, False)
         )
         problem = f"cannot join names and ids: parts {words} have names, parts {ids} integer ids"
         raise InputValueError(name, problem)
@@ -273,7 +273,7 @@ def _is_pair(value: object) -> bool:
     )
 
 
-def _checked(
+def _checked_codes(
     name: str, codes: object, vocabulary: object, copy: bool = True
 ) -> tuple[IntArray, tuple[str, ...] | None]:
     array = integers(f"{name} codes", codes, copy=copy)
@@ -290,16 +290,16 @@ def _checked(
             raise InputTypeError(argument, expected="str", got=found)
     words = tuple(map(str, words))
     if len(set(words)) < len(words):
-        twice = next(word for i, word in enumerate(words) if word in words[:i])
-        raise InputValueError(argument, f"{twice!r} occurs twice")
+        repeated = next(word for i, word in enumerate(words) if word in words[:i])
+        raise InputValueError(argument, f"{repeated!r} occurs twice")
     i = first_outside(array, len(words))
     if i >= 0:
-        held = f"integers from 0 to {len(words) - 1} (the vocabulary has {len(words)} names)"
-        raise InputValueError(f"{name} codes", expected=held, got=f"{array[i]} at position {i}")
+        expected = f"integers from 0 to {len(words) - 1} (the vocabulary has {len(words)} names)"
+        raise InputValueError(f"{name} codes", expected=expected, got=f"{array[i]} at position {i}")
     return array, words
 
 
-def _read(name: str, value: object) -> Labels:
+def _parse_labels(name: str, value: object) -> Labels:
     if isinstance(value, np.ndarray):
         if value.ndim != 1:
             shape = f"shape {value.shape}"

@@ -74,7 +74,7 @@ class Protocol:
 
     def __post_init__(self) -> None:
         for name in ("filter", "files"):
-            object.__setattr__(self, name, _names(name, getattr(self, name)))
+            object.__setattr__(self, name, _checked_names(name, getattr(self, name)))
         for name in ("candidates", "nan", "order"):
             _check_name(name, getattr(self, name))
         for name in ("split", "dtype", "similarity", "version"):
@@ -99,7 +99,7 @@ class Protocol:
         import hashlib
         import json
 
-        comparable = {name: _comparable(self, name) for name in COMPARABLE}
+        comparable = {name: _comparable_value(self, name) for name in COMPARABLE}
         text = json.dumps(comparable, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -113,10 +113,11 @@ class Protocol:
         """
         if not isinstance(other, Protocol):
             raise InputTypeError("other", expected="a Protocol", got=type(other).__name__)
+        own = vars(self)
         return [
-            f"{name}: {_said(getattr(self, name))} against {_said(getattr(other, name))}"
+            f"{name}: {_format_value(own[name])} against {_format_value(getattr(other, name))}"
             for name in COMPARABLE
-            if _comparable(self, name) != _comparable(other, name)
+            if _comparable_value(self, name) != _comparable_value(other, name)
         ]
 
     def joined(self, other: Protocol) -> Protocol:
@@ -149,7 +150,7 @@ class Protocol:
 
     def __str__(self) -> str:
         words = [f"split {self.split}"] if self.split else []
-        words.append(f"filtered by {_said(self.filter)}" if self.filter else "unfiltered")
+        words.append(f"filtered by {_format_value(self.filter)}" if self.filter else "unfiltered")
         words.append(f"{'sampled' if self.sampled else 'all'} candidates")
         if self.candidates != "all":
             words[-1] = f"candidates {self.candidates}{' (sampled)' if self.sampled else ''}"
@@ -160,12 +161,12 @@ class Protocol:
         return ", ".join(words)
 
 
-def _comparable(protocol: Protocol, name: str) -> Any:
+def _comparable_value(protocol: Protocol, name: str) -> Any:
     value = getattr(protocol, name)
     return sorted(value) if isinstance(value, tuple) else value
 
 
-def _said(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, tuple):
         return " + ".join(value) or "none"
     return "yes" if value is True else "no" if value is False else str(value or "none")
@@ -178,7 +179,7 @@ def _check_name(name: str, value: object) -> None:
         raise InputValueError(name, expected="a name", got="an empty str")
 
 
-def _names(name: str, value: object) -> tuple[str, ...]:
+def _checked_names(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         value = (value,)
     if not isinstance(value, (tuple, list, set, frozenset)):

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 KIND = ArchiveKind("truerank.ranks", 1)
 
-_PARTS = {"comparable": COMPARABLE, "provenance": PROVENANCE}  # of the member "protocol"
-_MORE, _CODES, _VOCABULARY = "labels.", ".codes", ".vocabulary"  # parts of the names of members
+_PROTOCOL_FIELDS = {"comparable": COMPARABLE, "provenance": PROVENANCE}  # of the member "protocol"
+_OTHER, _CODES, _VOCABULARY = "labels.", ".codes", ".vocabulary"  # parts of the names of members
 
 
 def write(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
@@ -55,7 +55,7 @@ def write(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
     The file is written beside its place under a temporary name, synced, and moved; a link is
     followed. Equal ranks give equal bytes.
     """
-    write_archive(path, KIND, _members(fields))
+    write_archive(path, KIND, _to_members(fields))
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -63,21 +63,21 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     name = os.fsdecode(path)
     with open(name, "rb") as file:
         try:
-            return _fields(read_archive(file, KIND))
+            return _from_members(read_archive(file, KIND))
         except (ValueError, TypeError) as error:
             raise InputValueError(name, str(error)) from error
 
 
-def _members(fields: Mapping[str, Any]) -> Members:
+def _to_members(fields: Mapping[str, Any]) -> Members:
     protocol = {
-        part: {name: getattr(fields["protocol"], name) for name in names}
-        for part, names in _PARTS.items()
+        group: {name: getattr(fields["protocol"], name) for name in names}
+        for group, names in _PROTOCOL_FIELDS.items()
     }
     members: Members = {name: fields[name] for name in COUNTS}
     if fields["weights"] is not None:
         members["weights"] = fields["weights"]
     named: dict[str, Labels | None] = {name: fields[name] for name in LABELS}
-    named |= {f"{_MORE}{name}": labels for name, labels in fields["labels"].items()}
+    named |= {f"{_OTHER}{name}": labels for name, labels in fields["labels"].items()}
     for name, labels in named.items():
         if labels is not None:
             members[f"{name}{_CODES}"] = labels.codes
@@ -92,7 +92,7 @@ def _members(fields: Mapping[str, Any]) -> Members:
     return members
 
 
-def _fields(members: Members) -> dict[str, Any]:
+def _from_members(members: Members) -> dict[str, Any]:
     missing = [name for name in (*COUNTS, "protocol") if name not in members]
     if missing:
         raise ValueError(f"damaged: no member {', '.join(missing)}")
@@ -101,17 +101,17 @@ def _fields(members: Members) -> dict[str, Any]:
     audit = [members.get(f"audit.{name}") for name in Audit._fields]
     has_audit = any(array is not None for array in audit)
     # a slice of weighted ranks may have no weight above 0, and is saved as it is
-    mass = members.get("weights")
+    weights = members.get("weights")
     return dict(zip(COUNTS, counts, strict=True)) | {
-        **{name: _labels(name, members, n) for name in LABELS},
-        "weights": None if mass is None else checked_weights(mass, length=n, copy=False),
-        "labels": _more_labels(members, n),
+        **{name: _read_labels(name, members, n) for name in LABELS},
+        "weights": None if weights is None else checked_weights(weights, length=n, copy=False),
+        "labels": _read_other_labels(members, n),
         "audit": checked_audit(audit, n, copy=False) if has_audit else None,
-        "protocol": _protocol(from_json_array(members["protocol"])),
+        "protocol": _read_protocol(from_json_array(members["protocol"])),
     }
 
 
-def _labels(name: str, members: Members, length: int) -> Labels | None:
+def _read_labels(name: str, members: Members, length: int) -> Labels | None:
     codes, words = members.get(f"{name}{_CODES}"), members.get(f"{name}{_VOCABULARY}")
     if codes is None:
         return None
@@ -121,22 +121,22 @@ def _labels(name: str, members: Members, length: int) -> Labels | None:
     return as_labels(name, (codes, vocabulary), length)
 
 
-def _more_labels(members: Members, length: int) -> dict[str, Labels]:
+def _read_other_labels(members: Members, length: int) -> dict[str, Labels]:
     """The labels of other names, by name."""
     names = sorted(
-        name[len(_MORE) : -len(_CODES)]
+        name[len(_OTHER) : -len(_CODES)]
         for name in members
-        if name.startswith(_MORE) and name.endswith(_CODES)
+        if name.startswith(_OTHER) and name.endswith(_CODES)
     )
     read = other_labels(
-        {name: _labels(f"{_MORE}{name}", members, length) for name in names}, length
+        {name: _read_labels(f"{_OTHER}{name}", members, length) for name in names}, length
     )
     return {name: labels for name, labels in read.items() if labels is not None}
 
 
-def _protocol(value: Any) -> Protocol:
-    held = value if isinstance(value, dict) else {}
-    comparable, provenance = (held.get(part) for part in _PARTS)
+def _read_protocol(value: Any) -> Protocol:
+    fields = value if isinstance(value, dict) else {}
+    comparable, provenance = (fields.get(part) for part in _PROTOCOL_FIELDS)
     if not (isinstance(comparable, dict) and isinstance(provenance, dict)):
         raise ValueError("damaged: protocol: expected comparable and provenance fields")
     unknown = sorted(set(comparable) - set(COMPARABLE))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZARR = ("zarr.json", ".zarray", ".zgroup")
 # How an unchunked dataset is read where it cannot be read as a file.
-_STRETCH = 1024
+_UNCHUNKED_LENGTH = 1024
 
 
 class ChunkStore(Store):
@@ -61,18 +61,18 @@ class ChunkStore(Store):
         array: Any,
         request: DtypeRequest = ANY_DTYPE,
         name: str = "",
-        closing: Callable[[], object] | None = None,
+        on_close: Callable[[], object] | None = None,
     ) -> None:
         self._array = array
         self._name = name or type(array).__name__
-        self._closing = closing
+        self._on_close = on_close
         carrier, dtype_name, shape = checked_dtype_and_shape(self._name, array, request)
         super().__init__(shape, dtype_name, carrier, (name,) if name else ())
         self.single_row = len(array.shape) == 1
-        self._chunk = self._lengths(array.chunks or (1, _STRETCH)[-len(array.shape) :])
+        self._chunk = self._chunk_shape(array.chunks or (1, _UNCHUNKED_LENGTH)[-len(array.shape) :])
         # A shard of zarr is one file of many chunks.
         shards = getattr(array, "shards", None)
-        self._shard = self._lengths(shards) if shards else self._chunk
+        self._shard = self._chunk_shape(shards) if shards else self._chunk
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         whole = self._shard[0] * self._shard[1] * self.itemsize <= max_bytes
@@ -87,14 +87,14 @@ class ChunkStore(Store):
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         self.check()
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
-        tall, wide = self._chunk
-        chunks = rows // tall * -(-self.shape[1] // wide) + columns // wide
+        chunk_height, chunk_width = self._chunk
+        chunks = rows // chunk_height * -(-self.shape[1] // chunk_width) + columns // chunk_width
         order = np.argsort(chunks, kind="stable")
         for pairs in np.split(order, np.flatnonzero(np.diff(chunks[order])) + 1):
             if len(pairs):
-                top = int(rows[pairs[0]]) // tall * tall
-                left = int(columns[pairs[0]]) // wide * wide
-                tile = self._clipped(top, left)
+                top = int(rows[pairs[0]]) // chunk_height * chunk_height
+                left = int(columns[pairs[0]]) // chunk_width * chunk_width
+                tile = self._chunk_at(top, left)
                 out[pairs] = self._read(tile)[rows[pairs] - top, columns[pairs] - left]
         return out
 
@@ -107,27 +107,32 @@ class ChunkStore(Store):
             raise InputValueError("scores", problem, place=self._name)
 
     def state(self) -> list[Any]:
-        return [list(self.shape), self.dtype, self.swapped, *map(_state_of, self.files)]
+        return [list(self.shape), self.dtype, self.swapped, *map(_file_state, self.files)]
 
     def close(self) -> None:
-        closing, self._closing = self._closing, None
+        on_close, self._on_close = self._on_close, None
         self._array = None
-        if closing is not None:
-            closing()
+        if on_close is not None:
+            on_close()
 
-    def _lengths(self, given: Any) -> tuple[int, int]:
-        lengths = [max(1, int(length)) for length in given]
+    def _chunk_shape(self, lengths: Any) -> tuple[int, int]:
+        lengths = [max(1, int(length)) for length in lengths]
         return (1, lengths[0]) if len(lengths) == 1 else (lengths[0], lengths[1])
 
-    def _clipped(self, top: int, left: int) -> Tile:
-        tall, wide = self._chunk
-        return Tile(top, left, min(tall, self.shape[0] - top), min(wide, self.shape[1] - left))
+    def _chunk_at(self, top: int, left: int) -> Tile:
+        chunk_height, chunk_width = self._chunk
+        return Tile(
+            top,
+            left,
+            min(chunk_height, self.shape[0] - top),
+            min(chunk_width, self.shape[1] - left),
+        )
 
     def _read(self, tile: Tile) -> npt.NDArray[Any]:
         across = slice(tile.left, tile.left + tile.width)
         down = slice(tile.top, tile.top + tile.height)
         try:
-            found = np.asarray(
+            scores = np.asarray(
                 self._array[across] if self.single_row else self._array[down, across]
             )
         except MemoryError:
@@ -138,23 +143,23 @@ class ChunkStore(Store):
             problem = f"cannot read {rows}, {columns}: {error}"
             raise InputValueError("scores", problem, place=self._name) from error
         # Some libraries give the bytes as they are stored, others in the machine's order.
-        return found.reshape(tile.height, tile.width).astype(self.carrier, copy=False)
+        return scores.reshape(tile.height, tile.width).astype(self.carrier, copy=False)
 
 
-def _state_of(name: str) -> list[int]:
+def _file_state(name: str) -> list[int]:
     """Bytes and time of a file; of a folder, how many files too, and the latest time."""
     import os
 
     if not os.path.isdir(name):
-        found = [os.stat(name)] if os.path.exists(name) else []
+        files = [os.stat(name)] if os.path.exists(name) else []
     else:
-        found = [
+        files = [
             os.stat(os.path.join(folder, file))
             for folder, _, files in os.walk(name)
             for file in files
         ]
-    times = [one.st_mtime_ns for one in found]
-    return [len(found), sum(one.st_size for one in found), max(times, default=0)]
+    times = [file.st_mtime_ns for file in files]
+    return [len(files), sum(file.st_size for file in files), max(times, default=0)]
 
 
 def is_zarr(path: str) -> bool:
@@ -216,24 +221,24 @@ def open_array_or_group(
     member: str | None,
     request: DtypeRequest,
     name: str = "",
-    closing: Callable[[], object] | None = None,
+    on_close: Callable[[], object] | None = None,
     descriptors: Descriptors | None = None,
 ) -> Store:
     """Make a store of an array, or of one in a group of arrays."""
-    array, inside = group, name
+    array, place = group, name
     if not hasattr(group, "shape"):
         if member is None or member not in group:
-            member = _named(group, member, name)
-        array, inside = group.get(member), f"{name}: {member}" if name else member
+            member = _pick_array(group, member, name)
+        array, place = group.get(member), f"{name}: {member}" if name else member
         if not _is_array(array):
             raise InputValueError("member", f"expected an array, {member!r} is none", place=name)
     elif member is not None:
         raise InputValueError("member", "there are none, it is one array", place=name)
-    place = _place(array, request, inside or name)
-    if place is None:
-        return ChunkStore(array, request, name or path_of_array(array), closing)
+    layout = _contiguous_layout(array, request, place or name)
+    if layout is None:
+        return ChunkStore(array, request, name or path_of_array(array), on_close)
     path = os.fsdecode(array.file.filename)
-    store = FileStore(path, place, descriptors or Descriptors())
+    store = FileStore(path, layout, descriptors or Descriptors())
     try:
         store.check()
     except BaseException:
@@ -247,7 +252,7 @@ def _is_array(found: Any) -> bool:
     return getattr(found, "shape", None) is not None
 
 
-def _named(group: Any, member: str | None, name: str) -> str:
+def _pick_array(group: Any, member: str | None, name: str) -> str:
     """The array that is meant, of those that lie in a group itself."""
     keys = sorted(map(str, group))
     names = [key for key in keys if _is_array(group.get(key))]
@@ -269,7 +274,7 @@ def path_of_array(array: Any) -> str:
     return path if os.path.exists(path) else ""
 
 
-def _place(array: Any, request: DtypeRequest, name: str) -> FileLayout | None:
+def _contiguous_layout(array: Any, request: DtypeRequest, name: str) -> FileLayout | None:
     """Where a dataset of HDF5 lies, if it is in one piece, as it is, and nobody writes to it."""
     if package_of(array) != "h5py" or array.chunks is not None:
         return None

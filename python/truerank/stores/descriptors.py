@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from ..inputs.errors import InputValueError
 
 # Far below the usual limit of 1024 open files.
-_KEPT = 64
+_MAX_IDLE = 64
 
 
 class Descriptors:
@@ -24,8 +24,8 @@ class Descriptors:
         How many stay open while nobody uses them.
     """
 
-    def __init__(self, most: int = _KEPT) -> None:
-        self._most = most
+    def __init__(self, max_idle: int = _MAX_IDLE) -> None:
+        self._max_idle = max_idle
         self._open: dict[str, list[int]] = {}  # descriptor and users; the last used comes last
         self._identities: dict[str, tuple[int, int]] = {}
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class Descriptors:
         with self._lock:
             if self._closed:
                 raise InputValueError("scores", "the store is closed", place=name)
-            entry = self._open.pop(name, None) or [self._opened(name), 0]
+            entry = self._open.pop(name, None) or [self._open_file(name), 0]
             self._open[name] = entry
             entry[1] += 1
         try:
@@ -54,24 +54,24 @@ class Descriptors:
         finally:
             with self._lock:
                 entry[1] -= 1
-                self._trim()
+                self._close_idle()
 
     def close(self) -> None:
         """Close all that nobody uses, and the others as soon as nobody does."""
         with self._lock:
-            self._closed, self._most = True, 0
-            self._trim()
+            self._closed, self._max_idle = True, 0
+            self._close_idle()
 
     def __del__(self) -> None:
         if hasattr(self, "_closed"):
             self.close()
 
-    def _trim(self) -> None:
+    def _close_idle(self) -> None:
         idle = [name for name, (_, users) in self._open.items() if not users]
-        for name in idle[: max(0, len(self._open) - self._most)]:
+        for name in idle[: max(0, len(self._open) - self._max_idle)]:
             os.close(self._open.pop(name)[0])
 
-    def _opened(self, name: str) -> int:
+    def _open_file(self, name: str) -> int:
         descriptor = open_regular(name, self._folder)
         found = os.fstat(descriptor)
         identity = (found.st_dev, found.st_ino)
@@ -95,7 +95,7 @@ def open_regular(name: str, folder: str) -> int:
         raise OSError(error.errno, error.strerror, name) from None
 
 
-_seeking = threading.Lock()
+_seek_lock = threading.Lock()
 
 
 def read_at(descriptor: int, size: int, offset: int, name: str) -> bytes:
@@ -119,7 +119,7 @@ def read_at(descriptor: int, size: int, offset: int, name: str) -> bytes:
 
 
 def _seek_and_read(descriptor: int, size: int, offset: int) -> bytes:
-    with _seeking:
+    with _seek_lock:
         os.lseek(descriptor, offset, os.SEEK_SET)
         return os.read(descriptor, size)
 

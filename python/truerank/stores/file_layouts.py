@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 NPY = b"\x93NUMPY"
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-_LOCAL = 30  # bytes of a member's local header before its name
-_WRAPPED = 0x01 | 0x20 | 0x40  # flags: encrypted, patched data, strongly encrypted
-_UTF8 = 0x800  # flag: names are UTF-8, else of code page 437
+_LOCAL_HEADER_BYTES = 30  # bytes of a member's local header before its name
+_ENCRYPTED_OR_PATCHED = 0x01 | 0x20 | 0x40  # flags: encrypted, patched data, strongly encrypted
+_UTF8_NAMES = 0x800  # flag: names are UTF-8, else of code page 437
 # Longer than any that numpy parses. A header may declare 4 GB of itself.
-_HEADER = 1 << 17
-_LONGEST = int(np.iinfo(np.int64).max)
+_MAX_HEADER_BYTES = 1 << 17
+_MAX_LENGTH = int(np.iinfo(np.int64).max)
 
 
 class FileLayout(NamedTuple):
@@ -50,12 +50,12 @@ class FileLayout(NamedTuple):
         """Hold the size of the file against what the matrix needs."""
         expected = self.offset + self.nbytes
         if size < expected or (self.exact and size != expected):
-            wanted = f"{self.source} {self.shape} {self.dtype}, from byte {self.offset:,}"
-            problem = f"expected {expected:,} bytes ({wanted}), the file has {size:,}"
+            described = f"{self.source} {self.shape} {self.dtype}, from byte {self.offset:,}"
+            problem = f"expected {expected:,} bytes ({described}), the file has {size:,}"
             raise InputValueError("scores", problem, place=self.name)
 
 
-def npy_layout(descriptor: int, name: str, wanted: DtypeRequest = ANY_DTYPE) -> FileLayout:
+def npy_layout(descriptor: int, name: str, request: DtypeRequest = ANY_DTYPE) -> FileLayout:
     """Find the matrix of a `.npy` file.
 
     Parameters
@@ -75,27 +75,35 @@ def npy_layout(descriptor: int, name: str, wanted: DtypeRequest = ANY_DTYPE) -> 
         For a broken header, and a file that is shorter than its header says.
     """
     size = os.fstat(descriptor).st_size
-    place = _parse(descriptor, 0, size, name, wanted)
-    place.check(size)
-    return place
+    layout = _parse_npy(descriptor, 0, size, name, request)
+    layout.check(size)
+    return layout
 
 
 def checked_dtype_and_shape(
-    name: str, array: Any, wanted: DtypeRequest
+    name: str, array: Any, request: DtypeRequest
 ) -> tuple[np.dtype[Any], str, tuple[int, int]]:
     """Give dtype, its name, and shape of what has them, checked as those of a file."""
     carrier = np.dtype(array.dtype)
     lengths = tuple(int(length) for length in array.shape)
-    return carrier, _named(name, carrier, wanted), _matrix_shape(name, lengths, wanted.form)
+    return (
+        carrier,
+        _checked_dtype_name(name, carrier, request),
+        _matrix_shape(name, lengths, request.form),
+    )
 
 
-def _parse(descriptor: int, start: int, end: int, name: str, wanted: DtypeRequest) -> FileLayout:
+def _parse_npy(
+    descriptor: int, start: int, end: int, name: str, request: DtypeRequest
+) -> FileLayout:
     """Read a header that lies in a stretch of a file."""
     import io
 
-    head = read_at(descriptor, min(_HEADER, end - start), start, name)
+    head = read_at(descriptor, min(_MAX_HEADER_BYTES, end - start), start, name)
     if not head.startswith(NPY):
-        raise InputValueError("scores", f"expected a .npy file, {_looks_like(head)}", place=name)
+        raise InputValueError(
+            "scores", f"expected a .npy file, {_describe_start(head)}", place=name
+        )
     stream = io.BytesIO(head)
     try:
         version = np.lib.format.read_magic(stream)
@@ -107,12 +115,12 @@ def _parse(descriptor: int, start: int, end: int, name: str, wanted: DtypeReques
             raise ValueError(f"format version {version[0]}.{version[1]} is not known")
         lengths, by_columns, carrier = read(stream)
     except Exception as error:  # numpy lets out whatever its parser meets
-        problem = f"the .npy header is broken: {_why(error)}"
+        problem = f"the .npy header is broken: {_parser_message(error)}"
         raise InputValueError("scores", problem, place=name) from None
-    dtype_name = _named(name, carrier, wanted)
-    _check_mark(name, head[: stream.tell()], carrier)
+    dtype_name = _checked_dtype_name(name, carrier, request)
+    _check_byte_order(name, head[: stream.tell()], carrier)
     lengths = tuple(map(int, lengths))
-    shape = _matrix_shape(name, lengths, wanted.form)
+    shape = _matrix_shape(name, lengths, request.form)
     return FileLayout(
         name,
         "the header says",
@@ -125,14 +133,14 @@ def _parse(descriptor: int, start: int, end: int, name: str, wanted: DtypeReques
     )
 
 
-def _why(error: Exception) -> str:
+def _parser_message(error: Exception) -> str:
     """What numpy's parser says, without the insides of the parser."""
     import re
 
     return re.sub(r"<ast\.(\w+) object at \w+>", r"\1", str((error.args or ("",))[0]))
 
 
-def _looks_like(head: bytes) -> str:
+def _describe_start(head: bytes) -> str:
     if not head:
         return "this one is empty"
     if head[:1] == b"\x80" and head[1:2] <= b"\x05":
@@ -140,14 +148,14 @@ def _looks_like(head: bytes) -> str:
     return f"this one begins with {head[:8]!r}"
 
 
-def _named(name: str, carrier: np.dtype[Any], wanted: DtypeRequest) -> str:
+def _checked_dtype_name(name: str, carrier: np.dtype[Any], request: DtypeRequest) -> str:
     """The name of the scores' dtype, by the rules that arrays have."""
     if carrier.subdtype is not None:  # numpy would make further dimensions of it
         raise InputTypeError("scores", expected="numbers", got=f"dtype {carrier}", place=name)
-    return wanted.name_of(carrier, place=name)
+    return request.name_of(carrier, place=name)
 
 
-def _check_mark(name: str, header: bytes, carrier: np.dtype[Any]) -> None:
+def _check_byte_order(name: str, header: bytes, carrier: np.dtype[Any]) -> None:
     """Refuse a dtype of several bytes in an order that the header does not say."""
     import re
 
@@ -163,13 +171,13 @@ def _matrix_shape(name: str, lengths: tuple[int, ...], form: Form = SCORES) -> t
     """Rows and columns of a matrix, or of a single row."""
     if len(lengths) not in (1, 2):
         raise InputValueError("scores", expected=form.shape, got=f"shape {lengths}", place=name)
-    if min(lengths) < 0 or max(lengths) > _LONGEST:
-        wanted, got = "lengths from 0 to 2**63 - 1", f"shape {lengths}"
-        raise InputValueError("scores", expected=wanted, got=got, place=name)
+    if min(lengths) < 0 or max(lengths) > _MAX_LENGTH:
+        expected, got = "lengths from 0 to 2**63 - 1", f"shape {lengths}"
+        raise InputValueError("scores", expected=expected, got=got, place=name)
     return (1, lengths[0]) if len(lengths) == 1 else (lengths[0], lengths[1])
 
 
-def npz_layout(descriptor: int, name: str, member: str | None, wanted: DtypeRequest) -> FileLayout:
+def npz_layout(descriptor: int, name: str, member: str | None, request: DtypeRequest) -> FileLayout:
     """Find the matrix of a member of an `.npz` that is stored as it is.
 
     Parameters
@@ -187,37 +195,44 @@ def npz_layout(descriptor: int, name: str, member: str | None, wanted: DtypeRequ
         For a damaged archive, and a member that is not there, is compressed or encrypted, or has
         a broken header.
     """
-    info = _member(descriptor, name, member)
-    inside = f"{name}: {info.filename}"
-    if info.flag_bits & _WRAPPED:
+    info = _find_member(descriptor, name, member)
+    place = f"{name}: {info.filename}"
+    if info.flag_bits & _ENCRYPTED_OR_PATCHED:
         problem = "is encrypted or patched, and cannot be read in place"
-        raise InputValueError("scores", problem, place=inside)
+        raise InputValueError("scores", problem, place=place)
     if info.compress_type != 0:
         raise InputValueError(
             "scores",
             "is compressed, and cannot be read in place; numpy.savez stores arrays as they are, "
             "numpy.savez_compressed does not",
-            place=inside,
+            place=place,
         )
     size = os.fstat(descriptor).st_size
-    if not 0 <= info.header_offset <= size - _LOCAL - info.file_size:
-        raise InputValueError("scores", "the archive is damaged or cut short", place=inside)
-    local = read_at(descriptor, _LOCAL, info.header_offset, name)
+    if not 0 <= info.header_offset <= size - _LOCAL_HEADER_BYTES - info.file_size:
+        raise InputValueError("scores", "the archive is damaged or cut short", place=place)
+    local_header = read_at(descriptor, _LOCAL_HEADER_BYTES, info.header_offset, name)
     # Its name and extra field may be of other lengths than the directory's.
-    length = int.from_bytes(local[26:28], "little")
-    start = info.header_offset + _LOCAL + length + int.from_bytes(local[28:30], "little")
+    length = int.from_bytes(local_header[26:28], "little")
+    start = (
+        info.header_offset
+        + _LOCAL_HEADER_BYTES
+        + length
+        + int.from_bytes(local_header[28:30], "little")
+    )
     end = start + info.file_size
-    if local[:4] != ZIP[0] or end > size:
-        raise InputValueError("scores", "the archive is damaged or cut short", place=inside)
-    said = read_at(descriptor, length, info.header_offset + _LOCAL, name)
-    if said != info.orig_filename.encode("utf-8" if info.flag_bits & _UTF8 else "cp437"):
-        raise InputValueError("scores", "the archive is damaged: its names differ", place=inside)
-    place = _parse(descriptor, start, end, inside, wanted)
-    place.check(end)
-    return place
+    if local_header[:4] != ZIP[0] or end > size:
+        raise InputValueError("scores", "the archive is damaged or cut short", place=place)
+    local_name = read_at(descriptor, length, info.header_offset + _LOCAL_HEADER_BYTES, name)
+    if local_name != info.orig_filename.encode(
+        "utf-8" if info.flag_bits & _UTF8_NAMES else "cp437"
+    ):
+        raise InputValueError("scores", "the archive is damaged: its names differ", place=place)
+    layout = _parse_npy(descriptor, start, end, place, request)
+    layout.check(end)
+    return layout
 
 
-def _member(descriptor: int, name: str, member: str | None) -> ZipInfo:
+def _find_member(descriptor: int, name: str, member: str | None) -> ZipInfo:
     """The directory's entry of a member, or of the one that is meant."""
     import zipfile
 
@@ -242,17 +257,17 @@ def pick_member(name: str, names: list[str], member: str | None) -> int:
     ValueError
         If there is none, or more than one; it lists them.
     """
-    wanted = "scores" if member is None and len(names) != 1 else member
-    found = [i for i, each in enumerate(names) if wanted is None or each == wanted]
-    if len(found) == 1:
-        return found[0]
+    chosen = "scores" if member is None and len(names) != 1 else member
+    matching = [i for i, candidate in enumerate(names) if chosen is None or candidate == chosen]
+    if len(matching) == 1:
+        return matching[0]
     listed = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
     if not names:
         raise InputValueError("scores", "there are no arrays in it", place=name)
-    if found:
-        raise InputValueError("member", f"there are {len(found)} of name {wanted!r}", place=name)
-    ask = f"member {wanted!r}" if member is not None else f"{spelled('member=')} to say which"
-    raise InputValueError("member", f"expected {ask}, there are {listed}", place=name)
+    if matching:
+        raise InputValueError("member", f"there are {len(matching)} of name {chosen!r}", place=name)
+    expected = f"member {chosen!r}" if member is not None else f"{spelled('member=')} to say which"
+    raise InputValueError("member", f"expected {expected}, there are {listed}", place=name)
 
 
 def raw_layout(
@@ -287,11 +302,11 @@ def raw_layout(
     ValueError
         For a file of another size.
     """
-    carrier, wanted = _raw_dtype(dtype)
-    dtype_name = _named(name, carrier, DtypeRequest(wanted))
+    carrier, declared = _raw_dtype(dtype)
+    dtype_name = _checked_dtype_name(name, carrier, DtypeRequest(declared))
     if -1 in lengths:
-        lengths = _inferred(name, lengths, size, offset, carrier.itemsize, dtype_name)
-    place = FileLayout(
+        lengths = _infer_length(name, lengths, size, offset, carrier.itemsize, dtype_name)
+    layout = FileLayout(
         name,
         "the call says",
         offset,
@@ -302,36 +317,38 @@ def raw_layout(
         len(lengths) == 1,
         exact=True,
     )
-    place.check(size)
-    return place
+    layout.check(size)
+    return layout
 
 
 def _raw_dtype(dtype: object) -> tuple[np.dtype[Any], object]:
     """The dtype to read raw scores as, and what they are where numpy has no name for it."""
-    plain = str(dtype).removeprefix("torch.")
-    name = plain.lstrip("<>")
+    text = str(dtype).removeprefix("torch.")
+    name = text.lstrip("<>")
     if name in DTYPES:  # by those names numpy takes no mark
         carrier = np.dtype(np.uint16 if name == "bfloat16" else name)
-        swap = plain[0] == (">" if sys.byteorder == "little" else "<")
+        swap = text[0] == (">" if sys.byteorder == "little" else "<")
         return carrier.newbyteorder("S" if swap else "="), name
     try:
-        return np.dtype(dtype if isinstance(dtype, (str, type, np.dtype)) else plain), None
+        return np.dtype(dtype if isinstance(dtype, (str, type, np.dtype)) else text), None
     except TypeError:
         raise InputTypeError(
             "dtype", expected="a dtype that scores may have", got=repr(dtype)
         ) from None
 
 
-def _inferred(
+def _infer_length(
     name: str, lengths: tuple[int, ...], size: int, offset: int, itemsize: int, dtype: str
 ) -> tuple[int, ...]:
     """Fill in the one length that is -1."""
-    known = sum(length for length in lengths if length != -1) if len(lengths) == 2 else 1
-    each, left = known * itemsize, size - offset
-    if each == 0:
+    known_scores = sum(length for length in lengths if length != -1) if len(lengths) == 2 else 1
+    row_bytes, scores_bytes = known_scores * itemsize, size - offset
+    if row_bytes == 0:
         raise InputValueError("shape", f"-1 beside 0 can be any length, got {lengths}", place=name)
-    if left < 0 or left % each:
-        multiple = f"a multiple of {each:,} bytes ({known:,} {dtype}) from byte {offset:,} on"
+    if scores_bytes < 0 or scores_bytes % row_bytes:
+        multiple = (
+            f"a multiple of {row_bytes:,} bytes ({known_scores:,} {dtype}) from byte {offset:,} on"
+        )
         problem = f"expected {multiple}, the file has {size:,}"
         raise InputValueError("scores", problem, place=name)
-    return tuple(left // each if length == -1 else length for length in lengths)
+    return tuple(scores_bytes // row_bytes if length == -1 else length for length in lengths)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 
-_MAGIC = "*?["
+_WILDCARDS = "*?["
 
 
 def is_glob(name: str) -> bool:
     """Whether a name is a pattern; a file that has the name itself goes first."""
-    return any(mark in name for mark in _MAGIC) and not os.path.lexists(name)
+    return any(wildcard in name for wildcard in _WILDCARDS) and not os.path.lexists(name)
 
 
 def matching_files(pattern: str) -> list[str]:
@@ -24,38 +24,38 @@ def matching_files(pattern: str) -> list[str]:
     import errno
     import glob
 
-    found = sorted(glob.glob(pattern, recursive=True), key=natural_key)
-    if not found:
+    names = sorted(glob.glob(pattern, recursive=True), key=natural_key)
+    if not names:
         raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
-    hole = _hole(found)
-    if hole:
-        before, after = hole
+    missing = _missing_shard(names)
+    if missing:
+        before, after = missing
         raise FileNotFoundError(
             errno.ENOENT,
             f"a shard is missing between {before} and {after} (if none is, give a list of names)",
             pattern,
         )
-    return found
+    return names
 
 
 def natural_key(name: str) -> tuple[list[str | int], str]:
     """Sort key: runs of digits count as numbers."""
-    return _split(name), name
+    return _split_numbers(name), name
 
 
-def _split(name: str) -> list[str | int]:
+def _split_numbers(name: str) -> list[str | int]:
     import re
 
     parts = re.split("([0-9]+)", name)
     return [int(part) if i % 2 else part for i, part in enumerate(parts)]
 
 
-def _hole(names: list[str]) -> tuple[str, str] | None:
+def _missing_shard(names: list[str]) -> tuple[str, str] | None:
     """Neighbours between which a number is missing, where one number counts the shards by one.
 
     Numbers that never follow each other by one are something else, such as first rows.
     """
-    keys = [_split(name) for name in names]
+    keys = [_split_numbers(name) for name in names]
     if len({len(key) for key in keys}) > 1:
         return None
     varying = [i for i in range(len(keys[0])) if len({key[i] for key in keys}) > 1]
@@ -65,5 +65,5 @@ def _hole(names: list[str]) -> tuple[str, str] | None:
     steps = [int(b) - int(a) for a, b in pairwise(numbers)]
     if 1 not in steps:
         return None
-    wide = [i for i, step in enumerate(steps) if step > 1]
-    return (names[wide[0]], names[wide[0] + 1]) if wide else None
+    gaps = [i for i, step in enumerate(steps) if step > 1]
+    return (names[gaps[0]], names[gaps[0] + 1]) if gaps else None

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 # fast as memory. Without it they are small ones, of which each is a fault: three times as slow.
 _ADVICE = ("MADV_HUGEPAGE", "MADV_SEQUENTIAL")
 # Scores that lie closer are read together, up to a window: a page is fetched whole anyway.
-_NEAR = 4096
-_WINDOW = 1 << 20
+_MAX_GAP = 4096
+_MAX_READ = 1 << 20
 # Reads that a cold disk is told of at a time.
-_AHEAD = 64
+_PREFETCHED_READS = 64
 # What a tile of whole rows has of a column, where it is worth a stop there.
-_STRETCH_BYTES = 1 << 20
+_MIN_COLUMN_BYTES = 1 << 20
 
 
 class FileStore(Store):
@@ -51,18 +51,18 @@ class FileStore(Store):
         Who opens the file.
     """
 
-    def __init__(self, path: str, place: FileLayout, descriptors: Descriptors) -> None:
-        super().__init__(place.shape, place.dtype, place.carrier, (path,))
-        self.single_row = place.single_row
-        self.is_raw = place.exact
-        self.by_columns = place.by_columns
+    def __init__(self, path: str, layout: FileLayout, descriptors: Descriptors) -> None:
+        super().__init__(layout.shape, layout.dtype, layout.carrier, (path,))
+        self.single_row = layout.single_row
+        self.is_raw = layout.exact
+        self.by_columns = layout.by_columns
         self._path = path
-        self._place = place
+        self._layout = layout
         self._descriptors = descriptors
-        rows, columns = place.shape
-        across = (rows if place.by_columns else columns) * self.itemsize
+        rows, columns = layout.shape
+        across = (rows if layout.by_columns else columns) * self.itemsize
         # A matrix of one row, or of one column, lies both ways.
-        self._strides = (self.itemsize, across) if place.by_columns else (across, self.itemsize)
+        self._strides = (self.itemsize, across) if layout.by_columns else (across, self.itemsize)
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=self.by_columns)
@@ -70,15 +70,15 @@ class FileStore(Store):
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any] | FileBlock]:
         down, right = self._strides
-        offset = self._place.offset + tile.top * down + tile.left * right
-        with self._checked() as descriptor:
+        offset = self._layout.offset + tile.top * down + tile.left * right
+        with self._open_checked() as descriptor:
             if io == "read":
                 yield FileBlock(
-                    descriptor, offset, tile.height, tile.width, down, right, self._place.name
+                    descriptor, offset, tile.height, tile.width, down, right, self._layout.name
                 )
                 return
             span = (tile.height - 1) * down + (tile.width - 1) * right + self.itemsize
-            memory, skip = _map(descriptor, offset, span)
+            memory, skip = _map_file(descriptor, offset, span)
             try:
                 # numpy.ndarray would let go of the map while it points there; frombuffer does not
                 yield np.ndarray(
@@ -98,54 +98,54 @@ class FileStore(Store):
         order = np.argsort(offsets, kind="stable")
         offsets = offsets[order]
         out = np.empty(len(offsets), self.carrier)
-        with self._checked() as descriptor:
-            runs = list(self._runs(offsets))
-            for first in range(0, len(runs), _AHEAD):
-                group = runs[first : first + _AHEAD]
+        with self._open_checked() as descriptor:
+            ranges = list(self._read_ranges(offsets))
+            for first in range(0, len(ranges), _PREFETCHED_READS):
+                group = ranges[first : first + _PREFETCHED_READS]
                 prefetch(descriptor, [(start, size) for start, size, _ in group])
                 for start, size, part in group:
-                    data = read_at(descriptor, size, start, self._place.name)
+                    data = read_at(descriptor, size, start, self._layout.name)
                     inside = (offsets[part] - offsets[part.start]) // self.itemsize
                     out[order[part]] = np.frombuffer(data, self.carrier)[inside]
         return out if self.carrier.isnative else out.astype(self.carrier.newbyteorder("="))
 
-    def _runs(self, offsets: IntArray) -> Iterator[tuple[int, int, slice]]:
+    def _read_ranges(self, offsets: IntArray) -> Iterator[tuple[int, int, slice]]:
         """What to read for sorted offsets: where it begins, how much, and for which of them."""
         if not len(offsets):
             return
-        far = (np.diff(offsets) > _NEAR) | (np.diff(offsets // _WINDOW) != 0)
+        far = (np.diff(offsets) > _MAX_GAP) | (np.diff(offsets // _MAX_READ) != 0)
         bounds = [0, *(np.flatnonzero(far) + 1).tolist(), len(offsets)]
         for first, last in pairwise(bounds):
             low, high = int(offsets[first]), int(offsets[last - 1])
-            yield self._place.offset + low, high - low + self.itemsize, slice(first, last)
+            yield self._layout.offset + low, high - low + self.itemsize, slice(first, last)
 
     def check(self) -> None:
-        with self._checked():
+        with self._open_checked():
             pass
 
     def state(self) -> list[Any]:
         import os
 
-        with self._checked() as descriptor:
-            found = os.fstat(descriptor)
-        place = self._place
-        layout = [place.offset, place.by_columns, self.swapped]
-        return [list(self.shape), self.dtype, layout, found.st_size, found.st_mtime_ns]
+        with self._open_checked() as descriptor:
+            status = os.fstat(descriptor)
+        layout = self._layout
+        order_and_offset = [layout.offset, layout.by_columns, self.swapped]
+        return [list(self.shape), self.dtype, order_and_offset, status.st_size, status.st_mtime_ns]
 
     def close(self) -> None:
         self._descriptors.close()
 
     @contextmanager
-    def _checked(self) -> Iterator[int]:
+    def _open_checked(self) -> Iterator[int]:
         """The descriptor of the file, which has the size that it must have."""
         import os
 
         with self._descriptors.lease(self._path) as descriptor:
-            self._place.check(os.fstat(descriptor).st_size)
+            self._layout.check(os.fstat(descriptor).st_size)
             yield descriptor
 
 
-def _map(descriptor: int, offset: int, size: int) -> tuple[mmap.mmap, int]:
+def _map_file(descriptor: int, offset: int, size: int) -> tuple[mmap.mmap, int]:
     """Map a stretch of a file for reading once; give the map, and where in it the stretch is."""
     import mmap
 
@@ -189,8 +189,12 @@ class ArrayStore(Store):
         down, right = map(abs, self._array.strides)
         by_columns = 0 < down < right
         # whole rows are ranked at once, where what they have of a column is worth a stop there
-        wide = max_bytes // max(1, self.shape[1] * self.itemsize) * down >= _STRETCH_BYTES
-        return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=by_columns and not wide)
+        has_long_columns = (
+            max_bytes // max(1, self.shape[1] * self.itemsize) * down >= _MIN_COLUMN_BYTES
+        )
+        return cut_tiles(
+            self.shape, self.itemsize, max_bytes, by_columns=by_columns and not has_long_columns
+        )
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
@@ -200,30 +204,30 @@ class ArrayStore(Store):
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         self.check()
-        found = self._array[rows, columns]
-        return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
+        scores = self._array[rows, columns]
+        return scores if scores.dtype.isnative else scores.astype(scores.dtype.newbyteorder("="))
 
     def check(self) -> None:
         if self._mapping is None or self._array.size == 0:
             return
-        expected, size = self._mapping.reach(self._array), self._mapping.size()
+        expected, size = self._mapping.bytes_needed(self._array), self._mapping.size()
         if size < expected:
-            of = f"(the map is of {self.shape} {self.dtype})"
-            problem = f"expected {expected:,} bytes {of}, the file has {size:,}"
+            map_words = f"(the map is of {self.shape} {self.dtype})"
+            problem = f"expected {expected:,} bytes {map_words}, the file has {size:,}"
             raise InputValueError("scores", problem, place=self._mapping.name or "the memory map")
 
     def state(self) -> list[Any]:
         import os
 
-        about: list[Any] = [list(self.shape), self.dtype, self.swapped]
+        state: list[Any] = [list(self.shape), self.dtype, self.swapped]
         if self._mapping is not None:
-            about += [self._mapping.start_of(self._array), list(self._array.strides)]
+            state += [self._mapping.start_of(self._array), list(self._array.strides)]
             if os.path.exists(self._mapping.name):
-                found = os.stat(self._mapping.name)
-                about += [found.st_size, found.st_mtime_ns]
+                status = os.stat(self._mapping.name)
+                state += [status.st_size, status.st_mtime_ns]
         else:
-            about.append(digest_scores(self))
-        return about
+            state.append(digest_scores(self))
+        return state
 
     def close(self) -> None:
         """Do nothing: the array is the caller's."""

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import IntArray
 
-    Part = Callable[[], Any]  # gives a part of a tensor, where that is
-    ToHost = Callable[[Part], AbstractContextManager[Any]]
+    MakeBlock = Callable[[], Any]  # gives a part of a tensor, where that is
+    ToHost = Callable[[MakeBlock], AbstractContextManager[Any]]
 
 # Long beside what it takes to start a copy, short beside memory.
 BLOCK_BYTES = 32 << 20
 # What torch's module for a kind of device has, as torch.cuda, if copies can run beside the rest.
-_STREAMING = ("Stream", "stream", "current_stream")
+_STREAM_NAMES = ("Stream", "stream", "current_stream")
 
 
 def device_store(value: Any, request: DtypeRequest, name: str = "scores") -> DeviceStore:
@@ -114,37 +114,37 @@ class TorchStore(DeviceStore):
         with suppress(RuntimeError):  # some devices have no addresses
             self.address = int(plain.data_ptr())
         self._tensor = plain.unsqueeze(0) if self.single_row else plain
-        self._to_host = _way_from(plain.device)
+        self._to_host = _copier_for(plain.device)
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
         top, left, height, width, _ = tile
-        part = self._tensor[top : top + height, left : left + width]
-        with self._to_host(lambda: part) as found:
-            yield tensor_array(found, "scores")[0]
+        block = self._tensor[top : top + height, left : left + width]
+        with self._to_host(lambda: block) as on_host:
+            yield tensor_array(on_host, "scores")[0]
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         tensor = partial(sys.modules["torch"].tensor, device="cpu")  # whatever the default is
         pairs = tuple(map(tensor, (rows, columns)))
-        with self._to_host(lambda: self._tensor[pairs]) as found:
-            return tensor_array(found, "scores")[0].copy()
+        with self._to_host(lambda: self._tensor[pairs]) as on_host:
+            return tensor_array(on_host, "scores")[0].copy()
 
 
-def _way_from(device: Any) -> ToHost:
+def _copier_for(device: Any) -> ToHost:
     """How parts of tensors come from a device: beside what else it does, if it can do that."""
     module = getattr(sys.modules["torch"], device.type, None)
-    if all(hasattr(module, name) for name in _STREAMING):
-        return _Aside(module, device)
-    return _waiting
+    if all(hasattr(module, name) for name in _STREAM_NAMES):
+        return _PinnedCopier(module, device)
+    return _copy_and_wait
 
 
 @contextmanager
-def _waiting(part: Part) -> Iterator[Any]:
+def _copy_and_wait(make_block: MakeBlock) -> Iterator[Any]:
     """Copy a part, after all that the device has been given."""
-    yield part().to("cpu")
+    yield make_block().to("cpu")
 
 
-class _Aside:
+class _PinnedCopier:
     """Copies into pinned memory, on a stream of their own.
 
     Every copy is waited for before its buffer is handed out, and a buffer is filled again only
@@ -165,16 +165,16 @@ class _Aside:
         self._free: list[Any] = []
 
     @contextmanager
-    def __call__(self, part: Part) -> Iterator[Any]:
+    def __call__(self, make_block: MakeBlock) -> Iterator[Any]:
         torch = sys.modules["torch"]
         # buffers of one mode cannot be filled in the other, which is one of the thread, too
         with torch.inference_mode(), self._module.stream(self._stream):
-            there = part()
-            buffer = self._buffer(there.numel(), there.dtype)
-            here = buffer[: there.numel()].view(there.shape)
-            here.copy_(there, non_blocking=True)
+            on_device = make_block()
+            buffer = self._buffer(on_device.numel(), on_device.dtype)
+            on_host = buffer[: on_device.numel()].view(on_device.shape)
+            on_host.copy_(on_device, non_blocking=True)
             self._stream.record_event().synchronize()
-        yield here
+        yield on_host
         self._free.append(buffer)
 
     def _buffer(self, size: int, dtype: Any) -> Any:
@@ -232,7 +232,7 @@ class JaxStore(DeviceStore):
                 "has",
             )
         self._shards = [
-            _shard(shard) for shard in array.addressable_shards if shard.replica_id == 0
+            _make_shard(shard) for shard in array.addressable_shards if shard.replica_id == 0
         ]
 
     def tiles(self, max_bytes: int) -> list[Tile]:
@@ -246,32 +246,34 @@ class JaxStore(DeviceStore):
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
-        parts = [part for part in map(partial(_common, tile), self._shards) if part is not None]
-        if len(parts) == 1:
-            yield parts[0].data
+        overlaps = [
+            overlap for overlap in map(partial(_overlap, tile), self._shards) if overlap is not None
+        ]
+        if len(overlaps) == 1:
+            yield overlaps[0].data
             return
-        found = np.empty((tile.height, tile.width), self.carrier)
-        for top, left, height, width, data in parts:
-            found[top : top + height, left : left + width] = data
-        yield found
+        out = np.empty((tile.height, tile.width), self.carrier)
+        for top, left, height, width, data in overlaps:
+            out[top : top + height, left : left + width] = data
+        yield out
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         out = np.empty(len(rows), self.carrier)
         for top, left, height, width, data in self._shards:
             down, across = rows - top, columns - left
-            (here,) = np.nonzero((down >= 0) & (down < height) & (across >= 0) & (across < width))
-            at = across[here] if self.single_row else (down[here], across[here])
-            out[here] = np.asarray(data[at])
+            (inside,) = np.nonzero((down >= 0) & (down < height) & (across >= 0) & (across < width))
+            at = across[inside] if self.single_row else (down[inside], across[inside])
+            out[inside] = np.asarray(data[at])
         return out
 
 
-def _shard(shard: Any) -> _Shard:
-    top, left = [0, *(along.start or 0 for along in shard.index)][-2:]
+def _make_shard(shard: Any) -> _Shard:
+    top, left = [0, *(axis_range.start or 0 for axis_range in shard.index)][-2:]
     height, width = [1, *shard.data.shape][-2:]
     return _Shard(top, left, height, width, shard.data)
 
 
-def _common(tile: Tile, shard: _Shard) -> _Shard | None:
+def _overlap(tile: Tile, shard: _Shard) -> _Shard | None:
     """Copy what a tile has of a shard; it begins where it stands in the tile."""
     top, left = max(tile.top, shard.top), max(tile.left, shard.left)
     height = min(tile.top + tile.height, shard.top + shard.height) - top
@@ -280,5 +282,5 @@ def _common(tile: Tile, shard: _Shard) -> _Shard | None:
         return None
     down = slice(top - shard.top, top - shard.top + height)
     across = slice(left - shard.left, left - shard.left + width)
-    part = np.asarray(shard.data[(down, across)[-shard.data.ndim :]]).reshape(height, width)
-    return _Shard(top - tile.top, left - tile.left, height, width, part)
+    block = np.asarray(shard.data[(down, across)[-shard.data.ndim :]]).reshape(height, width)
+    return _Shard(top - tile.top, left - tile.left, height, width, block)

@@ -108,7 +108,7 @@ def open_scores(
     options = OpenOptions(
         DtypeRequest(dtype),
         integer("axis", axis, least=0, most=1, expected="0 or 1", range="0 (rows) or 1 (columns)"),
-        _shape(shape),
+        _checked_shape(shape),
         integer("offset", offset, least=0, range="bytes >= 0"),
         order,
         member,
@@ -133,21 +133,25 @@ def open_source(source: Any, options: OpenOptions) -> Store:
     """Make the store of any source; what was opened for one that fails is closed again."""
     if isinstance(source, Store):
         return source
-    store = _opened(source, options)
+    store = _open_any(source, options)
     store.io = options.io
     return store
 
 
-def _opened(source: Any, options: OpenOptions) -> Store:
+def _open_any(source: Any, options: OpenOptions) -> Store:
     if isinstance(source, (list, tuple)):
-        return _sharded(source, options)
+        return _open_shards(source, options)
     if isinstance(source, PATHS):
         name = os.fsdecode(source)
-        return _sharded(matching_files(name), options) if is_glob(name) else _one(source, options)
-    return _one(source, options)
+        return (
+            _open_shards(matching_files(name), options)
+            if is_glob(name)
+            else _open_one(source, options)
+        )
+    return _open_one(source, options)
 
 
-def _shape(shape: object) -> tuple[int, ...] | None:
+def _checked_shape(shape: object) -> tuple[int, ...] | None:
     if shape is None:
         return None
     given = shape if isinstance(shape, (tuple, list)) else (shape,)
@@ -164,38 +168,40 @@ def _shape(shape: object) -> tuple[int, ...] | None:
     return lengths
 
 
-def _sharded(sources: list[Any] | tuple[Any, ...], options: OpenOptions) -> Store:
+def _open_shards(sources: list[Any] | tuple[Any, ...], options: OpenOptions) -> Store:
     if not sources:
         raise InputValueError("scores", expected="at least one shard", got="an empty list")
-    wrong = [type(item).__name__ for item in sources if isinstance(item, (list, tuple, int, float))]
-    if wrong:
-        raise InputTypeError("scores", expected="paths, arrays or stores in a list", got=wrong[0])
+    unlike = [
+        type(item).__name__ for item in sources if isinstance(item, (list, tuple, int, float))
+    ]
+    if unlike:
+        raise InputTypeError("scores", expected="paths, arrays or stores in a list", got=unlike[0])
     descriptors = Descriptors()
-    parts: list[Store] = []
-    mine: list[Store] = []
+    shards: list[Store] = []
+    opened: list[Store] = []
     try:
         for item in sources:
-            parts.append(_one(item, options, descriptors))
-            if parts[-1] is not item:
-                mine.append(parts[-1])
-        return ShardStore(parts, options.axis, mine)
+            shards.append(_open_one(item, options, descriptors))
+            if shards[-1] is not item:
+                opened.append(shards[-1])
+        return ShardStore(shards, options.axis, opened)
     except BaseException:
         descriptors.close()
-        for part in mine:
-            part.close()
+        for shard in opened:
+            shard.close()
         raise
 
 
-def _one(source: Any, options: OpenOptions, descriptors: Descriptors | None = None) -> Store:
+def _open_one(source: Any, options: OpenOptions, descriptors: Descriptors | None = None) -> Store:
     """Make the store of a single source."""
     if isinstance(source, Store):
         return source
     if not isinstance(source, PATHS):
-        store = _of_object(source, options)
+        store = _open_object(source, options)
     else:
         files = Descriptors() if descriptors is None else descriptors
         try:
-            store = _of_path(os.fsdecode(source), options, files)
+            store = _open_path(os.fsdecode(source), options, files)
         except BaseException:
             if descriptors is None:
                 files.close()
@@ -208,7 +214,7 @@ def _one(source: Any, options: OpenOptions, descriptors: Descriptors | None = No
     return store
 
 
-def _of_object(value: Any, options: OpenOptions) -> Store:
+def _open_object(value: Any, options: OpenOptions) -> Store:
     if is_chunked(value) or is_group(value):
         return open_array_or_group(value, options.member, options.request)
     if options.member is not None:
@@ -220,7 +226,7 @@ def _of_object(value: Any, options: OpenOptions) -> Store:
     return ArrayStore(as_scores(value, options.request.dtype, form=options.request.form))
 
 
-def _of_path(name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
+def _open_path(name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
     if not name or "\0" in name:
         raise InputValueError("scores", expected="the path of a file", got=repr(name))
     if os.path.isdir(name):
@@ -232,36 +238,36 @@ def _of_path(name: str, options: OpenOptions, descriptors: Descriptors) -> Store
     with descriptors.lease(name) as descriptor:
         head = read_at(descriptor, min(8, os.fstat(descriptor).st_size), 0, name)
         suffix = os.path.splitext(name)[1].lower()
-        kind = _SUFFIXES.get(suffix) or _kind_of(head, name, options)
+        kind = _SUFFIXES.get(suffix) or _file_kind(head, name, options)
         if kind != "hdf5":
-            return FileStore(name, _place(kind, descriptor, name, options), descriptors)
+            return FileStore(name, _file_layout(kind, descriptor, name, options), descriptors)
     return open_hdf5(name, options.member, options.request, descriptors)
 
 
-def _kind_of(head: bytes, name: str, options: OpenOptions) -> str:
+def _file_kind(head: bytes, name: str, options: OpenOptions) -> str:
     """What a file is whose name does not say it."""
     if options.request.dtype is not None and options.shape is not None:
         return "raw"
-    for start, kind in _MAGIC.items():
-        if head.startswith(start):
+    for mark, kind in _MAGIC.items():
+        if head.startswith(mark):
             return kind
-    said = f"{spelled('dtype=')} and {spelled('shape=')}"
+    dtype_and_shape = f"{spelled('dtype=')} and {spelled('shape=')}"
     empty = "" if head else "; this one is empty"
-    expected = f"a .npy, .npz, zarr or HDF5, or {said} of a raw binary file{empty}"
+    expected = f"a .npy, .npz, zarr or HDF5, or {dtype_and_shape} of a raw binary file{empty}"
     raise InputValueError("scores", expected=expected, place=name)
 
 
 _SUFFIXES = {".npy": "npy", ".npz": "npz", ".h5": "hdf5", ".hdf5": "hdf5"}
 _MAGIC = {NPY: "npy", ZIP[0]: "npz", ZIP[1]: "npz", HDF5: "hdf5"}
-_HAVE_NONE = {"npy": "a .npy file", "raw": "a raw binary file"}
+_WITHOUT_MEMBERS = {"npy": "a .npy file", "raw": "a raw binary file"}
 
 
-def _place(kind: str, descriptor: int, name: str, options: OpenOptions) -> FileLayout:
+def _file_layout(kind: str, descriptor: int, name: str, options: OpenOptions) -> FileLayout:
     """Find the matrix of a file."""
     if kind == "npz":
         return npz_layout(descriptor, name, options.member, options.request)
     if options.member is not None:
-        raise InputValueError("member", f"there are none in {_HAVE_NONE[kind]}", place=name)
+        raise InputValueError("member", f"there are none in {_WITHOUT_MEMBERS[kind]}", place=name)
     if kind == "npy":
         return npy_layout(descriptor, name, options.request)
     size, lengths = os.fstat(descriptor).st_size, options.shape or ()

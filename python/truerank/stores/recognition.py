@@ -39,10 +39,10 @@ def is_stored(value: Any) -> bool:
         return len(value) > 0 and all(isinstance(item, PATHS) for item in value)
     if is_tensor(value):
         return is_on_device(value)
-    return any(is_such(value) for is_such in (_is_named, is_on_device, is_chunked, is_group))
+    return any(holds(value) for holds in (_is_path_or_store, is_on_device, is_chunked, is_group))
 
 
-def _is_named(value: Any) -> bool:
+def _is_path_or_store(value: Any) -> bool:
     return isinstance(value, (Store, *PATHS))
 
 
@@ -84,7 +84,7 @@ class FileMap(NamedTuple):
         """Where in the file an array begins."""
         return int(array.__array_interface__["data"][0]) - self.address + self.offset
 
-    def reach(self, array: npt.NDArray[Any]) -> int:
+    def bytes_needed(self, array: npt.NDArray[Any]) -> int:
         """How many bytes the file must have for all of an array to be there."""
         steps = zip(array.shape, array.strides, strict=True)
         furthest = sum((length - 1) * step for length, step in steps if step > 0)

@@ -39,11 +39,11 @@ class ShardStore(Store):
         For parts of unlike byte orders, or whose other lengths differ.
     """
 
-    def __init__(self, parts: Sequence[Store], axis: int, closing: Sequence[Store]) -> None:
-        first = parts[0]
-        for part in parts:
-            _check_alike(first, part, axis)
-        ends = np.cumsum([part.shape[axis] for part in parts], dtype=object)
+    def __init__(self, shards: Sequence[Store], axis: int, own_stores: Sequence[Store]) -> None:
+        first = shards[0]
+        for shard in shards:
+            _check_matches(first, shard, axis)
+        ends = np.cumsum([shard.shape[axis] for shard in shards], dtype=object)
         if ends[-1] > np.iinfo(np.int64).max:
             raise InputValueError(
                 "scores", expected=f"fewer than 2**63 {_AXES[1 - axis]} in all shards"
@@ -51,57 +51,57 @@ class ShardStore(Store):
         self._starts = np.array([0, *ends[:-1]], dtype=np.int64)
         length = int(ends[-1])
         shape = (first.shape[0], length) if axis else (length, first.shape[1])
-        files = tuple(name for part in parts for name in part.files)
+        files = tuple(name for shard in shards for name in shard.files)
         super().__init__(shape, first.dtype, first.carrier, files)
-        self.in_place = all(part.in_place for part in parts)
-        self.single_row = axis == 1 and all(part.single_row for part in parts)
-        self._stores = tuple(parts)
-        self._closing = tuple(closing)
+        self.in_place = all(shard.in_place for shard in shards)
+        self.single_row = axis == 1 and all(shard.single_row for shard in shards)
+        self._stores = tuple(shards)
+        self._own_stores = tuple(own_stores)
         # Shards may have shards: of a grid, say.
-        self._firsts = np.cumsum([0, *(part.parts for part in parts)])
-        self.parts = int(self._firsts[-1])
+        self._first_shards = np.cumsum([0, *(shard.shards for shard in shards)])
+        self.shards = int(self._first_shards[-1])
         self._axis = axis
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         return [
-            self._moved(tile, start, first)
-            for part, start, first in zip(
-                self._stores, self._starts.tolist(), self._firsts[:-1].tolist(), strict=True
+            self._shift_tile(tile, start, first)
+            for shard, start, first in zip(
+                self._stores, self._starts.tolist(), self._first_shards[:-1].tolist(), strict=True
             )
-            for tile in part.tiles(max_bytes)
+            for tile in shard.tiles(max_bytes)
         ]
 
     def block(self, tile: Tile, io: str) -> AbstractContextManager[npt.NDArray[Any] | FileBlock]:
-        number = int(np.searchsorted(self._firsts, tile.part, side="right")) - 1
-        start, first = int(self._starts[number]), int(self._firsts[number])
-        return self._stores[number].block(self._moved(tile, -start, -first), io)
+        number = int(np.searchsorted(self._first_shards, tile.shard, side="right")) - 1
+        start, first = int(self._starts[number]), int(self._first_shards[number])
+        return self._stores[number].block(self._shift_tile(tile, -start, -first), io)
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
-        for number, pairs in self._by_part(columns if self._axis else rows):
+        for number, pairs in self._by_shard(columns if self._axis else rows):
             inside = [rows[pairs], columns[pairs]]
             inside[self._axis] = inside[self._axis] - self._starts[number]
             out[pairs] = self._stores[number].take(*inside)
         return out
 
     def check(self) -> None:
-        for part in self._stores:
-            part.check()
+        for shard in self._stores:
+            shard.check()
 
     def state(self) -> list[Any]:
-        return [self._axis, [part.state() for part in self._stores]]
+        return [self._axis, [shard.state() for shard in self._stores]]
 
     def close(self) -> None:
-        for part in self._closing:
-            part.close()
+        for shard in self._own_stores:
+            shard.close()
 
-    def _moved(self, tile: Tile, start: int, first: int) -> Tile:
-        top, left, height, width, part = tile
+    def _shift_tile(self, tile: Tile, start: int, first: int) -> Tile:
+        top, left, height, width, shard = tile
         if self._axis:
-            return Tile(top, left + start, height, width, part + first)
-        return Tile(top + start, left, height, width, part + first)
+            return Tile(top, left + start, height, width, shard + first)
+        return Tile(top + start, left, height, width, shard + first)
 
-    def _by_part(self, along: IntArray) -> Iterator[tuple[int, IntArray]]:
+    def _by_shard(self, along: IntArray) -> Iterator[tuple[int, IntArray]]:
         """The parts that positions along the axis lie in, each with which of them."""
         # "right", so that shards of no length are passed over
         numbers = np.searchsorted(self._starts, along, side="right") - 1
@@ -112,17 +112,17 @@ class ShardStore(Store):
                 yield int(numbers[pairs[0]]), pairs
 
 
-def _check_alike(first: Store, part: Store, axis: int) -> None:
-    name, other = (" ".join(store.files) or repr(store) for store in (part, first))
-    if part.dtype != first.dtype:
-        wanted = f"{first.dtype}, as in {other}"
-        raise InputTypeError("scores", expected=wanted, got=part.dtype, place=name)
-    if part.carrier.newbyteorder("=") != first.carrier.newbyteorder("="):
-        wanted = f"dtype {first.carrier}, as in {other}"
-        raise InputTypeError("scores", expected=wanted, got=part.carrier, place=name)
-    if part.swapped != first.swapped:
-        wanted = f"the byte order of {other}, {first.carrier.str}"
-        raise InputValueError("scores", expected=wanted, got=part.carrier.str, place=name)
-    if part.shape[1 - axis] != first.shape[1 - axis]:
-        wanted = f"{first.shape[1 - axis]:,} {_AXES[axis]}, as in {other}"
-        raise InputValueError("scores", expected=wanted, got=f"shape {part.shape}", place=name)
+def _check_matches(first: Store, shard: Store, axis: int) -> None:
+    name, other = (" ".join(store.files) or repr(store) for store in (shard, first))
+    if shard.dtype != first.dtype:
+        expected = f"{first.dtype}, as in {other}"
+        raise InputTypeError("scores", expected=expected, got=shard.dtype, place=name)
+    if shard.carrier.newbyteorder("=") != first.carrier.newbyteorder("="):
+        expected = f"dtype {first.carrier}, as in {other}"
+        raise InputTypeError("scores", expected=expected, got=shard.carrier, place=name)
+    if shard.swapped != first.swapped:
+        expected = f"the byte order of {other}, {first.carrier.str}"
+        raise InputValueError("scores", expected=expected, got=shard.carrier.str, place=name)
+    if shard.shape[1 - axis] != first.shape[1 - axis]:
+        expected = f"{first.shape[1 - axis]:,} {_AXES[axis]}, as in {other}"
+        raise InputValueError("scores", expected=expected, got=f"shape {shard.shape}", place=name)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 # What is read as a whole is never cut into tiles.
-_WHOLE = 1 << 80
+_UNLIMITED = 1 << 80
 
 
 def store_of(
@@ -154,7 +154,7 @@ def array_of(store: Store) -> npt.NDArray[Any]:
     TypeError
         For a store in several pieces, or one that has to be decoded.
     """
-    tiles = store.tiles(_WHOLE) if store.in_place else []
+    tiles = store.tiles(_UNLIMITED) if store.in_place else []
     if len(tiles) > 1 or not store.in_place:
         expected = "an array, or the path of one .npy file"
         raise InputTypeError("scores", expected=expected, got=repr(store))

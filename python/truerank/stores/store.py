@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import IntArray
 
-_DIGESTED_BYTES = 1 << 24
+_DIGEST_TILE_BYTES = 1 << 24
 
 
 class Tile(NamedTuple):
@@ -28,7 +28,7 @@ class Tile(NamedTuple):
     left: int
     height: int
     width: int
-    part: int = 0
+    shard: int = 0
 
 
 class FileBlock(NamedTuple):
@@ -46,7 +46,7 @@ class FileBlock(NamedTuple):
     name: str
 
 
-def scores_of(block: npt.NDArray[Any] | FileBlock, store: Store) -> Scores | FileScores:
+def core_scores(block: npt.NDArray[Any] | FileBlock, store: Store) -> Scores | FileScores:
     """Give a tile's block as the core takes it."""
     if not isinstance(block, FileBlock):
         return Scores(block, store.dtype, store.swapped)
@@ -94,7 +94,7 @@ class Store(ABC):
     """
 
     in_place = True
-    parts = 1  # how many values `Tile.part` may have
+    shards = 1  # how many values `Tile.part` may have
     single_row = False
     io = "map"
     on_device = False
@@ -196,7 +196,7 @@ def digest_scores(store: Store) -> str:
     import numpy as np
 
     sha = hashlib.sha256()
-    for tile in store.tiles(_DIGESTED_BYTES):
+    for tile in store.tiles(_DIGEST_TILE_BYTES):
         with store.block(tile, "map") as block:
             sha.update(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
     return sha.hexdigest()
@@ -227,21 +227,27 @@ def cut_tiles(
 
     Examples
     --------
-    >>> [tuple(tile[:4]) for tile in cut((3, 4), 1, 8)]
+    >>> [tuple(tile[:4]) for tile in cut_tiles((3, 4), 1, 8)]
     [(0, 0, 2, 4), (2, 0, 1, 4)]
-    >>> [tuple(tile[:4]) for tile in cut((1, 4), 1, 2)]
+    >>> [tuple(tile[:4]) for tile in cut_tiles((1, 4), 1, 2)]
     [(0, 0, 1, 2), (0, 2, 1, 2)]
     """
     outer, inner = shape[::-1] if by_columns else shape
     if outer == 0 or inner == 0:
         return []
-    thick, wide = unit[::-1] if by_columns else unit
-    thick, wide = min(thick, outer), min(wide, inner)
-    band = thick * inner * itemsize
+    unit_height, unit_width = unit[::-1] if by_columns else unit
+    unit_height, unit_width = min(unit_height, outer), min(unit_width, inner)
+    band = unit_height * inner * itemsize
     if band <= max_bytes:
-        steps = thick * _even(-(-outer // thick), max_bytes // band), inner
+        steps = unit_height * _even_step(-(-outer // unit_height), max_bytes // band), inner
     else:
-        steps = thick, wide * _even(-(-inner // wide), max_bytes // (thick * wide * itemsize))
+        steps = (
+            unit_height,
+            unit_width
+            * _even_step(
+                -(-inner // unit_width), max_bytes // (unit_height * unit_width * itemsize)
+            ),
+        )
     tiles = (
         Tile(top, left, min(steps[0], outer - top), min(steps[1], inner - left))
         for top in range(0, outer, steps[0])
@@ -252,7 +258,7 @@ def cut_tiles(
     return [Tile(left, top, width, height) for top, left, height, width, _ in tiles]
 
 
-def _even(count: int, max_bytes: int) -> int:
+def _even_step(count: int, max_bytes: int) -> int:
     """How many to take at a time, at most `most` and at least 1, so that all takes are alike."""
-    takes = -(-count // max(1, min(max_bytes, count)))
-    return -(-count // takes)
+    steps = -(-count // max(1, min(max_bytes, count)))
+    return -(-count // steps)

@@ -180,7 +180,7 @@ def rank_embeddings(
     added = None if lazy_bias else bias
     pairs = open_embeddings(seen, stand_in(entities), similarity, added, dtype)
     given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
-    job = prepare_job(pairs.shape, pairs.single, *given, pairs.roles.nouns)
+    job = prepare_job(pairs.shape, pairs.is_single_query, *given, pairs.roles.nouns)
     if not lazy_queries:
         queries = _one_chunk(pairs)
     if lazy_bias:

@@ -67,7 +67,7 @@ def take_pairs(queries: Any, entities: Any, bias: Any, ask: Ask, *, how: How) ->
     """Score the pairs of queries and true entities that are in two chunks of vectors."""
     pairs = open_embeddings(queries, entities, how.similarity, bias, how.raw)
     _check(pairs.dtype, pairs.shape, ask.shape, how)
-    return _core.score_embeddings(pairs.given, ask.rows, ask.columns, how.threads)
+    return _core.score_embeddings(pairs.core_embeddings, ask.rows, ask.columns, how.threads)
 
 
 def count(block: Any, known: Known, part: ChunkNeeds, *, how: How) -> Found:
@@ -155,6 +155,6 @@ def _tiles(pairs: OpenEmbeddings, asked: IntArray, how: How) -> Iterator[tuple[S
         bias = None if pairs.bias is None else pairs.bias[here]
         part = entities.with_array(entities.array[here])
         tile = pairs._replace(entities=part, bias=bias)
-        scored = _core.score_embeddings(tile.given, asked, None, how.threads)
+        scored = _core.score_embeddings(tile.core_embeddings, asked, None, how.threads)
         yield Scores(scored, pairs.dtype, False), start
         del scored

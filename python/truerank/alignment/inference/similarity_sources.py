@@ -198,7 +198,7 @@ class VectorSource(Source):
 
     def plain(self, rows: IntArray) -> npt.NDArray[Any]:
         """As in `Source`."""
-        return score_open_embeddings(self.pairs.scaled(None), None, rows, self.threads)
+        return score_open_embeddings(self.pairs.with_csls(None), None, rows, self.threads)
 
     def means(self, k: int) -> CSLS:
         """As in `Source`."""
@@ -209,7 +209,7 @@ class VectorSource(Source):
 
     def scale(self, csls: CSLS) -> None:
         """As in `Source`."""
-        self.pairs = self.pairs.scaled(csls)
+        self.pairs = self.pairs.with_csls(csls)
         self.csls = self.pairs.csls
 
     def swapped(self) -> Self:
@@ -327,7 +327,7 @@ def _opened_source(left: Any, right: Any, how: Scoring) -> Source:
         ids = np.arange(len(matrix)), np.arange(matrix.shape[1])
         return MatrixSource(matrix, kind, how.nan, ids)
     pairs = open_embeddings(left, right, how.similarity, None, how.dtype, roles=FORWARD)
-    if pairs.single:
+    if pairs.is_single_query:
         raise InputValueError("left", expected=FORWARD.shape, got="a single vector")
     return VectorSource(pairs, how.nan, how.threads)
 
