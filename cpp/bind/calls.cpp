@@ -66,9 +66,9 @@ void remember_main_thread() {
 
 bool (*interrupt_hook())() { return on_main_thread() ? signal_raised : nullptr; }
 
-// A daemon thread that comes back while the interpreter shuts down stays here for ever, as newer Pythons have it
-// themselves: older ones end the thread where it asks for the GIL, and with it the process, since C++ destructors are
-// in the way.
+// A daemon thread that comes back while the interpreter shuts down stays here for ever, which newer Pythons arrange
+// themselves. Older ones end the thread when it asks for the GIL, and with it the process, since C++ destructors are in
+// the way.
 void run_without_gil(void (*run)(const void* work), const void* work) {
     PyThreadState* const state = PyEval_SaveThread();
     std::exception_ptr failure;

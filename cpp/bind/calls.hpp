@@ -1,4 +1,5 @@
-// What every call from Python needs: its arguments checked, the GIL let go while it counts, and Ctrl-C heard meanwhile.
+// What every call from Python needs: its arguments are checked, it counts without the GIL, and meanwhile it notices
+// Ctrl-C.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -12,27 +13,27 @@ namespace truerank::bind {
 
 namespace py = pybind11;
 
-// Contiguous and aligned; others are copied, where no number changes.
+// A contiguous and aligned array of int64; arrays that are not so are copied if no number changes.
 using Int64Array = py::array_t<std::int64_t, int{py::array::c_style} | int{py::detail::npy_api::NPY_ARRAY_ALIGNED_}>;
 
 // Whether an object is such an array already.
 bool is_int64_array(py::handle object);
 
-// Arguments come checked from the package's own Python layer. What memory safety rests on is checked once more in every
-// call, before it lets go of the GIL: bound objects only hold arrays together, whose contents others may change.
+// The package's own Python layer has checked all arguments. What memory safety depends on is checked again in every
+// call before the GIL is released: bound objects only refer to arrays, whose contents others may change.
 void require(bool holds, const char* message);
 void require_within(const Int64Array& values, std::int64_t bound, const char* message, std::int64_t least = 0);
-// Whether elements stand side by side, each where its type may stand.
+// Whether an array is contiguous and aligned.
 bool is_plain(const py::array& array);
 
-// Called once, when the module is loaded: only the main thread runs Python's signal handlers. In the child of a fork
-// that is the thread that forked.
+// Remembers the main thread, which is the only one to run Python's signal handlers; called once, when the module is
+// loaded. In the child of a fork it is the thread that forked.
 void remember_main_thread();
 
-// What to ask, now and then, whether a call is to stop; null on threads that need not ask.
+// What a call is to ask, now and then, whether to stop; null on threads that need not ask.
 bool (*interrupt_hook())();
 
-// Runs work without the GIL; an interruption leaves as the exception that Python's signal handler has set.
+// Runs work without the GIL. If it was interrupted, this throws the exception that Python's signal handler has set.
 void run_without_gil(void (*run)(const void* work), const void* work);
 template <class Work>
 void without_gil(const Work& work) {
@@ -56,8 +57,8 @@ PyObject* get_attribute(PyObject* self, void*) {
     return nullptr;
 }
 
-// Gives a class a read-only attribute: a member of T, or what a function makes of one. pybind11's own attributes are
-// functions of Python, and take four times as long, which small counts notice.
+// Gives a class a read-only attribute: a member of T, or what a function makes of a T. pybind11's own attributes are
+// Python functions and take four times as long, which is noticeable in small counts.
 template <auto Get, class T>
 void add_attribute(py::class_<T>& bound, const char* name, const char* doc = nullptr) {
     static PyGetSetDef definition{name, get_attribute<T, Get>, nullptr, doc, nullptr};
@@ -67,7 +68,7 @@ void add_attribute(py::class_<T>& bound, const char* name, const char* doc = nul
     bound.attr(name) = attribute;
 }
 
-// Each binds what its file is about.
+// Each of these binds what is defined in the file of that name.
 void register_machine(py::module_& m);
 void register_scores(py::module_& m);
 void register_selections(py::module_& m);
@@ -80,11 +81,11 @@ void register_grids(py::module_& m);
 
 namespace pybind11::detail {
 
-// Nearly all that come are such arrays: asking numpy to make them so takes longer than a small count.
+// Nearly all arguments are such arrays already: to have numpy convert them takes longer than a small count.
 template <>
 struct pyobject_caster<truerank::bind::Int64Array> {
     using type = truerank::bind::Int64Array;
-    pyobject_caster() : value(reinterpret_steal<type>(handle())) {}  // its own default makes an array
+    pyobject_caster() : value(reinterpret_steal<type>(handle())) {}  // its default constructor makes an array
     bool load(handle source, bool convert) {
         if (truerank::bind::is_int64_array(source)) {
             value = reinterpret_borrow<type>(source);
@@ -97,7 +98,7 @@ struct pyobject_caster<truerank::bind::Int64Array> {
     PYBIND11_TYPE_CASTER(type, handle_type_name<type>::name);
 };
 
-// Refuses objects that __new__ alone has made: pybind11 would have them hold whatever is in fresh memory.
+// Refuses objects that __new__ has made without __init__: pybind11 would take uninitialised memory for their values.
 template <class T>
 class initialised_caster : public type_caster_base<T> {
   public:
@@ -110,7 +111,7 @@ class initialised_caster : public type_caster_base<T> {
 
 }  // namespace pybind11::detail
 
-// Stands, outside of all namespaces, beside each class that is bound.
+// To be written beside each class that is bound, outside of all namespaces.
 #define TRUERANK_BOUND(name) \
     template <>              \
     class pybind11::detail::type_caster<name> : public pybind11::detail::initialised_caster<name> {}

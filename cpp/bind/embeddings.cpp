@@ -25,14 +25,14 @@ EmbeddingArrays embeddings_of(ScoreArray queries, ScoreArray entities, std::stri
     return embeddings;
 }
 
-// One number of the scores' type for each of n vectors.
+// The data of an array with one number of the scores' type for each of n vectors.
 const void* checked_numbers(const py::array& array, bool wide, std::int64_t n, const char* message) {
     const bool typed = wide ? py::isinstance<py::array_t<double>>(array) : py::isinstance<py::array_t<float>>(array);
     require(typed && array.ndim() == 1 && array.size() == n && is_plain(array), message);
     return array.data();
 }
 
-// Tasks that ask queries; without rows, task i asks query i.
+// Checks rows and returns the number of tasks; without rows, task i is query i.
 std::int64_t require_queries(const std::optional<Int64Array>& rows, std::int64_t queries) {
     if (!rows) return queries;
     require(rows->ndim() == 1, "rows: not one-dimensional");
@@ -48,7 +48,7 @@ CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_ar
     const std::int64_t queries = require_queries(task_arrays.rows, embeddings.queries.rows);
     require(size <= queries, "rows: not one for each task");
     require(block >= 0, "block: negative");
-    require(!audited_rules.rules.ascending, "order: scores of vectors are better the higher they are");
+    require(!audited_rules.rules.ascending, "order: only descending for vectors");
     const Selection filter = task_arrays.filter_view(size), candidates = task_arrays.candidates_view(size);
     require(!candidates.ranges, "candidates: ranges");
     CountArrays results(size);
@@ -95,16 +95,16 @@ std::tuple<Int64Array, py::array, std::optional<Fault>> topk(
     const Embeddings embeddings = pairs.view();
     const std::int64_t size = require_queries(task_arrays.rows, embeddings.queries.rows);
     require(k >= 0 && block >= 0, "k, block: negative");
-    require(!task_arrays.targets, "targets: the best have none");
+    require(!task_arrays.targets, "targets: not for top k");
     const NanRule rule = nan_rule(nan);
     const Selection filter = task_arrays.filter_view(size), candidates = task_arrays.candidates_view(size);
     require(!candidates.ranges, "candidates: ranges");
     CurrentMatches matches;
     if (current_matches) {
         matches.scores = checked_numbers(current_matches->first, embeddings.wide(), embeddings.entities.rows,
-                                         "held: not one for each");
+                                         "current_matches: not one for each entity");
         require(current_matches->second.ndim() == 1 && current_matches->second.size() == embeddings.entities.rows,
-                "held: not one for each");
+                "current_matches: not one for each entity");
         matches.queries = current_matches->second.data();
     }
     Int64Array ids(std::vector<py::ssize_t>{size, k});
@@ -132,7 +132,7 @@ Embeddings EmbeddingArrays::view() const {
     }
     require(embeddings.queries.columns == embeddings.entities.columns, "vectors: of different lengths");
     require(embeddings.queries.columns % components(similarity) == 0, "vectors: of odd length");
-    // products of it stay in 64 bits
+    // so that its products with other sizes fit into 64 bits
     require(embeddings.queries.columns <= std::int64_t{1} << 40, "vectors: too long");
     const bool wide = embeddings.wide();
     if (bias) embeddings.bias = checked_numbers(*bias, wide, embeddings.entities.rows, "bias: not one for each entity");
@@ -158,14 +158,14 @@ void register_embeddings(py::module_& m) {
         .def(py::init(&embeddings_of), py::arg("queries"), py::arg("entities"), py::arg("similarity"),
              py::arg("bias").none(true) = py::none(), py::arg("means").none(true) = py::none());
     m.def("rank_embeddings", &rank_vectors, py::arg("embeddings"), py::arg("tasks"), py::arg("rules"), py::arg("block"),
-          py::arg("threads"), "As rank, of the scores of vectors.");
+          py::arg("threads"), "Counts as rank gives them, for the scores of vectors.");
     m.def("score_embeddings", &scores_of, py::arg("embeddings"), py::arg("rows").none(true),
           py::arg("targets").none(true), py::arg("threads"),
           "The scores of queries and their targets, or of queries and all entities.");
     m.def("topk_embeddings", &topk, py::arg("embeddings"), py::arg("tasks"), py::arg("k"), py::arg("nan"),
           py::arg("current_matches").none(true), py::arg("block"), py::arg("threads"),
-          "The best entities of each query and their scores (-1 and NaN where there are too few), and what made them "
-          "void, or None.");
+          "The top k entities of each query, their scores (-1 and NaN where there are fewer), and what made them void, "
+          "or None.");
 }
 
 }  // namespace truerank::bind

@@ -1,4 +1,4 @@
-// Vectors of two sides and how pairs of them are scored, as Python has them.
+// Embeddings as Python has them: vectors of queries and entities, and how a pair of them is scored.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ struct EmbeddingArrays {
 
     ScoreArray queries, entities;
     Similarity similarity;
-    std::optional<py::array> bias;  // of every entity
-    std::optional<Means> means;     // of CSLS: of every query, and of every entity
+    std::optional<py::array> bias;  // for every entity
+    std::optional<Means> means;     // of CSLS: for every query, and for every entity
 
     Embeddings view() const;
 };
 
-// A new array of the type that scores have.
+// A new array of the scores' type.
 py::array new_scores(const Embeddings& embeddings, const std::vector<py::ssize_t>& shape);
 
 }  // namespace truerank::bind

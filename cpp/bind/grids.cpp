@@ -1,4 +1,4 @@
-// Two sides whose vectors are compared all with all: ranks both ways, and the means of the best.
+// Queries and entities that are all compared with one another: ranks in both directions, and means of the top k.
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace truerank::bind {
 
-// Vectors of two sides, and who of them takes part: ids, ascending and distinct.
+// Embeddings, and the ids of the queries and entities that take part, ascending and distinct.
 struct GridArrays {
     EmbeddingArrays embeddings;
     std::vector<std::int64_t> left, right;
@@ -107,7 +107,7 @@ void register_grids(py::module_& m) {
           py::arg("block"), py::arg("threads"),
           "Counts of queries that rank entities, and of entities that rank queries.");
     m.def("mean_topk", &topk_means, py::arg("grid"), py::arg("k"), py::arg("nan"), py::arg("block"), py::arg("threads"),
-          "The mean of the best scores of each query, and of each entity, and what made them void, or None.");
+          "The mean of the top k scores of each query, and of each entity, and what made them void, or None.");
 }
 
 }  // namespace truerank::bind

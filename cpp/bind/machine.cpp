@@ -38,19 +38,19 @@ std::uint64_t or_of_words(const py::array& array, int threads) {
 }  // namespace
 
 void register_machine(py::module_& m) {
-    const char* wanted = std::getenv("TRUERANK_ISA");
-    if (!choose_isa(wanted)) {
+    const char* name = std::getenv("TRUERANK_ISA");
+    if (!choose_isa(name)) {
         throw py::import_error("TRUERANK_ISA: expected an instruction set this machine can run (" +
-                               join(usable_isas()) + "), got '" + wanted + "'");
+                               join(usable_isas()) + "), got '" + name + "'");
     }
     guard_forks();
     m.attr("compiler") = kCompiler;
     m.def("isa", &isa_name, "The instruction set in use.");
     m.def("isas", &usable_isas, "The instruction sets that this machine can run.");
     m.def("openmp", &has_openmp, "Whether the core was built with OpenMP.");
-    m.def("default_threads", &default_threads, "The threads a call takes unless it is told otherwise.");
+    m.def("default_threads", &default_threads, "The number of threads that a call takes by default.");
     m.def("read_pass", &or_of_words, py::arg("array"), py::arg("threads"),
-          "All 64-bit words of a contiguous array, ORed together: the least that a pass over it can cost.");
+          "All 64-bit words of a contiguous array, ORed together: a pass over memory that does as little as possible.");
 }
 
 }  // namespace truerank::bind

@@ -1,4 +1,4 @@
-// Counts of scores that are there, in memory or in a file.
+// Counts of scores that exist already, in memory or in a file.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -78,7 +78,7 @@ CountArrays partial_counts(const M& matrix, const TaskArrays& task_arrays, const
     require_rows<M>(task_arrays.rows, scores.rows, size);
     require(true_scores.ndim() == 1 && true_scores.size() == size && true_scores.itemsize() == matrix.size() &&
                 is_plain(true_scores),
-            "truths: not one for each task");
+            "true_scores: not one for each task");
     const bool ranges = task_arrays.candidates && task_arrays.candidates->ranges;
     require(!ranges || (first_column == 0 && !in_file<M>), "candidates: ranges of a part, or of a file");
     using Limits = std::numeric_limits<std::int64_t>;
@@ -106,11 +106,12 @@ CountArrays partial_counts(const M& matrix, const TaskArrays& task_arrays, const
 template <class M>
 void bind_ranking(py::module_& m) {
     m.def("rank", &rank_tasks<M>, py::arg("scores"), py::arg("tasks"), py::arg("rules"), py::arg("threads"),
-          "Counts: above, tied, candidates (and, audited, nan, inf, at_best).");
+          "Counts of the tasks: above, tied, candidates and, in an audit, nan, inf, at_best.");
     m.def("partial_counts", &partial_counts<M>, py::arg("scores"), py::arg("tasks"), py::arg("true_scores"),
           py::arg("first_column"), py::arg("rules"), py::arg("threads"),
-          "Counts of a part of a matrix, truths left out: above, tied, candidates, nan, differing (and, audited, inf, "
-          "at_best, best).");
+          "Counts of the tasks in part of a matrix, without the true scores: above, tied, candidates, nan, differing "
+          "and, "
+          "in an audit, inf, at_best, best.");
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ const NamedDType& find_dtype(std::string_view dtype) {
     return *row;
 }
 
-// Keys of scores, those of the least and the greatest, and whether there may be NaN, below the least.
+// The keys of the scores, the keys of the least and the greatest possible score, and whether there may be NaN, whose
+// keys are below the least.
 std::tuple<Int64Array, std::int64_t, std::int64_t, bool> keys(const ScoreArray& scores) {
     require(scores.array().ndim() == 1, "scores: not one-dimensional");
     Scores column = scores.view();
@@ -101,7 +102,9 @@ void ScoreFile::raise_error(const ReadFailure& failure) const {
 void register_scores(py::module_& m) {
     py::class_<ScoreArray> scores(m, "Scores", py::is_final(), "Scores or vectors in memory, in any layout.");
     add_attribute<&ScoreArray::array>(scores, "array");
-    add_attribute<&ScoreArray::dtype>(scores, "dtype", "What is in the array: bfloat16 travels as other things.");
+    add_attribute<&ScoreArray::dtype>(
+        scores, "dtype",
+        "The dtype of the scores; bfloat16, which numpy does not have, comes in arrays of other dtypes.");
     add_attribute<&ScoreArray::swapped>(scores, "swapped", "Whether its byte order is not the machine's.");
     scores.def(py::init<py::array, py::str, bool>(), py::arg("array"), py::arg("dtype"), py::arg("swapped"))
         .def(
@@ -109,17 +112,18 @@ void register_scores(py::module_& m) {
             [](const ScoreArray& scores, py::array array) {
                 return ScoreArray(std::move(array), scores.dtype(), scores.swapped());
             },
-            py::arg("array"), "The same of another array.")
+            py::arg("array"), "Scores with another array, of the same dtype and byte order.")
         .def("keys", &keys,
-             "Integers in the order of the scores, those of the least and the greatest, and whether there may be NaN, "
-             "which are below the least.");
+             "Integers in the order of the scores, those of the least and the greatest possible score, and whether "
+             "there may "
+             "be NaN, whose integers are below the least.");
     py::class_<ScoreFile>(m, "FileScores", py::is_final(), "Scores in an open file.")
         .def(py::init<int, std::int64_t, ScoreFile::Pair, ScoreFile::Pair, py::str, std::string_view, bool>(),
              py::arg("descriptor"), py::arg("offset"), py::arg("shape"), py::arg("strides"), py::arg("name"),
              py::arg("dtype"), py::arg("swapped"))
         .def_property_readonly(
             "reads_whole_rows", [](const ScoreFile& scores) { return reads_whole_rows(scores.view()); },
-            "Whether it is read by whole rows, in which tasks find their true scores.");
+            "Whether rows are read whole, so that tasks can read their true scores from them.");
     m.def("can_read_files", &can_read_files, "Whether scores in files can be read, not only mapped.");
 }
 

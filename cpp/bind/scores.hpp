@@ -1,4 +1,4 @@
-// Scores, or vectors, that are not ours: in memory, or in a file.
+// Scores or vectors that the caller owns: in memory, or in a file.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace truerank::bind {
 
-// An array of one or two dimensions, what it has in it, and whether its byte order is not the machine's.
+// An array of one or two dimensions, the dtype of its scores, and whether its byte order is not the machine's.
 class ScoreArray {
   public:
     ScoreArray(py::array array, py::str dtype, bool swapped);
-    // Where the scores lie now; those of one dimension are a row. The array is Python's, which can give it another
+    // The scores as they are now; an array of one dimension is a row. Python owns the array, and may give it another
     // shape.
     Scores view() const;
     std::int64_t size() const { return size_; }  // of a score, in bytes
@@ -39,7 +39,7 @@ class ScoreFile {
               bool swapped);
     const FileScores& view() const { return file_; }
     std::int64_t size() const { return file_.size; }
-    // Python's exception for a file that could not be read to its end.
+    // Throws Python's exception for a file that could not be read to its end.
     [[noreturn]] void raise_error(const ReadFailure& failure) const;
 
   private:

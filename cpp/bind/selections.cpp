@@ -45,7 +45,7 @@ std::pair<std::int64_t, bool> check_selection(const SelectionArrays& selection, 
     return {check.first_outside, check.sorted};
 }
 
-// The lists sorted and without repeats, in new arrays.
+// The selection with its lists sorted and without repeats, in new arrays.
 SelectionArrays sorted_copy(const SelectionArrays& selection, std::int64_t bound, int threads) {
     require(bound >= 0, "selection: negative bound");
     require(!selection.ranges, "selection: ranges");
@@ -124,21 +124,21 @@ Selection SelectionArrays::view(std::int64_t tasks) const {
 void register_selections(py::module_& m) {
     py::class_<SelectionArrays> selection(m, "Selection", py::is_final(), "Lists of columns: a filter, or candidates.");
     add_attribute<&SelectionArrays::indptr>(selection, "indptr");
-    add_attribute<&SelectionArrays::indices>(selection, "indices", "Each list is to be sorted and without repeats.");
+    add_attribute<&SelectionArrays::indices>(selection, "indices", "Each list must be sorted and without repeats.");
     add_attribute<&SelectionArrays::lists>(selection, "lists", "The list of every task; None: task i has list i.");
-    add_attribute<&SelectionArrays::shared>(selection, "shared", "Whether all tasks have the one list.");
+    add_attribute<&SelectionArrays::shared>(selection, "shared", "Whether all tasks share one list.");
     selection
         .def(py::init(&selection_of), py::arg("indptr"), py::arg("indices"), py::arg("lists") = py::none(),
              py::arg("shared") = false)
         .def_static("of_ranges", &selection_of_ranges, py::arg("indptr"),
-                    "Lists that are their own positions: list i is indptr[i] to indptr[i + 1] - 1.")
+                    "A selection without indices: list i is the columns indptr[i] to indptr[i + 1] - 1.")
         .def("first_task_without", &first_task_without, py::arg("columns"),
              "The first task whose list lacks its column, or -1.")
         .def("check", &check_selection, py::arg("bound"), py::arg("threads"),
              "The position of the first index outside of [0, bound), or -1, and whether all lists are sorted and "
              "distinct.")
         .def("sorted_copy", &sorted_copy, py::arg("bound"), py::arg("threads"),
-             "The same, in new arrays: every list sorted and without repeats.")
+             "The selection with every list sorted and without repeats, in new arrays.")
         .def(py::pickle(&state_of, &from_state));
 }
 

@@ -1,4 +1,4 @@
-// Selections of candidates as Python has them: arrays, held together.
+// Selections of candidates as Python has them: their arrays.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace truerank::bind {
 struct SelectionArrays {
     Int64Array indptr;
     py::array indices;                // int32 or int64
-    std::optional<Int64Array> lists;  // of every task; none: task i has list i
-    bool shared = false;              // one list, which all tasks have
-    bool ranges = false;              // the lists are their own positions, and there are no indices
+    std::optional<Int64Array> lists;  // for every task; none: task i has list i
+    bool shared = false;              // all tasks share one list
+    bool ranges = false;              // list i is the columns indptr[i] to indptr[i + 1] - 1, and there are no indices
 
-    // Whether the arrays are such that lists can be read there; their contents are checked with every view.
+    // Checks types and shapes of the arrays; their contents are checked for every view.
     void check() const;
     // All lists, without regard to tasks.
     Selection view() const;

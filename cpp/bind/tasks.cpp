@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kNanRules[] = {"raise", "worst", "omit"};
 constexpr std::string_view kFaultKinds[] = {"none", "target", "nan", "nan_true_score"};
 
-// In the order of Count: made once, with the module, since a small count takes less time than a name.
+// In the order of Count. The names are made into Python strings once, with the module: making one takes longer than a
+// small count.
 constexpr const char* kCountNames[] = {"above", "tied", "candidates", "nan", "inf", "at_best", "best", "differing"};
 py::handle count_names[std::size(kCountNames)];
 
@@ -56,7 +57,7 @@ std::int64_t TaskArrays::size() const {
 }
 
 std::int64_t* CountArrays::add(Count count, std::int64_t value) {
-    const auto& api = py::detail::npy_api::get();  // twice as quick as py::array, which small counts notice
+    const auto& api = py::detail::npy_api::get();  // twice as fast as py::array, which is noticeable in small counts
     Py_intptr_t shape = tasks_;
     auto array = py::reinterpret_steal<py::array>(
         api.PyArray_NewFromDescr_(api.PyArray_Type_, api.PyArray_DescrFromType_(py::detail::npy_api::NPY_INT64_), 1,
@@ -91,7 +92,7 @@ void register_tasks(py::module_& m) {
     py::class_<TaskArrays>(m, "Tasks", py::is_final(), "Which row each task reads, and which columns count.")
         .def(py::init(&tasks_of), py::arg("rows").none(true), py::arg("targets").none(true),
              py::arg("filter").none(true) = py::none(), py::arg("candidates").none(true) = py::none());
-    py::class_<AuditedRules> rules(m, "Rules", py::is_final(), "How scores are compared and what is counted of them.");
+    py::class_<AuditedRules> rules(m, "Rules", py::is_final(), "How scores are compared and what is counted.");
     add_attribute<&is_ascending>(rules, "ascending");
     add_attribute<&nan_name>(rules, "nan");
     add_attribute<&AuditedRules::audit>(rules, "audit");
@@ -103,10 +104,9 @@ void register_tasks(py::module_& m) {
     add_attribute<&Fault::row>(fault, "row");
     add_attribute<&Fault::column>(fault, "column");
     fault.def(py::init(&fault_of), py::arg("kind"), py::arg("task"), py::arg("row"), py::arg("column"));
-    py::class_<CountArrays> counts(m, "Counts", py::is_final(),
-                                   "What was counted: one integer for each task, by name.");
+    py::class_<CountArrays> counts(m, "Counts", py::is_final(), "Counts by name: arrays of one integer for each task.");
     add_attribute<&CountArrays::arrays>(counts, "arrays");
-    add_attribute<&CountArrays::fault>(counts, "fault", "What made it void, or None.");
+    add_attribute<&CountArrays::fault>(counts, "fault", "What made the counts void, or None.");
 }
 
 }  // namespace truerank::bind

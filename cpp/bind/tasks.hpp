@@ -1,4 +1,4 @@
-// What is asked and what is found, as Python has it: tasks, rules, faults, counts.
+// Tasks, rules, faults and counts, as Python has them.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct TaskArrays {
     std::optional<Int64Array> targets;
     std::optional<SelectionArrays> filter, candidates;
 
-    // How many tasks there are, of which each has a target and, where rows are given, a row.
+    // Checks targets and rows, one of each for a task, and returns the number of tasks.
     std::int64_t size() const;
-    // What is left out, and what is let in, of so many tasks.
+    // The filter and the candidates of so many tasks.
     Selection filter_view(std::int64_t tasks) const { return filter ? filter->view(tasks) : Selection{}; }
     Selection candidates_view(std::int64_t tasks) const { return candidates ? candidates->view(tasks) : Selection{}; }
     const std::int64_t* row_data() const { return rows ? rows->data() : nullptr; }
@@ -31,17 +31,17 @@ struct AuditedRules {
     bool audit;
 };
 
-// As Python has it: None where there is none.
+// The fault as Python has it: None if there is none.
 std::optional<Fault> fault_or_none(const Fault& fault);
 
-// What tasks are counted of.
+// What is counted for each task.
 enum class Count : int { above, tied, candidates, nan, inf, at_best, best, differing };
 
-// Counts on their way to Python: new arrays by name, and what made them void.
+// Counts for Python: new arrays by name, and what made them void.
 class CountArrays {
   public:
     explicit CountArrays(std::int64_t tasks) : tasks_(tasks) {}
-    // New arrays: of all counts, of an audit's beside them, of one, full of one number.
+    // These add new arrays: those of all counts, those of an audit, or a single one filled with a value.
     void add_counts(Counts& counts);
     void add_audit(Counts& counts);
     std::int64_t* add(Count count, std::int64_t value = 0);

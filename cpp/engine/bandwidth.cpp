@@ -11,7 +11,7 @@ namespace truerank {
 namespace {
 
 constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
-constexpr std::size_t kAheadBytes = 1024;  // bytes that are fetched ahead of those that are read
+constexpr std::size_t kAheadBytes = 1024;  // how far ahead of the bytes that are read
 
 template <int Bytes>
 TRUERANK_INLINE std::uint64_t read_body(const char* data, std::size_t n) {

@@ -1,4 +1,4 @@
-// Sinks of the sweep that count: what the tasks of a cell find among its scores.
+// The sink of the sweep that counts: it compares the scores of a cell with the true scores of the cell's tasks.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace truerank {
 
-// Counts of the tasks of a cell, in the order of the cell, and how they are joined to those of other cells.
+// Counts for the tasks of a cell, in the order of the cell, and adds the counts to those of other cells.
 template <class C>
 class CountSink {
   public:
@@ -27,7 +27,7 @@ class CountSink {
         const SortedTasks& sorted;
         const std::vector<C>& true_scores;
         NanRule nan_rule;
-        // By task: NaN among its candidates, and, audited, the key of the best score.
+        // For each task: the number of NaN among its candidates and, in an audit, the key of the best score.
         std::vector<std::int64_t> nan;
         std::vector<Key<C>> best;
         Fault fault{};
@@ -58,7 +58,7 @@ class CountSink {
 
     std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) {
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
-        if (panel_.width < lanes) {  // what is made up is neither above nor tied
+        if (panel_.width < lanes) {  // the padding is neither above nor tied
             for (std::int64_t i = 0; i < queries; ++i) {
                 std::fill(scores + i * lanes + panel_.width, scores + (i + 1) * lanes,
                           std::numeric_limits<C>::quiet_NaN());
@@ -82,7 +82,7 @@ class CountSink {
         return work;
     }
 
-    // Whether what was taken last had a NaN, if only one made up.
+    // Whether there was a NaN among the scores taken last, the padding included.
     bool saw_nan() const { return saw_nan_; }
 
     void end_cell() {
@@ -110,11 +110,11 @@ class CountSink {
 
   private:
     static constexpr std::int64_t kNoColumn = std::numeric_limits<std::int64_t>::max();
-    static constexpr std::int64_t kScoresPerStep = 16;  // scores that are counted while a filter's entry is looked at
+    static constexpr std::int64_t kScoresPerStep = 16;  // a step of a filter takes as long as counting so many scores
 
-    // What is seen of a task beside the tallies.
+    // What is known of a task beside its counters.
     struct TaskState {
-        // Where the filter's list is, and the column it has there.
+        // The column at which the filter's list has arrived, its position, and the end of the list.
         std::int64_t next = kNoColumn, position = 0, end = 0;
         std::int64_t above = 0, tied = 0, removed = 0;
         std::int64_t nan = 0, inf = 0;
@@ -154,7 +154,7 @@ class CountSink {
         }
     }
 
-    // Infinities among the candidates, and how many share the best score before the filter.
+    // Counts the infinities among the scores, and how many scores equal the best one, before the filter.
     void audit(const C* scores, std::int64_t first, std::int64_t last) {
         Key<C> best = Order<C>::bottom();
         std::int64_t at_best = 0, inf = 0;
@@ -173,7 +173,7 @@ class CountSink {
         }
     }
 
-    // Takes the columns of the filter's list that the panel has out of the counts; returns how many steps that took.
+    // Takes the filtered columns of the panel out of the counts of a task. Returns how many steps that took.
     std::int64_t remove_filtered(const C* scores, std::size_t i, TaskState& state) {
         const std::int64_t* const columns = panel_.columns;
         const std::int64_t* const end = columns + panel_.width;
@@ -185,11 +185,11 @@ class CountSink {
             ++steps;
             at = dense ? columns + std::max<std::int64_t>(at - columns, state.next - columns[0])
                        : std::lower_bound(at, end, state.next);
-            if (at == end) break;  // no list that is in order
+            if (at == end) break;  // only if the list is out of order
             if (*at == state.next) {
                 if (state.next != target) remove_score(scores[at - columns], i, state);
                 ++state.position;
-            } else {  // the next that is a candidate, for there may be far fewer of these
+            } else {  // go on to the next candidate, since there may be far fewer candidates than filtered columns
                 state.position = shared_.filter.seek(state.position + 1, state.end, *at);
             }
             state.next = state.position < state.end ? shared_.filter.column(state.position) : kNoColumn;
@@ -221,7 +221,7 @@ class CountSink {
     Fault fault_{};
 };
 
-// Joins what was counted of NaN to the counts, as the rule has it. `task` is one of `counts`.
+// Applies the rule for NaN to the counts of a task, which has `nans` of them among its candidates.
 template <class C>
 void settle(const Counts& counts, std::int64_t task, C true_score, std::int64_t nans, NanRule nan) {
     if (counts.audit()) counts.nan[task] = nans;

@@ -47,7 +47,7 @@ Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection&
     return {};
 }
 
-// Copies scores out.
+// A sink that copies the scores out.
 template <class C>
 class WriteSink {
   public:

@@ -1,5 +1,5 @@
-// Scores of queries against candidates, made of their vectors tile by tile and never stored: ranks, the best, and, for
-// those who ask, the scores themselves.
+// Ranks and top-k lists of vectors, and their scores. Scores of queries against candidates are computed tile by tile,
+// and not stored unless they are what the caller asks for.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace truerank {
 
-// Matrices of vectors, one to a row. Scores are doubles where one of them holds doubles, else floats, and so is the
-// bias, one number for each entity, or null, and are the means that CSLS takes off, one for each query and each entity,
-// both or neither.
+// Matrices with one vector in each row. If either of them holds doubles, scores are doubles, else floats; bias and
+// means are of the same type. The bias is one number for each entity, or null. The means, which CSLS subtracts, are one
+// for each query and one for each entity; both are given or both are null.
 struct Embeddings {
     Scores queries;
     Scores entities;
@@ -23,31 +23,33 @@ struct Embeddings {
     bool wide() const { return queries.dtype == DType::float64 || entities.dtype == DType::float64; }
 };
 
-// `block`: candidates scored at a time, 0 for as many as seem good; `threads` and `interrupted` as in rank.
+// How a call is carried out. `block`: the number of candidates scored at a time, or 0 to have it chosen; `threads` and
+// `interrupted` are those of rank().
 struct Execution {
     std::int64_t block;
     int threads;
     bool (*interrupted)();
 };
 
-// As rank, of scores that are made on the way: rows are queries, columns entities.
+// As rank(), with scores that are computed on the way: rows are queries, columns are entities.
 Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
                       const Selection& candidates, NanRule nan, const Execution& execution, const Counts& counts);
 
-// out[i] = the score of query rows[i] and entity columns[i]; or, where columns is null, row i of `out` has those of
+// out[i] = the score of query rows[i] and entity columns[i]. If `columns` is null, row i of `out` has the scores of
 // query rows[i] and all entities.
 void score_embeddings(const Embeddings& embeddings, const std::int64_t* rows, const std::int64_t* columns,
                       std::int64_t tasks, const Execution& execution, void* out);
 
-// What entities hold already, one score and one query each, or null: only those are candidates of a query that score
-// above that with it, or the same where it comes before theirs.
+// The query to which each entity is matched so far, and their score, or null. An entity is a candidate of another query
+// only if their score is higher than that, or the same and the query comes before the one matched.
 struct CurrentMatches {
     const void* scores = nullptr;  // as Embeddings have them
     const std::int64_t* queries = nullptr;
 };
 
-// The k best candidates of task i, a query each, best first and equals in their order: ids[i * k ...], scores likewise,
-// which come filled for tasks of fewer candidates.
+// The top k candidates of task i, which is a query: those with the highest scores, in descending order of scores and,
+// where these are equal, in ascending order of ids. They are written to ids[i * k] and the places after it, their
+// scores likewise; if there are fewer than k, the rest stays as the caller filled it.
 Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
                       const Selection& candidates, NanRule nan, const CurrentMatches& current_matches,
                       const Execution& execution, std::int64_t* ids, void* scores);

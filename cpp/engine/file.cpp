@@ -18,10 +18,10 @@
 namespace truerank {
 namespace {
 
-// What a thread reads at a time. Copied by the kernel into the second-level cache, it is counted from there; smaller
-// pieces cost more calls (a quarter slower at 256 kB), larger ones come back from memory.
+// What a thread reads at a time. The system copies it into the second-level cache, where it is then counted. Smaller
+// chunks cost more calls (a quarter slower at 256 kB); larger ones leave the cache before they are counted.
 constexpr std::int64_t kReadBytes = std::int64_t{1} << 20;
-// Of a file in Fortran order, whose pieces are as wide as they can be: what is read of one column at least.
+// What a thread reads of one column of a file in Fortran order: little, so that a chunk has many columns.
 constexpr std::int64_t kColumnBytes = std::int64_t{1} << 16;
 constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
 
@@ -61,11 +61,11 @@ class Buffer {
     std::int64_t size_ = 0;
 };
 
-// How a file is cut: along rows in C order, along columns in Fortran order.
+// How a file is cut into chunks: along rows in C order, along columns in Fortran order.
 struct FileChunks {
     bool by_rows;
     std::int64_t outer, inner;            // of the matrix
-    std::int64_t outer_step, inner_step;  // of a piece
+    std::int64_t outer_step, inner_step;  // of a chunk
     bool whole_rows() const { return by_rows && inner_step == inner; }
     std::int64_t inner_chunks() const { return divide_up(inner, inner_step); }
     std::int64_t count() const { return divide_up(outer, outer_step) * inner_chunks(); }
@@ -91,7 +91,7 @@ Counts shifted(const Counts& counts, std::int64_t by) {
     return result;
 }
 
-// What one thread found, where several threads find something for the same tasks.
+// The counts of one thread, where several threads count for the same tasks.
 struct ThreadCounts {
     std::vector<std::int64_t> data;
     Counts counts;
@@ -109,7 +109,7 @@ struct ThreadCounts {
         counts.inf = next += tasks;
         counts.at_best = next += tasks;
         counts.best = next += tasks;
-        std::copy_n(like.best, tasks, counts.best);  // the worst key, before anything is found
+        std::copy_n(like.best, tasks, counts.best);  // the worst key, as long as there is no score
     }
 
     void add_to(const Counts& into, std::int64_t tasks, bool ascending) const {
@@ -146,13 +146,13 @@ bool reads_whole_rows(const FileScores& scores) { return chunks_of(scores).whole
 Fault rank_file(const FileScores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
                 const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts) {
     if (tasks.size == 0) return {};
-    // A matrix without columns has nothing to read, but its tasks are to be settled.
+    // A matrix without columns has nothing to read, but its tasks still have to be settled.
     if (scores.columns == 0) {
         const Scores nothing{nullptr, scores.rows, 0, 0, 0, scores.dtype, scores.swapped};
         return rank(nothing, tasks, filter, candidates, rules, 1, nullptr, counts);
     }
     const FileChunks layout = chunks_of(scores);
-    const bool disjoint = layout.whole_rows();  // every piece has tasks of its own
+    const bool disjoint = layout.whole_rows();  // every chunk has tasks of its own
     const std::int64_t outer_stride = layout.by_rows ? scores.row_stride : scores.column_stride;
     const auto first_task_from = [&](std::int64_t row) {
         if (tasks.rows == nullptr) return std::min(row, tasks.size);

@@ -1,4 +1,4 @@
-// Scores in a file that are read, not mapped: a file that shrinks meanwhile is an error here, where a map of it would
+// Scores in a file that is read, not mapped: here a file that shrinks meanwhile is an error, whereas a map of it would
 // kill the process.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace truerank {
 
-// A matrix in a file. One of the strides, which are in bytes, is the size of a score, and neither is below it.
+// A matrix in a file. Strides are in bytes; one of them is the size of a score, and the other is no less.
 struct FileScores {
     int descriptor;
     std::int64_t offset;
@@ -31,13 +31,13 @@ struct ReadFailure : std::exception {
     int error;
 };
 
-// Whether this system lets several threads read one file at places of their own.
+// Whether the system lets several threads read different places of one file.
 bool can_read_files();
 
-// Whether the rows of a matrix are read whole, so that its tasks may find their truths there.
+// Whether rows are read whole, so that tasks can read their true scores from them.
 bool reads_whole_rows(const FileScores& scores);
 
-// As rank(), for tasks in ascending order of their rows. They bring their truths where rows are not read whole.
+// As rank(), for tasks in ascending order of their rows. If rows are not read whole, the tasks bring their true scores.
 Fault rank_file(const FileScores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
                 const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts);
 

@@ -1,5 +1,4 @@
-// Two sets of entities that rank each other: what the rows and what the columns of their scores hold is taken from the
-// same tiles.
+// Two sets of entities that rank each other: each tile of scores is counted both for its rows and for its columns.
 #pragma once
 
 #include <array>
@@ -12,8 +11,8 @@
 
 namespace truerank {
 
-// Some queries (on the left) and some entities (on the right), who ask and are each other's candidates: ids, ascending
-// and distinct; copies, which nobody writes to.
+// Queries (on the left) and entities (on the right) that are each other's candidates: ids, ascending and distinct. They
+// are copies, which nobody else writes to.
 struct Grid {
     Embeddings embeddings;
     std::vector<std::int64_t> left;
@@ -22,18 +21,19 @@ struct Grid {
     std::int64_t rights() const { return static_cast<std::int64_t>(right.size()); }
 };
 
-// Task i pairs query rows[i] with entity targets[i], both of the grid, and is counted in both directions: `to_right`,
-// with the entities as candidates, and `to_left`. The filters leave out entities and queries. Without an audit.
+// Task i pairs query rows[i] with entity targets[i], both of the grid, and is counted in both directions. The
+// candidates are the entities in `to_right`, and the queries in `to_left`; filter_right leaves out entities,
+// filter_left queries. There is no audit.
 //
-// Memory goes as the number of tasks, times, at the worst, how many of them share an entity: for many, ranking each
-// direction by itself is better.
+// Memory grows with the number of tasks times, at worst, the number of tasks that share an entity. Where many do, it is
+// better to rank each direction by itself.
 std::array<Fault, 2> rank_grid(const Grid& grid, const Tasks& tasks, const Selection& filter_right,
                                const Selection& filter_left, NanRule nan, const Execution& execution,
                                const Counts& to_right, const Counts& to_left);
 
-// The mean score of each query of the grid with its k best entities, and of each entity with its k best queries, or
-// with all, where these are fewer; floats or doubles, as the scores are. The scores are added from the best on in
-// double precision, NaN left out, whatever the rule.
+// The mean score of each query of the grid and its top k entities, and of each entity and its top k queries, or all of
+// them where they are fewer than k. The means are floats or doubles, as the scores are. The scores are added in double
+// precision, the highest first; NaN are left out, whatever the rule.
 Fault mean_topk(const Grid& grid, std::int64_t k, NanRule nan, const Execution& execution, void* left, void* right);
 
 }  // namespace truerank

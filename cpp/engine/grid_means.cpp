@@ -1,4 +1,4 @@
-// The mean of the best scores of each row and of each column, as CSLS takes it off.
+// The mean of the top k scores of each row and of each column, which CSLS subtracts.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,7 +13,8 @@
 namespace truerank {
 namespace {
 
-// For each of some lists the k greatest of what it is offered: a heap, the least of them in front.
+// The k highest of the scores offered to each of several lists. A list is a heap with the lowest of its scores in
+// front.
 template <class C>
 class TopScores {
   public:
@@ -21,21 +22,23 @@ class TopScores {
     std::int64_t k() const { return k_; }
     std::int64_t bytes() const { return k_ * static_cast<std::int64_t>(sizeof(C)); }
 
-    // `padding`: lists beyond the last that want nothing, for whole vectors of what is wanted.
+    // `padding`: the number of thresholds after the last list's that no score reaches, so that all are read as whole
+    // vectors.
     void reset(std::int64_t lists, std::int64_t padding) {
         sizes_.assign(static_cast<std::size_t>(lists), 0);
         thresholds_.assign(static_cast<std::size_t>(lists + padding), std::numeric_limits<C>::infinity());
         std::fill_n(thresholds_.begin(), lists, -std::numeric_limits<C>::infinity());
         values_.resize(static_cast<std::size_t>(lists * k_));
     }
-    // Nothing below is among the k greatest: to be kept a value must be above the k-th.
+    // The thresholds from a list on. No score below its list's threshold is among the k highest: to be kept, a score
+    // must be above the k-th.
     C* thresholds_from(std::int64_t list) { return thresholds_.data() + list; }
     void offer(std::int64_t list, C value) {
         const auto i = static_cast<std::size_t>(list);
         if (value < thresholds_[i]) return;
         C* const values = values_.data() + list * k_;
         if (sizes_[i] == k_) {
-            if (!(value > values[0])) return;  // nothing is above +inf
+            if (!(value > values[0])) return;  // the threshold cannot be above +inf
             std::pop_heap(values, values + k_, std::greater<C>());
             values[k_ - 1] = value;
         } else {
@@ -86,7 +89,7 @@ class TopScoresSink {
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
         rows_.reset(cell.last_query - cell.first_query, 0);
         columns_.reset(cell.end - cell.begin, lanes);
-        const std::lock_guard<std::mutex> lock(shared_.mutex);  // what is known already keeps much away
+        const std::lock_guard<std::mutex> lock(shared_.mutex);  // the thresholds so far rule out most scores
         std::copy_n(shared_.left.thresholds_from(cell.first_query), cell.last_query - cell.first_query,
                     rows_.thresholds_from(0));
         std::copy_n(shared_.right.thresholds_from(cell.begin), cell.end - cell.begin, columns_.thresholds_from(0));
@@ -134,7 +137,7 @@ class TopScoresSink {
     }
 
   private:
-    static constexpr std::int64_t kScoresPerOffer = 64;  // scores that are counted while one is kept
+    static constexpr std::int64_t kScoresPerOffer = 64;  // an offer takes as long as counting so many scores
 
     const SimilarityKernels<C>& kernels_;
     Shared& shared_;
@@ -151,14 +154,14 @@ Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution exec
     const std::array<std::int64_t, 2> indptr{0, grid.rights()};
     const Selection among = single_list(indptr, grid.right);
     SortedTasks sorted = sort_grid_tasks(grid, {0, nullptr, nullptr}, among);
-    // A task to each query, so that their sizes tell how many are scored at once.
+    // Gives each query one task, so that the memory for tasks limits the number of queries in a cell.
     for (std::int64_t i = 0; i <= grid.lefts(); ++i) sorted.queries[static_cast<std::size_t>(i)].first_task = i;
     // No list is longer than the other side.
     typename TopScoresSink<C>::Shared shared{TopScores<C>(std::min(k, grid.rights())),
                                              TopScores<C>(std::min(k, grid.lefts())), sorted, nan};
     shared.left.reset(grid.lefts(), 0);
     shared.right.reset(grid.rights(), 0);
-    // Lists of columns stay in the last-level cache, more or less, as those of queries do.
+    // The lists of the columns stay in the last-level cache, roughly, as those of the queries do.
     constexpr std::int64_t list_bytes = std::int64_t{16} << 20, longest = 1 << 16;
     const std::int64_t lists = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
     if (execution.block == 0 && lists < std::min(longest, grid.rights())) execution.block = lists;

@@ -1,4 +1,4 @@
-// Two sets of entities rank each other: every score is counted for its row and for its column.
+// Ranks of two sets of entities that rank each other: every score is counted for its row and for its column.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -12,11 +12,12 @@
 namespace truerank {
 namespace {
 
-// The tasks of the columns, as a panel sees them: in layers of as many as it has lanes, one task of each in a layer.
+// The tasks of the columns, arranged for panels. A layer has one place for each lane of a panel, with one task of that
+// lane's column; a panel has as many layers as a column of it has tasks.
 template <class C>
 struct TaskLayers {
     std::int64_t lanes;
-    std::vector<std::int64_t> first;  // the layer that a panel begins with, and one more
+    std::vector<std::int64_t> first;  // the first layer of every panel, and the number of all layers
     std::vector<C> true_scores;       // NaN where there is no task
     std::vector<std::int64_t> tasks;  // or -1
 
@@ -50,11 +51,11 @@ struct TaskLayers {
             tasks[static_cast<std::size_t>(at)] = sorted.order[i];
         }
     }
-    // The first layer of the panel in which a position of the view lies.
+    // The first layer of the panel that has this position of the candidates.
     std::int64_t panel(std::int64_t position) const { return first[static_cast<std::size_t>(position / lanes)]; }
 };
 
-// Counts of the tasks of columns.
+// Counts for the tasks of the columns.
 template <class C>
 class ColumnSink {
   public:
@@ -67,7 +68,7 @@ class ColumnSink {
         const Tasks& tasks;
         const TaskLayers<C>& layers;
         NanRule nan_rule;
-        std::vector<std::int64_t> nan;  // by task
+        std::vector<std::int64_t> nan;  // for each task
         Fault fault{};
         std::mutex mutex{};
     };
@@ -82,7 +83,7 @@ class ColumnSink {
             counters->assign(static_cast<std::size_t>((last - first_layer_) * shared_.layers.lanes), 0);
         }
         nans_.clear();
-        // Of the tasks of a query there may be more than a cell has: its columns are counted with the first.
+        // A query may have more tasks than a cell holds: only the first of its cells counts for the columns.
         counts_columns_ = cell.first_task == shared_.sorted.first_task_of(cell.first_query);
     }
 
@@ -142,7 +143,7 @@ class ColumnSink {
         using Kind = Fault::Kind;
         if (shared_.nan_rule == NanRule::worst || (shared_.nan_rule == NanRule::omit && !is_target)) return;
         const Kind kind = shared_.nan_rule == NanRule::raise ? Kind::nan_score : Kind::nan_true_score;
-        const Fault fault{kind, task, column, row};  // the entity asks
+        const Fault fault{kind, task, column, row};  // here the entity is the query
         if (precedes(fault, fault_)) fault_ = fault;
     }
 
@@ -153,7 +154,7 @@ class ColumnSink {
     std::int64_t first_layer_ = 0, layer_ = 0, layers_ = 0;
     bool counts_columns_ = true;
     std::vector<Counter> above_, tied_;
-    std::vector<Counter> nans_;  // empty as long as there is none
+    std::vector<Counter> nans_;  // empty until there is one
     Fault fault_{};
 };
 
@@ -185,8 +186,8 @@ class GridSink {
     ColumnSink<C> columns_;
 };
 
-// Takes what the filter lists of the columns' tasks out of their counts. These are few, as a rule: their scores are
-// made once more, in the same bits, which leaves the sweep without a merge along columns.
+// Takes the filtered queries out of the counts of the columns' tasks. As a rule they are few: their scores are computed
+// once more, to the same bits, which spares the sweep a merge along columns.
 template <class C>
 void remove_filtered(const Scoring<C>& scoring, const Grid& grid, const Tasks& tasks, const Selection& filter,
                      const SortedTasks& sorted, const std::vector<C>& true_scores, const Execution& execution,
@@ -249,7 +250,8 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
     const std::vector<std::int64_t> none(static_cast<std::size_t>(tasks.size), 0);
     typename CountSink<C>::Shared rows{tasks, filter_right, to_right, sorted, true_scores, nan, none, {}};
     typename ColumnSink<C>::Shared columns{filter_left, to_left, sorted, tasks, layers, nan, none};
-    execution.block = divide_up(execution.block, scoring.lanes()) * scoring.lanes();  // panels are those of the layers
+    // So that panels are those of the layers.
+    execution.block = divide_up(execution.block, scoring.lanes()) * scoring.lanes();
     sweep(scoring, sorted, execution, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
           [&] { return GridSink<C>(scoring.kernels, rows, columns); });
     const std::array<Fault, 2> faults{rows.fault, columns.fault};

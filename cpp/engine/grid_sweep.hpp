@@ -1,4 +1,4 @@
-// What both passes over a grid begin with.
+// What both sweeps over a grid need first: its tasks, sorted.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 
 namespace truerank {
 
-// The queries of a grid, with the tasks of each, which come in their order.
+// Sorts the tasks of a grid by query. All its queries are in the result, those without tasks, too.
 inline SortedTasks sort_grid_tasks(const Grid& grid, const Tasks& tasks, const Selection& right) {
-    // A copy first, as in sort_tasks.
+    // The rows are copied first, as in sort_tasks.
     std::vector<std::pair<std::int64_t, std::int64_t>> keys(static_cast<std::size_t>(tasks.size));
     for (std::int64_t task = 0; task < tasks.size; ++task) {
         const std::int64_t row = std::clamp<std::int64_t>(tasks.rows[task], 0, grid.embeddings.queries.rows - 1);
@@ -36,7 +36,7 @@ inline SortedTasks sort_grid_tasks(const Grid& grid, const Tasks& tasks, const S
     return sorted;
 }
 
-// One list, which all tasks have; `indptr` says where it lies.
+// A selection of one list that all tasks share; `indptr` is 0 and the length of the list.
 inline Selection single_list(const std::array<std::int64_t, 2>& indptr, const std::vector<std::int64_t>& ids) {
     Selection selection;
     selection.indptr = indptr.data();

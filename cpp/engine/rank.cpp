@@ -9,11 +9,11 @@
 namespace truerank {
 namespace {
 
-// Less than this is counted by the caller alone: beside a process that holds a core, waking OpenMP's threads costs
-// milliseconds.
+// Less than this is counted by the calling thread alone: waking OpenMP's threads costs milliseconds while another
+// process keeps a core busy.
 constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
-// A piece of work: small, so that threads end together and a stop is soon heeded; large beside the cost of handing it
-// out.
+// The size of a chunk: small, so that threads end at the same time and soon notice a stop; large compared with the cost
+// of handing it out.
 constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
 
 }  // namespace
@@ -59,7 +59,7 @@ Plan Ranker<T>::make_plan() const {
 
     if (plan.column_major) {
         plan.chunk_groups = static_cast<std::int64_t>(kernels_.max_lanes);
-        // Large pieces: the sums of every lane are added where a tile is cut.
+        // Chunks are large, since the counts of every lane are added up at the end of each.
         plan.chunks_per_row = divide_up(plan.chunk_groups * row_bytes, 4 * kChunkBytes);
     } else if (!own_lists && row_bytes * plan.groups_at_once >= 2 * kChunkBytes) {
         plan.chunk_groups = plan.groups_at_once;
@@ -68,7 +68,7 @@ Plan Ranker<T>::make_plan() const {
         plan.chunk_groups =
             plan.groups_at_once * std::max<std::int64_t>(1, kChunkBytes / (row_bytes * plan.groups_at_once));
     }
-    // Whole cache lines to a stretch.
+    // A chunk has whole cache lines.
     plan.chunk_columns = divide_up(divide_up(std::max<std::int64_t>(plan.row_length, 1), plan.chunks_per_row), 64) * 64;
     plan.chunks_per_row = std::max<std::int64_t>(1, divide_up(plan.row_length, plan.chunk_columns));
     const std::int64_t extent = plan.column_major ? row(order_.back()) + 1 : groups();

@@ -1,4 +1,4 @@
-// Drives the kernels over a score matrix: which tasks read which row, what is left out, which rule holds.
+// Ranks the tasks of a score matrix: which rows they read, what is left out, which rules hold. The kernels count.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ enum class DType : int {
     uint64,
 };
 
-// A matrix of scores in memory that is not ours: any strides (in bytes, negative and 0 too), any alignment, either byte
-// order.
+// A matrix of scores in memory that the caller owns: with any strides (in bytes; they may be negative or 0), any
+// alignment and either byte order.
 struct Scores {
     const char* data;
     std::int64_t rows;
@@ -35,11 +35,12 @@ struct Scores {
     bool swapped;
 };
 
-// Task i reads row rows[i] (row i where rows is null); its true candidate is column targets[i].
+// Task i reads row rows[i] (row i if `rows` is null); its true candidate is column targets[i].
 //
-// Of a part of a larger matrix the tasks bring their truths, scores of the part's type in native byte order, since
-// their own columns may lie elsewhere: columns are then numbered as in the whole, where the part's first one is
-// first_column, and a target outside of the part (-1: nowhere) is none of its candidates.
+// If the scores are part of a larger matrix, the tasks bring their true scores, of the same type and in native byte
+// order, since the targets may be in other parts. Columns are then numbered as in the larger matrix: first_column is
+// the number of the part's first column. A target outside of the part is none of its candidates; -1 is outside of all
+// parts.
 struct Tasks {
     std::int64_t size;
     const std::int64_t* rows;
@@ -57,20 +58,21 @@ struct Rules {
     NanRule nan;
 };
 
-// One integer per task each; the audit's are null where none is asked for. All start at 0.
+// Arrays of one integer for each task. Those of an audit are null if there is none. All start at 0.
 //
-// Of a part, what is found is added: the candidates without the truth, in descending order whatever the rules say
-// (`best` follows them), so that parts add up. `best`, the key of the best score of the part's candidates before the
-// filter, starts at the worst key; `differing` counts blocks whose score at the target is not the truth.
+// Partial counts, those of part of a matrix, are added to what the arrays hold. They leave out the true score and are
+// in descending order whatever the rules say (except for `best`), so that parts add up. `best`, which starts at the
+// worst key, is the key of the best score among the part's candidates before the filter; `differing` counts the parts
+// whose score at the target is not the true score.
 struct Counts {
     std::int64_t* above = nullptr;
     std::int64_t* tied = nullptr;
     std::int64_t* candidates = nullptr;
-    std::int64_t* nan = nullptr;  // of a part: always
+    std::int64_t* nan = nullptr;  // partial counts always have it
     std::int64_t* inf = nullptr;
     std::int64_t* at_best = nullptr;
-    std::int64_t* best = nullptr;       // of a part, audited
-    std::int64_t* differing = nullptr;  // of a part
+    std::int64_t* best = nullptr;       // partial counts, in an audit
+    std::int64_t* differing = nullptr;  // partial counts
     bool audit() const { return inf != nullptr; }
 };
 
@@ -84,8 +86,8 @@ struct Fault {
     std::int64_t column = -1;
 };
 
-// Of two faults, the one to report: a target that is no candidate before a NaN, then the first task, or the first row
-// and column.
+// Whether a, rather than b, is the fault to report: first a target that is no candidate, then a NaN; of these the first
+// task, or the first row and column.
 inline bool precedes(const Fault& a, const Fault& b) {
     if (a.kind == Fault::Kind::none || b.kind == Fault::Kind::none) return b.kind == Fault::Kind::none;
     if (a.kind != b.kind) return a.kind < b.kind;
@@ -93,7 +95,8 @@ inline bool precedes(const Fault& a, const Fault& b) {
     return a.row != b.row ? a.row < b.row : a.column < b.column;
 }
 
-// The keys of scores, integers in their order: those of NaN are below `bottom`, the key of -inf (of the least integer).
+// The keys of scores: integers in the order of the scores. `bottom` and `top` are the keys of -inf and +inf, or of the
+// least and the greatest integer; keys of NaN are below `bottom`.
 struct KeyRange {
     std::int64_t bottom;
     std::int64_t top;
@@ -101,9 +104,9 @@ struct KeyRange {
 };
 KeyRange keys_of(const Scores& column, std::int64_t* keys);
 
-// Fills the counts. `threads`: 0 for as many as are free. `interrupted` is asked now and then on the calling thread;
-// Interrupted is thrown where it says yes. The caller vouches for rows, targets, lists and indptr; the indices of
-// selections are checked here once more, since another thread could have written to them.
+// Fills the counts. `threads` is their number, or 0 for as many as are free. `interrupted` is called now and then on
+// the calling thread; when it returns true, this throws Interrupted. The caller has checked rows, targets, lists and
+// indptr; the indices of selections are checked here again, since another thread could have written to them.
 Fault rank(const Scores& scores, const Tasks& tasks, const Selection& filter, const Selection& candidates,
            const Rules& rules, int threads, bool (*interrupted)(), const Counts& counts);
 

@@ -1,5 +1,5 @@
-// Ranks the tasks of one score matrix of type T: first what each finds in its row (scan_body.hpp), then the filter and
-// the rules (settle_body.hpp).
+// Ranks the tasks of one score matrix of type T. The first step counts for each task in its row (scan_body.hpp); the
+// second step subtracts the filter and applies the rules (settle_body.hpp).
 #pragma once
 
 #include <algorithm>
@@ -21,40 +21,40 @@ constexpr std::int64_t kLineBytes = 64;
 
 using TaskIds = std::span<const std::int64_t>;
 
-// How the work is cut: pieces of `step` groups (upright: of `step` rows of the matrix), each in `segments` stretches of
-// columns.
+// How the work is cut into chunks. A chunk has `chunk_groups` groups of tasks (if column_major, so many rows of the
+// matrix) and, of each row, `chunk_columns` columns or candidates.
 struct Plan {
-    bool column_major = false;  // columns are contiguous: a tile of rows at once
-    bool single_tasks = false;  // every task has its row, read in place, to itself
+    bool column_major = false;  // columns are contiguous: many rows are counted at once
+    bool single_tasks = false;  // every task has a row of its own, which is read in place
     bool serial = false;
     std::int64_t chunks = 0;
     std::int64_t chunk_groups = 1;
     std::int64_t groups_at_once = 1;  // groups that are scanned side by side
-    std::int64_t row_length = 0;
+    std::int64_t row_length = 0;      // columns, or the most candidates, that a row has
     std::int64_t chunk_columns = 0;
     std::int64_t chunks_per_row = 1;
 };
 
-// The distinct truths of tasks that read one row, and what they find there.
+// The distinct true scores of tasks that read one row, and their counts there.
 template <class T>
 struct TrueScores {
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-    T last;                             // the truth of the last task: of a single task, its own
-    std::vector<std::size_t> slots;     // of every task, in keys and tallies; none: its truth is a NaN
+    T last;                             // the true score of the last task; for a single task, its own
+    std::vector<std::size_t> slots;     // for every task, its place in keys and counts; none: its true score is a NaN
     std::vector<Key<T>> keys;           // sorted and distinct, without NaN
-    std::vector<PartialCounts> counts;  // of every key
+    std::vector<PartialCounts> counts;  // for every key
     std::vector<std::int64_t> scratch;
     std::vector<std::pair<Key<T>, std::size_t>> keyed_tasks;
     std::int64_t nan, at_best;
     Key<T> best;
 
-    // What task t of those gathered found.
+    // The counts of task t.
     PartialCounts counts_of(std::size_t t) const { return slots[t] == none ? PartialCounts{} : counts[slots[t]]; }
     std::int64_t infinities() const { return has_nan<T> ? counts.front().tied + counts.back().tied : 0; }
 };
 
-// What one task finds.
+// What is counted for one task.
 struct RowCounts {
     PartialCounts counts;
     std::int64_t nan = 0;
@@ -78,9 +78,9 @@ class Ranker {
 
   private:
     struct Worker {
-        std::vector<T> single_true_scores;  // truths of tasks that have their rows to themselves
+        std::vector<T> single_true_scores;  // the true scores of tasks that have rows of their own
         std::vector<TrueScores<T>> row_true_scores;
-        std::vector<std::int64_t> rows;  // of the tile
+        std::vector<std::int64_t> rows;  // of the groups that are scanned side by side
         std::vector<T> packed;
         TrueScores<T> filtered_counts;
         std::vector<std::int64_t> common_columns;
@@ -95,7 +95,7 @@ class Ranker {
     std::int64_t row(std::int64_t task) const {
         return tasks_.rows == nullptr ? task : tasks_.rows[task] - tasks_.first_row;
     }
-    // The target's column here; of a part it may be elsewhere.
+    // The target's column in the scores; in part of a matrix it may be outside.
     std::int64_t target_column(std::int64_t task) const { return tasks_.targets[task] - tasks_.first_column; }
     bool has_target(std::int64_t task) const {
         return static_cast<std::uint64_t>(target_column(task)) < static_cast<std::uint64_t>(scores_.columns);
@@ -108,7 +108,7 @@ class Ranker {
         return candidates_ ? candidates_.span(candidates_.list(task)).length : scores_.columns;
     }
 
-    // A group of tasks reads one row with one list of candidates.
+    // A group is all tasks that read one row with one list of candidates.
     void group_tasks();
     std::int64_t groups() const {
         return starts_.empty() ? tasks_.size : static_cast<std::int64_t>(starts_.size()) - 1;
@@ -129,8 +129,8 @@ class Ranker {
     template <class Columns, class Use>
     void pack(Worker& worker, TaskIds rows, std::int64_t n, const Columns& columns, const Use& use) const;
 
-    // First step: what the tasks of some groups find in columns (or candidates) begin to end, as if nothing were
-    // filtered. `whole`: nobody else adds to their counts meanwhile.
+    // First step: counts for the tasks of some groups in columns (or candidates) begin to end, as if nothing were
+    // filtered. `whole_rows`: these are all columns, so that no other thread adds to the counts meanwhile.
     void scan_rows(Worker& worker, const Plan& plan, std::int64_t first, std::int64_t last, std::int64_t begin,
                    std::int64_t end, bool whole_rows);
     void scan_single_tasks(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
@@ -146,7 +146,7 @@ class Ranker {
     void add_counts(std::int64_t task, PartialCounts counts, std::int64_t nan, bool whole_rows);
     void add_audit(std::int64_t task, const TrueScores<T>& true_scores);
 
-    // Second step: the filter is counted out, and the rules make counts of what was found.
+    // Second step: subtracts the filtered columns from the counts and applies the rules.
     void finish_groups(Worker& worker, std::int64_t first, std::int64_t last);
     void subtract_filtered(Worker& worker, TaskIds ids, std::int64_t list);
     void subtract(std::int64_t task, PartialCounts counts, std::int64_t nans, bool keeps_target, bool nan);
@@ -169,7 +169,7 @@ class Ranker {
     const CountKernels<T>& kernels_;
 
     std::vector<std::int64_t> order_;   // the tasks, group by group
-    std::vector<std::int64_t> starts_;  // of the groups in order_; empty: every task is one
+    std::vector<std::int64_t> starts_;  // where groups start in order_; empty: every task is a group
     std::vector<std::int64_t> nan_;
     std::vector<Key<T>> best_;
     std::vector<std::int64_t> at_best_;

@@ -1,4 +1,4 @@
-// Reads scores of type T wherever they lie: one at a time, in place, or copied to a buffer a block at a time.
+// Reads scores of type T in any layout: one by one, in place, or copied to a buffer.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 
 namespace truerank {
 
-// Columns side by side, from one on: those of a row may be copied at once.
+// Consecutive columns; those of a row may be copied at once.
 struct ConsecutiveColumns {
     std::int64_t begin;
     std::int64_t operator()(std::int64_t j) const { return begin + j; }
 };
 
-// Columns from one of them on.
+// The columns from position `begin` on.
 template <class Columns>
 auto columns_from(const Columns& columns, std::int64_t begin) {
     return [&columns, begin](std::int64_t j) { return columns(begin + j); };
@@ -35,13 +35,13 @@ class Reader {
                  reinterpret_cast<std::uintptr_t>(scores.data) % alignof(T) == 0;
     }
 
-    // Aligned and in native byte order.
+    // Whether scores are aligned and in native byte order.
     bool plain() const { return plain_; }
     bool contiguous_rows() const { return plain_ && scores_.column_stride == size; }
     bool contiguous_columns() const {
         return plain_ && scores_.row_stride == size && std::abs(scores_.column_stride) > size;
     }
-    // The scores of a column lie closer together than those of a row.
+    // Whether the scores of a column are closer together than those of a row.
     bool column_major() const { return std::abs(scores_.row_stride) < std::abs(scores_.column_stride); }
 
     const char* at(std::int64_t row, std::int64_t column) const {

@@ -1,24 +1,24 @@
-// Ranker, first step: what tasks find in their rows, as if nothing were filtered. Bodies of its templates, for rank.cpp
-// alone.
+// Ranker's first step: counts for tasks in their rows, as if nothing were filtered. These are bodies of its templates,
+// which only rank.cpp includes.
 #pragma once
 
 #include "engine/ranker.hpp"
 
 namespace truerank {
 
-// Scores that cannot be read in place are copied, in blocks that stay in the second-level cache.
+// Scores that cannot be read in place are copied, so many bytes at a time that they stay in the second-level cache.
 constexpr std::int64_t kPackBytes = 65536;
-// What of the scores stays in the second-level cache beside other things.
+// So much of the scores stays in the second-level cache beside other data.
 constexpr std::int64_t kCachedBytes = 524288;
-// How much of a filter is fetched while its row is counted.
+// So much of a filter is prefetched while its row is counted.
 constexpr std::int64_t kFilterBytes = 1024;
-// A pass over a tile of columns serves one task of each row: with more tasks, or few rows asked for, rows are read one
-// by one.
+// A pass over the columns of many rows serves one task of each row (a layer). If a row has more tasks than kMaxLayers,
+// or only one in more than kMaxRowsPerGroup rows is read, rows are counted one by one.
 constexpr std::int64_t kMaxLayers = 8;
 constexpr std::int64_t kMaxRowsPerGroup = 8;
 
-// Reads the truths of the tasks. An audit looks for the infinities among the scores, too: the lowest and the highest
-// key.
+// Reads the true scores of the tasks. In an audit it adds the lowest and the highest key, by which the infinities among
+// the scores are counted.
 template <class T>
 void Ranker<T>::gather_true_scores(TaskIds ids, TrueScores<T>& true_scores) const {
     true_scores.slots.resize(ids.size());
@@ -58,7 +58,7 @@ void Ranker<T>::count(const T* scores, std::int64_t n, TrueScores<T>& true_score
     if (counts_.audit()) kernels_.best(scores, size, rules_.ascending, &true_scores.best, &true_scores.at_best);
 }
 
-// One task alone needs no tables.
+// A single task needs no tables.
 template <class T>
 void Ranker<T>::count(const T* scores, std::int64_t n, T true_score, RowCounts& found) const {
     const auto size = static_cast<std::size_t>(n);
@@ -67,8 +67,8 @@ void Ranker<T>::count(const T* scores, std::int64_t n, T true_score, RowCounts& 
                      : kernels_.count_one(scores, size, true_score, &found.counts);
 }
 
-// The rows' scores in columns(0) to columns(n - 1), copied block by block: use(i, scores, width) is given those of row
-// i.
+// Copies the rows' scores in columns(0) to columns(n - 1), some columns at a time, and calls use(i, scores, width) with
+// those of row i.
 template <class T>
 template <class Columns, class Use>
 void Ranker<T>::pack(Worker& worker, TaskIds rows, std::int64_t n, const Columns& columns, const Use& use) const {
@@ -154,8 +154,7 @@ template <class T>
 void Ranker<T>::scan_rows(Worker& worker, const Plan& plan, std::int64_t first, std::int64_t last, std::int64_t begin,
                           std::int64_t end, bool whole_rows) {
     const bool own_lists = candidates_ && !candidates_.shared;
-    const bool finishes_rows =
-        whole_rows && filter_;  // the scores of a filter are read again: while they are in the cache
+    const bool finishes_rows = whole_rows && filter_;  // filtered scores are read again, while they are in the cache
     if (plan.single_tasks) {
         scan_single_tasks(worker, first, last, begin, end, whole_rows);
     } else {
@@ -170,9 +169,9 @@ void Ranker<T>::scan_rows(Worker& worker, const Plan& plan, std::int64_t first, 
     if (whole_rows && !finishes_rows) finish_groups(worker, first, last);
 }
 
-// Tasks that have their rows, in place, to themselves: the common case, and the one that runs at the speed of memory.
-// All truths of a piece are read first: one by one, each somewhere ahead in its row, they break the stream that the
-// hardware fetches (an eighth slower).
+// Tasks that have rows of their own, read in place: this is the common case, and runs at the speed of memory. All true
+// scores of a chunk are read first: read one by one, each from somewhere ahead in its row, they break the stream that
+// the hardware prefetches (an eighth slower).
 template <class T>
 void Ranker<T>::scan_single_tasks(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin,
                                   std::int64_t end, bool whole_rows) {
@@ -180,8 +179,8 @@ void Ranker<T>::scan_single_tasks(Worker& worker, std::int64_t first, std::int64
     for (std::int64_t g = first; g < last; ++g) {
         worker.single_true_scores[static_cast<std::size_t>(g - first)] = true_score_of(group(g)[0]);
     }
-    // The scores of a filter are read again, while their rows are in the cache; some rows at a time, for here, too, the
-    // stream breaks.
+    // Filtered scores are read again while their rows are in the cache. That is done after several rows at a time,
+    // since it breaks the stream, too.
     const bool finishes_rows = whole_rows && filter_;
     const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * static_cast<std::int64_t>(sizeof(T)));
     const std::int64_t groups_per_pass =
@@ -201,7 +200,7 @@ void Ranker<T>::scan_single_tasks(Worker& worker, std::int64_t first, std::int64
     }
 }
 
-// The truths of a group, which lie anywhere in its row: they come in while the group before it is counted.
+// The true scores of a group may be anywhere in its row. They are prefetched while the group before it is counted.
 template <class T>
 void Ranker<T>::prefetch_true_scores(std::int64_t g) const {
     if (tasks_.is_partial()) return;
@@ -211,10 +210,10 @@ void Ranker<T>::prefetch_true_scores(std::int64_t g) const {
     }
 }
 
-// The first indices of a task's filter, which are needed when its row has been counted.
+// Prefetches the first indices of a task's filter, which are needed as soon as its row has been counted.
 template <class T>
 void Ranker<T>::prefetch_filter(std::int64_t task) const {
-    if (filter_.windowed) return;  // to find the place costs more
+    if (filter_.windowed) return;  // finding the position would cost more
     const Span span = filter_.span(filter_.list(task));
     const std::int64_t size = filter_.wide ? 8 : 4;
     const auto* start = static_cast<const char*>(filter_.indices) + span.start * size;
@@ -240,8 +239,8 @@ void Ranker<T>::scan_column_major(Worker& worker, const Plan& plan, std::int64_t
     scan_rows(worker, plan, middle, last, begin, end, whole_rows);
 }
 
-// The same for groups whose rows are among top to top + lanes - 1, of a matrix whose columns are contiguous: a row is a
-// lane, and a pass over the tile serves one task of each.
+// Scans groups whose rows are among top to top + lanes - 1, in a matrix whose columns are contiguous. Each row is a
+// lane, and a pass over the columns serves one task of each row.
 template <class T>
 void Ranker<T>::scan_columns(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t top,
                              std::int64_t lanes, std::int64_t begin, std::int64_t end, bool whole_rows) {
@@ -253,7 +252,7 @@ void Ranker<T>::scan_columns(Worker& worker, std::int64_t first, std::int64_t la
     std::int64_t* const above = worker.lane_counts.data();
     std::int64_t* const tied = above + lanes;
     std::int64_t* const nan = tied + lanes;
-    // Columns are few enough to stay in the cache while the layers pass over them.
+    // So few columns at a time stay in the cache while several layers pass over them.
     const std::int64_t columns_at_once = layers == 1 ? end - begin : 64;
     for (std::int64_t b = begin; b < end; b += columns_at_once) {
         const std::int64_t columns = std::min(columns_at_once, end - b);

@@ -16,8 +16,8 @@ namespace {
 constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
 constexpr std::int64_t kChunkEntries = 1 << 17;  // entries
 
-// All in unsigned arithmetic, whose top bit tells a negative difference: comparisons of 64-bit integers are slow on the
-// plainest processors.
+// This uses unsigned arithmetic throughout, in which the top bit marks a negative difference: the plainest processors
+// are slow at comparing 64-bit integers.
 template <class Index>
 ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound, int threads, bool (*interrupted)()) {
     using Unsigned = std::make_unsigned_t<Index>;
@@ -50,7 +50,7 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
         }
         return result;
     }
-    // Between lists it may fall.
+    // Indices may fall where one list ends and the next begins.
     std::int64_t allowed = 0;
     for (std::int64_t list = 0; list < lists.size; ++list) {
         const std::int64_t start = lists.indptr[list];
@@ -60,8 +60,8 @@ ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound
     return result;
 }
 
-// Sorts one list and drops its repeats; returns how many are left. A long one is entered in a bitmap of all columns,
-// which takes time in proportion to its length and can be left at any moment.
+// Sorts a list and drops its repeats; returns how many entries are left. A long list is entered in a bitmap of all
+// columns, which takes time in proportion to its length and can be stopped at any moment.
 template <class Index>
 std::int64_t sort_list(Index* first, std::int64_t n, std::int64_t bound, std::vector<std::uint64_t>& seen,
                        const std::function<bool(std::int64_t)>& stopped) {
@@ -72,7 +72,8 @@ std::int64_t sort_list(Index* first, std::int64_t n, std::int64_t bound, std::ve
     seen.assign(static_cast<std::size_t>(bound / 64 + 1), 0);
     for (std::int64_t i = 0; i < n; ++i) {
         if (i % kChunkEntries == 0 && stopped(kChunkEntries)) return 0;
-        const std::int64_t index = std::clamp<std::int64_t>(first[i], 0, bound);  // not ours, perhaps, a moment ago
+        const std::int64_t index =
+            std::clamp<std::int64_t>(first[i], 0, bound);  // another thread may have written to it before it was copied
         seen[static_cast<std::size_t>(index / 64)] |= std::uint64_t{1} << (index % 64);
     }
     std::int64_t kept_entries = 0;
@@ -87,7 +88,7 @@ std::int64_t sort_list(Index* first, std::int64_t n, std::int64_t bound, std::ve
 template <class Index>
 void sort(const Selection& lists, Index* indices, std::int64_t* lengths, std::int64_t bound, int threads,
           bool (*interrupted)()) {
-    constexpr std::int64_t lists_per_chunk = 256;  // lists to a piece
+    constexpr std::int64_t lists_per_chunk = 256;
     const Team team(lists.entries * static_cast<std::int64_t>(sizeof(Index)) < kSerialBytes ? 1 : threads,
                     divide_up(lists.size, lists_per_chunk));
     parallel_for(

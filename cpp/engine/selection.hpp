@@ -6,24 +6,24 @@
 
 namespace truerank {
 
-// Where a list lies in the indices.
+// Where a list is in the indices.
 struct Span {
     std::int64_t start = 0;
     std::int64_t length = 0;
 };
 
-// A list of columns for every task, each sorted and without repeats: task i has list of[i], or list i where `of` is
-// null, or list 0 where there is but one for all (shared). No selection: indptr is null. Beside a part of a matrix, the
-// columns are those of the whole, and a window says which of them the part has. Ranges: the lists are their own
-// positions, and there are no indices.
+// A list of columns for every task, each sorted and without repeats. Task i has list list_of_task[i], or list i if
+// list_of_task is null, or list 0 if there is one list for all tasks (`shared`). If indptr is null, there is no
+// selection. For part of a matrix, columns are numbered as in the whole matrix, and the window says which of them the
+// part has. If `ranges`, there are no indices: list i is the columns indptr[i] to indptr[i + 1] - 1.
 struct Selection {
     const std::int64_t* indptr = nullptr;
     const void* indices = nullptr;
-    bool wide = true;  // 64-bit indices, else 32-bit
+    bool wide = true;  // whether indices have 64 bits rather than 32
     const std::int64_t* list_of_task = nullptr;
     bool shared = false;
-    std::int64_t size = 0;     // lists
-    std::int64_t entries = 0;  // in all of them
+    std::int64_t size = 0;     // number of lists
+    std::int64_t entries = 0;  // of all lists
     std::int64_t longest = 0;
     bool ranges = false;
     bool windowed = false;
@@ -54,7 +54,7 @@ struct Selection {
         }
         return first;
     }
-    // The same among the positions from `begin` to `end` of a list, soon found where it is near `begin`.
+    // The same among the positions from `begin` to `end` of a list: quick if the result is near `begin`.
     std::int64_t seek(std::int64_t begin, std::int64_t end, std::int64_t column) const {
         std::int64_t low = begin, step = 1;
         for (; low + step <= end && this->column(low + step - 1) < column; step *= 2) low += step;
@@ -73,14 +73,14 @@ struct Selection {
         const std::int64_t at = find(list, column);
         return at < indptr[list + 1] && this->column(at) == column;
     }
-    // What of a list lies in the window.
+    // The span of those columns of a list that are in the window.
     Span span(std::int64_t list) const {
         if (!windowed) return {indptr[list], length(list)};
         const std::int64_t start = find(list, window_begin);
-        // A list that somebody sorts meanwhile has no order to rely on.
+        // A list that another thread sorts meanwhile may be in no order.
         return {start, std::max<std::int64_t>(0, find(list, window_end) - start)};
     }
-    // The selection of the tasks from one on.
+    // The selection for the tasks from one on.
     Selection from_task(std::int64_t first_task) const {
         Selection result = *this;
         if (list_of_task != nullptr) {
@@ -90,7 +90,7 @@ struct Selection {
         }
         return result;
     }
-    // What of it lies in the columns of a part.
+    // The selection for the part of a matrix that has these columns.
     Selection within(std::int64_t begin, std::int64_t end) const {
         Selection result = *this;
         result.windowed = true;
@@ -110,8 +110,8 @@ struct ListCheck {
 };
 ListCheck check_lists(const Selection& lists, std::int64_t bound, int threads, bool (*interrupted)());
 
-// Sorts every list of `indices`, which is ours, and moves its distinct indices to its front; lengths[i] says how many
-// they are.
+// Sorts every list of `indices`, which is a copy that this may write to, and moves its distinct indices to its front.
+// lengths[i] becomes their number.
 void sort_lists(const Selection& lists, void* indices, std::int64_t* lengths, std::int64_t bound, int threads,
                 bool (*interrupted)());
 

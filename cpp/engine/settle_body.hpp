@@ -1,5 +1,5 @@
-// Ranker, second step: the filter is counted out, and the rules make counts of what was found. Bodies of its templates,
-// for rank.cpp alone.
+// Ranker's second step: it subtracts the filtered columns from the counts and applies the rules. These are bodies of
+// its templates, which only rank.cpp includes.
 #pragma once
 
 #include <array>
@@ -8,15 +8,15 @@
 
 namespace truerank {
 
-// Gives `use` the columns that a selection has from a position on, as a function of 0, 1, ... An index is read once
-// more with care: the array is the caller's, whose other threads could have written to it.
+// Calls `use` with the columns of a selection from a position on, as a function of 0, 1, ... Indices are checked once
+// more as they are read: the array is the caller's, whose other threads could have written to it.
 template <class T>
 template <class Use>
 void Ranker<T>::with_columns(const Selection& selection, std::int64_t start, const Use& use) const {
     const auto bound = static_cast<std::uint64_t>(scores_.columns);
     const std::int64_t first = tasks_.first_column;
     const auto give = [&](const auto& index) {
-        if (first == 0) {  // a subtraction less, which shows where whole selections are read
+        if (first == 0) {  // one subtraction less, which is noticeable where whole selections are read
             use([index, bound](std::int64_t j) {
                 const auto column = static_cast<std::int64_t>(index(j));
                 return static_cast<std::uint64_t>(column) < bound ? column : 0;
@@ -57,7 +57,7 @@ void Ranker<T>::finish_groups(Worker& worker, std::int64_t first, std::int64_t l
     }
 }
 
-// Tasks that share row, candidates and filter: what they found in the filter's columns is taken away, but for their
+// Subtracts the filtered columns from the counts of tasks that share row, candidates and filter, but keeps the tasks'
 // targets.
 template <class T>
 void Ranker<T>::subtract_filtered(Worker& worker, TaskIds ids, std::int64_t list) {
@@ -65,7 +65,7 @@ void Ranker<T>::subtract_filtered(Worker& worker, TaskIds ids, std::int64_t list
     const Span span = filter_.span(list);
     std::int64_t start = span.start;
     std::int64_t n = span.length;
-    Selection common;  // of filter and candidates
+    Selection common;  // the columns of both filter and candidates
     if (candidates_) {
         intersect_lists(worker, ids[0]);
         common.indices = worker.common_columns.data();
@@ -81,7 +81,8 @@ void Ranker<T>::subtract_filtered(Worker& worker, TaskIds ids, std::int64_t list
         with_columns(candidates_ ? common : filter_, start,
                      [&](const auto& columns) { pack(worker, one_row, n, columns, use); });
     };
-    // Of a target that is filtered and yet a candidate, its own contribution stays; of a part it is out in any case.
+    // A target that is filtered is a candidate nevertheless and stays counted. In partial counts it is left out in any
+    // case.
     if (is_single_task(ids)) {
         const T true_score = true_score_of(ids[0]);
         const bool keeps_target = !tasks_.is_partial() && filter_.has(list, tasks_.targets[ids[0]]);
@@ -112,7 +113,8 @@ void Ranker<T>::subtract_filtered(Worker& worker, TaskIds ids, std::int64_t list
     }
 }
 
-// The columns that both the filter and the candidates of a task have: the shorter list is searched in the longer.
+// Finds the columns of a task that are in both its filter and its candidates: looks up those of the shorter list in the
+// longer.
 template <class T>
 void Ranker<T>::intersect_lists(Worker& worker, std::int64_t task) const {
     const std::int64_t filter = filter_.list(task), candidates = candidates_.list(task);
@@ -167,8 +169,8 @@ void Ranker<T>::settle(Worker& worker, std::int64_t task, std::int64_t size) {
     }
 }
 
-// What a part found goes to the counts without the target's own column, whatever its score there: the truth is counted
-// once, when all parts are together.
+// Adds a part's counts without the target's own column, whatever its score there: the true score is counted once, when
+// all parts are together.
 template <class T>
 void Ranker<T>::settle_partial(Worker& worker, std::int64_t task, std::int64_t size) {
     const auto t = static_cast<std::size_t>(task);
@@ -208,7 +210,8 @@ void Ranker<T>::settle_partial(Worker& worker, std::int64_t task, std::int64_t s
     if (best_[t] == best) counts_.at_best[task] += at_best_[t];
 }
 
-// The best score once more without the target's column, whose score is not the truth: slow, and as rare as that.
+// Finds the best score again without the target's column, whose score is not the true score. That is slow, and rarely
+// needed.
 template <class T>
 void Ranker<T>::best_without_target(Worker& worker, std::int64_t task) {
     if (worker.stopped(scores_.columns)) return;
@@ -236,13 +239,13 @@ void Ranker<T>::best_without_target(Worker& worker, std::int64_t task) {
     at_best_[static_cast<std::size_t>(task)] = at_best;
 }
 
-// The first column of a fault whose row is known: the least, over the row's tasks, of a NaN in the task's S (of a part,
-// without the truth). Time in proportion to the row and the lists of its tasks.
+// Finds the first column of a fault whose row is known: the first NaN among the candidates of any of the row's tasks
+// (in partial counts, without the true candidate). Takes time in proportion to the row and the lists of its tasks.
 template <class T>
 Fault Ranker<T>::locate_fault(Fault fault) const {
     if (fault.kind != Fault::Kind::nan_score && fault.kind != Fault::Kind::nan_true_score) return fault;
     const auto is_nan = [&](std::int64_t c) { return Order<T>::is_nan(Order<T>::key(reader_.load(fault.row, c))); };
-    // Candidates, filter and, of a part, the target's column: tasks may share them.
+    // The list of candidates, the list of the filter and, in partial counts, the target's column: tasks may share them.
     std::vector<std::array<std::int64_t, 3>> lists;
     fault.column = scores_.columns;
     for (std::int64_t task = 0; task < tasks_.size; ++task) {
@@ -260,7 +263,7 @@ Fault Ranker<T>::locate_fault(Fault fault) const {
     for (std::int64_t c = 0; c < fault.column; ++c) {
         if (is_nan(c)) nans.push_back(c);
     }
-    // Walks a sorted list along the sorted NaNs: whether it has the column.
+    // Walks a sorted list along ascending columns, and says whether it has them.
     struct ListWalk {
         const Selection& selection;
         std::int64_t at, last;
@@ -275,7 +278,8 @@ Fault Ranker<T>::locate_fault(Fault fault) const {
     };
     for (const auto& [candidates, filter, target] : lists) {
         ListWalk in(candidates_, candidates), out(filter_, filter);
-        // From the first candidate to the last one: of many lists in one row, each looks at its own NaNs.
+        // Looks between the first candidate and the last one: where a row has many lists, each looks only at the NaN
+        // there.
         if (candidates_ && in.done()) continue;
         const std::int64_t first = candidates_ ? in.column() - tasks_.first_column : 0;
         for (auto c = std::lower_bound(nans.begin(), nans.end(), first); c != nans.end() && *c < fault.column; ++c) {

@@ -5,9 +5,10 @@
 namespace truerank {
 
 std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing) {
-    // Packed queries, and what a sink keeps of tasks, stay in the last-level cache, more or less.
+    // Packed queries, and what a sink keeps for tasks, stay in the last-level cache, roughly.
     constexpr std::int64_t query_bytes = std::int64_t{8} << 20, sink_bytes = std::int64_t{16} << 20;
-    // Enough to hide the packing of candidates behind, and, of cells, the end of the slowest.
+    // Enough queries and panels to make up for the packing of candidates, and enough cells that threads end at about
+    // the same time.
     constexpr std::int64_t few_queries = 96, few_panels = 8, cells_per_thread = 8, longest = 1 << 16;
     const auto clamped_share = [](std::int64_t bytes, std::int64_t each, std::int64_t least, std::int64_t most) {
         return std::clamp(bytes / std::max<std::int64_t>(1, each), least, most);
@@ -50,7 +51,7 @@ std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing)
                 add(from, to, first, sorted.first_task_of(to));
                 continue;
             }
-            to = from + 1;  // more tasks than are counted at once
+            to = from + 1;  // a query with more tasks than are counted at once
             for (std::int64_t task = first; task < sorted.first_task_of(to); task += tasks) {
                 add(from, to, task, std::min(sorted.first_task_of(to), task + tasks));
             }
@@ -60,7 +61,7 @@ std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing)
 }
 
 SortedTasks sort_tasks(const Tasks& tasks, const Selection& candidates, const Embeddings& embeddings) {
-    // A copy first: the arrays are the caller's, whose other threads could write to them while they are compared.
+    // The keys are copies: the arrays are the caller's, whose other threads could write to them during the sort.
     struct Key {
         std::int64_t list, row, task;
         auto operator<=>(const Key&) const = default;

@@ -54,8 +54,8 @@ struct CandidateView {
     }
 };
 
-// A query, and the position of its first task in the sorted order. Its tasks end where those of the next query begin.
-// A query has no task where only the candidates have tasks (see grid.hpp).
+// A query, and the position of its first task in the sorted order. Its tasks end where those of the next query begin. A
+// query of a grid may have none.
 struct SortedQuery {
     std::int64_t row;
     std::int64_t first_task;
@@ -69,8 +69,8 @@ struct Group {
     CandidateView candidates;
 };
 
-// What a worker does at once: some queries, some of the tasks of each, and the candidates from begin to end of the
-// group's. Sinks use the tasks alone, which are positions in SortedTasks::order.
+// What a worker does at once: some queries, some of the tasks of each (positions in SortedTasks::order), and the
+// candidates from begin to end of the group's.
 struct Cell {
     std::int64_t first_query;
     std::int64_t last_query;

@@ -29,13 +29,13 @@
 namespace truerank {
 namespace {
 
-// More threads than this serve no count, and OpenMP ends the process where the system refuses one.
+// More threads than this make no count faster, and OpenMP ends the process if the system refuses one.
 constexpr int kMostThreads = 256;
 
 std::atomic<bool> is_forked_child{false};
 std::atomic<int> busy_threads{0};
 
-// Processors that the control group allows, in whole ones, rounded up; a large number without a limit. Read once.
+// The number of processors that the control group allows, rounded up; kMostThreads if it sets no limit. Read once.
 int cgroup_limit() {
     static const int limit = [] {
         long long quota = -1, period = 0;
@@ -61,12 +61,12 @@ int cgroup_limit() {
 int affinity_limit() {
 #ifdef __linux__
     cpu_set_t set;
-    // The call fails where there are more processors than the set has room for: then there is no small limit.
+    // The call fails if there are more processors than the set has room for: then there is no small limit.
     if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
     return kMostThreads;
 #else
 #ifdef _WIN32
-    // Both are 0 where the process has processors of several groups.
+    // Both are 0 if the process has processors of several groups.
     DWORD_PTR process = 0, system = 0;
     if (GetProcessAffinityMask(GetCurrentProcess(), &process, &system) && process != 0) {
         return std::popcount(std::uint64_t{process});
@@ -80,8 +80,8 @@ int affinity_limit() {
 #ifdef _OPENMP
 int requested_threads() { return omp_get_max_threads(); }
 #else
-// What OMP_NUM_THREADS asks for, the first number of its list, as OpenMP takes it: read once, when the extension is
-// loaded, and of no effect where it is no positive number.
+// What OMP_NUM_THREADS asks for: the first number of its list, as OpenMP takes it. It is read once, when the extension
+// is loaded, and has no effect unless it is a positive number.
 const int environment_threads = [] {
     const char* const text = std::getenv("OMP_NUM_THREADS");
     if (text == nullptr) return kMostThreads;
@@ -94,9 +94,9 @@ const int environment_threads = [] {
 int requested_threads() { return environment_threads; }
 #endif
 
-// Arithmetic as IEEE 754 has it by default, while it lives: rounded to nearest, subnormal numbers not taken for 0.
-// Either is a property of a thread, which other libraries set for speed (torch.set_flush_denormal) in some threads and
-// not in others.
+// While it lives, arithmetic is as IEEE 754 has it by default: rounded to nearest, with subnormal numbers not taken for
+// 0. Both are properties of a thread, which other libraries change for speed (torch.set_flush_denormal) in some threads
+// and not in others.
 class DefaultArithmetic {
   public:
     DefaultArithmetic() : saved_(get()) { set(default_mode(saved_)); }
@@ -109,7 +109,7 @@ class DefaultArithmetic {
     using Word = unsigned;
     static Word get() { return _mm_getcsr(); }
     static void set(Word word) { _mm_setcsr(word); }
-    // Flush to zero, denormals are zero and the rounding mode go; all exceptions are masked.
+    // Clears flush to zero, denormals are zero and the rounding mode; masks all exceptions.
     static Word default_mode(Word word) { return (word & ~0xe040u) | 0x1f80u; }
 #elif defined(__aarch64__)
     using Word = std::uint64_t;
@@ -119,7 +119,7 @@ class DefaultArithmetic {
         return word;
     }
     static void set(Word word) { __asm__ volatile("msr fpcr, %0" : : "r"(word)); }
-    // Flush to zero, of half precision too (bits 24 and 19), and the rounding mode (22 and 23).
+    // Clears flush to zero, that of half precision too (bits 24 and 19), and the rounding mode (22 and 23).
     static Word default_mode(Word word) { return word & ~((Word{7} << 22) | (Word{1} << 19)); }
 #else
     using Word = int;
@@ -192,7 +192,7 @@ Team::~Team() {
 
 void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), const Work& work) {
     Stop stop(interrupted);
-    // Pieces are handed out one by one, since there may be fewer threads than were asked for.
+    // Chunks are handed out one by one, since there may be fewer threads than were requested.
     std::atomic<std::int64_t> next{0};
     std::atomic<int> working{0};
     std::exception_ptr failure;
@@ -211,8 +211,8 @@ void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), 
             }
         }
     };
-    // Worker 0 is the calling thread, which asks Python until the last piece is done: where it waits for the others to
-    // end, it would be deaf.
+    // Worker 0 is the calling thread. It polls until the last chunk is done, also while it waits for the other threads:
+    // otherwise nothing would notice an interruption then.
     if (team.size() == 1) {
         run(0);
     } else {
@@ -226,7 +226,8 @@ void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), 
             if (worker == 0) stop.wait_for_workers(working);
         }
 #else
-        // Threads of this call alone: to start one takes some microseconds, and what is worth several takes hundreds.
+        // These threads are for this call alone: starting one takes some microseconds, and work that is worth several
+        // threads takes hundreds.
         std::vector<std::thread> others;
         others.reserve(static_cast<std::size_t>(team.size() - 1));
         for (int worker = 1; worker < team.size() && next.load(std::memory_order_relaxed) < chunks; ++worker) {
@@ -236,7 +237,7 @@ void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), 
                     run(worker);
                     working.fetch_sub(1, std::memory_order_release);
                 });
-            } catch (...) {  // the system gives no more of them
+            } catch (...) {  // the system cannot start more threads
                 working.fetch_sub(1, std::memory_order_relaxed);
                 break;
             }

@@ -9,27 +9,27 @@ namespace {
 
 template <class C>
 struct Entry {
-    Key<C> key;  // every NaN has the least
+    Key<C> key;  // every NaN has the lowest
     C score;
     std::int64_t column;
 };
 
-// The order of what is kept: better scores, then lower columns.
+// The order of a list: higher scores first, then lower columns.
 template <class C>
 bool precedes_in_list(const Entry<C>& a, const Entry<C>& b) {
     return a.key != b.key ? a.key > b.key : a.column < b.column;
 }
 
-// The k best of what it is offered. It holds up to twice as many, and is then cut, so that an offer costs little
-// whatever k is.
+// Keeps the top k of the entries it is offered. It holds up to twice as many, and is then trimmed, so that an offer
+// costs little whatever k is.
 template <class C>
 class TopK {
   public:
-    // Whether an entry may be among them: once it was cut, only what is better than the k-th.
+    // Whether an entry may be among the top k: once the list was trimmed, only one that precedes the k-th.
     bool accepts(const Entry<C>& entry, std::size_t k) const {
         return !is_trimmed_ || (k > 0 && precedes_in_list(entry, entries_[k - 1]));
     }
-    // What no score below can change; null until there is such a score.
+    // No score below this one can be among the top k; null until there is such a score.
     const C* threshold(std::size_t k) const { return is_trimmed_ && k > 0 ? &entries_[k - 1].score : nullptr; }
     void offer(const Entry<C>& entry, std::size_t k) {
         if (!accepts(entry, k)) return;
@@ -44,13 +44,13 @@ class TopK {
         entries_.clear();
         is_trimmed_ = false;
     }
-    // They, best first.
+    // The top k in order.
     const std::vector<Entry<C>>& sorted(std::size_t k) {
         trim(k);
         std::sort(entries_.begin(), entries_.end(), precedes_in_list<C>);
         return entries_;
     }
-    // Before the first cut, less than this is kept beyond 2 k.
+    // The list is trimmed when it has so many entries more than 2 k.
     static constexpr std::size_t kSlack = 16;
 
   private:
@@ -76,9 +76,9 @@ class TopKSink {
         const SortedTasks& sorted;
         std::size_t k;
         NanRule nan_rule;
-        const C* current_scores;  // of every entity, or null
+        const C* current_scores;  // for every entity, or null
         const std::int64_t* current_queries;
-        std::vector<TopK<C>> topk;  // by task
+        std::vector<TopK<C>> topk;  // for each task
         Fault fault{};
         std::mutex mutex{};
     };
@@ -125,12 +125,12 @@ class TopKSink {
         return shared_.sorted.order[static_cast<std::size_t>(cell_->first_task + t)];
     }
 
-    // Returns how much work it was, in scores.
+    // Offers the scores of a row to the list of task t. Returns how much work that was, in scores.
     std::int64_t offer_row(const C* scores, std::int64_t t) {
         TopK<C>& topk = topk_[static_cast<std::size_t>(t)];
         const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
         const C* const threshold = topk.threshold(shared_.k);
-        // Few panels have anything for those that are full.
+        // Few panels have a score for a list that is full.
         if (threshold != nullptr && !kernels_.any_at_least(scores, *threshold)) return lanes;
         constexpr C no_threshold = std::numeric_limits<C>::infinity();
         if (shared_.current_scores != nullptr &&
@@ -152,17 +152,18 @@ class TopKSink {
                 topk.offer(entry, shared_.k);
             }
         }
-        return kScoresPerRow * lanes;
+        return kScoresPerLook * lanes;
     }
 
-    // Whether the entity would leave what it holds: for a better score, or for a query before its own.
+    // Whether the entity would leave its present match for this query: for a higher score, or for the same if the query
+    // comes first.
     bool improves_match(const Entry<C>& entry, std::int64_t row, std::int64_t lane) const {
         if (shared_.current_scores == nullptr) return true;
         const C current = current_scores_[static_cast<std::size_t>(lane)];
         return entry.score > current || (entry.score == current && row < shared_.current_queries[entry.column]);
     }
 
-    static constexpr std::int64_t kScoresPerRow = 32;  // scores that are counted while one is looked at and kept
+    static constexpr std::int64_t kScoresPerLook = 32;  // looking at a score takes as long as counting so many
 
     const SimilarityKernels<C>& kernels_;
     Shared& shared_;

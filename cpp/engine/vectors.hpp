@@ -1,4 +1,4 @@
-// Reads vectors wherever they lie, widens them to the type that scores have, and packs them side by side.
+// Reads vectors in any layout, widens them to the type of the scores, and packs them side by side.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace truerank {
 
 inline float widen(Half half) {
     const std::uint32_t magnitude = half.bits & 0x7fffu, sign = (half.bits & 0x8000u) << 16;
-    const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112f;  // exact, of subnormal numbers too
+    const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112f;  // exact, also for subnormal numbers
     const std::uint32_t bits =
         magnitude < 0x7c00u ? std::bit_cast<std::uint32_t>(finite) : 0x7f800000u | magnitude << 13;
     return std::bit_cast<float>(bits | sign);
@@ -25,7 +25,7 @@ inline float widen(BFloat16 score) { return std::bit_cast<float>(std::uint32_t{s
 inline float widen(float score) { return score; }
 inline double widen(double score) { return score; }
 
-// The sum of the squared components, in double precision and in their order; of floats the products are exact.
+// Sums up the squared components, in double precision and in their order; for floats the products are exact.
 template <class C>
 void add_squares(const C* const* vectors, std::int64_t n, std::int64_t depth, double* sums) {
     std::fill_n(sums, n, 0.0);
@@ -37,10 +37,10 @@ void add_squares(const C* const* vectors, std::int64_t n, std::int64_t depth, do
     }
 }
 
-// What becomes of vectors as they are packed.
+// What happens to vectors as they are packed.
 struct Packing {
     bool normalise;  // to length 1: each component divided by the root of the sum of squares, unless that is 0
-    bool squares;    // their sums are wanted
+    bool squares;    // sums of the squared components are computed, too
 };
 
 template <class C>
@@ -52,8 +52,8 @@ class Vectors {
     std::int64_t count() const { return matrix_.rows; }
     std::int64_t depth() const { return matrix_.columns; }
 
-    // Component k of vector ids[i], i < n, becomes out[k * lanes + i]; lanes from n on become 0. Buffers grow in
-    // `scratch`.
+    // Component k of vector ids[i], i < n, becomes out[k * lanes + i]; lanes from n on become 0. Buffers are allocated
+    // in `scratch`.
     void pack(const std::int64_t* ids, std::int64_t n, std::int64_t lanes, Packing packing, C* out, double* squares,
               std::vector<C>& scratch) const {
         const std::int64_t depth = this->depth();
@@ -98,7 +98,7 @@ class Vectors {
     }
 
   private:
-    // A cache line of floats.
+    // Vectors that are packed at once: a cache line of floats.
     static constexpr std::int64_t kAtOnce = 16;
     using Read = void (*)(const Scores&, std::int64_t, C*);
 

@@ -11,12 +11,12 @@
 
 #include "kernels/simd.hpp"
 
-// Loops over the lanes of a vector, which compilers turn into one instruction once they are unrolled.
+// Stands before a loop over the lanes of a vector. Compilers turn such a loop into one instruction once it is unrolled.
 #define TRUERANK_UNROLL _Pragma("GCC unroll 64")
 
 namespace truerank {
 
-// Where intermediate results have more digits than their type, as on the x87, bits would differ.
+// Where intermediate results have more digits than their type, as on the x87, the bits would differ.
 static_assert(FLT_EVAL_METHOD == 0);
 
 template <class T, int Bytes, bool Fused>
@@ -40,7 +40,8 @@ struct Arithmetic {
     static TRUERANK_INLINE void store(Bits* to, Counts counts) {
         *reinterpret_cast<typename Simd<Bits, Bytes>::unaligned*>(to) = counts;
     }
-    // By its bits: Vector{} + x would be an addition, which makes +0 of -0, and lanes set one by one stay that in GCC.
+    // Broadcasts the bits of x. Vector{} + x would be an addition, which turns -0 into +0, and GCC does not merge
+    // assignments to single lanes into a broadcast.
     static TRUERANK_INLINE Vector broadcast(T x) { return (Vector)(Counts{} + std::bit_cast<Bits>(x)); }
     static TRUERANK_INLINE Vector abs(Vector x) { return (Vector)((Counts)x & (Counts{} + (~Bits{0} >> 1))); }
     static TRUERANK_INLINE Vector sqrt(Vector x) {
@@ -67,14 +68,16 @@ struct Arithmetic {
                 if constexpr (sizeof(T) == 4) {
                     result[i] = __builtin_fmaf(a[i], b[i], c[i]);
                 } else {
-                    result[i] = __builtin_fma(a[i], b[i], c[i]);  // without the hardware: the library's, which is slow
+                    result[i] = __builtin_fma(
+                        a[i], b[i], c[i]);  // without the hardware this is the library's function, which is slow
                 }
             }
             return result;
         }
     }
-    // b - a. With registers to spare for a -1 it is a multiply-add, which gives the same bits: where adders are apart
-    // from multipliers (AMD's), both are busy then, and sums of differences are a sixth faster.
+    // b - a. AVX-512 has a register to spare for -1, so that the difference can be a multiply-add, which gives the same
+    // bits. On processors whose adders are separate from their multipliers (AMD's) both are busy then, and sums of
+    // differences are a sixth faster.
     static TRUERANK_INLINE Vector difference(Vector a, Vector b) {
         if constexpr (Fused && Bytes == 64) {
             return fma(a, broadcast(-1), b);
@@ -82,7 +85,8 @@ struct Arithmetic {
             return b - a;
         }
     }
-    // counts += 1 where the mask is set: AVX-512 has masked additions, elsewhere a mask is a vector of -1.
+    // Adds 1 to the counts where the mask is set. AVX-512 has masked additions; elsewhere a mask is a vector of -1,
+    // which is subtracted.
     static TRUERANK_INLINE Counts add(Counts counts, Mask mask) {
         if constexpr (Bytes == 64) {
             return mask ? counts + (Counts{} + Bits{1}) : counts;
@@ -101,7 +105,7 @@ struct Arithmetic {
     }
 
   private:
-    // Vectors of 16 bytes, in two halves.
+    // The types below serve vectors of 16 bytes, in two halves.
     using HalfVector = typename Simd<float, Bytes / 2>::type;
     using Wide = typename Simd<double, Bytes>::type;
     using Long = typename Simd<std::int64_t, Bytes>::type;
@@ -109,9 +113,9 @@ struct Arithmetic {
         return __builtin_convertvector(std::bit_cast<HalfVector>(((Long)vector)[half]), Wide);
     }
 
-    // In double precision the product of two floats is exact, and its sum with a third is rounded once before it is
-    // rounded to a float. The two roundings are one unless the first ended half way between two floats, which its last
-    // 29 bits tell of normal numbers.
+    // The multiply-add of floats by way of double precision. There the product of two floats is exact, and its sum with
+    // a third is rounded once before it is rounded to a float. The two roundings give the same as one, unless the first
+    // ended half way between two floats. For normal numbers the last 29 bits of the sum tell.
     static TRUERANK_INLINE Vector emulated_fma(Vector a, Vector b, Vector c) {
         const Wide low = widened(a, 0) * widened(b, 0), high = widened(a, 1) * widened(b, 1);
         const Wide low_addend = widened(c, 0), high_addend = widened(c, 1);
@@ -124,20 +128,22 @@ struct Arithmetic {
                             std::bit_cast<std::int64_t>(__builtin_convertvector(high_sum, HalfVector))};
     }
 
+    // The mask of sums whose two roundings may differ from one: those half way between two floats, and those that
+    // become subnormal floats.
     static TRUERANK_INLINE Long doubtful(Wide sum) {
-        // Words of 32 bits, which SSE2 can compare; of the upper ones the answer does not count.
+        // Compares words of 32 bits, which SSE2 can do; the results for the upper words are masked out.
         using Words = typename Simd<std::int32_t, Bytes>::type;
         const Words half_way = ((Words)sum & 0x1fffffff) == 0x10000000;
         const Wide magnitude = (Wide)((Long)sum & std::numeric_limits<std::int64_t>::max());
         return ((Long)half_way & 0xffffffff) | ((magnitude < 0x1p-125) & (magnitude > 0.0));
     }
 
-    // The sum rounded to odd: where it is not exact, and the nearest number is even, its neighbour on the other side of
-    // the exact sum is taken, which is odd. Rounding that to a float is rounding the exact sum (Boldo and Melquiond,
-    // 2008).
+    // The sum rounded to odd: where the sum is not exact and the nearest number is even, this takes its neighbour on
+    // the other side of the exact sum, which is odd. Rounding that to a float gives the same as rounding the exact sum
+    // (Boldo and Melquiond, 2008).
     static TRUERANK_INLINE Wide rounded_to_odd(Wide product, Wide addend, Wide sum) {
         const Wide back = sum - product;
-        const Wide rest = (product - (sum - back)) + (addend - back);  // exact, or NaN beside an infinity
+        const Wide rest = (product - (sum - back)) + (addend - back);  // exact; NaN where the sum is infinite
         const Long more = rest > 0, less = rest < 0, negative = sum < 0;
         const Long even = ((Long)sum & 1) - 1;
         const Long out = (more & ~negative) | (less & negative), in = (more & negative) | (less & ~negative);

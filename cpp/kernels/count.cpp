@@ -8,21 +8,22 @@
 namespace truerank {
 namespace {
 
-// A block of scores, or of their keys, stays in the first-level cache while several truths pass over it.
-// Of 8-bit scores it is as long as their 8-bit counters allow in the narrowest vectors.
+// So many scores, or their keys, stay in the first-level cache while several true scores are counted in them. For 8-bit
+// scores the number is what their 8-bit counters allow in the narrowest vectors.
 template <class T>
 constexpr std::size_t kCachedKeys = sizeof(T) == 1 ? 4032 : 16384 / sizeof(T);
 constexpr std::size_t kLine = 64;
-// So many truths, their counters and a vector of keys fit the sixteen registers of SSE and AVX2.
+// So many true scores, their counters and a vector of keys fit into the sixteen registers of SSE and AVX2.
 constexpr std::size_t kMaxInRegisters = 5;
-// How far ahead of the reading a line is fetched. The hardware does most of this itself: farther was slower on Zen 4,
-// by up to a fifth, with large pages and with small ones.
+// How far ahead of the scores that are read a cache line is prefetched. The hardware does most of this itself: a longer
+// distance was slower on Zen 4, by up to a fifth, with large pages and with small ones.
 constexpr std::size_t kAheadBytes = 256;
-// A column-major tile is this wide: narrower ones read less of a column at a time, wider ones crowd out their counters.
+// So much of a column of a column-major matrix is counted at a time: with less, reads are shorter; with more, the
+// counters no longer fit into the cache.
 constexpr std::size_t kColumnBytes = 8192;
 
-// Vectors of `Bytes` bytes of scores, of their keys, of counters as wide as a score, and of masks (-1 or 0) as
-// comparisons give them.
+// Vectors of `Bytes` bytes: of scores, of their keys, of counters as wide as a score, and of masks, whose lanes are -1
+// or 0 as comparisons give them.
 template <class T, int Bytes>
 struct Lanes {
     using Counter = typename Integers<sizeof(T)>::Unsigned;
@@ -32,7 +33,7 @@ struct Lanes {
     using Masks = Keys;
     using Counts = typename Simd<Counter, Bytes>::type;
     static constexpr std::size_t size = Bytes / sizeof(T);
-    // A counter is emptied into 64 bits before it can overflow.
+    // A counter is added to a 64-bit sum, and starts again from 0, before it can overflow.
     static constexpr std::size_t max_additions = sizeof(T) == 1 ? 254 : sizeof(T) == 2 ? 65000 : std::size_t{1} << 30;
 
     static TRUERANK_INLINE Keys load_keys(const T* scores) {
@@ -50,7 +51,7 @@ struct Lanes {
     static TRUERANK_INLINE Keys broadcast_key(Key<T> key) { return Keys{} + key; }
     static TRUERANK_INLINE Masks is_nan_key(Keys keys) { return keys < broadcast_key(Order<T>::bottom()); }
 
-    // Scores as the hardware compares them: 16-bit floats, which it does not, by their keys.
+    // Scores in a form that the hardware can compare: 16-bit floats, which it cannot, are compared by their keys.
     static TRUERANK_INLINE Scores load(const T* scores) {
         if constexpr (is_float16<T>) {
             return load_keys(scores);
@@ -73,8 +74,8 @@ struct Lanes {
         }
     }
 
-    // counts += 1 where the mask is set. AVX-512 has masked additions, which the condition asks for; elsewhere a mask
-    // is a vector of -1, and subtracting it is the shorter way.
+    // Adds 1 to the counts where the mask is set. AVX-512 has masked additions, which the compiler makes of the
+    // condition; elsewhere a mask is a vector of -1, and subtracting it takes fewer instructions.
     static TRUERANK_INLINE void add(Counts& counts, Masks mask) {
         if constexpr (Bytes == 64) {
             counts = mask ? counts + (Counts{} + Counter{1}) : counts;
@@ -82,8 +83,8 @@ struct Lanes {
             counts -= (Counts)mask;
         }
     }
-    // Neighbours are added into counters of twice the width until these have 64 bits: a few instructions, for while
-    // they run the reading of what follows has to wait.
+    // The sum of all lanes. Neighbours are added into counters of twice the width until these have 64 bits. That takes
+    // few instructions, which matters: while they run, the reading of the next scores has to wait.
     static TRUERANK_INLINE std::int64_t sum(const Counts& counts) {
         using Wide = typename Simd<std::uint64_t, Bytes>::type;
         Wide wide = (Wide)counts;
@@ -110,12 +111,13 @@ struct Lanes {
         std::memcpy(&result, lane, Bytes);
         return result;
     }
-    // The first `n` lanes, or all.
+    // The mask of the first `n` lanes, or of all lanes where there are fewer.
     static TRUERANK_INLINE Masks first_lanes(std::size_t n) {
         return iota() < (Masks{} + static_cast<Key<T>>(std::min(n, size)));
     }
-    // Where the last n % size scores are read from, as one vector, and which lanes of it they are: the last full vector
-    // once more, less what was read; of fewer scores than a vector has, a copy.
+    // Returns where the last `rest` = n % size scores can be read as one vector, and sets `valid` to the mask of their
+    // lanes. This is the last full vector of the scores, whose other lanes were counted before; where there are fewer
+    // scores than lanes it is a copy.
     static TRUERANK_INLINE const T* tail(const T* scores, std::size_t n, std::size_t rest, T (&copy)[size],
                                          Masks& valid) {
         if (n >= size) {
@@ -129,7 +131,7 @@ struct Lanes {
     }
 };
 
-// One pass over the scores at the speed of memory: one truth, and the NaN; returns these.
+// Counts one true score, and the NaN, in one pass over the scores at the speed of memory. Returns the number of NaN.
 template <class T, int Bytes>
 TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T true_score, PartialCounts* counts) {
     using L = Lanes<T, Bytes>;
@@ -154,7 +156,8 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
             if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector) & valid);
         };
         if (i == 0 && n >= 32 * step) {
-            // Up to the first whole line: a vector that lies across two lines costs two reads, all along the row.
+            // First come the scores up to a cache line's start: otherwise every vector along the row would lie across
+            // two lines, and cost two reads.
             i = (kLine - reinterpret_cast<std::uintptr_t>(scores) % kLine) % kLine / sizeof(T);
             for (std::size_t u = 0; u < i; u += L::size) count_masked(scores + u, L::first_lanes(i - u));
         }
@@ -179,8 +182,8 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
     return nans;
 }
 
-// The keys of n scores, padded with the lowest key, which is above and tied with nothing but itself, to whole cache
-// lines; returns the number of NaN.
+// Writes the keys of n scores, padded to whole cache lines with the lowest key, which is above no key and tied with
+// none but itself. Returns the number of NaN.
 template <class T, int Bytes>
 TRUERANK_INLINE std::int64_t keys_of(const T* scores, std::size_t n, Key<T>* keys) {
     using L = Lanes<T, Bytes>;
@@ -201,8 +204,8 @@ TRUERANK_INLINE std::int64_t keys_of(const T* scores, std::size_t n, Key<T>* key
     return nans;
 }
 
-// K truths against a block of keys (whole cache lines). Meanwhile `ahead`, the next block, comes in, `lines` lines for
-// every eight that are read, so that memory works while this computes.
+// Counts K true scores in a chunk of keys (whole cache lines). Meanwhile the next chunk, at the address `ahead`, is
+// prefetched, `lines` lines for every eight that are read, so that memory works while this computes.
 template <class T, int Bytes, int K>
 TRUERANK_INLINE void count_in_registers(const Key<T>* keys, std::size_t n, const Key<T>* true_scores,
                                         PartialCounts* counts, std::uintptr_t ahead, std::size_t lines) {
@@ -249,9 +252,9 @@ TRUERANK_INLINE void count_in_registers(std::size_t k, const Key<T>* keys, std::
     }
 }
 
-// Many sorted truths: each key is searched among them and entered in a histogram, below[p] for keys with just p truths
-// below them and equal[p] for those of them that equal truths[p]. Eight searches run side by side, since one waits for
-// its own loads; all have the same number of steps.
+// Searches for each key among many sorted true scores and enters it in a histogram: below[p] counts the keys with
+// exactly p true scores below them, and equal[p] those of them that equal true_scores[p]. Eight searches run side by
+// side, since a single one waits for its own loads; all take the same number of steps.
 template <class T>
 TRUERANK_INLINE void search(const Key<T>* keys, std::size_t n, const Key<T>* true_scores, std::size_t k,
                             std::int64_t* below, std::int64_t* equal) {
@@ -291,7 +294,8 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
             search<T>(keys, padded, true_scores, k, below, equal);
             continue;
         }
-        // Groups of like size, each of which brings in its share of the next block.
+        // The true scores are divided into groups of similar size, each of which prefetches its share of the next
+        // chunk.
         const std::size_t groups = (k + kMaxInRegisters - 1) / kMaxInRegisters;
         const std::size_t lines = groups == 0 ? 0 : (8 + groups - 1) / groups;
         for (std::size_t g = 0, j = 0; g < groups; ++g) {
@@ -307,13 +311,13 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
         counts[j].above += above;
         counts[j].tied += equal[j];
     }
-    // An integer truth may be the lowest key itself.
+    // The key of an integer true score may be the lowest key itself, which the padding equals.
     if (k > 0 && true_scores[0] == std::numeric_limits<Key<T>>::min()) counts[0].tied -= padding;
     return nan;
 }
 
-// Keys less the lowest number's, as unsigned integers: in ascending order the NaNs, which wrap round to the top, are
-// never least.
+// In ascending order this takes keys less the key of the lowest number, as unsigned integers: the NaN, which wrap round
+// to the top, are never least.
 template <class T, int Bytes>
 TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count) {
     using Counter = typename Order<T>::Bits;
@@ -350,7 +354,7 @@ TRUERANK_INLINE void count_columns_body(const char* scores, std::ptrdiff_t strid
                                         std::int64_t* tied, std::int64_t* nan) {
     using L = Lanes<T, Bytes>;
     using Counts = typename L::Counts;
-    constexpr std::size_t side = 8;  // columns for one visit to a lane's counters
+    constexpr std::size_t side = 8;  // columns that are counted in one visit to a lane's counters
     alignas(kLine) typename L::Counter counters[3][kMaxLanes<T>];
     const auto visit = [&](const char* first, std::size_t width, std::size_t lane) __attribute__((always_inline)) {
         const typename L::Scores true_score = L::load(true_scores + lane);

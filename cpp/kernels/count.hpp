@@ -1,7 +1,6 @@
-// The counting kernels: blocks of scores against the true scores ("truths") of their tasks.
+// The counting kernels: they compare scores with the true scores of tasks.
 //
-// They know no Python, no strides and no rules: contiguous, aligned scores in native byte order go in, integers come
-// out.
+// They know no Python and no rules: aligned scores in native byte order go in, integers come out.
 #pragma once
 
 #include <bit>
@@ -12,7 +11,7 @@
 
 namespace truerank {
 
-// The 16-bit floating-point formats, as the bits they are.
+// The 16-bit floating-point formats, held as bits.
 struct Half {
     std::uint16_t bits;
 };
@@ -48,9 +47,9 @@ inline constexpr bool is_float16 = std::is_same_v<T, Half> || std::is_same_v<T, 
 template <class T>
 inline constexpr bool has_nan = is_float16<T> || std::is_floating_point_v<T>;
 
-// The key of a score: a signed integer as wide as the score and in the same order. Sign and magnitude of a float become
-// two's complement, in which both zeros are one number, and a shift wraps the positive NaNs round to the bottom: every
-// NaN has a key below that of -inf, so that it is never above anything.
+// The key of a score: a signed integer as wide as the score; keys have the order of the scores. The sign and magnitude
+// of a float become two's complement, in which both zeros are the same number. A shift then wraps the positive NaN
+// round to the bottom: every NaN has a key below that of -inf, so that it is never above anything.
 template <class T>
 using Key = typename Integers<sizeof(T)>::Signed;
 
@@ -95,7 +94,7 @@ struct Order {
     static constexpr bool is_nan(Key<T> key) { return has_nan<T> && key < bottom(); }
 };
 
-// What one truth finds among scores: how many are above it, how many equal it.
+// What is counted for one true score: how many scores are above it, and how many equal it.
 struct PartialCounts {
     std::int64_t above = 0;
     std::int64_t tied = 0;
@@ -103,29 +102,30 @@ struct PartialCounts {
 
 template <class T>
 struct CountKernels {
-    // Adds to `tally` what the truth, not a NaN, finds among scores[0..n); returns how many of them are NaN.
+    // Counts the scores among scores[0..n) that are above the true score, which is not a NaN, and those that equal it;
+    // adds them to `counts`. Returns how many of the scores are NaN.
     std::int64_t (*count_one)(const T* scores, std::size_t n, T true_score, PartialCounts* counts);
 
-    // The same for k truths, given by their keys, sorted and distinct. `scratch` has room for scratch_size<T>(k)
-    // integers.
+    // The same for k true scores, given by their keys, which are sorted and distinct. `scratch` has room for
+    // scratch_size<T>(k) integers.
     std::int64_t (*count_several)(const T* scores, std::size_t n, const Key<T>* true_scores, std::size_t k,
                                   PartialCounts* counts, std::int64_t* scratch);
 
-    // Raises (or, ascending, lowers) `best`, a key, to that of the best score, and keeps count of the scores that equal
-    // it. Start from Order<T>::bottom() (or top()) and 0. A NaN is never best.
+    // Raises `best`, a key, to that of the best score (or lowers it to that, in ascending order), and keeps `count`,
+    // the number of scores that equal it. Callers start from Order<T>::bottom() (or top()) and 0. A NaN is never best.
     void (*best)(const T* scores, std::size_t n, bool ascending, Key<T>* best, std::int64_t* count);
 
-    // `columns` columns, `stride` bytes apart, of `lanes` scores each: lane i is a row with the truth truths[i]. Adds
-    // to above[i], tied[i] and, unless it is null, nan[i]. `lanes` is a multiple of lane_multiple and at most
-    // max_lanes.
+    // Counts along the rows of a column-major matrix. It has `columns` columns, `stride` bytes apart, of `lanes` scores
+    // each: lane i is a row whose true score is true_scores[i]. Adds to above[i], tied[i] and, unless it is null,
+    // nan[i]. `lanes` is a multiple of lane_multiple and at most max_lanes.
     void (*count_columns)(const char* scores, std::ptrdiff_t stride, std::size_t columns, std::size_t lanes,
                           const T* true_scores, std::int64_t* above, std::int64_t* tied, std::int64_t* nan);
     std::size_t lane_multiple;
     std::size_t max_lanes;
 };
 
-// From so many truths on, searching each score among them is cheaper than comparing it with each: the wider the score,
-// the fewer comparisons an instruction makes.
+// From so many true scores on, searching for each score among them is cheaper than comparing it with each of them. The
+// wider the score, the fewer comparisons an instruction makes.
 template <class T>
 inline constexpr std::size_t search_threshold = 512 / sizeof(T);
 

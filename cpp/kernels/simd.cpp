@@ -10,8 +10,8 @@ namespace truerank {
 namespace {
 
 #if defined(__x86_64__) || defined(_M_X64)
-// Asked of the processor itself: the compilers' __builtin_cpu_supports needs a library of theirs, which is not linked
-// on every system.
+// What the processor says of itself. The compilers' __builtin_cpu_supports needs a library of theirs, which is not
+// linked on every system.
 struct Processor {
     std::uint32_t leaf1_ecx = 0, leaf7_ebx = 0;
     std::uint32_t saved = 0;  // the registers that the system saves when it switches threads
@@ -26,7 +26,7 @@ struct Processor {
     }
 };
 
-// What a set needs, as bits of the same words.
+// What an instruction set requires, as bits of the same words.
 struct Requirements {
     std::uint32_t leaf1_ecx, leaf7_ebx, saved;
 };
@@ -57,7 +57,7 @@ bool supported(Isa set) {
            (required.saved & ~processor.saved) == 0;
 }
 #else
-// The one row is what the compiler was told to build for.
+// The table has one row: what the compiler was told to build for.
 bool supported(Isa) { return true; }
 #endif
 

@@ -1,9 +1,9 @@
 // Instruction sets: one table, one choice at start.
 //
 // A kernel is written once, as an always-inline body over vectors of a given width (GCC's and clang's vector
-// extensions, no intrinsics). TRUERANK_FOR_EACH_ISA makes a thin wrapper of it for every row of the table; the
-// wrapper's target attribute is what lets the compiler use the wider registers there and nowhere else. A new
-// instruction set is one row.
+// extensions, no intrinsics). TRUERANK_FOR_EACH_ISA makes a thin wrapper around it for every row of the table; the
+// wrapper's target attribute lets the compiler use the wider registers there and nowhere else. A new instruction set is
+// one row.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 #define TRUERANK_INLINE inline __attribute__((always_inline))
 
-// X(name, bytes in a vector, row whose comparisons with several truths are used, whether float multiply-adds are fused
-// or else emulated, function attribute). AVX-512 compares into mask registers, at one or two a cycle: plenty for a pass
-// at the speed of memory, but where a score meets many truths AVX2's comparisons are up to twice as fast (measured on
-// Zen 4; on a par elsewhere).
+// X(name, bytes in a vector, row whose comparisons with several true scores are used, whether float multiply-adds are
+// fused rather than emulated, function attribute). AVX-512 compares into mask registers, with one or two comparisons a
+// cycle. That is plenty for a pass at the speed of memory, but where a score is compared with many true scores, AVX2's
+// comparisons are up to twice as fast (measured on Zen 4; equally fast elsewhere).
 #if defined(__x86_64__) || defined(_M_X64)
 #define TRUERANK_AVX2 "avx2,bmi,bmi2,fma,popcnt"
 #define TRUERANK_AVX512 "avx512f,avx512bw,avx512cd,avx512dq,avx512vl," TRUERANK_AVX2
@@ -39,25 +39,25 @@ enum class Isa : int {
 #undef TRUERANK_ROW
 };
 
-// The names this machine can run, the plainest first.
+// The names of the instruction sets that this machine can run, the plainest first.
 std::vector<std::string> usable_isas();
 
-// Fixes the choice for the life of the process: the best usable set, or the one that `wanted` names (nullptr or "": no
-// wish). Returns false, and changes nothing, where the name is unknown or the machine cannot run it.
+// Chooses an instruction set for the life of the process: the one of that name, or, if `name` is null or empty, the
+// best one that is usable. Returns false, and changes nothing, if the name is unknown or the machine cannot run it.
 bool choose_isa(const char* name);
 
 Isa isa();
 const char* isa_name();
 
-// A vector of `Bytes` bytes of T, and the same at any address that suits a T.
+// A vector of `Bytes` bytes of T, and the same at any address at which a T may be.
 template <class T, int Bytes>
 struct Simd {
     typedef T type __attribute__((vector_size(Bytes)));
     typedef T unaligned __attribute__((vector_size(Bytes), aligned(alignof(T)), may_alias));
 };
 
-// A place in memory to be brought in, so many bytes from another (modulo all memory, so that steps back are fine). It
-// may lie past the end of an array, where no pointer may point: hence an integer.
+// The address so many bytes after another, for prefetching. It may be past the end of an array, where no pointer may
+// point: hence an integer. It wraps round, so that `bytes` may be a negative number that was converted.
 TRUERANK_INLINE std::uintptr_t address_after(const void* from, std::size_t bytes) {
     return reinterpret_cast<std::uintptr_t>(from) + bytes;
 }

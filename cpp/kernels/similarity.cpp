@@ -9,8 +9,8 @@
 namespace truerank {
 namespace {
 
-// Vectors of candidates in a register tile: with kQueries accumulators for each they fill the thirty-two registers of
-// AVX-512 and NEON, or the sixteen of AVX2 and SSE.
+// Vectors of candidates in a register tile. Each has kTileQueries accumulators, and with these the tile fills the
+// thirty-two registers of AVX-512 and NEON, or the sixteen of AVX2 and SSE.
 #if defined(__aarch64__) || defined(_M_ARM64)
 template <int Bytes>
 constexpr std::size_t kTileVectors = 4;
@@ -19,7 +19,7 @@ template <int Bytes>
 constexpr std::size_t kTileVectors = Bytes == 64 ? 4 : 2;
 #endif
 
-// What the components of a pair add to its sum.
+// Each of these says what the components of a pair add to its sum.
 struct Product {
     static constexpr int components = 1;
     template <class A, class V = typename A::Vector>
@@ -106,11 +106,11 @@ TRUERANK_INLINE void accumulate_pairs_body(const T* queries, const T* panel, std
 }
 
 // log(u) for u >= 1, by arithmetic alone, since libraries differ in the last bit: u = 2^e m with m near 1, and log m =
-// 2 artanh((m - 1) / (m + 1)) by its series.
+// 2 artanh((m - 1) / (m + 1)), by its series.
 TRUERANK_INLINE double logarithm(double u) {
     constexpr double ln2_high = 0x1.62e42fefa38p-1, ln2_low = 0x1.ef35793c7673p-45;
     const auto bits = std::bit_cast<std::uint64_t>(u);
-    // Of sqrt(1/2) to sqrt(2): the exponent is rounded to the nearest.
+    // The exponent is rounded to the nearest, so that m is between sqrt(1/2) and sqrt(2).
     const std::uint64_t exponent = (bits + 0x00095f6198000000ULL) >> 52;
     const double m = std::bit_cast<double>(bits - ((exponent - 1023) << 52));
     const double s = (m - 1) / (m + 1), square = s * s;
@@ -126,7 +126,7 @@ TRUERANK_INLINE double squared_hyperbolic(double squared_difference, double quer
     const double a = 1 - query_squares, b = 1 - candidate_squares;
     const double y = 2 * (squared_difference / (a * b));
     const double w = y + __builtin_sqrt(y * (y + 2)), u = 1 + w;
-    // What was lost of w when 1 was added is made good to first order (Kahan).
+    // The digits that w lost when 1 was added are restored to first order (Kahan).
     const double distance = logarithm(u) + (w - (u - 1)) / u;
     const double square = u < std::numeric_limits<double>::infinity() ? distance * distance : u;  // or NaN
     return a > 0 && b > 0 ? square : std::numeric_limits<double>::quiet_NaN();
@@ -194,7 +194,7 @@ TRUERANK_INLINE bool count_body(const T* scores, std::size_t rows, const std::in
     using Mask = typename A::Mask;
     using Counts = typename A::Counts;
     constexpr std::size_t size = A::size, lanes = Vectors * size;
-    Mask largest{};  // of all magnitudes, whose bits are in their order
+    Mask largest{};  // the largest magnitude: as integers, magnitudes keep their order
     for (std::size_t i = 0; i < rows; ++i) {
         Vector score[Vectors];
         TRUERANK_UNROLL
@@ -237,7 +237,8 @@ TRUERANK_INLINE void count_lanes_body(const T* scores, std::size_t rows, std::si
     }
 }
 
-// In what follows comparisons that hold are counted: combined as masks, GCC takes them apart, lane by lane.
+// The functions below count the comparisons that hold. If they combined masks, GCC would take these apart, lane by
+// lane.
 template <class A, std::size_t Vectors, class T>
 TRUERANK_INLINE unsigned rows_at_least_body(const T* scores, std::size_t rows, const T* row_thresholds,
                                             const T* lane_thresholds) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kSizes[] = {0,  1,  2,  3,  5,  7,   8,   9,   15,  16,  17,  31,   32,   33,   47,
                                   63, 64, 65, 96, 97, 127, 128, 129, 255, 256, 257, 1000, 4033, 16385};
-// Longer than the counters of 8 and 16 bits go.
+// More scores than counters of 8 and 16 bits can count.
 constexpr std::size_t kLong = 140'001;
 
 template <class T>
@@ -31,7 +31,7 @@ PlainCounts<T> plain(const T* scores, std::size_t n, N true_score) {
     return found;
 }
 
-// A score that is a number.
+// A random score that is a number.
 template <class T>
 T random_true_score(Distribution distribution, Random& random) {
     for (;;) {
@@ -56,14 +56,15 @@ void check_keys(Checks& checks, const char* name, Random& random) {
     }
 }
 
-// Calls f(scores, n, choice) with blocks of all sizes that begin anywhere in a line and end where their memory does.
+// Calls f(scores, n, distribution) with arrays of all sizes, which begin anywhere in a cache line and end where their
+// memory ends.
 template <class T, class F>
 void for_each_block(Random& random, const F& f) {
     for (const Distribution distribution : kDistributions) {
         for (const std::size_t n : kSizes) {
-            const std::size_t before = n % 4;
-            const std::vector<T> scores = random_scores<T>(before + n, distribution, random);
-            f(scores.data() + before, n, distribution);
+            const std::size_t offset = n % 4;
+            const std::vector<T> scores = random_scores<T>(offset + n, distribution, random);
+            f(scores.data() + offset, n, distribution);
         }
     }
     const std::vector<T> scores = random_scores<T>(kLong, Distribution::ties, random);
@@ -82,7 +83,7 @@ void check_one(Checks& checks, const char* name, Random& random) {
             const std::int64_t nan = count_kernels<T>().count_one(scores, n, true_score, &result);
             checks.expect(
                 result.above == 1000 + expected.above && result.tied == 2000 + expected.tied && nan == expected.nan,
-                "count_one, %s, %zu scores, choice %d", name, n, static_cast<int>(distribution));
+                "count_one, %s, %zu scores, distribution %d", name, n, static_cast<int>(distribution));
         }
     });
 }
@@ -95,7 +96,7 @@ void check_several(Checks& checks, const char* name, Random& random) {
     for_each_block<T>(random, [&](const T* scores, std::size_t n, Distribution distribution) {
         for (const std::size_t most : sizes) {
             if (n * most > 2'000'000) continue;
-            // Keys, and a score that has each.
+            // Distinct keys, and for each a score that has it.
             std::map<Key<T>, T> of_key;
             for (std::size_t i = 0; i < most; ++i) {
                 const T true_score = i % 2 == 0 && n > 0
@@ -118,7 +119,7 @@ void check_several(Checks& checks, const char* name, Random& random) {
                 right = right && result->above == 5 + expected.above && result->tied == 7 + expected.tied;
                 ++result;
             }
-            checks.expect(right, "count_several, %s, %zu scores, %zu truths, choice %d", name, n, k,
+            checks.expect(right, "count_several, %s, %zu scores, %zu true scores, distribution %d", name, n, k,
                           static_cast<int>(distribution));
         }
     });
@@ -140,14 +141,14 @@ void check_best(Checks& checks, const char* name, Random& random) {
                 }
                 count += key == expected;
             }
-            // At once, and in two parts.
+            // In one call, and in two.
             for (const std::size_t cut : {std::size_t{0}, n / 3}) {
                 Key<T> best = start;
                 std::int64_t found = 0;
                 count_kernels<T>().best(scores, cut, ascending, &best, &found);
                 count_kernels<T>().best(scores + cut, n - cut, ascending, &best, &found);
-                checks.expect(best == expected && found == count, "best, %s, %zu scores, ascending %d, choice %d", name,
-                              n, ascending, static_cast<int>(distribution));
+                checks.expect(best == expected && found == count, "best, %s, %zu scores, ascending %d, distribution %d",
+                              name, n, ascending, static_cast<int>(distribution));
             }
         }
     });
@@ -156,7 +157,8 @@ void check_best(Checks& checks, const char* name, Random& random) {
 template <class T>
 void check_columns_of(Checks& checks, const char* name, Distribution distribution, std::size_t lanes,
                       std::size_t columns, std::ptrdiff_t step, Random& random) {
-    // Columns `step` scores apart, from the last to the first where that is negative, all in one place where it is 0.
+    // Columns are `step` scores apart: from the last to the first if that is negative, all in the same place if it is
+    // 0.
     const auto apart = static_cast<std::size_t>(std::abs(step));
     const std::vector<T> memory =
         random_scores<T>(lanes + (columns == 0 ? 0 : (columns - 1) * apart), distribution, random);
@@ -178,8 +180,8 @@ void check_columns_of(Checks& checks, const char* name, Distribution distributio
             right = right && above[lane] == 10 + expected.above && tied[lane] == 20 + expected.tied &&
                     nan[lane] == 30 + (with_nan ? expected.nan : 0);
         }
-        checks.expect(right, "count_columns, %s, %zu lanes, %zu columns, step %td, nan %d, choice %d", name, lanes,
-                      columns, step, with_nan, static_cast<int>(distribution));
+        checks.expect(right, "count_columns, %s, %zu lanes, %zu columns, step %td, nan %d, distribution %d", name,
+                      lanes, columns, step, with_nan, static_cast<int>(distribution));
     }
 }
 

@@ -1,5 +1,5 @@
-// Runs families of tests: `truerank_tests [FAMILY [INSTRUCTION-SET]]`, all of them unless they are named, and those of
-// kernels under every instruction set. 77 says that this machine does not have the set.
+// Runs families of tests: `truerank_tests [FAMILY [INSTRUCTION-SET]]`. Without a name all families run, those of
+// kernels under every instruction set. The exit status is 77 if this machine does not have the set.
 #include <cstring>
 
 #include "kernels/simd.hpp"
@@ -11,7 +11,7 @@ using namespace truerank;
 
 struct Family {
     const char* name;
-    bool of_kernels;  // else no instruction set matters
+    bool of_kernels;  // instruction sets matter to these alone
     void (*check)(tests::Checks& checks);
 };
 constexpr Family kFamilies[] = {
@@ -36,27 +36,27 @@ bool fails(const Family& family, const std::string& set) {
 
 }  // namespace
 
-int main(int arguments, char** argument) {
-    const char* const family_wanted = arguments > 1 ? argument[1] : nullptr;
-    const char* const set_wanted = arguments > 2 ? argument[2] : nullptr;
+int main(int argument_count, char** arguments) {
+    const char* const family_name = argument_count > 1 ? arguments[1] : nullptr;
+    const char* const set_name = argument_count > 2 ? arguments[2] : nullptr;
     int run = 0, failed = 0;
     bool known = false;
     for (const Family& family : kFamilies) {
-        if (family_wanted != nullptr && std::strcmp(family_wanted, family.name) != 0) continue;
+        if (family_name != nullptr && std::strcmp(family_name, family.name) != 0) continue;
         known = true;
         for (const std::string& set : usable_isas()) {
-            if (set_wanted != nullptr && set != set_wanted) continue;
+            if (set_name != nullptr && set != set_name) continue;
             ++run;
             failed += fails(family, set);
             if (!family.of_kernels) break;
         }
     }
     if (!known) {
-        std::printf("%s: no such family\n", family_wanted);
+        std::printf("%s: no such family\n", family_name);
         return 2;
     }
     if (run == 0) {
-        std::printf("%s: not on this machine\n", set_wanted);
+        std::printf("%s: not on this machine\n", set_name);
         return kSkipped;
     }
     return failed > 0;

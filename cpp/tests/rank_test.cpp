@@ -1,4 +1,4 @@
-// Ranks of score matrices, and the least pass over memory.
+// Ranks of score matrices, and the pass over memory.
 #include "engine/rank.hpp"
 
 #include <algorithm>
@@ -58,11 +58,11 @@ constexpr Layout kLayouts[] = {
 struct Case {
     std::int64_t rows, columns, tasks;
     Layout layout;
-    bool ascending, filtered, in_candidates, audit;
+    bool ascending, has_filter, has_candidates, audit;
     NanRule rule;
 };
 
-// A matrix in memory as the layout has it; `loose`: one byte off, with gaps.
+// A matrix in memory in a layout; `unaligned` is one byte off, with gaps.
 template <class T>
 struct Matrix {
     std::vector<T> scores;
@@ -104,7 +104,7 @@ template <class T>
 void check_case(Checks& checks, const char* name, const Case& c, Random& random) {
     Matrix<T> matrix(c, random);
     std::vector<std::int64_t> rows, targets;
-    Lists filter, in_candidates;
+    Lists filter, candidate_lists;
     for (std::int64_t task = 0; task < c.tasks; ++task) {
         rows.push_back(random.below(c.rows));
         targets.push_back(random.below(c.columns));
@@ -113,20 +113,21 @@ void check_case(Checks& checks, const char* name, const Case& c, Random& random)
         }
         for (std::int64_t column = 0; column < c.columns; ++column) {
             if (random.one_in(9)) filter.indices.push_back(column);
-            if (random.one_in(2) || column == targets.back()) in_candidates.indices.push_back(column);
+            if (random.one_in(2) || column == targets.back()) candidate_lists.indices.push_back(column);
         }
         filter.close();
-        in_candidates.close();
+        candidate_lists.close();
     }
     matrix.lay_out();
     const std::size_t n = static_cast<std::size_t>(c.tasks);
     std::vector<std::int64_t> counts[6];
     for (auto& of_tasks : counts) of_tasks.assign(n, 0);
-    const Fault fault = rank(
-        matrix.view, {c.tasks, rows.data(), targets.data()}, c.filtered ? filter.over(c.columns) : Selection{},
-        c.in_candidates ? in_candidates.over(c.columns) : Selection{}, {c.ascending, c.rule}, 3, [] { return false; },
-        {counts[0].data(), counts[1].data(), counts[2].data(), c.audit ? counts[3].data() : nullptr,
-         c.audit ? counts[4].data() : nullptr, c.audit ? counts[5].data() : nullptr});
+    const Fault fault =
+        rank(matrix.view, {c.tasks, rows.data(), targets.data()}, c.has_filter ? filter.over(c.columns) : Selection{},
+             c.has_candidates ? candidate_lists.over(c.columns) : Selection{}, {c.ascending, c.rule}, 3,
+             [] { return false; },
+             {counts[0].data(), counts[1].data(), counts[2].data(), c.audit ? counts[3].data() : nullptr,
+              c.audit ? counts[4].data() : nullptr, c.audit ? counts[5].data() : nullptr});
 
     bool right = fault.kind == Fault::Kind::none;
     for (std::size_t task = 0; task < n; ++task) {
@@ -135,8 +136,8 @@ void check_case(Checks& checks, const char* name, const Case& c, Random& random)
         for (std::int64_t column = 0; column < c.columns; ++column) {
             const auto list = static_cast<std::int64_t>(task);
             const bool is_target = column == targets[task];
-            if (c.in_candidates && !in_candidates.has(list, column)) continue;
-            if (c.filtered && !is_target && filter.has(list, column)) continue;
+            if (c.has_candidates && !candidate_lists.has(list, column)) continue;
+            if (c.has_filter && !is_target && filter.has(list, column)) continue;
             const auto score = number(matrix.at(rows[task], column));
             if (is_nan(score) && c.rule == NanRule::omit) continue;
             above += c.ascending ? score < true_score : score > true_score;
@@ -148,10 +149,10 @@ void check_case(Checks& checks, const char* name, const Case& c, Random& random)
     checks.expect(
         right, "rank, %s, %lld x %lld, %lld tasks, %s, ascending %d, filter %d, candidates %d, audit %d, rule %d", name,
         static_cast<long long>(c.rows), static_cast<long long>(c.columns), static_cast<long long>(c.tasks),
-        c.layout.name, c.ascending, c.filtered, c.in_candidates, c.audit, static_cast<int>(c.rule));
+        c.layout.name, c.ascending, c.has_filter, c.has_candidates, c.audit, static_cast<int>(c.rule));
 }
 
-// A NaN that the rule does not allow is named by its row and column.
+// A fault names the row and column of a NaN that the rule does not allow.
 void check_fault(Checks& checks) {
     std::vector<float> scores(7 * 300, 1.0f);
     for (const std::size_t at : {850u, 607u, 1501u}) {

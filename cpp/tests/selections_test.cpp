@@ -1,4 +1,4 @@
-// Selections: lists checked and sorted, and what is looked for in them.
+// Selections: how lists are checked and sorted, and how they are searched.
 #include "engine/selection.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Lists {
     }
 };
 
-// Lists of many lengths, 0 among them; sorted and distinct, or neither.
+// Lists of many lengths, 0 among them. They are sorted and distinct, or neither.
 template <class Index>
 Lists<Index> random_lists(std::int64_t n, std::int64_t longest, std::int64_t bound, bool sorted, Random& random) {
     Lists<Index> lists;
@@ -106,7 +106,7 @@ void check_searches(Checks& checks, const Lists<Index>& lists, std::int64_t boun
         checks.expect(span.length == inside && (inside == 0 || span.start == expected), "span from %lld",
                       static_cast<long long>(column));
     }
-    // Of tasks: the first whose column is not in its list.
+    // The first task whose column is not in its list.
     std::vector<std::int64_t> columns;
     std::int64_t absent = -1;
     for (std::int64_t list = 0; list < selection.size; ++list) {
@@ -134,7 +134,7 @@ void check_as(Checks& checks, Random& random) {
             }
         }
     }
-    // One long list takes another way, and several threads check it.
+    // A long list is sorted in another way, and several threads check it.
     for (const bool sorted : {true, false}) {
         const Lists<Index> lists = random_lists<Index>(5, 1'500'000, 3'000'000, sorted, random);
         check_checked(checks, lists, 3'000'000);

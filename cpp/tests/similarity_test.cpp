@@ -1,4 +1,4 @@
-// The scoring kernels: sums of pairs to the bit, what becomes of them, and what is counted of them.
+// The scoring kernels: sums of pairs to the bit, the scores made of them, and their counts.
 #include "kernels/similarity.hpp"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ const char* type_name() {
     return sizeof(T) == 4 ? "float" : "double";
 }
 
-// What vectors hold: usual numbers; small integers, whose sums tie; numbers between which exponents differ much, and
-// whose products are subnormal or overflow; anything, NaN and infinities among it.
+// What vectors hold: usual numbers; small integers, whose sums tie; numbers of very different exponents, whose products
+// are subnormal or overflow; or anything, NaN and infinities included.
 enum class Kind : int { usual, small, wide, any };
 constexpr Kind kKinds[] = {Kind::usual, Kind::small, Kind::wide, Kind::any};
 
@@ -48,12 +48,12 @@ std::vector<T> components_of(std::size_t n, Kind kind, Random& random) {
     return values;
 }
 
-// The sum of a pair, whose components are `of_query` and `of_candidate` apart.
+// The sum of a pair. `query_step` and `candidate_step` are the distances between components.
 template <class T>
-T plain_sum(Similarity similarity, const T* query, std::size_t of_query, const T* candidate, std::size_t of_candidate,
-            std::size_t depth, T sum) {
+T plain_sum(Similarity similarity, const T* query, std::size_t query_step, const T* candidate,
+            std::size_t candidate_step, std::size_t depth, T sum) {
     for (std::size_t k = 0; k < depth; ++k) {
-        const T q = query[k * of_query], e = candidate[k * of_candidate], difference = q - e;
+        const T q = query[k * query_step], e = candidate[k * candidate_step], difference = q - e;
         switch (similarity) {
             case Similarity::dot:
             case Similarity::cosine:
@@ -65,7 +65,8 @@ T plain_sum(Similarity similarity, const T* query, std::size_t of_query, const T
                 break;
             case Similarity::complex_l1: {
                 ++k;
-                const T imaginary = query[k * of_query] - candidate[k * of_candidate], square = imaginary * imaginary;
+                const T imaginary = query[k * query_step] - candidate[k * candidate_step],
+                        square = imaginary * imaginary;
                 sum = sum + std::sqrt(std::fma(difference, difference, square));
                 break;
             }
@@ -127,7 +128,7 @@ double plain_poincare(double squared_difference, double query_squares, double ca
     return static_cast<double>(-distance * distance);
 }
 
-// Whether scores of hyperbolic distances are the same but for a few of their last bits.
+// Whether scores of hyperbolic distances are the same except for a few of their last bits.
 template <class T>
 bool near(T score, double expected) {
     if (is_nan(expected)) return is_nan(score);
@@ -137,7 +138,7 @@ bool near(T score, double expected) {
            tolerance * std::abs(expected) + static_cast<double>(std::numeric_limits<T>::denorm_min());
 }
 
-// The score of a sum of 0 or more, before bias and means, but of hyperbolic distances.
+// The score of a sum that is not negative, before bias and means; not for hyperbolic distances.
 template <class T>
 T plain_score(Similarity similarity, T sum) {
     switch (similarity) {
@@ -176,24 +177,24 @@ void check_finish(Checks& checks, Random& random) {
                     if (similarity != Similarity::dot && similarity != Similarity::cosine) {
                         for (T& sum : sums) sum = std::abs(sum);
                     }
-                    // In a ball no two points are farther apart than 2; of subnormal squares digits are lost.
+                    // No two points of a ball are farther apart than 2. Subnormal squares lose digits.
                     if (similarity == Similarity::poincare) {
                         for (T& sum : sums) sum = sum > 4 ? T{4} : sum < std::numeric_limits<T>::min() ? T{0} : sum;
                     }
                     const std::vector<T> before = sums, bias = components_of<T>(lanes, kind, random);
-                    const std::vector<T> of_candidates = components_of<T>(lanes, kind, random);
-                    const std::vector<T> of_queries = components_of<T>(std::max(lanes, kTileQueries), kind, random);
+                    const std::vector<T> candidate_means = components_of<T>(lanes, kind, random);
+                    const std::vector<T> query_means = components_of<T>(std::max(lanes, kTileQueries), kind, random);
                     const std::vector<double> q = squares(std::max(lanes, kTileQueries)), e = squares(lanes);
                     kernels.finish(similarity, {sums.data(), rows, biased ? bias.data() : nullptr, q.data(), e.data(),
-                                                means ? of_queries.data() : nullptr,
-                                                means ? of_candidates.data() : nullptr, pairwise});
+                                                means ? query_means.data() : nullptr,
+                                                means ? candidate_means.data() : nullptr, pairwise});
                     bool right = true;
                     for (std::size_t i = 0; i < kTileQueries; ++i) {
                         for (std::size_t j = 0; j < lanes; ++j) {
                             const std::size_t at = i * lanes + j, query = pairwise ? j : i;
                             T expected = before[at];
                             if (i < rows && similarity == Similarity::poincare) {
-                                if (biased || means) continue;  // whose last bits this does not know
+                                if (biased || means) continue;  // their last bits are not known here
                                 right = right &&
                                         near(sums[at], plain_poincare(static_cast<double>(expected), q[query], e[j]));
                                 continue;
@@ -201,7 +202,7 @@ void check_finish(Checks& checks, Random& random) {
                             if (i < rows) {
                                 expected = plain_score(similarity, expected);
                                 if (biased) expected = expected + bias[j];
-                                if (means) expected = (expected + expected) - (of_queries[query] + of_candidates[j]);
+                                if (means) expected = (expected + expected) - (query_means[query] + candidate_means[j]);
                             }
                             right = right && same(sums[at], expected);
                         }
@@ -228,7 +229,7 @@ void check_counts(Checks& checks, Random& random) {
             }
             const bool nan = std::any_of(scores.begin(), scores.end(), is_nan<T>);
 
-            std::vector<std::int64_t> first{random.below(2)};  // the tasks before it are another's
+            std::vector<std::int64_t> first{random.below(2)};  // the tasks before these are another query's
             for (std::size_t i = 0; i < rows; ++i) first.push_back(first.back() + random.below(4));
             const auto tasks = static_cast<std::size_t>(first.back());
             const std::vector<T> true_scores = random_scores<T>(tasks, distribution, random);
@@ -252,7 +253,7 @@ void check_counts(Checks& checks, Random& random) {
                 }
                 right = right && found[0] == expected[0] && found[1] == expected[1];
             }
-            checks.expect(right, "count, %s, %zu rows, %zu tasks, choice %d", type_name<T>(), rows, tasks,
+            checks.expect(right, "count, %s, %zu rows, %zu tasks, distribution %d", type_name<T>(), rows, tasks,
                           static_cast<int>(distribution));
 
             const auto layers = static_cast<std::size_t>(random.below(4));
@@ -269,7 +270,7 @@ void check_counts(Checks& checks, Random& random) {
                 }
                 right = right && above[at] == expected[0] && tied[at] == expected[1];
             }
-            checks.expect(right, "count_lanes, %s, %zu rows, %zu layers, choice %d", type_name<T>(), rows, layers,
+            checks.expect(right, "count_lanes, %s, %zu rows, %zu layers, distribution %d", type_name<T>(), rows, layers,
                           static_cast<int>(distribution));
         }
     }
@@ -287,7 +288,7 @@ void check_thresholds(Checks& checks, Random& random) {
             std::vector<T> scores = random_scores<T>(kTileQueries * lanes, distribution, random);
             const bool numbers = repeat % 2 == 0, high = repeat % 4 < 2;
             for (T& score : scores) score = numbers && is_nan(score) ? T{0} : score;
-            // Not a NaN: nothing would be below it.
+            // A threshold is not a NaN: nothing would be below it.
             const auto threshold = [&] {
                 const T one = high && !random.one_in(30) ? T{4} : random_score<T>(distribution, random);
                 return is_nan(one) ? T{2} : one;
@@ -295,7 +296,7 @@ void check_thresholds(Checks& checks, Random& random) {
             std::vector<T> row_thresholds(kTileQueries), lane_thresholds(lanes);
             for (T& one : row_thresholds) one = threshold();
             for (T& one : lane_thresholds) one = threshold();
-            // Below all of them, but for one that may equal one.
+            // Scores are below all thresholds, except that one of them may equal one.
             const bool planted = repeat % 3 == 0, equal = random.one_in(2);
             const auto row = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(kTileQueries)));
             const auto lane = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(lanes)));
@@ -310,8 +311,8 @@ void check_thresholds(Checks& checks, Random& random) {
             const T least = planted ? T{5} : threshold();
             const bool any = std::any_of(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(lanes),
                                          [&](T score) { return from(score, least); });
-            checks.expect(kernels.any_at_least(scores.data(), least) == any, "any_from, %s, choice %d", type_name<T>(),
-                          static_cast<int>(distribution));
+            checks.expect(kernels.any_at_least(scores.data(), least) == any, "any_at_least, %s, distribution %d",
+                          type_name<T>(), static_cast<int>(distribution));
 
             unsigned expected = 0;
             for (std::size_t i = 0; i < rows; ++i) {
@@ -322,7 +323,7 @@ void check_thresholds(Checks& checks, Random& random) {
             }
             checks.expect(
                 kernels.rows_at_least(scores.data(), rows, row_thresholds.data(), lane_thresholds.data()) == expected,
-                "rows_from, %s, %zu rows, choice %d", type_name<T>(), rows, static_cast<int>(distribution));
+                "rows_at_least, %s, %zu rows, distribution %d", type_name<T>(), rows, static_cast<int>(distribution));
 
             std::vector<typename TaskCounters<T>::Counter> found(lanes, 9);
             kernels.lanes_at_least(scores.data(), row_thresholds[0], lane_thresholds.data(), found.data());
@@ -331,12 +332,12 @@ void check_thresholds(Checks& checks, Random& random) {
                 right = right &&
                         (found[j] != 0) == (from(scores[j], row_thresholds[0]) || from(scores[j], lane_thresholds[j]));
             }
-            checks.expect(right, "lanes_from, %s, choice %d", type_name<T>(), static_cast<int>(distribution));
+            checks.expect(right, "lanes_at_least, %s, distribution %d", type_name<T>(), static_cast<int>(distribution));
         }
     }
 }
 
-// The multiply-add of floats that takes the place of the hardware's: whatever this machine has.
+// The multiply-add of floats that replaces the hardware's, tested whatever this machine has.
 void check_emulated_fma(Checks& checks, Random& random) {
     using A = Arithmetic<float, 16, false>;
     for (int repeat = 0; repeat < 60'000; ++repeat) {
@@ -346,7 +347,8 @@ void check_emulated_fma(Checks& checks, Random& random) {
             a[i] = component<float>(kind, random);
             b[i] = component<float>(kind, random);
             c[i] = component<float>(kind, random);
-            // Near half way between two floats: an odd number of 25 bits, and a little more or less.
+            // The exact result is near half way between two floats: an odd number of 25 bits, and a little more or
+            // less.
             if (repeat % 3 == 0) {
                 a[i] = static_cast<float>((random.below(1 << 12) | 1) << 12 | (1 << 24));
                 b[i] = static_cast<float>(1 + 2 * random.below(2));

@@ -1,5 +1,5 @@
-// What the tests share: checks, chance, and scores of every type as plain numbers. Kernels and the engine are held
-// against loops that anybody can read; no Python is needed.
+// What the tests share: checks, random numbers, and scores of every type as plain numbers. Kernels and engine are
+// compared with loops that are easy to read; no Python is needed.
 #pragma once
 
 #include <bit>
@@ -19,15 +19,15 @@ namespace truerank::tests {
 // Counts checks, and prints the first few that fail.
 class Checks {
   public:
-    template <class... Parts>
-    bool expect(bool holds, const char* message, Parts... parts) {
+    template <class... Values>
+    bool expect(bool holds, const char* message, Values... values) {
         ++made_;
         if (!holds && ++failed_ <= kPrinted) {
             std::printf("  ");
-            if constexpr (sizeof...(parts) == 0) {
+            if constexpr (sizeof...(values) == 0) {
                 std::fputs(message, stdout);
             } else {
-                std::printf(message, parts...);
+                std::printf(message, values...);
             }
             std::printf("\n");
         }
@@ -42,13 +42,13 @@ class Checks {
     std::int64_t failed_ = 0;
 };
 
-// The same numbers in every run and on every machine.
+// Random numbers, the same in every run and on every machine.
 class Random {
   public:
     std::uint64_t bits() { return engine_(); }
     std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(bits() % static_cast<std::uint64_t>(n)); }
     bool one_in(std::int64_t n) { return below(n) == 0; }
-    // Of about normal distribution: a sum, since the library's may differ from one to another.
+    // Of roughly normal distribution: a sum, since a library's normal distribution differs from another's.
     double normal() {
         double sum = -6;
         for (int i = 0; i < 12; ++i) sum += static_cast<double>(bits() >> 11) * 0x1p-53;
@@ -59,7 +59,7 @@ class Random {
     std::mt19937_64 engine_{20};
 };
 
-// Families of tests, in files of their names.
+// Families of tests, each in the file of its name.
 void check_count(Checks& checks);
 void check_similarity(Checks& checks);
 void check_rank(Checks& checks);
@@ -67,7 +67,7 @@ void check_vectors(Checks& checks);
 void check_selections(Checks& checks);
 void check_threads(Checks& checks);
 
-// The number that a score stands for: by its fields, not by the core's conversion.
+// The number that a score stands for, taken from its fields and not by the core's conversion.
 template <class T>
 auto number(T score) {
     if constexpr (is_float16<T>) {
@@ -88,7 +88,7 @@ bool is_nan(N x) {
     return x != x;
 }
 
-// The score of a small integer, which all types have (unsigned ones from 0 on).
+// The score of a small integer that all types have (unsigned types from 0 on).
 template <class T>
 T score_of(std::int64_t small) {
     if constexpr (std::is_same_v<T, BFloat16>) {
@@ -101,8 +101,8 @@ T score_of(std::int64_t small) {
         return static_cast<T>(small);
     }
 }
-// NaN (of either sign, quiet or not), infinities, zeros of either sign, the extremes, subnormal numbers; of integers
-// the extremes.
+// One of the extremes: for floats NaN (of either sign, quiet or not), infinities, zeros of either sign, the largest and
+// the smallest numbers; for integers the least, the greatest, 0 and 1.
 template <class T>
 T extreme(Random& random) {
     using Bits = typename Order<T>::Bits;
@@ -118,7 +118,7 @@ T extreme(Random& random) {
     }
 }
 
-// How scores are chosen: few numbers and so many ties, any bits at all, or mostly extremes.
+// How scores are distributed: few numbers, so that there are many ties; any bits; or mostly extremes.
 enum class Distribution : int { ties, bits, extremes };
 inline constexpr Distribution kDistributions[] = {Distribution::ties, Distribution::bits, Distribution::extremes};
 

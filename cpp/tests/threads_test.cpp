@@ -1,4 +1,5 @@
-// Threads: every piece once, errors and interruptions on the calling thread, arithmetic as IEEE 754 has it.
+// Threads: every chunk is done once, errors and interruptions come on the calling thread, and arithmetic is as IEEE 754
+// has it.
 #include "engine/threads.hpp"
 
 #include <algorithm>
@@ -20,22 +21,22 @@ void check_chunks(Checks& checks, int requested, std::int64_t chunks) {
     const Team team(requested, chunks);
     checks.expect(team.size() >= 1 && team.size() <= std::max<std::int64_t>(1, chunks) &&
                       (requested == 0 || team.size() <= requested),
-                  "%d threads for %lld pieces, %d wanted", team.size(), static_cast<long long>(chunks), requested);
+                  "%d threads for %lld chunks, %d requested", team.size(), static_cast<long long>(chunks), requested);
     std::vector<std::atomic<int>> times(static_cast<std::size_t>(chunks));
     std::atomic<bool> wrong{false};
     const auto caller = std::this_thread::get_id();
     parallel_for(team, chunks, never, [&](std::int64_t chunk, int worker, Stop&) {
         ++times[static_cast<std::size_t>(chunk)];
-        const bool of_caller = std::this_thread::get_id() == caller;
-        if (worker < 0 || worker >= team.size() || (worker == 0) != of_caller) wrong = true;
+        const bool is_caller = std::this_thread::get_id() == caller;
+        if (worker < 0 || worker >= team.size() || (worker == 0) != is_caller) wrong = true;
     });
     bool once = true;
     for (const std::atomic<int>& n : times) once = once && n == 1;
-    checks.expect(once, "every piece once, %lld pieces, %d threads", static_cast<long long>(chunks), team.size());
+    checks.expect(once, "every chunk once, %lld chunks, %d threads", static_cast<long long>(chunks), team.size());
     checks.expect(!wrong, "workers, %d threads", team.size());
 }
 
-// Those that are asked for are there at the same time.
+// The threads that were requested run at the same time.
 void check_together(Checks& checks, int size) {
     const Team team(size, size);
     std::atomic<int> here{0};
@@ -65,7 +66,7 @@ void check_errors(Checks& checks, int threads) {
     checks.expect(caught, "an error is thrown on the calling thread, %d threads", threads);
     checks.expect(begun < 1000, "an error stops the rest, %d threads", threads);
 
-    // All of them throw, and one error comes.
+    // All of them throw, and one error is thrown on.
     caught = false;
     try {
         parallel_for(team, 1000, never, [](std::int64_t, int, Stop&) { throw std::runtime_error("each"); });
@@ -88,7 +89,7 @@ void check_errors(Checks& checks, int threads) {
     checks.expect(caught && begun < 1000, "an interruption, %d threads", threads);
 }
 
-// A caller that has nothing left to do still asks.
+// A calling thread that has nothing left to do still polls.
 void check_idle_caller(Checks& checks) {
     const Team team(2, 2);
     const auto caller = std::this_thread::get_id();
@@ -104,8 +105,9 @@ void check_idle_caller(Checks& checks) {
     } catch (const Interrupted&) {
         caught = true;
     }
-    // The caller may have been quick enough to take both pieces.
-    checks.expect(caught || std::chrono::steady_clock::now() - start < std::chrono::seconds(10), "an idle caller asks");
+    // The calling thread may have been fast enough to take both chunks.
+    checks.expect(caught || std::chrono::steady_clock::now() - start < std::chrono::seconds(10),
+                  "an idle caller polls");
 }
 
 void check_arithmetic(Checks& checks, int threads) {
@@ -118,7 +120,7 @@ void check_arithmetic(Checks& checks, int threads) {
         wrong += one + tiny != 1;
         wrong += least / 2 == 0;
     });
-    checks.expect(wrong == 0, "pieces round to the nearest, and keep subnormal numbers");
+    checks.expect(wrong == 0, "chunks round to the nearest, and keep subnormal numbers");
     checks.expect(std::fegetround() == FE_UPWARD, "the caller's rounding is as it was");
     std::fesetround(before);
 }

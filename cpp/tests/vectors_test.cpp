@@ -1,4 +1,4 @@
-// Vectors scored and counted at once: scores to the bit, ranks in one direction and in both, the best, their means.
+// Scores and counts of vectors: scores to the bit, ranks in one direction and in both, top-k lists and their means.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -25,7 +25,7 @@ struct Problem {
     std::vector<T> queries, entities, scores;
     Embeddings embeddings;
 
-    // Small integers tie; a NaN component makes its vector's scores NaN.
+    // With `ties`, components are small integers. A NaN component makes all scores of its vector NaN.
     Problem(const Sizes& wanted, Similarity of, bool ties, std::int64_t nan_every, Random& random)
         : sizes(wanted), similarity(of) {
         const auto fill = [&](std::vector<T>& vectors, std::int64_t n) {
@@ -100,7 +100,7 @@ void check_scores(Checks& checks, const Problem<T>& problem, Random& random) {
     }
 }
 
-// What the truth finds among n scores.
+// The counts of the target's score among n scores.
 template <class T, class ScoreAt>
 std::array<std::int64_t, 3> plain_counts(std::int64_t n, std::int64_t target, NanRule rule, const ScoreAt& score_at) {
     std::array<std::int64_t, 3> counts{};
@@ -115,7 +115,7 @@ std::array<std::int64_t, 3> plain_counts(std::int64_t n, std::int64_t target, Na
     return counts;
 }
 
-// Tasks, several to a query, whose truths are numbers.
+// Tasks, several for a query, whose true scores are numbers.
 template <class T>
 void random_tasks(const Problem<T>& problem, std::vector<std::int64_t>& rows, std::vector<std::int64_t>& targets,
                   Random& random) {
@@ -168,7 +168,7 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Random
     checks.expect(faults[0].kind == Fault::Kind::none && faults[1].kind == Fault::Kind::none, "rank_grid: a fault");
     expect("rank_grid", true);
 
-    // The means of the best: NaN is left out whatever the rule says.
+    // The means of the top k: NaN is left out whatever the rule says.
     for (const std::int64_t k : {1, 3, 1000}) {
         std::vector<T> left(grid.left.size()), right(grid.right.size());
         const Fault of_means = mean_topk(grid, k, rule, random_execution(random), left.data(), right.data());
@@ -192,7 +192,7 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Random
             const T expected = mean(problem.sizes.queries, [&](std::int64_t i) { return problem.at(i, j); });
             equal = equal && same(right[static_cast<std::size_t>(j)], expected);
         }
-        checks.expect(equal, "mean_best of %lld, similarity %d", static_cast<long long>(k),
+        checks.expect(equal, "mean_topk of %lld, similarity %d", static_cast<long long>(k),
                       static_cast<int>(problem.similarity));
     }
 }
@@ -213,7 +213,7 @@ void check_topk(Checks& checks, const Problem<T>& problem, NanRule rule, Random&
             for (std::int64_t j = 0; j < problem.sizes.entities; ++j) {
                 if (rule == NanRule::worst || !is_nan(score(j))) topk.push_back(j);
             }
-            // Better scores first, NaN last, equals in their order.
+            // Higher scores first, NaN last, equal scores in the order of columns.
             std::stable_sort(topk.begin(), topk.end(), [&](std::int64_t a, std::int64_t b) {
                 return score(a) > score(b) || (is_nan(score(b)) && !is_nan(score(a)));
             });

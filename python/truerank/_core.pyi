@@ -1,7 +1,7 @@
-"""The compiled core. What it has is the package's own: it may change at any time.
+"""The compiled core. It is private, and may change at any time.
 
-Every call checks what the memory safety of what it does rests on. The rest, and words for what is
-wrong, are the Python layer's.
+Every call checks only what memory safety depends on. The Python layer checks everything else, and
+writes the messages that users see.
 """
 
 from typing import Any, Literal, final
@@ -27,7 +27,7 @@ def can_read_files() -> bool: ...
 
 @final
 class Scores:
-    """Scores or vectors in memory, in any layout; of one dimension they are one row."""
+    """Scores or vectors in memory, in any layout; an array of one dimension is one row."""
 
     def __init__(self, array: _Array, dtype: str, swapped: bool) -> None: ...
     @property
@@ -79,7 +79,7 @@ class Selection:
 
 @final
 class Tasks:
-    """Which row each task reads (None: task i reads row i), its target, and which columns count."""
+    """The row of each task (None: task i reads row i), its target, and which columns count."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Tasks:
 
 @final
 class Rules:
-    """How scores are compared and what is counted of them."""
+    """How scores are compared and what is counted."""
 
     def __init__(self, ascending: bool, nan: str, audit: bool) -> None: ...
     @property
@@ -117,7 +117,7 @@ class Fault:
 
 @final
 class Counts:
-    """What was counted: an integer for each task, by name."""
+    """Counts by name: arrays of one integer for each task."""
 
     @property
     def arrays(self) -> dict[str, _Int64]: ...
