@@ -27,7 +27,7 @@ da = pytest.importorskip("dask.array", reason="Dask is not installed: pip instal
 
 from truerank.adapters import dask as adapter  # noqa: E402
 from truerank.adapters.dask import workers  # noqa: E402
-from truerank.adapters.dask.stripes import grid_of, stripes_of  # noqa: E402
+from truerank.adapters.dask.row_chunks import grid_of, row_chunks_of  # noqa: E402
 
 SMALL = np.array([[0.5, 0.25], [1.0, 2.0]])
 NAMES = ("nan", "inf", "at_best", "differing")
@@ -276,8 +276,8 @@ def test_each_chunk_is_sent_its_own_part_of_the_filter() -> None:
         *(None, False),
     )
     grid = grid_of((20,), (columns // chunks,) * chunks)
-    (stripe,) = stripes_of(job, grid)
-    sent = [part.filter for part in stripe.parts.values() if part.filter is not None]
+    (row_chunk,) = row_chunks_of(job, grid)
+    sent = [part.filter for part in row_chunk.chunk_inputs.values() if part.filter is not None]
     assert sum(len(entries.columns) for entries in sent) == 20 * 500
     assert sum(entries.columns.nbytes + entries.owners.nbytes for entries in sent) == 20 * 500 * 8
 

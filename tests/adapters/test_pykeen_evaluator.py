@@ -125,7 +125,7 @@ def test_evaluation_loops_hand_it_scores(name: str) -> None:
     )
     assert result.to_flat_dict() == pytest.approx(whole.to_flat_dict(), rel=1e-9)
     assert result.report.protocol.filter == ("known",)
-    assert loop.evaluator._parts == []
+    assert loop.evaluator._batches == []
 
 
 def test_the_number_of_entities_is_known_as_to_pykeens() -> None:

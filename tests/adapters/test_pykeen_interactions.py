@@ -20,7 +20,7 @@ from pykeen.nn.representation import Embedding
 import truerank as tr
 from support.pykeen_models import data_set, trained
 from truerank.adapters.pykeen import evaluate_model
-from truerank.adapters.pykeen.fused import SideVectors, vectors_of
+from truerank.adapters.pykeen.fused import SideVectors, side_vectors
 from truerank.adapters.pykeen.interaction_forms import FORMS
 from truerank.link_prediction import Task
 
@@ -111,7 +111,7 @@ def test_rows_score_as_their_interaction(
         asked = drawn(interaction, asked_shape, ENTITIES, dims, dtype)
         found = drawn(interaction, given_shape, QUERIES, dims, dtype)
         # where candidates depend on the relation, all queries have one of it
-        rows = 1 if direction.bound else QUERIES
+        rows = 1 if direction.per_relation else QUERIES
         relation = drawn(interaction, interaction.relation_shape, rows, dims, dtype)
         of_queries = each(lambda x: x.expand(QUERIES, *x.shape[1:]), relation)
         wide = each(lambda x: x[:, None], found), each(lambda x: x[None], asked)
@@ -133,10 +133,10 @@ def test_rows_score_as_their_interaction(
 def scores_of(vectors: SideVectors, queries: Any) -> Any:
     """All scores of some queries by vectors."""
     relations = queries[:, vectors.columns[1]]
-    scores = np.empty((len(queries), len(vectors.asked[0])), np.float32)
+    scores = np.empty((len(queries), len(vectors.candidate_entities[0])), np.float32)
     for relation in np.unique(relations):
         rows = relations == relation
-        candidates, bias = vectors._candidates(int(relation) if vectors.side.bound else None)
+        candidates, bias = vectors._candidates(int(relation) if vectors.side.per_relation else None)
         scores[rows] = tr.score_embeddings(
             vectors._queries(queries[rows]), candidates, similarity=vectors.similarity, bias=bias
         )
@@ -162,7 +162,7 @@ def test_models_score_as_they_predict(name: str, inverse: bool) -> None:
     task = Task(data.testing.mapped_triples.numpy(), entities=14, relations=55)
     for side, predict in (("tail", model.predict_t), ("head", model.predict_h)):
         with torch.no_grad():
-            vectors = vectors_of(model, side, None)
+            vectors = side_vectors(model, side, None)
             if side == "head" and not inverse and name in ("conve", "crosse", "ermlpe", "proje"):
                 assert "no inverse relations" in str(vectors)
                 continue
@@ -227,7 +227,7 @@ def test_reasons_not_to_take_vectors(model: Any, reason: str) -> None:
     mode = "training" if "mode" in reason else None
     made = model()
     with torch.no_grad():
-        assert reason in str(vectors_of(made, "tail", mode))
+        assert reason in str(side_vectors(made, "tail", mode))
     testing = data_set("nations").testing
     if mode is None:
         with pytest.raises(

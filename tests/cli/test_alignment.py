@@ -331,7 +331,7 @@ def test_saved_ranks_are_evaluated_again(align: Align, run: Run, folder: Path) -
 
 def test_bar_of_scores(align: Align, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
-    monkeypatch.setattr(protocol_runs, "Follower", lambda bar: told.append)
+    monkeypatch.setattr(protocol_runs, "ProgressListener", lambda bar: told.append)
     assert align(f"--scores S.npy test.tsv {KNOWN}").code == 0
     assert told[-1].done == told[-1].total > 0
 

@@ -16,8 +16,8 @@ from truerank import _core
 from truerank.cli import bandwidth
 from truerank.cli.bandwidth import (
     Bandwidth,
-    _left_by_control_group,
-    fastest,
+    _free_in_control_group,
+    best_seconds,
     free_memory,
     measure,
 )
@@ -32,7 +32,7 @@ KINDS = ["float32", "float32, filtered", "float32, warm file", "float16"]
 def _two_threads_in_haste(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads, whatever the machine has; and no more rounds than there must be."""
     monkeypatch.setattr(_core, "default_threads", lambda: 2)
-    monkeypatch.setattr(bandwidth, "fastest", lambda contestants, _: fastest(contestants, 0.0))
+    monkeypatch.setattr(bandwidth, "best_seconds", lambda calls, _: best_seconds(calls, 0.0))
 
 
 def check(found: Bandwidth, size: int) -> None:
@@ -82,7 +82,7 @@ def test_both_read_the_same_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
     monkeypatch.setattr(bandwidth, "rank", counting)
     monkeypatch.setattr(_core, "read_pass", reading)
-    monkeypatch.setattr(bandwidth, "MOST_FILED", 4 * 4 * bandwidth.COLUMNS)
+    monkeypatch.setattr(bandwidth, "MOST_FILE_BYTES", 4 * 4 * bandwidth.COLUMNS)
     measure(30.0, 2_500_000, folder=tmp_path)
     assert set(counted) == set(read) == {(9, 2**16), (4, 2**16), (18, 2**16)}
 
@@ -133,12 +133,12 @@ def test_bad_arguments(arguments: tuple[Any, ...], message: str) -> None:
 def test_the_default_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bandwidth, "free_memory", lambda: 10**6)
     assert 245_000 < measure(1e-9).nbytes <= 250_000
-    monkeypatch.setattr(bandwidth, "MOST", 20_000)
+    monkeypatch.setattr(bandwidth, "MOST_BYTES", 20_000)
     assert measure(1e-9).nbytes == 20_000
 
 
 def test_it_takes_the_time_it_was_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bandwidth, "fastest", fastest)
+    monkeypatch.setattr(bandwidth, "best_seconds", best_seconds)
     found = measure(0.2, 10_000, folder=tmp_path)
     assert found.seconds >= 0.2
     assert max(rate.rounds for rate in found.rates) > 2
@@ -146,7 +146,9 @@ def test_it_takes_the_time_it_was_given(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_the_fastest_run_counts() -> None:
     order: list[str] = []
-    best, rounds = fastest({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 0.0)
+    best, rounds = best_seconds(
+        {"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 0.0
+    )
     assert (rounds, order) == (2, ["a", "b", "a", "b"])
     assert set(best) == {"a", "b"}
 
@@ -173,7 +175,7 @@ def test_the_tightest_limit_counts(tmp_path: Path, own: str, left: int | None) -
     write(groups / "a", memory_max=5000, memory_current=300, memory_stat="anon 1\ninactive_file 0")
     stat = "anon 1\ninactive_file 50\n"
     write(groups / "a/b", memory_max=1000, memory_current=300, memory_stat=stat)
-    assert _left_by_control_group(tmp_path) == left
+    assert _free_in_control_group(tmp_path) == left
 
 
 def test_limits_of_the_older_kind(tmp_path: Path) -> None:
@@ -184,7 +186,7 @@ def test_limits_of_the_older_kind(tmp_path: Path) -> None:
         write(folder / group, memory_stat=stat)
         (folder / group / "memory.limit_in_bytes").write_text(str(limit))
         (folder / group / "memory.usage_in_bytes").write_text("100")
-    assert _left_by_control_group(tmp_path) == 810
+    assert _free_in_control_group(tmp_path) == 810
 
 
 def test_table(run: Run, tmp_path: Path) -> None:

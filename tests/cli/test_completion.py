@@ -19,7 +19,7 @@ from truerank import Ranks
 pytest.importorskip("click", reason="the command line needs click")
 
 from truerank.cli.commands import commands
-from truerank.cli.completion import OF_FISH, OF_ZSH, SHELLS, VARIABLE, Bash, Fish, Zsh
+from truerank.cli.completion import FISH_CHANGES, SHELLS, VARIABLE, ZSH_CHANGES, Bash, Fish, Zsh
 from truerank.metrics import parse
 
 pytestmark = pytest.mark.python_only
@@ -126,7 +126,7 @@ def test_scripts_are_printed(run: Run, shell: str) -> None:
 
 
 def test_what_is_changed_in_the_scripts_is_there() -> None:
-    for made, changes in ((Zsh, OF_ZSH), (Fish, OF_FISH)):
+    for made, changes in ((Zsh, ZSH_CHANGES), (Fish, FISH_CHANGES)):
         for new in changes.values():
             assert new in made.source_template
 

@@ -143,7 +143,7 @@ def test_what_is_printed(measured: demo.Demo) -> None:
     pytest.importorskip("rich")
     from rich.console import Console
 
-    from truerank.cli.demonstrating import draw_demo
+    from truerank.cli.demo_output import draw_demo
 
     file = io.StringIO()
     draw_demo(measured, Console(file=file, width=100))

@@ -12,7 +12,7 @@ import truerank as tr
 from support import cli_files
 from support.cli_files import SCORES, TARGETS, Files, Run
 from truerank.cli import commands as cli
-from truerank.cli import evaluating, wanted
+from truerank.cli import evaluate_command, report_request
 
 pytestmark = pytest.mark.python_only
 
@@ -212,7 +212,7 @@ def test_advice_is_of_options(run: Run, files: Files, folder: Path) -> None:
 def test_unknown_metrics_are_refused_before_a_count(
     run: Run, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluating, "rank", lambda *_, **__: pytest.fail("counted"))
+    monkeypatch.setattr(evaluate_command, "rank", lambda *_, **__: pytest.fail("counted"))
     outcome = run("evaluate", *files("scores.npy targets.npy --metrics mmr"))
     assert outcome.code == 2
     assert "mmr" in outcome.err
@@ -233,7 +233,7 @@ def test_unknown_metrics_are_refused_before_a_count(
 def test_what_cannot_fit_is_refused_before_a_count(
     run: Run, files: Files, monkeypatch: pytest.MonkeyPatch, line: str, code: int, message: str
 ) -> None:
-    monkeypatch.setattr(evaluating, "rank", lambda *_, **__: pytest.fail("counted"))
+    monkeypatch.setattr(evaluate_command, "rank", lambda *_, **__: pytest.fail("counted"))
     outcome = run("evaluate", *files(f"scores.npy targets.npy {line}"))
     assert (outcome.code, outcome.out) == (code, "")
     assert message in outcome.err
@@ -243,7 +243,7 @@ def test_ctrl_c_ends_with_130(run: Run, files: Files, monkeypatch: pytest.Monkey
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluating, "rank", interrupted)
+    monkeypatch.setattr(evaluate_command, "rank", interrupted)
     code, out, err = run("evaluate", *files("scores.npy targets.npy"))
     assert (code, out, err.strip()) == (130, "", "")
 
@@ -252,6 +252,6 @@ def test_a_bug_keeps_its_traceback(files: Files, monkeypatch: pytest.MonkeyPatch
     def broken(_text: str) -> None:
         raise TypeError("not the user's doing")
 
-    monkeypatch.setattr(wanted, "emit", broken)
+    monkeypatch.setattr(report_request, "emit", broken)
     with pytest.raises(TypeError, match="doing"):
         cli.commands(["evaluate", *files("scores.npy targets.npy")], prog_name="truerank")

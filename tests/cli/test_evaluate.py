@@ -13,7 +13,7 @@ import pytest
 import truerank as tr
 from support import cli_files
 from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Files, Run
-from truerank.cli import wanted
+from truerank.cli import report_request
 from truerank.cli.files import read_array
 
 pytestmark = pytest.mark.python_only
@@ -212,7 +212,7 @@ def test_ranks_are_saved_before_anything_else(
             raise ValueError("too late")
         return tr.report(ranks, **keywords)
 
-    monkeypatch.setattr(wanted, "report", failing)
+    monkeypatch.setattr(report_request, "report", failing)
     code, _, err = run("evaluate", *files("scores.npy targets.npy --save ranks.npz"))
     assert (code, err) == (1, "Error: too late\n")
     assert len(tr.load(folder / "ranks.npz")) == 4

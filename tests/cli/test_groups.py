@@ -12,7 +12,7 @@ import pytest
 import truerank as tr
 from support import cli_files
 from support.cli_files import SCORES, TARGETS, Files, Run, start
-from truerank.cli.app import MENTIONED
+from truerank.cli.app import SPELLINGS
 from truerank.inputs.errors import spelling
 
 pytestmark = pytest.mark.python_only
@@ -117,7 +117,7 @@ def test_why_there_are_no_bounds(run: Run, files: Files, folder: Path) -> None:
 @pytest.mark.parametrize("style", ["table", "markdown", "latex", "html", "csv", "json"])
 def test_findings(run: Run, files: Files, style: str) -> None:
     line = ["evaluate", *files("scores.npy targets.npy --audit"), "--format", style]
-    with spelling(MENTIONED):
+    with spelling(SPELLINGS):
         findings = tr.evaluate(SCORES, TARGETS, audit=True).audit()
     assert findings
     messages = list(map(str, findings))

@@ -167,11 +167,11 @@ def test_a_page_is_written_where_nobody_reads_the_text(
 ) -> None:
     import click
 
-    from truerank.cli import wanted
+    from truerank.cli import report_request
 
     def closed(_text: str) -> None:
         raise click.exceptions.Exit(141)
 
-    monkeypatch.setattr(wanted, "emit", closed)
+    monkeypatch.setattr(report_request, "emit", closed)
     assert run("evaluate", saved, "--html", tmp_path / "r.html").code == 141
     assert page_of(tmp_path / "r.html").count("svg") == 2

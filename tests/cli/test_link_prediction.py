@@ -16,7 +16,7 @@ import pytest
 import truerank as tr
 from support import cli_files
 from support.cli_files import Outcome, Run
-from truerank.cli import predicting
+from truerank.cli import link_prediction_command
 
 pytestmark = pytest.mark.python_only
 
@@ -561,7 +561,7 @@ def test_wrong_command_lines_end_with_two(
     (folder / "numbers.txt").write_text("0\t1\t10\n2\t0\t1\n")
     (folder / "digits.txt").write_text("a\t2\tb\nb\t10\ta\n")
     (folder / "names.txt").write_text("\n".join([*map(str, range(10)), "10", "a", "b"]))
-    monkeypatch.setattr(predicting, "evaluated", lambda *_: pytest.fail("counted"))
+    monkeypatch.setattr(link_prediction_command, "rank_model", lambda *_: pytest.fail("counted"))
     code, out, err = predict(line)
     assert (code, out) == (2, "")
     assert err.startswith("Error: ")
@@ -576,7 +576,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(predicting, "evaluated", interrupted)
+    monkeypatch.setattr(link_prediction_command, "rank_model", interrupted)
     before = sorted(folder.iterdir())
     code, out, err = predict(f"{KNOWN} {VECTORS} --save ranks.npz")
     assert (code, out, err.strip()) == (130, "", "")

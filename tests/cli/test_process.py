@@ -111,8 +111,8 @@ def test_demo_ends_with_one_where_a_figure_differs(
     small = demo.Speed(1, 1, 1.0, 1.0, 1, "baseline")
     monkeypatch.setattr(demo, "measure_speed", lambda **_: small)
     assert run("demo").code == 0
-    monkeypatch.setattr(demo, "EXACT", 0.0)
-    monkeypatch.setattr(demo, "SINGLE", 0.0)
+    monkeypatch.setattr(demo, "EXACT_TOLERANCE", 0.0)
+    monkeypatch.setattr(demo, "FLOAT32_TOLERANCE", 0.0)
     code, out, err = run("demo")
     assert (code, err) == (1, "")
     assert "published 4.93482303" in out

@@ -15,15 +15,15 @@ pytest.importorskip("rich")
 
 import truerank as tr
 from truerank.cli import progress
-from truerank.cli.progress import Bar, Follower, progress_text, size_text, time_text
+from truerank.cli.progress import ProgressBar, ProgressListener, progress_text, size_text, time_text
 
 pytestmark = pytest.mark.python_only
 
 SHOWN = """
 import sys
-from truerank.cli.progress import Bar
+from truerank.cli.progress import ProgressBar
 now = iter([0.0, 0.1, 1.0, 1.05, 2.0, 3.0])
-with Bar(clock=lambda: next(now)) as bar:
+with ProgressBar(clock=lambda: next(now)) as bar:
     for fraction, text in [(0.1, "early"), (0.2, "first"), (0.3, "too soon"), (0.4, "second")]:
         bar.show(fraction, text)
 print("the result")
@@ -95,7 +95,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> Stream:
 
 def shown(*seconds: float) -> None:
     """Show a bar, as the clock says."""
-    with Bar(clock=iter(seconds).__next__) as bar:
+    with ProgressBar(clock=iter(seconds).__next__) as bar:
         for _ in seconds[1:]:
             bar.show(0.5, "half of it")
 
@@ -129,8 +129,8 @@ def test_pipes_get_nothing(monkeypatch: pytest.MonkeyPatch, forced: bool) -> Non
 
 def test_no_standard_error_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
-    with Bar(clock=iter([0.0, 5.0]).__next__) as bar:
-        Follower(bar)(tr.Progress(2, 4, 1.0, 1))
+    with ProgressBar(clock=iter([0.0, 5.0]).__next__) as bar:
+        ProgressListener(bar)(tr.Progress(2, 4, 1.0, 1))
 
 
 def test_texts() -> None:
@@ -150,19 +150,19 @@ def test_texts() -> None:
 
 
 def test_what_was_done_before_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with Bar() as bar:
-        follower = Follower(bar)
+    with ProgressBar() as bar:
+        follower = ProgressListener(bar)
         for done in (5 * 10**9, 6 * 10**9):
             follower(tr.Progress(done, 8 * 10**9, 1.0, 4 * 10**9))
-        Follower(bar)(tr.Progress(1, 0, 1.0, 0))
+        ProgressListener(bar)(tr.Progress(1, 0, 1.0, 0))
     assert capsys.readouterr() == ("", "Resumed: 4 GB of 8 GB had been counted before.\n")
 
 
 def test_reports_of_a_count_move_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     stderr = pretended(monkeypatch)
-    monkeypatch.setattr(progress, "LATE", 0.0)
-    with Bar() as bar:
-        Follower(bar)(tr.Progress(1, 4, 1.0, 0))
+    monkeypatch.setattr(progress, "START_AFTER", 0.0)
+    with ProgressBar() as bar:
+        ProgressListener(bar)(tr.Progress(1, 4, 1.0, 0))
     assert "1 bytes of 4 bytes" in stderr.getvalue()
 
 
@@ -174,18 +174,18 @@ def test_ctrl_c_erases_the_bar_before_it_says_anything(tmp_path: Path) -> None:
 import os, signal, sys
 from truerank.counting import tiles
 from truerank.__main__ import main
-from truerank.cli import evaluating, progress
+from truerank.cli import evaluate_command, progress
 
 tiles.TILE_BYTES = 4096
-progress.LATE = 0.0
+progress.START_AFTER = 0.0
 
-class Follower(progress.Follower):
+class Interrupter(progress.ProgressListener):
     def __call__(self, told):
         super().__call__(told)
         if told.done > told.total / 2:
             os.kill(os.getpid(), signal.SIGINT)
 
-evaluating.Follower = Follower
+evaluate_command.ProgressListener = Interrupter
 os.chdir({str(tmp_path)!r})
 sys.argv = ["truerank", *{arguments}]
 main()

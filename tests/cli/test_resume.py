@@ -16,7 +16,7 @@ import pytest
 import truerank as tr
 from support import cli_files
 from support.cli_files import Outcome, Run
-from truerank.cli import evaluating, wanted
+from truerank.cli import evaluate_command, report_request
 from truerank.counting import tiles
 
 pytestmark = pytest.mark.python_only
@@ -30,22 +30,22 @@ DRIVER = """
 import os, signal, sys
 from truerank.counting import tiles
 from truerank.__main__ import main
-from truerank.cli import evaluating
+from truerank.cli import evaluate_command
 
 name, after, *arguments = sys.argv[1:]
 tiles.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 tiles.TILE_BYTES = 4096
 
-class Follower(evaluating.Follower):
+class Interrupter(evaluate_command.ProgressListener):
     reports = 0
 
     def __call__(self, progress):
         super().__call__(progress)
-        Follower.reports += 1
-        if Follower.reports == int(after):
+        Interrupter.reports += 1
+        if Interrupter.reports == int(after):
             os.kill(os.getpid(), getattr(signal, name))
 
-evaluating.Follower = Follower
+evaluate_command.ProgressListener = Interrupter
 sys.argv = ["truerank", *arguments]
 main()
 """
@@ -97,7 +97,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def stop(run: Run, small: None, monkeypatch: pytest.MonkeyPatch) -> Stop:
     """Run the command line in this process until it has told of progress so often."""
 
-    class Stopping(evaluating.Follower):
+    class Stopping(evaluate_command.ProgressListener):
         reports = 0
 
         def __call__(self, progress: tr.Progress) -> None:
@@ -111,7 +111,7 @@ def stop(run: Run, small: None, monkeypatch: pytest.MonkeyPatch) -> Stop:
     def stop(after: int, *arguments: object) -> Outcome:
         with monkeypatch.context() as patch:
             patch.setattr(Stopping, "after", after)
-            patch.setattr(evaluating, "Follower", Stopping)
+            patch.setattr(evaluate_command, "ProgressListener", Stopping)
             return run(*arguments)
 
     return stop
@@ -239,7 +239,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_a_count(
     run: Run, line: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)
-    monkeypatch.setattr(evaluating, "rank", lambda *_, **__: pytest.fail("counted"))
+    monkeypatch.setattr(evaluate_command, "rank", lambda *_, **__: pytest.fail("counted"))
     code, out, err = run(*line, "--save", tmp_path / "ranks.npz")
     assert (code, out) == (1, "")
     assert err == f"Error: --save: no permission to write into {tmp_path}\n"
@@ -252,9 +252,11 @@ def test_saved_ranks_leave_no_checkpoint(
         raise ValueError("too late")
 
     saved = tmp_path / "ranks.npz"
-    report = wanted.report
+    report = report_request.report
     monkeypatch.setattr(
-        wanted, "report", lambda ranks, **k: (failing if saved.exists() else report)(ranks, **k)
+        report_request,
+        "report",
+        lambda ranks, **k: (failing if saved.exists() else report)(ranks, **k),
     )
     assert run(*line, "--save", saved) == (1, "", "Error: too late\n")
     assert len(tr.load(saved)) == 150

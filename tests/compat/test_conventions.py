@@ -188,7 +188,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"rows": rows, "candidates": np.arange(11)}
     for out in (filtered, lists):
         once = compat.table(scores, targets, filter=out, **options)
-        monkeypatch.setattr("truerank.compat.counting.ENTRIES", 30)
+        monkeypatch.setattr("truerank.compat.convention_counts.BLOCK_ENTRIES", 30)
         again = compat.table(scores, targets, filter=out, **options)
         monkeypatch.undo()
         for name in once:
@@ -230,7 +230,7 @@ def test_bfloat16_is_widened() -> None:
 
 def test_realistic_rank_in_float32() -> None:
     """Optimistic + pessimistic = 16,777,219: PyKEEN shows 8,388,610, not 8,388,609.5."""
-    counts = compat.counting.Counts(*np.array([[2**23], [2], [2**24 + 2]]))
+    counts = compat.convention_counts.ConventionCounts(*np.array([[2**23], [2], [2**24 + 2]]))
     convention = compat.PRESETS["pykeen"].convention
     assert compat.figures.figure("mr", counts, compat.EXACT).value == 8_388_609.5
     assert compat.figures.figure("mr", counts, convention).value == 8_388_610.0
@@ -238,7 +238,9 @@ def test_realistic_rank_in_float32() -> None:
 
 def test_float32_sums_stop_growing() -> None:
     ranks = np.full(40, 2**20, np.int64)
-    counts = compat.counting.Counts(ranks - 1, np.ones(40, np.int64), np.full(40, 2**21))
+    counts = compat.convention_counts.ConventionCounts(
+        ranks - 1, np.ones(40, np.int64), np.full(40, 2**21)
+    )
     counts = counts._replace(above=counts.above + (np.arange(40) >= 20))  # beyond 2**24: 1 is lost
     openke = compat.PRESETS["openke"].convention
     total = np.float32(0)

@@ -13,10 +13,15 @@ import click
 
 from ..inputs.errors import InputError, spelling
 
-BAD_DATA, MISSING, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141  # as shells name SIGINT and SIGPIPE
+BAD_DATA, MISSING_LIBRARY, INTERRUPTED, CLOSED_PIPE = (
+    1,
+    2,
+    130,
+    141,
+)  # as shells name SIGINT and SIGPIPE
 
 # The options that are arguments of Python, where an error is about one of these.
-ARGUMENTS = {
+ARGUMENT_OPTIONS = {
     **{name: f"--{name}" for name in ("by", "side", "queries", "weights", "rows", "filter")},
     **{name: f"--{name}" for name in ("candidates", "method", "tasks", "dataset", "size")},
     **{name: f"--{name}" for name in ("member", "shape", "dtype", "offset", "order", "split")},
@@ -26,7 +31,7 @@ ARGUMENTS = {
     **{"group": "--relation", "folder": "--file", "checkpoint": "--resume"},
 }
 # What the command line writes where a message mentions an argument.
-MENTIONED = {
+SPELLINGS = {
     **{name: f"--{name}" for name in ("nan", "dtype", "dataset", "duplicates", "leaks", "unseen")},
     **{f"{name}=": f"--{name}" for name in ("member", "dtype", "shape")},
     **{"by=...": "--by", "report(ranks, by=...)": "--by", "allow_unlike=True": "--allow-unlike"},
@@ -44,7 +49,7 @@ for _what, _option in {
     **{"entities": "--entity-labels", "relations": "--relation-labels"},
     **{"left": "--left-labels", "right": "--right-labels"},
 }.items():
-    MENTIONED |= {
+    SPELLINGS |= {
         f"{_what} has": f"{_option} has",
         f"{_what} is no list of labels": f"{_option} is not given",
     }
@@ -67,36 +72,36 @@ class Commands(click.Group):
         """Run a command and exit."""
         kwargs["standalone_mode"] = False
         try:
-            with spelling(MENTIONED):
+            with spelling(SPELLINGS):
                 code = super().main(*args, **kwargs)
         except click.UsageError as error:
             program = error.ctx.command_path if error.ctx else "truerank"
             message = error.format_message().rstrip(".")
-            code = complain(f"{message} (see {program} --help)", error.exit_code)
+            code = write_error(f"{message} (see {program} --help)", error.exit_code)
         except click.ClickException as error:
-            code = complain(error.format_message(), error.exit_code)
+            code = write_error(error.format_message(), error.exit_code)
         except click.Abort:
             code = INTERRUPTED
         except ImportError as error:
             if not isinstance(error.__cause__, ModuleNotFoundError):  # which extras.needed tells of
                 raise
-            code = complain(str(error), MISSING)
+            code = write_error(str(error), MISSING_LIBRARY)
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def typed() -> str:
+def command_line() -> str:
     """The command line that is being run."""
     words: list[str] = click.get_current_context().find_root().obj or []
     return shlex.join(["truerank", *words])
 
 
-def complain(message: str, code: int) -> int:
+def write_error(message: str, code: int) -> int:
     """Write one line to standard error and give back the code to exit with."""
     _write_line(f"Error: {message}")
     return code
 
 
-def warn(message: str) -> None:
+def write_warning(message: str) -> None:
     """Write one line to standard error, of what is done all the same."""
     _write_line(f"Warning: {message}")
 
@@ -108,7 +113,7 @@ def _write_line(message: str) -> None:
 
 
 @contextmanager
-def reading_data() -> Iterator[None]:
+def user_errors() -> Iterator[None]:
     """Turn what bad data raises into an error for the user; bugs elsewhere keep their traceback."""
     try:
         yield
@@ -116,13 +121,13 @@ def reading_data() -> Iterator[None]:
         name = f"{error.filename}: " if error.filename else ""
         raise click.ClickException(f"{name}{error.strerror or error}") from error
     except (KeyError, ValueError, TypeError, MemoryError) as error:
-        raise click.ClickException(told(error)) from error
+        raise click.ClickException(error_text(error)) from error
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """What an error says, with the option that its argument is."""
     if isinstance(error, InputError):
-        error = error.among(ARGUMENTS)
+        error = error.among(ARGUMENT_OPTIONS)
     text = error.args[0] if isinstance(error, KeyError) and error.args else error  # not its repr
     return str(text) or type(error).__name__
 

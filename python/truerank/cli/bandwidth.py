@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SECONDS = 30.0
-MOST = 2 * 10**9  # bytes of scores, if no size is given: far more than caches hold
-MOST_FILED = 2**29  # bytes of the file that is measured
-UNKNOWN = 2 * 10**9  # bytes that are taken for free where no system tells
-SMALLEST = 2**12  # bytes below which nothing can be timed
+MOST_BYTES = 2 * 10**9  # bytes of scores, if no size is given: far more than caches hold
+MOST_FILE_BYTES = 2**29  # bytes of the file that is measured
+ASSUMED_FREE_BYTES = 2 * 10**9  # bytes that are taken for free where no system tells
+LEAST_BYTES = 2**12  # bytes below which nothing can be timed
 COLUMNS = 2**16
 FILTERED = 64  # entries of the filter for each task
-ROUNDS = 2  # at the least: the first one also warms up
+LEAST_ROUNDS = 2  # at the least: the first one also warms up
 READ = "read"
 
 Scores: TypeAlias = "NDArray[Any]"
 Folder: TypeAlias = str | os.PathLike[str] | None
-Contestants = Mapping[str, Callable[[], object]]
-Contest = Callable[[int], Contestants]  # of a number of threads
+TimedCalls = Mapping[str, Callable[[], object]]
+CallsByThreads = Callable[[int], TimedCalls]  # of a number of threads
 
 
 class Rate(NamedTuple):
@@ -143,23 +143,23 @@ def measure(
     ('float32', 1, True)
     """
     start, teams = time.perf_counter(), sorted({1, _core.default_threads()})
-    matrix = np.empty(_shape(seconds, size), dtype=np.float32)
+    matrix = np.empty(_matrix_shape(seconds, size), dtype=np.float32)
     rates: list[Rate] = []
     skipped: list[str] = []
-    left = len(PARTS) * len(teams)
-    for part, prepare in PARTS.items():
+    left = len(MEASUREMENTS) * len(teams)
+    for part, prepare in MEASUREMENTS.items():
         if time.perf_counter() - start >= seconds and rates:
             skipped.append(f"{part}: no time was left")
             continue
         try:
-            with prepare(matrix, folder) as (scores, contestants):
+            with prepare(matrix, folder) as (scores, calls):
                 for threads in teams:
                     gone = time.perf_counter() - start
                     if progress is not None:
                         text = f"{part}, {threads} thread{'s' * (threads > 1)}"
                         progress(min(gone / seconds, 1.0), text)
                     until = start + gone + (seconds - gone) / left
-                    rates += _rates(scores, contestants(threads), threads, until)
+                    rates += _rates(scores, calls(threads), threads, until)
                     left -= 1
         except _NoRoomError as error:
             skipped.append(f"{part}: {error}")
@@ -168,8 +168,8 @@ def measure(
     return Bandwidth(_core.isa(), teams[-1], matrix.nbytes, taken, tuple(rates), tuple(skipped))
 
 
-def _rates(scores: Scores, contestants: Contestants, threads: int, until: float) -> list[Rate]:
-    best, rounds = fastest(contestants, until)
+def _rates(scores: Scores, calls: TimedCalls, threads: int, until: float) -> list[Rate]:
+    best, rounds = best_seconds(calls, until)
     read = scores.nbytes / best.pop(READ)
     return [
         Rate(name, threads, rounds, scores.itemsize, read, scores.nbytes / taken)
@@ -177,7 +177,7 @@ def _rates(scores: Scores, contestants: Contestants, threads: int, until: float)
     ]
 
 
-def fastest(contestants: Contestants, until: float) -> tuple[dict[str, float], int]:
+def best_seconds(calls: TimedCalls, until: float) -> tuple[dict[str, float], int]:
     """Run contestants in turn, so that a disturbance meets all, and keep the best seconds of each.
 
     Parameters
@@ -189,14 +189,14 @@ def fastest(contestants: Contestants, until: float) -> tuple[dict[str, float], i
 
     Examples
     --------
-    >>> best, rounds = fastest({"nothing": lambda: None}, until=0.0)
+    >>> best, rounds = best_seconds({"nothing": lambda: None}, until=0.0)
     >>> best["nothing"] < 1, rounds
     (True, 2)
     """
-    best = dict.fromkeys(contestants, float("inf"))
+    best = dict.fromkeys(calls, float("inf"))
     rounds = 0
-    while rounds < ROUNDS or time.perf_counter() < until:
-        for name, call in contestants.items():
+    while rounds < LEAST_ROUNDS or time.perf_counter() < until:
+        for name, call in calls.items():
             start = time.perf_counter()
             call()
             best[name] = min(best[name], time.perf_counter() - start)
@@ -216,8 +216,8 @@ def _count(scores: Any, targets: NDArray[np.int64], threads: int, **keywords: An
 
 
 @contextmanager
-def _in_memory(matrix: Scores, _folder: Folder) -> Iterator[tuple[Scores, Contest]]:
-    _fill(matrix)
+def _float32_calls(matrix: Scores, _folder: Folder) -> Iterator[tuple[Scores, CallsByThreads]]:
+    _fill_with_random(matrix)
     targets, rng = _targets(matrix), np.random.default_rng(1)
     each = min(FILTERED, matrix.shape[1])
     listed = np.sort(rng.integers(0, matrix.shape[1], (len(matrix), each), dtype=np.int32), axis=1)
@@ -233,14 +233,14 @@ def _in_memory(matrix: Scores, _folder: Folder) -> Iterator[tuple[Scores, Contes
 
 
 @contextmanager
-def _in_file(matrix: Scores, folder: Folder) -> Iterator[tuple[Scores, Contest]]:
-    some = matrix[: max(1, MOST_FILED // matrix[0].nbytes)]
+def _file_calls(matrix: Scores, folder: Folder) -> Iterator[tuple[Scores, CallsByThreads]]:
+    some = matrix[: max(1, MOST_FILE_BYTES // matrix[0].nbytes)]
     targets = _targets(some)
     place = tempfile.gettempdir() if folder is None else os.fspath(folder)
-    room, wanted = shutil.disk_usage(place).free, 2 * some.nbytes  # a full disk troubles others
-    if room < wanted:
-        told = f"expected room for {wanted:,} bytes in {place}, there is for {room:,}"
-        raise _NoRoomError(told) if folder is None else ValueError(f"folder: {told}")
+    room, needed = shutil.disk_usage(place).free, 2 * some.nbytes  # a full disk troubles others
+    if room < needed:
+        problem = f"expected room for {needed:,} bytes in {place}, there is for {room:,}"
+        raise _NoRoomError(problem) if folder is None else ValueError(f"folder: {problem}")
     with tempfile.TemporaryDirectory(prefix="truerank-", dir=place) as own:
         path = Path(own) / "scores.npy"
         np.save(path, some)
@@ -254,9 +254,9 @@ def _in_file(matrix: Scores, folder: Folder) -> Iterator[tuple[Scores, Contest]]
 
 
 @contextmanager
-def _in_half(matrix: Scores, _folder: Folder) -> Iterator[tuple[Scores, Contest]]:
+def _float16_calls(matrix: Scores, _folder: Folder) -> Iterator[tuple[Scores, CallsByThreads]]:
     half = matrix.reshape(-1).view(np.float16).reshape(-1, matrix.shape[1])
-    _fill(half)
+    _fill_with_random(half)
     targets = _targets(half)
     yield (
         half,
@@ -268,10 +268,12 @@ def _in_half(matrix: Scores, _folder: Folder) -> Iterator[tuple[Scores, Contest]
 
 
 # Each takes the memory, and gives the scores and who runs over them; the last one writes anew.
-PARTS: dict[str, Callable[[Scores, Folder], AbstractContextManager[tuple[Scores, Contest]]]] = {
-    "float32": _in_memory,
-    "float32, warm file": _in_file,
-    "float16": _in_half,
+MEASUREMENTS: dict[
+    str, Callable[[Scores, Folder], AbstractContextManager[tuple[Scores, CallsByThreads]]]
+] = {
+    "float32": _float32_calls,
+    "float32, warm file": _file_calls,
+    "float16": _float16_calls,
 }
 
 
@@ -280,7 +282,7 @@ def _targets(matrix: Scores) -> NDArray[np.int64]:
     return rng.integers(0, matrix.shape[1], len(matrix))
 
 
-def _fill(matrix: Scores) -> None:
+def _fill_with_random(matrix: Scores) -> None:
     """Random scores from 0 to 1; a stretch of them again and again, which takes no time."""
     flat = matrix.reshape(-1)
     some = np.random.default_rng(0).random(min(flat.size, 2**22), dtype=np.float32)
@@ -290,13 +292,13 @@ def _fill(matrix: Scores) -> None:
         part[:] = some[: part.size]
 
 
-def _shape(seconds: float, size: int | None) -> tuple[int, int]:
+def _matrix_shape(seconds: float, size: int | None) -> tuple[int, int]:
     if not seconds > 0:
         raise InputValueError("seconds", expected="more than 0", got=seconds)
     free = free_memory()
-    nbytes = min(MOST, free // 4) if size is None else size
-    if nbytes < SMALLEST:
-        raise InputValueError("size", expected=f"at least {SMALLEST:,} bytes", got=f"{nbytes:,}")
+    nbytes = min(MOST_BYTES, free // 4) if size is None else size
+    if nbytes < LEAST_BYTES:
+        raise InputValueError("size", expected=f"at least {LEAST_BYTES:,} bytes", got=f"{nbytes:,}")
     if nbytes > free:
         raise InputValueError(
             "size", expected=f"at most the free memory, {free:,} bytes", got=f"{nbytes:,}"
@@ -316,12 +318,12 @@ def free_memory() -> int:
     >>> free_memory() > 0
     True
     """
-    found = [_available(), _left_by_control_group()]
+    found = [_free_on_machine(), _free_in_control_group()]
     known = [nbytes for nbytes in found if nbytes is not None]
-    return max(0, min(known)) if known else UNKNOWN
+    return max(0, min(known)) if known else ASSUMED_FREE_BYTES
 
 
-def _available() -> int | None:
+def _free_on_machine() -> int | None:
     """Free memory of the machine; half of all where only that is told."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
@@ -347,10 +349,10 @@ _CONTROL_GROUPS = {
 }
 
 
-def _left_by_control_group(system: Path = Path("/")) -> int | None:
+def _free_in_control_group(system: Path = Path("/")) -> int | None:
     """What the tightest limit leaves, of the process's own group and of those above it."""
     left = []
-    for version, path in _own_groups(system):
+    for version, path in _control_groups(system):
         mount, limit, used, cache = _CONTROL_GROUPS[version]
         for group in (path, *path.parents):  # a container sees its own as the root, mostly
             folder = system / mount / group.relative_to("/")
@@ -364,7 +366,7 @@ def _left_by_control_group(system: Path = Path("/")) -> int | None:
     return min(left, default=None)
 
 
-def _own_groups(system: Path) -> list[tuple[int, PurePosixPath]]:
+def _control_groups(system: Path) -> list[tuple[int, PurePosixPath]]:
     """Versions and paths of the groups that this process is in; the root if nothing says so."""
     found = []
     try:

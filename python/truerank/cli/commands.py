@@ -12,16 +12,16 @@ import click
 import numpy as np
 
 from .. import __version__, _core
-from .adjusting import adjust_value
-from .aligning import align
+from .adjust_command import adjust_value
+from .alignment_command import align
 from .app import BAD_DATA, Commands, emit
-from .benching import bench
-from .comparing import compare_files
+from .bench_command import bench
+from .compare_command import compare_files
+from .compat_command import compare_conventions
 from .completion import completion
-from .evaluating import evaluate
-from .output import drawn
-from .predicting import predict_links
-from .toolkits import compare_conventions
+from .evaluate_command import evaluate
+from .link_prediction_command import predict_links
+from .output import draw_to_text
 
 
 @click.group(
@@ -52,10 +52,10 @@ def demo() -> None:
     Exits with 1 if a measured figure is not the published one.
     """
     from .demo import run  # other commands do without it
-    from .demonstrating import draw_demo
+    from .demo_output import draw_demo
 
     measured = run()
-    emit(drawn(draw_demo, measured))
+    emit(draw_to_text(draw_demo, measured))
     if measured.disagreements:
         raise click.exceptions.Exit(BAD_DATA)
 

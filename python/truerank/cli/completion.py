@@ -28,21 +28,21 @@ from ..ranks.labels import LABEL_ALIASES
 from .app import emit
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
-Words = Callable[[click.Context, str], Iterable[str]]
+WordSource = Callable[[click.Context, str], Iterable[str]]
 
 # Of a metric with a parameter: what people mostly ask for.
-USUAL = {"": ("",), "@": ("@1", "@3", "@5", "@10"), ":": (":2",)}
+USUAL_PARAMETERS = {"": ("",), "@": ("@1", "@3", "@5", "@10"), ":": (":2",)}
 # The words of a key before its metric, in their order.
-LEVELS = ((MACRO,), (*SIDES, *DIRECTIONS), tuple(KINDS), ADJUSTED)
+KEY_LEVELS = ((MACRO,), (*SIDES, *DIRECTIONS), tuple(KINDS), ADJUSTED)
 SIDE_LEVEL = 1  # other words are those of sides that somebody named
 
 # What ranks may carry in `truerank link-prediction` and `alignment`, beside the labels of all.
-MADE = ("category", "degree")
-OF_MEMBERS = {"side": "side", "group": "relation", "queries": "query", "targets": "target"}
-CODES = ".codes.npy"
+PROTOCOL_LABELS = ("category", "degree")
+LABEL_OF_MEMBER = {"side": "side", "group": "relation", "queries": "query", "targets": "target"}
+CODES_SUFFIX = ".codes.npy"
 
 
-def completing(words: Words, *, several: bool = False, files: bool = False) -> Complete:
+def completer(words: WordSource, *, several: bool = False, files: bool = False) -> Complete:
     """Make what click asks for completions.
 
     Parameters
@@ -58,33 +58,33 @@ def completing(words: Words, *, several: bool = False, files: bool = False) -> C
     def complete(
         context: click.Context, _parameter: click.Parameter, typed: str
     ) -> list[CompletionItem[str]]:
-        begun = typed.rpartition(",")[2] if several else typed
-        before = typed[: len(typed) - len(begun)]
+        start = typed.rpartition(",")[2] if several else typed
+        before = typed[: len(typed) - len(start)]
         found = [
             CompletionItem(before + word)
-            for word in words(context, begun)
-            if word.startswith(begun)
+            for word in words(context, start)
+            if word.startswith(start)
         ]
         return found or ([CompletionItem(typed, type="file")] if files else [])
 
     return complete
 
 
-def some_of(*words: str) -> Words:
+def fixed_words(*words: str) -> WordSource:
     """Fixed words.
 
     Examples
     --------
-    >>> some_of("train", "test")(None, "te")
+    >>> fixed_words("train", "test")(None, "te")
     ('train', 'test')
     """
-    return lambda _context, _begun: words
+    return lambda _context, _start: words
 
 
 # -- keys ------------------------------------------------------------------------------------------
 
 
-def keys(_context: click.Context | None, begun: str) -> list[str]:
+def keys(_context: click.Context | None, start: str) -> list[str]:
     """Keys of a report, a word further than what was typed.
 
     Examples
@@ -94,45 +94,49 @@ def keys(_context: click.Context | None, begun: str) -> list[str]:
     >>> "optimistic." in keys(None, ""), "tail.optimistic." in keys(None, "tail.")
     (True, True)
     """
-    before = begun.split(".")[:-1]
+    before = start.split(".")[:-1]
     level = max((_level(word) for word in before), default=-1)
     prefix = "".join(f"{word}." for word in before)
     adjusted = any(word in ADJUSTED for word in before)
-    found = [f"{word}." for words in LEVELS[level + 1 :] for word in words]
-    found += metrics(adjusted)
+    found = [f"{word}." for words in KEY_LEVELS[level + 1 :] for word in words]
+    found += metric_names(adjusted)
     if MACRO in before:  # there is no mean of z over groups
         found = [word for word in found if not word.startswith("z")]
     return [prefix + word for word in found]
 
 
-def metrics(chance_alone: bool = False) -> list[str]:
+def metric_names(adjustable_only: bool = False) -> list[str]:
     """Metrics with their usual parameters, and the names of adjusted ones; or what can be adjusted.
 
     Examples
     --------
-    >>> metrics()[:3], "amri" in metrics(), "amri" in metrics(chance_alone=True)
+    >>> metric_names()[:3], "amri" in metric_names(), "amri" in metric_names(adjustable_only=True)
     (['mr', 'mrr', 'hits@1'], True, False)
     """
-    names = {name: name for name, metric in METRICS.items() if metric.chance or not chance_alone}
-    names |= {} if chance_alone else {alias: metric for alias, (_, metric) in ALIASES.items()}
+    names = {name: name for name, metric in METRICS.items() if metric.chance or not adjustable_only}
+    names |= {} if adjustable_only else {alias: metric for alias, (_, metric) in ALIASES.items()}
     parameters = {name: METRICS[metric].parameter for name, metric in names.items()}
-    return [name + usual for name, mark in parameters.items() for usual in USUAL[mark]]
+    return [name + usual for name, mark in parameters.items() for usual in USUAL_PARAMETERS[mark]]
 
 
 def _level(word: str) -> int:
-    return next((i for i, words in enumerate(LEVELS) if word in words), SIDE_LEVEL)
+    return next((i for i, words in enumerate(KEY_LEVELS) if word in words), SIDE_LEVEL)
 
 
 # -- labels and names ------------------------------------------------------------------------------
 
 
-def labels(context: click.Context, _begun: str) -> list[str]:
+def labels(context: click.Context, _start: str) -> list[str]:
     """The labels that ranks carry: those of a file of ranks on the command line, or all usual."""
     for word in context.find_root().obj:
         found = labels_in(Path(word)) if word.endswith(".npz") else []
         if found:
             return found
-    return [name for name in (*LABEL_ALIASES, *MADE) if name not in ("group", "queries", "targets")]
+    return [
+        name
+        for name in (*LABEL_ALIASES, *PROTOCOL_LABELS)
+        if name not in ("group", "queries", "targets")
+    ]
 
 
 def labels_in(path: Path) -> list[str]:
@@ -142,19 +146,19 @@ def labels_in(path: Path) -> list[str]:
             members = archive.namelist()
     except (OSError, zipfile.BadZipFile):
         return []
-    names = [name.removesuffix(CODES) for name in members if name.endswith(CODES)]
-    return [OF_MEMBERS.get(name, name.removeprefix("labels.")) for name in names]
+    names = [name.removesuffix(CODES_SUFFIX) for name in members if name.endswith(CODES_SUFFIX)]
+    return [LABEL_OF_MEMBER.get(name, name.removeprefix("labels.")) for name in names]
 
 
-def data_sets(_context: click.Context, _begun: str) -> list[str]:
+def data_sets(_context: click.Context, _start: str) -> list[str]:
     """The data sets whose sizes are known."""
     from ..metrics.published import data_sets
 
     return list(data_sets())
 
 
-SPLITS = some_of("train", "valid", "test")
-SIDE_WORDS = some_of(*(side for side in SIDES if side != ALL_SIDES))
+SPLIT_NAMES = fixed_words("train", "valid", "test")
+SIDE_NAMES = fixed_words(*(side for side in SIDES if side != ALL_SIDES))
 
 
 # -- shells ----------------------------------------------------------------------------------------
@@ -182,15 +186,15 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 # What differs from click: zsh puts nothing behind a value, which may go on with "," or ".", and
 # --option= may come before a file. fish: the first comma alone ends the type of a completion.
-OF_ZSH = {
+ZSH_CHANGES = {
     "compadd -U -V": "compadd -U -S '' -V",
     "_path_files -f": "compset -P '--*='; _path_files -f",
 }
-OF_FISH = {'string split ","': 'string split --max 1 ","'}
+FISH_CHANGES = {'string split ","': 'string split --max 1 ","'}
 OPTION = re.compile("--[a-z-]+=")
 
 
-def _with(script: str, changes: dict[str, str]) -> str:
+def _with_changes(script: str, changes: dict[str, str]) -> str:
     for old, new in changes.items():
         script = script.replace(old, new)
     return script
@@ -206,9 +210,9 @@ class Bash(BashComplete):
         """The words before the one that is being typed, and that one."""
         line = os.environ["COMP_LINE"]
         words = split_arg_string(line)[1:]
-        begun = words.pop() if words and not line[-1:].isspace() else ""
-        self._typed = OPTION.sub("", begun, count=1)
-        return words, begun
+        start = words.pop() if words and not line[-1:].isspace() else ""
+        self._typed = OPTION.sub("", start, count=1)
+        return words, start
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
         """A line for the script: what replaces the last piece of a word that bash sees."""
@@ -219,17 +223,17 @@ class Bash(BashComplete):
         return f"{'open' if open_ended else item.type},{item.value[max(begin, 0) :]}"
 
 
-class _Whole(ShellComplete):
+class _WholeWordComplete(ShellComplete):
     """A shell that replaces the whole word, with the option and "=" that it may begin with."""
 
     _option = ""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """The words before the one that is being typed, and that one."""
-        words, begun = super().get_completion_args()
-        found = OPTION.match(begun)
+        words, start = super().get_completion_args()
+        found = OPTION.match(start)
         self._option = found[0] if found else ""
-        return words, begun
+        return words, start
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
         """Lines for the script."""
@@ -238,16 +242,16 @@ class _Whole(ShellComplete):
         return super().format_completion(item)
 
 
-class Zsh(_Whole, ZshComplete):
+class Zsh(_WholeWordComplete, ZshComplete):
     """The completion of zsh."""
 
-    source_template = _with(ZshComplete.source_template, OF_ZSH)
+    source_template = _with_changes(ZshComplete.source_template, ZSH_CHANGES)
 
 
-class Fish(_Whole, FishComplete):
+class Fish(_WholeWordComplete, FishComplete):
     """The completion of fish."""
 
-    source_template = _with(FishComplete.source_template, OF_FISH)
+    source_template = _with_changes(FishComplete.source_template, FISH_CHANGES)
 
 
 SHELLS = {"bash": Bash, "zsh": Zsh, "fish": Fish}

@@ -35,7 +35,7 @@ FOLDER = Path(__file__).parent / "data"
 # the expected ranks which adjusted figures are held against, were float32.
 KINDS = ("optimistic", "realistic", "pessimistic")
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "median", "amr", "amri")
-EXACT, SINGLE = 1e-12, 1e-6
+EXACT_TOLERANCE, FLOAT32_TOLERANCE = 1e-12, 1e-6
 
 
 @public("truerank.demo")
@@ -284,7 +284,9 @@ def disagreements(measured: Report, published: Published) -> list[str]:
 
 def _tolerance(key: str) -> float:
     _, kind, metric = key.split(".")
-    return SINGLE if kind == "realistic" or metric in ("amr", "amri") else EXACT
+    return (
+        FLOAT32_TOLERANCE if kind == "realistic" or metric in ("amr", "amri") else EXACT_TOLERANCE
+    )
 
 
 @public("truerank.demo")

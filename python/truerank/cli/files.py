@@ -18,7 +18,7 @@ from ..inputs.errors import InputValueError, renamed
 from ..stores import Store, open_scores
 
 # Options that say how scores are stored, and the keywords of `open_scores` that they are.
-STORED = {
+STORE_KEYWORDS = {
     "shards": "axis",
     "member": "member",
     "shape": "shape",
@@ -36,7 +36,7 @@ def is_file(given: str | Path | None) -> bool:
 
 
 @contextmanager
-def naming(argument: str) -> Iterator[None]:
+def errors_naming(argument: str) -> Iterator[None]:
     """Let errors of files say which option named them."""
     try:
         yield
@@ -46,17 +46,17 @@ def naming(argument: str) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, f"{argument}: {error.filename}") from error
 
 
-def opened(argument: str, path: Path) -> BinaryIO:
+def open_regular_file(argument: str, path: Path) -> BinaryIO:
     """A file to be read; it is read more than once, and a pipe would block."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise InputValueError(argument, f"{path}: expected a regular file")
-    with naming(argument):
+    with errors_naming(argument):
         return path.open("rb")
 
 
 def is_archive(argument: str, path: Path) -> bool:
     """Whether a file is a zip archive, as every .npz is."""
-    with opened(argument, path) as file:
+    with open_regular_file(argument, path) as file:
         return file.read(4) == b"PK\x03\x04"
 
 
@@ -75,7 +75,7 @@ def holds_ranks(path: Path) -> bool:
 
 def open_store(path: Path, options: Mapping[str, Any]) -> Store:
     """Scores in a file, in the files of a pattern, or in chunks."""
-    given = {keyword: options[name] for name, keyword in STORED.items() if name in options}
+    given = {keyword: options[name] for name, keyword in STORE_KEYWORDS.items() if name in options}
     if "axis" in given:
         given["axis"] = AXES[given["axis"]]
     with renamed(order="--layout"):
@@ -84,7 +84,7 @@ def open_store(path: Path, options: Mapping[str, Any]) -> Store:
 
 def read_array(argument: str, path: Path) -> NDArray[Any]:
     """A .npy file as a read-only memory map; pickles are refused."""
-    with opened(argument, path) as file:
+    with open_regular_file(argument, path) as file:
         if file.read(6) != b"\x93NUMPY":
             raise InputValueError(argument, expected="a .npy file", got=path)
     try:
@@ -115,8 +115,8 @@ def read_selection(argument: str, path: Path) -> SavedMatrix | tuple[NDArray[Any
         # opened here: numpy leaves the file open where it is damaged
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             members = archive.files
-            wanted = ("indptr", "indices", "lists", "format", "shape")
-            arrays = {name: archive[name] for name in wanted if name in members}
+            names_read = ("indptr", "indices", "lists", "format", "shape")
+            arrays = {name: archive[name] for name in names_read if name in members}
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputValueError(argument, f"cannot read {path}: {error}") from error
     if "format" in arrays and (layout := arrays["format"].astype(str).item()) != "csr":
@@ -127,7 +127,7 @@ def read_selection(argument: str, path: Path) -> SavedMatrix | tuple[NDArray[Any
     if {"format", "shape"} <= arrays.keys():
         shape = tuple(arrays["shape"].tolist())
         return SavedMatrix(shape, arrays["indptr"], arrays["indices"])
-    return tuple(arrays[name] for name in wanted[:3] if name in arrays)
+    return tuple(arrays[name] for name in names_read[:3] if name in arrays)
 
 
 def read_candidates(
@@ -144,7 +144,7 @@ def read_targets(argument: str, text: str) -> int | NDArray[Any]:
     return int(text) if text.isdecimal() else read_array(argument, Path(text))
 
 
-READERS: dict[str, Callable[[str, Any], Any]] = {
+COUNT_READERS: dict[str, Callable[[str, Any], Any]] = {
     "filter": read_selection,
     "rows": read_array,
     "candidates": read_candidates,

@@ -15,15 +15,15 @@ from ..ranks.container import Ranks
 from ..ranks.grouping import WEIGHTS
 from ..ranks.labels import LABEL_ALIASES
 from ..reporting.macro import COUNT
-from .completion import SPLITS, completing, keys, labels, some_of
+from .completion import SPLIT_NAMES, completer, fixed_words, keys, labels
 from .files import is_file, read_array
-from .output import FORMATS
+from .output import SHEET_FORMATS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 
 
-class _Named(click.Path):
+class _FilePath(click.Path):
     """A path; an empty one, of a variable that is not set, would be the folder."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
@@ -32,18 +32,18 @@ class _Named(click.Path):
         return super().convert(value, param, ctx)
 
 
-File = _Named(path_type=Path)
-QUOTED = 'the shell splits a pattern of shards unless it is in quotes: "part-*.npy"'
+File = _FilePath(path_type=Path)
+QUOTES_HINT = 'the shell splits a pattern of shards unless it is in quotes: "part-*.npy"'
 
 
-def split_keys(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str]:
+def split_list(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str]:
     """Words between commas."""
     return [key for part in (text or "").split(",") if (key := part.strip())]
 
 
-def known_keys(context: click.Context, option: click.Parameter, text: str | None) -> list[str]:
+def parse_keys(context: click.Context, option: click.Parameter, text: str | None) -> list[str]:
     """Metric keys between commas; whether there are such sides and groups is known later."""
-    keys = split_keys(context, option, text)
+    keys = split_list(context, option, text)
     try:
         for key in keys:
             parse(key)
@@ -52,7 +52,7 @@ def known_keys(context: click.Context, option: click.Parameter, text: str | None
     return keys
 
 
-def dtype_of(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+def parse_dtype(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
     """The dtype of scores, perhaps with a mark of their byte order."""
     if text is not None and text[text[:1] in ("<", ">") :] not in DTYPES:
         raise click.BadParameter(
@@ -61,24 +61,26 @@ def dtype_of(_context: click.Context, _option: click.Parameter, text: str | None
     return text
 
 
-def not_blank(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+def check_not_blank(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> str | None:
     """A check that a text is more than blanks."""
     if text is not None and not text.strip():
         raise click.BadParameter("expected a name, got an empty one")
     return text
 
 
-def given_of(options: dict[str, Any]) -> dict[str, Any]:
+def given_options(options: dict[str, Any]) -> dict[str, Any]:
     """The options that were given."""
     return {k: v for k, v in options.items() if not (v is None or v is False or v in ([], (), {}))}
 
 
-def written(*names: str) -> str:
+def option_names(*names: str) -> str:
     """Options by the names of their parameters.
 
     Examples
     --------
-    >>> written("queries_tail", "entities")
+    >>> option_names("queries_tail", "entities")
     '--queries-tail, --entities'
     """
     return ", ".join(f"--{name.replace('_', '-')}" for name in names)
@@ -87,43 +89,43 @@ def written(*names: str) -> str:
 # -- labels ----------------------------------------------------------------------------------------
 
 
-def named_or_file(names: Collection[str]) -> Callable[..., str | None]:
+def label_or_file(names: Collection[str]) -> Callable[..., str | None]:
     """A check that a text is one of some names, or may be a label that ranks have, or a file."""
 
     def check(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
         may_be = text is None or text in names or text.isidentifier() or is_file(text)
         if not may_be:
-            raise click.BadParameter(_expected(names, text))
+            raise click.BadParameter(_expected_names(names, text))
         return text
 
     return check
 
 
-def check_named(option: str, given: object, names: Collection[str], ranks: Ranks) -> None:
+def check_label(option: str, given: object, names: Collection[str], ranks: Ranks) -> None:
     """Refuse a word that is neither one of some names nor of the ranks' other labels."""
     known = [*names, *ranks.labels]
     if isinstance(given, str) and given not in known:
-        raise click.BadParameter(_expected(known, given), param_hint=f"'{option}'")
+        raise click.BadParameter(_expected_names(known, given), param_hint=f"'{option}'")
 
 
-def read_named(option: str, text: str | None) -> Any:
+def read_labels(option: str, text: str | None) -> Any:
     """Labels or weights as `report` and `compare` take them."""
     return read_array(option, Path(text)) if text is not None and is_file(text) else text
 
 
-def _expected(names: Collection[str], text: str | None) -> str:
+def _expected_names(names: Collection[str], text: str | None) -> str:
     return f"expected {', '.join(names)} or a .npy file, got {text!r}"
 
 
 # -- options ---------------------------------------------------------------------------------------
 
 
-def together(*options: Option) -> Option:
+def combine_options(*options: Option) -> Option:
     """Several options as one decorator, in the order in which the help has them."""
     return lambda command: functools.reduce(lambda made, add: add(made), options[::-1], command)
 
 
-STYLES = ("table", *FORMATS)
+STYLES = ("table", *SHEET_FORMATS)
 style_option = click.option(
     "--format", "style", type=click.Choice(STYLES), default="table", show_default=True
 )
@@ -133,8 +135,8 @@ seed_option = click.option(
 by_option = click.option(
     "--by",
     metavar="LABEL|FILE",
-    callback=named_or_file(LABEL_ALIASES),
-    shell_complete=completing(labels, files=True),
+    callback=label_or_file(LABEL_ALIASES),
+    shell_complete=completer(labels, files=True),
     help="Groups of tasks: a label that the ranks carry (side, relation, query, target, category, "
     "...), or .npy of a label for each task.",
 )
@@ -165,15 +167,15 @@ threads_option = click.option(
 targets_argument = click.argument(
     "targets",
     required=False,
-    callback=not_blank,
-    shell_complete=completing(some_of(), files=True),
+    callback=check_not_blank,
+    shell_complete=completer(fixed_words(), files=True),
 )
-SAVED = "Keep the ranks in an .npz file, for any later metric"
+SAVE_HELP = "Keep the ranks in an .npz file, for any later metric"
 _weights_option = click.option(
     "--weights",
     metavar="LABEL|FILE",
-    callback=named_or_file(WEIGHTS),
-    shell_complete=completing(labels, files=True),
+    callback=label_or_file(WEIGHTS),
+    shell_complete=completer(labels, files=True),
     help="What each task counts: query, relation, target or another label of the ranks (each "
     "counts once), or .npy.",
 )
@@ -185,8 +187,8 @@ _macro_option = click.option(
 _metrics_option = click.option(
     "--metrics",
     metavar="KEY,...",
-    callback=known_keys,
-    shell_complete=completing(keys, several=True),
+    callback=parse_keys,
+    shell_complete=completer(keys, several=True),
     help="Report only these, such as mrr,optimistic.hits@10,tail.amri,macro.mrr.",
 )
 _interval_option = click.option(
@@ -199,11 +201,11 @@ _audit_option = click.option(
 )
 
 
-def report_options(saved: str = f"{SAVED}.", *beside: Option) -> Option:
+def report_options(save_help: str = f"{SAVE_HELP}.", *more: Option) -> Option:
     """What a command is told of the report that it makes, with help and options of --save."""
-    return together(
+    return combine_options(
         *(_metrics_option, by_option, _weights_option, _macro_option, _interval_option),
-        *(seed_option, _audit_option, click.option("--save", type=File, help=saved), *beside),
+        *(seed_option, _audit_option, click.option("--save", type=File, help=save_help), *more),
         *(html_option, style_option),
     )
 
@@ -214,24 +216,24 @@ def rule_option(name: str, rows: str, which: str) -> Option:
     return click.option(f"--{name}", type=choices, help=f"Test {rows} {which} (keep by default).")
 
 
-def dtype_option(told: str = "Of raw 2-byte numbers in .npy: bfloat16.") -> Option:
+def dtype_option(help_text: str = "Of raw 2-byte numbers in .npy: bfloat16.") -> Option:
     """An option for what raw bytes are."""
     return click.option(
         "--dtype",
-        callback=dtype_of,
-        shell_complete=completing(some_of(*DTYPES)),
+        callback=parse_dtype,
+        shell_complete=completer(fixed_words(*DTYPES)),
         metavar="NAME",
-        help=told,
+        help=help_text,
     )
 
 
-def split_option(told: str, **more: Any) -> Option:
+def split_option(help_text: str, **more: Any) -> Option:
     """An option for the name of the split that is evaluated."""
     return click.option(
         "--split",
         metavar="NAME",
-        callback=not_blank,
-        shell_complete=completing(SPLITS),
-        help=told,
+        callback=check_not_blank,
+        shell_complete=completer(SPLIT_NAMES),
+        help=help_text,
         **more,
     )

@@ -40,7 +40,7 @@ class Sheet(NamedTuple):
 
     Attributes
     ----------
-    told : sequence of str
+    lines : sequence of str
         Lines that come before the tables.
     grids : callable
         Gives the tables, with numbers written as it is told to.
@@ -50,7 +50,7 @@ class Sheet(NamedTuple):
         What the JSON holds; nan becomes null, an infinity a word.
     """
 
-    told: Sequence[str]
+    lines: Sequence[str]
     grids: Callable[[Write], list[TextGrid]]
     columns: Sequence[str]
     records: Sequence[Sequence[object]]
@@ -58,25 +58,25 @@ class Sheet(NamedTuple):
 
     def tables(self, write: Write) -> TextTables:
         """The lines and tables, numbers as they are to be written."""
-        return TextTables(self.grids(write), self.told)
+        return TextTables(self.grids(write), self.lines)
 
 
 # -- formats ---------------------------------------------------------------------------------------
 
 
-def as_json(sheet: Sheet) -> str:
+def json_text(sheet: Sheet) -> str:
     """JSON in several lines."""
     return json.dumps(json_value(sheet.content), indent=2, allow_nan=False)
 
 
-FORMATS: dict[str, Callable[[Sheet], str]] = {
-    "json": as_json,
+SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
+    "json": json_text,
     "markdown": lambda sheet: sheet.tables(repr).markdown(),  # numbers in all their digits
     "csv": lambda sheet: Records(sheet.columns, sheet.records).csv(),
     "latex": lambda sheet: sheet.tables(lambda value: number(value, 4)).latex(),
-    "html": lambda sheet: sheet.tables(_shown).html(),
+    "html": lambda sheet: sheet.tables(_six_digits).html(),
 }
-WHOLE: dict[str, Callable[[Report], str]] = {
+REPORT_FORMATS: dict[str, Callable[[Report], str]] = {
     "json": lambda measured: measured.to_json(),
     "markdown": lambda measured: measured.to_markdown(),
     "csv": lambda measured: measured.to_csv(),
@@ -84,7 +84,7 @@ WHOLE: dict[str, Callable[[Report], str]] = {
     "html": lambda measured: measured._repr_html_(),
 }
 # How findings are told; JSON holds them anyway, a CSV cannot.
-TOLD: dict[str, Callable[[Iterable[str]], str]] = {
+LINE_FORMATS: dict[str, Callable[[Iterable[str]], str]] = {
     "table": lambda lines: "\n".join(lines),
     "markdown": lambda lines: "\n".join(f"- {line}" for line in lines),
     "latex": latex_comment,
@@ -92,19 +92,23 @@ TOLD: dict[str, Callable[[Iterable[str]], str]] = {
 }
 
 
-def in_style(sheet: Sheet, style: str) -> str:
+def format_sheet(sheet: Sheet, style: str) -> str:
     """A sheet in a format."""
-    return FORMATS[style](sheet) if style != "table" else drawn(draw_tables, sheet.tables(_shown))
+    return (
+        SHEET_FORMATS[style](sheet)
+        if style != "table"
+        else draw_to_text(draw_tables, sheet.tables(_six_digits))
+    )
 
 
-def report_in_style(measured: Report, style: str) -> str:
+def format_report(measured: Report, style: str) -> str:
     """All of a report in a format."""
     if style != "table":
-        return WHOLE[style](measured)
-    return drawn(draw_tables, report_tables(measured))
+        return REPORT_FORMATS[style](measured)
+    return draw_to_text(draw_tables, report_tables(measured))
 
 
-def _shown(value: float) -> str:
+def _six_digits(value: float) -> str:
     return number(value, 6)
 
 
@@ -113,7 +117,7 @@ def _shown(value: float) -> str:
 
 def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
     """A published number, adjusted; `about` says of which data set, if of one."""
-    lines = [line for name in ("told", "note") if (line := about.pop(name, None))]
+    lines = [line for name in ("summary", "note") if (line := about.pop(name, None))]
     deviation = math.sqrt(found.variance)
 
     def grids(write: Write) -> list[TextGrid]:
@@ -140,7 +144,7 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
     units = "" if first.units == tasks else f" in {format_count(first.units, 'group')}"
     lines = [
         f"{first.metric}, {first.method}: {format_count(tasks, 'task')}{units}, "
-        f"paired by {pairing_told(pairs)}; {format_count(first.resamples, 'resample')}, "
+        f"paired by {pairing_text(pairs)}; {format_count(first.resamples, 'resample')}, "
         f"seed {first.seed}.",
         *(note for note in format_notes(pairs) if not note.endswith(BY_POSITION_ONLY)),
     ]
@@ -171,7 +175,7 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
     return Sheet(lines, grids, columns, records, {"comparisons": fields})
 
 
-def pairing_told(pairs: Sequence[Comparison]) -> str:
+def pairing_text(pairs: Sequence[Comparison]) -> str:
     """By what the tasks were matched, of each pair where pairs differ."""
     ways: dict[str, list[str]] = {}
     for pair in pairs:
@@ -181,7 +185,7 @@ def pairing_told(pairs: Sequence[Comparison]) -> str:
     return ", by ".join(f"{way} ({', '.join(names)})" for way, names in ways.items())
 
 
-def chosen_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, Interval]) -> Sheet:
+def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, Interval]) -> Sheet:
     """Chosen keys, each with its interval if there are any, and by group if there are groups."""
     values: dict[str, float] = measured.to_dict(keys)
     bounds = ["low", "high"] if intervals else []
@@ -219,10 +223,12 @@ def chosen_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, Int
 
 # -- on a terminal ---------------------------------------------------------------------------------
 
-WIDE = 1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
+CONSOLE_WIDTH = (
+    1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
+)
 
 
-def grid(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+def rich_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table whose first column holds names and whose others hold numbers.
 
     Parameters
@@ -239,7 +245,7 @@ def grid(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]
     Examples
     --------
     >>> console = Console(width=40)
-    >>> console.print(grid(console, ["metric", "value"], [["mr", "4.5"]]))
+    >>> console.print(rich_table(console, ["metric", "value"], [["mr", "4.5"]]))
     metric  value
     mr        4.5
     """
@@ -278,13 +284,13 @@ def draw_tables(tables: TextTables, console: Console) -> None:
     for table in tables.grids:
         if begun:
             console.print()
-        console.print(grid(console, table.columns, table.rows))
+        console.print(rich_table(console, table.columns, table.rows))
         begun = True
 
 
-def drawn(draw: Callable[..., None], *values: Any) -> str:
+def draw_to_text(draw: Callable[..., None], *values: Any) -> str:
     """What a function draws on a rich console: with style on a terminal, plain elsewhere."""
-    console = Console(width=WIDE, highlight=False, emoji=False, markup=False)
+    console = Console(width=CONSOLE_WIDTH, highlight=False, emoji=False, markup=False)
     with console.capture() as captured:
         draw(*values, console)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())

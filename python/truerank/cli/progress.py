@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from .. import Progress
 
-LATE = 0.5  # seconds: what takes no longer draws nothing
-EVERY = 0.1  # seconds between two drawings
+START_AFTER = 0.5  # seconds: what takes no longer draws nothing
+REDRAW_EVERY = 0.1  # seconds between two drawings
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -58,7 +58,7 @@ def progress_text(progress: Progress) -> str:
     return ", ".join(parts)
 
 
-class Bar(AbstractContextManager["Bar"]):
+class ProgressBar(AbstractContextManager["ProgressBar"]):
     """A bar that shows itself once a run has taken half a second, and is gone when it ends.
 
     It is drawn where standard error is a terminal that can move its cursor, and only from within
@@ -71,14 +71,14 @@ class Bar(AbstractContextManager["Bar"]):
 
     Examples
     --------
-    >>> with Bar() as bar:
+    >>> with ProgressBar() as bar:
     ...     bar.show(0.5, "half of it")  # too early to be drawn
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._start = self._last = clock()
-        self._drawn: rich.progress.Progress | None = None
+        self._rich_bar: rich.progress.Progress | None = None
         stream = sys.stderr
         # rich may be told to take anything for a terminal: a file is none
         tty = stream is not None and stream.isatty()
@@ -91,25 +91,25 @@ class Bar(AbstractContextManager["Bar"]):
     def show(self, fraction: float, text: str) -> None:
         """Draw how far it is, from 0 to 1, and what can be said of it."""
         now = self._clock()
-        if self._console is None or now - self._start < LATE:
+        if self._console is None or now - self._start < START_AFTER:
             return
-        if self._drawn is None:
-            self._drawn = self._begun(self._console, fraction, text)
-        elif now - self._last >= EVERY:
-            (task,) = self._drawn.task_ids
-            self._drawn.update(task, completed=fraction, description=text, refresh=True)
+        if self._rich_bar is None:
+            self._rich_bar = self._start_bar(self._console, fraction, text)
+        elif now - self._last >= REDRAW_EVERY:
+            (task,) = self._rich_bar.task_ids
+            self._rich_bar.update(task, completed=fraction, description=text, refresh=True)
         else:
             return
         self._last = now
 
     def __exit__(self, *_: object) -> None:
         """Erase what was drawn; a later `show` draws again."""
-        if self._drawn is not None:
-            self._drawn.stop()
-            self._drawn = None
+        if self._rich_bar is not None:
+            self._rich_bar.stop()
+            self._rich_bar = None
 
     @staticmethod
-    def _begun(console: Console, fraction: float, text: str) -> rich.progress.Progress:
+    def _start_bar(console: Console, fraction: float, text: str) -> rich.progress.Progress:
         from rich.progress import BarColumn, Progress, TextColumn  # few runs need it
 
         drawn = Progress(
@@ -126,7 +126,7 @@ class Bar(AbstractContextManager["Bar"]):
         return drawn
 
 
-class Follower:
+class ProgressListener:
     """What `rank` calls as it counts: says once what a checkpoint brought, and moves the bar.
 
     Parameters
@@ -135,7 +135,7 @@ class Follower:
         Where it is drawn.
     """
 
-    def __init__(self, bar: Bar) -> None:
+    def __init__(self, bar: ProgressBar) -> None:
         self._bar = bar
         self._started = False
 

@@ -16,23 +16,23 @@ import numpy as np
 from .. import Ranks, concatenate
 from ..inputs.errors import InputValueError, renamed, spelling
 from ..tasks.task import ProtocolTask
-from .app import MENTIONED, reading_data, warn
-from .files import naming, open_store, opened, read_array
-from .options import File, Option, together, written
-from .progress import Bar, Follower
-from .wanted import Wanted
+from .app import SPELLINGS, user_errors, write_warning
+from .files import errors_naming, open_regular_file, open_store, read_array
+from .options import File, Option, combine_options, option_names
+from .progress import ProgressBar, ProgressListener
+from .report_request import ReportRequest
 
 if TYPE_CHECKING:
     from .. import Report
     from ..stores import Store
 
 # Options of one of the two kinds of models alone, and those that both have.
-OF_VECTORS = ("similarity", "bias")
-OF_SCORES = ("order", "io")
-COMMON = ("csls", "nan", "dtype", "threads", "unique")
+VECTOR_OPTIONS = ("similarity", "bias")
+SCORE_OPTIONS = ("order", "io")
+COMMON_OPTIONS = ("csls", "nan", "dtype", "threads", "unique")
 
 
-def picked(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def pick(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Some options, of those that were given."""
     return {name: given[name] for name in names if name in given}
 
@@ -40,7 +40,7 @@ def picked(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
 # -- splits ----------------------------------------------------------------------------------------
 
 
-def known_files(
+def parse_known_files(
     _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, Path]:
     """Further splits, as NAME=FILE."""
@@ -57,20 +57,20 @@ def known_files(
 
 def known_options(rows: str) -> Option:
     """Options for the splits that are known."""
-    return together(
+    return combine_options(
         click.option("--train", type=File, help=f"Known {rows}, left out as candidates."),
         click.option("--valid", type=File, help="The same."),
         click.option(
             "--known",
             metavar="NAME=FILE",
             multiple=True,
-            callback=known_files,
+            callback=parse_known_files,
             help="The same, of any name; as often as wanted.",
         ),
     )
 
 
-class Splits(NamedTuple):
+class SplitFiles(NamedTuple):
     """The files of the triples or pairs.
 
     Attributes
@@ -92,7 +92,7 @@ class Splits(NamedTuple):
         """The files by what named them, that of `test` first; a pipe could not be read twice."""
         files = {self.options[k]: v for k, v in {self.name: self.test, **self.known}.items()}
         for option, path in files.items():
-            opened(option, path).close()
+            open_regular_file(option, path).close()
         return files
 
     def titles(self) -> dict[str, str]:
@@ -101,18 +101,18 @@ class Splits(NamedTuple):
         return {self.name: self.options[self.name], **known}
 
 
-def named_splits(
+def name_splits(
     split: str, test: Path, option: str, given: Mapping[str, Any], rows: str
-) -> Splits:
+) -> SplitFiles:
     """The splits by name; names that occur twice are a wrong command line."""
-    own, known = picked(given, "train", "valid"), given.get("known", {})
+    own, known = pick(given, "train", "valid"), given.get("known", {})
     for name in known:
         if name in own:
             raise click.UsageError(f"--known {name} and --{name}: expected one of them")
     if split in own or split in known:
         raise click.UsageError(f"--split {split}: it is the name of known {rows}, too")
     options = {split: option, **{k: f"--{k}" for k in own}, **{k: f"--known {k}" for k in known}}
-    return Splits(split, test, {**own, **known}, options)
+    return SplitFiles(split, test, {**own, **known}, options)
 
 
 def read_names(option: str, path: Path) -> list[str]:
@@ -124,7 +124,7 @@ def read_names(option: str, path: Path) -> list[str]:
             raise InputValueError(f"{option}: {path}", expected="words in one dimension", got=got)
         listed: list[str] = names.tolist()
         return listed
-    with opened(option, path) as file:
+    with open_regular_file(option, path) as file:
         data = file.read()
     try:
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
@@ -142,24 +142,24 @@ def read_names(option: str, path: Path) -> list[str]:
 
 
 @contextmanager
-def making(titles: Mapping[str, str], quietly: bool, **names: str) -> Iterator[None]:
+def task_messages(titles: Mapping[str, str], quietly: bool, **names: str) -> Iterator[None]:
     """Make a task: errors name splits as the command line does, and warnings are a line each.
 
     Warnings are not told where they will be below, among what an audit found.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        with renamed(**{**names, **titles}), spelling({**MENTIONED, **titles}):
+        with renamed(**{**names, **titles}), spelling({**SPELLINGS, **titles}):
             yield
     for warning in caught:
         if not (quietly and issubclass(warning.category, UserWarning)):
-            warn(str(warning.message))
+            write_warning(str(warning.message))
 
 
 # -- models ----------------------------------------------------------------------------------------
 
 
-class Model(NamedTuple):
+class ModelFiles(NamedTuple):
     """The files of a model, opened.
 
     Attributes
@@ -172,60 +172,62 @@ class Model(NamedTuple):
         All that is read.
     """
 
-    scored: bool
+    has_scores: bool
     arrays: dict[str, Any]
     files: list[str]
 
 
-def refuse_others(scored: bool, given: Mapping[str, Any]) -> None:
+def refuse_other_options(has_scores: bool, given: Mapping[str, Any]) -> None:
     """Refuse options of the other kind of models."""
-    if lost := picked(given, *(OF_VECTORS if scored else OF_SCORES)):
+    if lost := pick(given, *(VECTOR_OPTIONS if has_scores else SCORE_OPTIONS)):
         raise click.UsageError(
-            f"{written(*lost)} cannot apply to {'scores' if scored else 'vectors'}"
+            f"{option_names(*lost)} cannot apply to {'scores' if has_scores else 'vectors'}"
         )
 
 
-def scores_of(option: str, path: Path, given: Mapping[str, Any], stack: ExitStack) -> Store:
+def open_model_scores(option: str, path: Path, given: Mapping[str, Any], stack: ExitStack) -> Store:
     """Open scores for as long as a run takes."""
-    with naming(option), renamed(scores=option):
-        return stack.enter_context(open_store(path, picked(given, "dtype", "io")))
+    with errors_naming(option), renamed(scores=option):
+        return stack.enter_context(open_store(path, pick(given, "dtype", "io")))
 
 
-def evaluated(task: Any, model: Model, given: Mapping[str, Any], audit: bool) -> Report:
+def rank_model(task: Any, model: ModelFiles, given: Mapping[str, Any], audit: bool) -> Report:
     """Rank a model's vectors or scores; a bar shows how far scores are."""
-    rules = picked(given, *COMMON, *(OF_SCORES if model.scored else OF_VECTORS))
+    rules = pick(given, *COMMON_OPTIONS, *(SCORE_OPTIONS if model.has_scores else VECTOR_OPTIONS))
     if "bias" in rules:
         rules["bias"] = read_array("--bias", rules["bias"])
     report: Report
-    if not model.scored:
+    if not model.has_scores:
         report = task.evaluate_embeddings(**model.arrays, **rules, audit=audit)
         return report
-    with Bar() as bar:
-        report = task.evaluate_scores(**model.arrays, **rules, audit=audit, progress=Follower(bar))
+    with ProgressBar() as bar:
+        report = task.evaluate_scores(
+            **model.arrays, **rules, audit=audit, progress=ProgressListener(bar)
+        )
     return report
 
 
-def measured(
+def count_and_report(
     task: ProtocolTask,
     count: Callable[[], Report],
-    wanted: Wanted,
+    request: ReportRequest,
     files: Sequence[str],
-    labelled: Callable[[Ranks], Ranks] = lambda ranks: ranks,
+    add_labels: Callable[[Ranks], Ranks] = lambda ranks: ranks,
 ) -> Report:
     """Rank a task, once what is wanted is known to fit it, and keep the ranks."""
-    wanted.of(labelled(stand_in(task)))
-    with reading_data():
-        ranks = labelled(count().ranks.with_protocol(files=files))
-        if wanted.save is not None:  # before anything else can fail
-            ranks.save(wanted.save)
-    return wanted.of(ranks)
+    request.make_report(add_labels(placeholder_ranks(task)))
+    with user_errors():
+        ranks = add_labels(count().ranks.with_protocol(files=files))
+        if request.save is not None:  # before anything else can fail
+            ranks.save(request.save)
+    return request.make_report(ranks)
 
 
-def stand_in(task: ProtocolTask) -> Ranks:
+def placeholder_ranks(task: ProtocolTask) -> Ranks:
     """Ranks with the sides and labels of a task, before anything is counted."""
-    return concatenate([side.labelled(uncounted(len(side))) for side in task.sides.values()])
+    return concatenate([side.labelled(blank_ranks(len(side))) for side in task.sides.values()])
 
 
-def uncounted(n: int) -> Ranks:
+def blank_ranks(n: int) -> Ranks:
     """Ranks of so many tasks, of which nothing else is known."""
     return Ranks(np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64), 2)

@@ -13,16 +13,16 @@ from ..inputs.errors import renamed
 from ..link_prediction import Sampled, Task, read_triples
 from ..tasks.text import read_text
 from ..tasks.vocabularies import MOST
-from .options import written
-from .protocol_runs import Splits, read_names
+from .options import option_names
+from .protocol_runs import SplitFiles, read_names
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
-OF_NAMES = {"entities": "entity_labels", "relations": "relation_labels"}
-PLACES = {"entities": [0, 2], "relations": [1]}
+LABEL_ARGUMENTS = {"entities": "entity_labels", "relations": "relation_labels"}
+ID_COLUMNS = {"entities": [0, 2], "relations": [1]}
 # What to do with names that are numbers.
-NUMBERS = {
+NUMBER_HINTS = {
     "entities": "the entities are numbers: --ids takes them for rows of --entities or columns of "
     "scores, --entity-labels for names in the order of its lines",
     "relations": "the relations are numbers: --relation-labels takes them for names in the order "
@@ -31,26 +31,28 @@ NUMBERS = {
 
 
 def make_task(
-    splits: Splits,
+    splits: SplitFiles,
     files: Mapping[str, Path],
-    numbered: bool,
+    ids: bool,
     counts: Mapping[str, int],
     given: Mapping[str, Any],
     **keywords: Any,
 ) -> Task:
     """Make the task; ids count the vectors or columns, and numbers are no names unless told so."""
     names: dict[str, Any] = {
-        argument: read_names(written(option), given[option])
-        for argument, option in OF_NAMES.items()
+        argument: read_names(option_names(option), given[option])
+        for argument, option in LABEL_ARGUMENTS.items()
         if option in given
     }
     texts = {option: path for option, path in files.items() if path.suffix != ".npy"}
-    if numbered or not texts:
+    if ids or not texts:
         _count_ids(names, files, texts, counts)
     elif texts:
         _refuse_numbers(names, texts)
     known = {name: str(path) for name, path in splits.known.items()}
-    with renamed(**{argument: written(option) for argument, option in OF_NAMES.items()}):
+    with renamed(
+        **{argument: option_names(option) for argument, option in LABEL_ARGUMENTS.items()}
+    ):
         task = Task(str(splits.test), known, split=splits.name, **names, **keywords)
     labels = task.entities or ()
     if "entities" not in names and labels and counts.get("entities", len(labels)) != len(labels):
@@ -68,7 +70,7 @@ def _count_ids(
     counts: Mapping[str, int],
 ) -> None:
     """Say how many ids there are of what has no labels."""
-    for what, columns in PLACES.items():
+    for what, columns in ID_COLUMNS.items():
         if what in names:
             continue
         if what in counts:
@@ -88,27 +90,27 @@ def _largest_id(option: str, path: Path, columns: list[int], names: Mapping[str,
 
 def _refuse_numbers(names: Mapping[str, Any], texts: Mapping[str, Path]) -> None:
     """Refuse text that names things by numbers: sorted as words, 10 would come before 2."""
-    for what, columns in PLACES.items():
+    for what, columns in ID_COLUMNS.items():
         if what in names:
             continue
         try:
-            ids = sum(_ids_of(option, path, columns) for option, path in texts.items())
-        except _NamedError:
+            ids = sum(_count_id_rows(option, path, columns) for option, path in texts.items())
+        except _NotAnIdError:
             continue
         if ids:
-            raise click.UsageError(NUMBERS[what])
+            raise click.UsageError(NUMBER_HINTS[what])
 
 
-class _NamedError(Exception):
+class _NotAnIdError(Exception):
     """A label is no number."""
 
 
-def _ids_of(option: str, path: Path, columns: Sequence[int]) -> int:
+def _count_id_rows(option: str, path: Path, columns: Sequence[int]) -> int:
     """How many ids some columns hold; an error at the first label that is none, read no further."""
 
     def look(place: int, fields: Sequence[str]) -> IntArray:
         if place in columns and not all(map(_is_id, fields)):
-            raise _NamedError
+            raise _NotAnIdError
         return np.zeros(len(fields), dtype=np.int64)
 
     read = read_text(option, str(path), look)
@@ -119,7 +121,7 @@ def _is_id(label: str) -> bool:
     return label.isdecimal() and label.isascii() and (label == "0" or label[0] != "0")
 
 
-def keys_of(
+def parse_key_columns(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> tuple[int, ...] | None:
     """Columns between commas, or none of them."""
@@ -131,7 +133,7 @@ def keys_of(
     return tuple(map(int, words))
 
 
-def candidates_of(
+def parse_candidates(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> Sampled | Path | str | None:
     """The candidates by name, as a file, or how many are sampled."""

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 class Transform(NamedTuple):
     """What becomes of all scores before they are compared."""
 
-    of: Callable[[Values], Values]
-    words: str
+    apply: Callable[[Values], Values]
+    description: str
 
 
-class Filtering(NamedTuple):
+class FilterRule(NamedTuple):
     """The score that a filtered candidate gets, from its own and the true one; None: left out."""
 
     score: Callable[[Values, Values], Values] | None
-    words: str
+    description: str
 
 
 class NanRule(NamedTuple):
@@ -37,15 +37,15 @@ class NanRule(NamedTuple):
 
     above: Callable[[Flags, Flags], Any]
     equal: Callable[[Flags, Flags], Any]
-    words: str
+    description: str
 
 
-class TiePlace(NamedTuple):
+class TieRule(NamedTuple):
     """The first and the last place of the truth, from `above` and `tied`."""
 
     first: Callable[[Values, Values], Values]
     last: Callable[[Values, Values], Values]
-    words: str
+    description: str
 
 
 def logsigmoid(scores: Values) -> Values:
@@ -70,20 +70,20 @@ TRANSFORMS = {
 }
 
 FILTERS = {
-    "left out": Filtering(None, "filtered candidates are left out"),
-    "-inf": Filtering(
+    "left out": FilterRule(None, "filtered candidates are left out"),
+    "-inf": FilterRule(
         lambda scores, _: np.full_like(scores, -np.inf),
         "filtered candidates score -inf and stay: they tie with a truth of -inf",
     ),
-    "-1e9": Filtering(
+    "-1e9": FilterRule(
         lambda scores, _: np.full_like(scores, -1e9),
         "filtered candidates score -1e9 and stay: they rank with a truth that low",
     ),
-    "truth - 1": Filtering(
+    "truth - 1": FilterRule(
         lambda scores, truth: np.broadcast_to(truth - 1, scores.shape),
         "filtered candidates get the true score less 1 and stay: they tie where that is the same",
     ),
-    "score - 1": Filtering(
+    "score - 1": FilterRule(
         lambda scores, _: scores - 1,
         "filtered candidates lose 1 and stay: those that were better by 1 or more still count",
     ),
@@ -98,7 +98,7 @@ def _both(nan: Flags, truth: Flags) -> Any:
     return nan & truth
 
 
-NANS = {
+NAN_HANDLING = {
     "worst": NanRule(
         lambda nan, truth: truth, _never, "NaN is never above and never ties; a NaN truth is last"
     ),
@@ -123,25 +123,25 @@ NANS = {
 }
 
 PLACES = {
-    "realistic": TiePlace(
+    "realistic": TieRule(
         lambda above, tied: above + (tied + 1) / 2,
         lambda above, tied: above + (tied + 1) / 2,
         "the middle of the tie",
     ),
-    "optimistic": TiePlace(
+    "optimistic": TieRule(
         lambda above, tied: above + 1, lambda above, tied: above + 1, "the best place of the tie"
     ),
-    "pessimistic": TiePlace(
+    "pessimistic": TieRule(
         lambda above, tied: above + tied,
         lambda above, tied: above + tied,
         "the worst place of the tie",
     ),
-    "rounded": TiePlace(
+    "rounded": TieRule(
         lambda above, tied: above + 1 + tied // 2,
         lambda above, tied: above + 1 + tied // 2,
         "the middle of the tie, rounded up: above + tied // 2 + 1",
     ),
-    "any": TiePlace(
+    "any": TieRule(
         lambda above, tied: above + 1,
         lambda above, tied: above + tied,
         "the place in a sort that leaves the order of ties open: anywhere in the tie",
@@ -176,7 +176,7 @@ class Convention:
     Parameters
     ----------
     nan : str
-        What NaN does: a word of `NANS`.
+        What NaN does: a word of `NAN_HANDLING`.
     candidates : {"all", "finite"}
         Which of the scores count as candidates where a metric is adjusted.
     transform : {"none", "logsigmoid"}
@@ -215,7 +215,7 @@ class Convention:
     mean: str = "float64"
 
     def __post_init__(self) -> None:
-        for name, words in WORDS.items():
+        for name, words in FIELD_WORDS.items():
             if getattr(self, name) not in words:
                 known, got = ", ".join(map(repr, words)), repr(getattr(self, name))
                 raise InputValueError(name, expected=f"one of {known}", got=got)
@@ -233,12 +233,12 @@ class Convention:
         """Say in words what a field, or "tolerance", means."""
         if name == "tolerance":
             return f"scores within {self.atol:g} + {self.rtol:g} * |true score| tie"
-        entry = WORDS[name][getattr(self, name)]
-        return str(getattr(entry, "words", entry))
+        entry = FIELD_WORDS[name][getattr(self, name)]
+        return str(getattr(entry, "description", entry))
 
 
-WORDS: dict[str, Any] = {
-    "nan": NANS,
+FIELD_WORDS: dict[str, Any] = {
+    "nan": NAN_HANDLING,
     "candidates": CANDIDATES,
     "transform": TRANSFORMS,
     "filter": FILTERS,
@@ -262,17 +262,17 @@ STEPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def way_to(convention: Convention) -> Iterator[tuple[str, Convention]]:
+def steps_to(convention: Convention) -> Iterator[tuple[str, Convention]]:
     """Go from the exact definition to a convention, one change after the other.
 
     Examples
     --------
-    >>> [name for name, _ in way_to(Convention(nan="compared", rank="optimistic"))]
+    >>> [name for name, _ in steps_to(Convention(nan="compared", rank="optimistic"))]
     ['nan', 'rank']
     """
-    now = EXACT
+    reached = EXACT
     for step, names in STEPS.items():
-        changed = replace(now, **{name: getattr(convention, name) for name in names})
-        if changed != now:
-            now = changed
-            yield step, now
+        changed = replace(reached, **{name: getattr(convention, name) for name in names})
+        if changed != reached:
+            reached = changed
+            yield step, reached

@@ -14,10 +14,10 @@ from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..ranks.container import Ranks, concatenate
-from .evaluation import chosen, evaluated
-from .loading import load
+from .evaluation import evaluate_presets, look_up_presets
 from .presets import Preset, preset
-from .problems import Part, SampledProblem
+from .scored_tasks import SampledBatch, SampledTasks
+from .source_files import load_source
 
 if TYPE_CHECKING:
     from .results import CompatReport, CompatTable
@@ -48,7 +48,7 @@ class Dump:
     """
 
     def __init__(self, parts: Sequence[tuple[str | None, Any, Any]]) -> None:
-        self._parts = [Part(true, others) for _, true, others in parts]
+        self._parts = [SampledBatch(true, others) for _, true, others in parts]
         sides = [side for side, _, _ in parts]
         if None in sides and len(set(sides)) > 1:
             raise InputValueError("parts", expected="a side for all of them or for none")
@@ -77,7 +77,7 @@ class Dump:
         Ranks
             With a protocol that says "sampled".
         """
-        with _named():
+        with _dump_names():
             found = concatenate([rank_against(*part, **options) for part in self._parts])
         return found if self.side is None else found.with_labels(side=self.side)
 
@@ -86,7 +86,7 @@ class Dump:
     ) -> CompatReport:
         """Give the numbers of a toolkit, as `report_against` does."""
         row = _preset(preset)
-        return self._evaluated([row], order, dtype)[row.name]
+        return self._evaluate([row], order, dtype)[row.name]
 
     def table(
         self,
@@ -96,15 +96,15 @@ class Dump:
         dtype: Any = None,
     ) -> CompatTable:
         """Give the numbers of several toolkits, as `table_against` does."""
-        return self._evaluated(chosen(presets), order, dtype)
+        return self._evaluate(look_up_presets(presets), order, dtype)
 
-    def _evaluated(self, rows: list[Preset], order: str, dtype: Any) -> CompatTable:
-        with _named():
-            problem = SampledProblem(self._parts, order=order, dtype=dtype)
-            return evaluated(problem, rows, self.side)
+    def _evaluate(self, rows: list[Preset], order: str, dtype: Any) -> CompatTable:
+        with _dump_names():
+            tasks = SampledTasks(self._parts, order=order, dtype=dtype)
+            return evaluate_presets(tasks, rows, self.side)
 
 
-def _named() -> AbstractContextManager[None]:
+def _dump_names() -> AbstractContextManager[None]:
     """Errors of scores speak of the dump."""
     return renamed(true_scores=POSITIVE, others=NEGATIVE)
 
@@ -150,7 +150,7 @@ def read_ogb(source: Any, *, pickle: bool = False) -> Dump:
     >>> dump, dump.ranks().optimistic
     (Dump(2 tasks, head + tail), array([2, 2]))
     """
-    found = load(source, pickle=pickle)
+    found = load_source(source, pickle=pickle)
     where = f" in {os.fspath(source)}" if isinstance(source, (str, os.PathLike)) else ""
     batches = found if isinstance(found, (list, tuple)) else [found]
     parts = []
@@ -193,7 +193,7 @@ def read_joint(source: Any, *, truth: int = 0, pickle: bool = False) -> Dump:
     >>> read_joint([[0.5, 0.1, 0.9], [0.2, 0.2, 0.1]]).ranks().realistic
     array([2. , 1.5])
     """
-    found = load(source, pickle=pickle)
+    found = load_source(source, pickle=pickle)
     shape = as_scores(found, name="source").array.shape
     if len(shape) != 2 or shape[1] < 1:
         raise InputValueError(
@@ -253,7 +253,7 @@ def _pair(batch: Mapping[str, Any], where: str) -> tuple[Any, Any]:
     if isinstance(others, tuple) and len(others) == 2:
         return true, others
     if _is_ragged(others):
-        return true, _flat(others, shape[0], where)
+        return true, _flatten(others, shape[0], where)
     found = as_scores(others, name=NEGATIVE).array
     if found.ndim == 1:  # one list for all tasks
         if hasattr(others, "expand"):
@@ -275,7 +275,7 @@ def _is_ragged(others: Any) -> bool:
     )
 
 
-def _flat(rows: Any, tasks: int, where: str) -> tuple[Any, Any]:
+def _flatten(rows: Any, tasks: int, where: str) -> tuple[Any, Any]:
     if len(rows) != tasks:
         expected = f"{tasks} lists{where}, one for each of {POSITIVE}"
         raise InputValueError(NEGATIVE, expected=expected, got=len(rows))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..reporting import report as exact_report
-from .conventions import way_to
+from .conventions import steps_to
 from .presets import PRESETS, Preset, preset
-from .problems import FullProblem, Part, Problem, SampledProblem
 from .results import CompatReport, CompatTable
+from .scored_tasks import FullTasks, SampledBatch, SampledTasks, ScoredTasks
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
@@ -72,8 +72,8 @@ def report(
     """
     row = _preset(preset)
     options: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    problem = FullProblem(scores, targets, **options, order=order, dtype=dtype)
-    return evaluated(problem, [row], side)[row.name]
+    tasks = FullTasks(scores, targets, **options, order=order, dtype=dtype)
+    return evaluate_presets(tasks, [row], side)[row.name]
 
 
 @public("truerank.compat")
@@ -107,8 +107,8 @@ def report_against(
     1.0
     """
     row = _preset(preset)
-    problem = SampledProblem([Part(true_scores, others)], order=order, dtype=dtype)
-    return evaluated(problem, [row], side)[row.name]
+    tasks = SampledTasks([SampledBatch(true_scores, others)], order=order, dtype=dtype)
+    return evaluate_presets(tasks, [row], side)[row.name]
 
 
 @public("truerank.compat")
@@ -144,8 +144,8 @@ def table(
     (0.5, 1.0, 1.5)
     """
     options: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    problem = FullProblem(scores, targets, **options, order=order, dtype=dtype)
-    return evaluated(problem, chosen(presets), side)
+    tasks = FullTasks(scores, targets, **options, order=order, dtype=dtype)
+    return evaluate_presets(tasks, look_up_presets(presets), side)
 
 
 @public("truerank.compat")
@@ -176,16 +176,16 @@ def table_against(
     >>> table_against([0.5], [[0.5, 0.1]], presets=["ogb"]).to_dict()["ogb"]["mr"]
     1.5
     """
-    problem = SampledProblem([Part(true_scores, others)], order=order, dtype=dtype)
-    return evaluated(problem, chosen(presets), side)
+    tasks = SampledTasks([SampledBatch(true_scores, others)], order=order, dtype=dtype)
+    return evaluate_presets(tasks, look_up_presets(presets), side)
 
 
-def chosen(presets: Iterable[str | Preset] | None) -> list[Preset]:
+def look_up_presets(presets: Iterable[str | Preset] | None) -> list[Preset]:
     """Look up several presets; all of them where none is named.
 
     Examples
     --------
-    >>> [row.name for row in chosen(["ogb", "rotate"])]
+    >>> [row.name for row in look_up_presets(["ogb", "rotate"])]
     ['ogb', 'rotate']
     """
     if isinstance(presets, (str, Preset)) or not isinstance(presets, (Iterable, type(None))):
@@ -193,26 +193,28 @@ def chosen(presets: Iterable[str | Preset] | None) -> list[Preset]:
     return [_preset(name) for name in (PRESETS if presets is None else presets)]
 
 
-def evaluated(problem: Problem, rows: list[Preset], side: LabelsLike | None) -> CompatTable:
+def evaluate_presets(
+    tasks: ScoredTasks, rows: list[Preset], side: LabelsLike | None
+) -> CompatTable:
     """Evaluate under several conventions, in one pass over the scores.
 
     Parameters
     ----------
-    problem : Problem
+    tasks : ScoredTasks
     rows : list of Preset
     side : labels, optional
     """
     names = [row.name for row in rows]
     if len(set(names)) < len(names):
         raise InputValueError("presets", expected="each name once", got=", ".join(names))
-    ranks = problem.exact if side is None else problem.exact.with_labels(side=side)
+    ranks = tasks.exact if side is None else tasks.exact.with_labels(side=side)
     exact = exact_report(ranks)
-    ways = {row.name: [now for _, now in way_to(row.convention)] for row in rows}
-    asked = list(dict.fromkeys(now for way in ways.values() for now in way))
-    counted = dict(zip(asked, problem.counts(asked), strict=True))
+    steps = {row.name: [convention for _, convention in steps_to(row.convention)] for row in rows}
+    conventions = list(dict.fromkeys(convention for each in steps.values() for convention in each))
+    counted = dict(zip(conventions, tasks.counts(conventions), strict=True))
     found = {
         row.name: CompatReport(
-            row, exact, [counted[now] for now in ways[row.name]], problem.filtered
+            row, exact, [counted[convention] for convention in steps[row.name]], tasks.filtered
         )
         for row in rows
     }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
-    from .counting import Counts
+    from .convention_counts import ConventionCounts
 
     Floats = npt.NDArray[np.floating[Any]]
 
@@ -51,11 +51,11 @@ class Figure(NamedTuple):
         >>> Figure(0.5, 0.25, 0.75).printed(".3f"), Figure(0.5, 0.5, 0.5).printed("repr")
         ('0.250 to 0.750', '0.5')
         """
-        ends = [
+        bounds = [
             repr(float(end)) if form == "repr" else format(end, form)
             for end in (self.least * scale, self.most * scale)
         ]
-        return " to ".join(dict.fromkeys(ends))
+        return " to ".join(dict.fromkeys(bounds))
 
 
 def per_task(key: str, ranks: Floats) -> Floats:
@@ -75,21 +75,21 @@ def per_task(key: str, ranks: Floats) -> Floats:
     return (ranks <= int(key.removeprefix("hits@"))).astype(ranks.dtype)
 
 
-def _plain(key: str, ranks: FloatArray) -> float:
+def _float64_mean(key: str, ranks: FloatArray) -> float:
     return float(per_task(key, ranks).mean())
 
 
-def _single(key: str, ranks: FloatArray) -> float:
+def _float32_mean(key: str, ranks: FloatArray) -> float:
     return float(per_task(key, ranks.astype(Single)).mean(dtype=Single))
 
 
-def _single_reciprocals(key: str, ranks: FloatArray) -> float:
+def _float32_reciprocal_mean(key: str, ranks: FloatArray) -> float:
     if key != "mrr":
-        return _plain(key, ranks)
+        return _float64_mean(key, ranks)
     return float(per_task(key, ranks.astype(Single)).mean(dtype=np.float64))
 
 
-def _single_sums(key: str, ranks: FloatArray) -> float:
+def _float32_running_mean(key: str, ranks: FloatArray) -> float:
     """As C adds a double to a float: the sum is rounded to a float at each step."""
     total = Single(0)
     for value in per_task(key, ranks).tolist():
@@ -97,30 +97,30 @@ def _single_sums(key: str, ranks: FloatArray) -> float:
     return float(total / Single(len(ranks)))
 
 
-def _single_histogram(key: str, ranks: FloatArray) -> float:
+def _float32_histogram_mean(key: str, ranks: FloatArray) -> float:
     if key.startswith("hits@"):
-        return _plain(key, ranks)
+        return _float64_mean(key, ranks)
     places, tasks = np.unique(ranks, return_counts=True)
     terms = tasks.astype(Single) * per_task(key, places.astype(Single))
     return float(terms.sum(dtype=Single)) / len(ranks)
 
 
 _MEANS: dict[str, Callable[[str, FloatArray], float]] = {
-    "float64": _plain,
-    "float32": _single,
-    "float32 reciprocals": _single_reciprocals,
-    "float32 sums": _single_sums,
-    "float32 histogram": _single_histogram,
+    "float64": _float64_mean,
+    "float32": _float32_mean,
+    "float32 reciprocals": _float32_reciprocal_mean,
+    "float32 sums": _float32_running_mean,
+    "float32 histogram": _float32_histogram_mean,
 }
 
 
-def places(counts: Counts, convention: Convention) -> tuple[FloatArray, FloatArray]:
+def places(counts: ConventionCounts, convention: Convention) -> tuple[FloatArray, FloatArray]:
     """Give the first and the last place that the truth of each task can take.
 
     Examples
     --------
-    >>> from truerank.compat.counting import Counts
-    >>> one = Counts(*np.array([[2], [3], [9]]))
+    >>> from truerank.compat.convention_counts import ConventionCounts
+    >>> one = ConventionCounts(*np.array([[2], [3], [9]]))
     >>> places(one, Convention(rank="any")), places(one, Convention(rank="rounded"))[0]
     ((array([3.]), array([5.])), array([4.]))
     """
@@ -130,7 +130,7 @@ def places(counts: Counts, convention: Convention) -> tuple[FloatArray, FloatArr
 
 
 def figure(
-    key: str, counts: Counts, convention: Convention, groups: list[IntArray] | None = None
+    key: str, counts: ConventionCounts, convention: Convention, groups: list[IntArray] | None = None
 ) -> Figure:
     """Compute one metric under a convention.
 
@@ -147,40 +147,42 @@ def figure(
 
     Examples
     --------
-    >>> from truerank.compat.counting import Counts
-    >>> figure("mrr", Counts(*np.array([[0], [2], [9]])), Convention(rank="any"))
+    >>> from truerank.compat.convention_counts import ConventionCounts
+    >>> figure("mrr", ConventionCounts(*np.array([[0], [2], [9]])), Convention(rank="any"))
     Figure(value=0.75, least=0.5, most=1.0)
     """
     if len(counts.above) == 0:
         return Figure(*[float("nan")] * 3)
     if groups:
-        parts = [figure(key, _some(counts, group), convention) for group in groups]
+        parts = [figure(key, _tasks_of(counts, group), convention) for group in groups]
         halves = np.array(parts, Single if convention.mean == "float32 sums" else np.float64)
         return Figure(*halves.mean(axis=0).tolist())  # OpenKE adds and halves floats, too
     first, last = places(counts, convention)
     mean = _MEANS[convention.mean]
     if key == "amri":
-        value = _index(first, counts.options, mean)
+        value = _adjusted_index(first, counts.candidates, mean)
         return Figure(value, value, value)
-    ends = sorted((mean(key, first), mean(key, last)))
-    value = ends[0]
-    if convention.rank == "any" and ends[0] != ends[1]:
-        value = _over_orders(key, counts)
-    return Figure(value, *ends)
+    bounds = sorted((mean(key, first), mean(key, last)))
+    value = bounds[0]
+    if convention.rank == "any" and bounds[0] != bounds[1]:
+        value = _mean_over_orders(key, counts)
+    return Figure(value, *bounds)
 
 
-def _index(ranks: FloatArray, options: IntArray, mean: Callable[[str, FloatArray], float]) -> float:
-    expected = float((options + 1).mean()) / 2
+def _adjusted_index(
+    ranks: FloatArray, candidates: IntArray, mean: Callable[[str, FloatArray], float]
+) -> float:
+    expected = float((candidates + 1).mean()) / 2
     return 1 - (mean("mr", ranks) - 1) / (expected - 1) if expected != 1 else float("nan")
 
 
-def _over_orders(key: str, counts: Counts) -> float:
+def _mean_over_orders(key: str, counts: ConventionCounts) -> float:
     from ..ranks.container import Ranks
     from ..reporting import report
 
-    enough = np.maximum(counts.options, counts.above + counts.tied)
+    enough = np.maximum(counts.candidates, counts.above + counts.tied)
     return report(Ranks(counts.above, counts.tied, enough))[f"expected.{key}"]
 
 
-def _some(counts: Counts, group: IntArray) -> Counts:
+def _tasks_of(counts: ConventionCounts, group: IntArray) -> ConventionCounts:
     return type(counts)(*(column[group] for column in counts))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..inputs.errors import InputTypeError
 from ..inputs.naming import public
-from .conventions import Convention, way_to
+from .conventions import Convention, steps_to
 
 
 @public("truerank.compat")
@@ -86,10 +86,12 @@ class Preset:
         >>> PRESETS["openke"].departures()["rank"]
         'the best place of the tie'
         """
-        return {step: changed.says(step) for step, changed in way_to(self.convention)}
+        return {step: changed.says(step) for step, changed in steps_to(self.convention)}
 
 
-def _hits(name: str, ks: tuple[int, ...], form: str = "repr", scale: float = 1.0) -> list[Metric]:
+def _hits_metrics(
+    name: str, ks: tuple[int, ...], form: str = "repr", scale: float = 1.0
+) -> list[Metric]:
     return [Metric(name.format(k=k), f"hits@{k}", form, scale) for k in ks]
 
 
@@ -100,9 +102,9 @@ _PAIRS = "the other entities of the test pairs"
 _ROTATE = (
     Metric("MRR", "mrr", ".6f"),
     Metric("MR", "mr", ".6f"),
-    *_hits("HITS@{k}", (1, 3, 10), ".6f"),
+    *_hits_metrics("HITS@{k}", (1, 3, 10), ".6f"),
 )
-_OGB = (*_hits("hits@{k}_list", (1, 3, 10), ".6f"), Metric("mrr_list", "mrr", ".6f"))
+_OGB = (*_hits_metrics("hits@{k}_list", (1, 3, 10), ".6f"), Metric("mrr_list", "mrr", ".6f"))
 _OGB_NOTES = ("The example of ogbl-wikikg2 puts both sides into one mean and prints six decimals.",)
 
 _ROWS = (
@@ -151,7 +153,7 @@ _ROWS = (
         metrics=(
             Metric("MRR", "mrr", ".6f"),
             Metric("MR", "mr", ".6f"),
-            *_hits("hit@{k}", (10, 3, 1), ".6f"),
+            *_hits_metrics("hit@{k}", (10, 3, 1), ".6f"),
         ),
         splits=_ALL,
         candidates=f"{_ENTITIES}; with type_constrain also those of the relation's types",
@@ -192,7 +194,7 @@ _ROWS = (
         version="1b89f1b",
         source=("snap-stanford/ogb: ogb/linkproppred/evaluate.py, Evaluator._eval_hits",),
         convention=Convention(nan="above", rank="pessimistic"),
-        metrics=tuple(_hits("hits@{k}", (20, 50, 100))),
+        metrics=tuple(_hits_metrics("hits@{k}", (20, 50, 100))),
         splits="none",
         candidates="one list of negatives for all; a hit is above its k-th best",
         notes=("20 for ddi, 50 for collab, 100 for ppa.",),
@@ -258,7 +260,7 @@ _ROWS = (
         metrics=(
             Metric("pos_rank", "mr", ".6g"),
             Metric("mrr", "mrr", ".6g"),
-            *_hits("r{k}", (1, 10, 50), ".6g"),
+            *_hits_metrics("r{k}", (1, 10, 50), ".6g"),
         ),
         splits="those of the given paths, with FilteredRankingEvaluator; else none",
         candidates=f"{_ENTITIES} (all_negs), or sampled ones",
@@ -275,7 +277,7 @@ _ROWS = (
         ),
         convention=Convention(nan="last", rank="any"),
         metrics=(
-            *_hits("hits@{k}", (1, 5, 10, 50), ".3f", 100.0),
+            *_hits_metrics("hits@{k}", (1, 5, 10, 50), ".3f", 100.0),
             Metric("mr", "mr", ".3f"),
             Metric("mrr", "mrr", ".6f"),
         ),
@@ -295,7 +297,7 @@ _ROWS = (
             "StephanieWyt/RDGCN: include/Test.py, get_hits",
         ),
         convention=Convention(nan="last", rank="any"),
-        metrics=tuple(_hits("Hits@{k}", (1, 10, 50, 100), ".2f", 100.0)),
+        metrics=tuple(_hits_metrics("Hits@{k}", (1, 10, 50, 100), ".2f", 100.0)),
         splits="none",
         candidates=_PAIRS,
         notes=(
@@ -315,7 +317,7 @@ _ROWS = (
         metrics=(
             Metric("arithmetic_mean_rank", "mr"),
             Metric("inverse_harmonic_mean_rank", "mrr"),
-            *_hits("hits_at_{k}", (1, 3, 5, 10)),
+            *_hits_metrics("hits_at_{k}", (1, 3, 5, 10)),
             Metric("adjusted_arithmetic_mean_rank_index", "amri"),
         ),
         splits="train and the evaluated one, and those given besides",

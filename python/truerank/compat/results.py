@@ -9,8 +9,8 @@ import numpy as np
 
 from ..comparison.table_writer import NamedRows, Records, TextGrid, TextTables, check_digits, number
 from ..inputs.naming import public
-from .conventions import EXACT, way_to
-from .counting import Counts
+from .convention_counts import ConventionCounts
+from .conventions import EXACT, steps_to
 from .figures import Figure, figure, places
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ..reporting import Report
     from .presets import Metric, Preset
 
-ROW = "exact"  # of a table, before those of the presets
-COMMON = ("mr", "mrr", "hits@1", "hits@10")
+EXACT_ROW = "exact"  # of a table, before those of the presets
+COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")
 
 
 @public("truerank.compat")
@@ -78,26 +78,32 @@ class CompatReport(Mapping[str, float]):
     last: FloatArray
 
     def __init__(
-        self, preset: Preset, exact: Report, counted: Sequence[Counts], filtered: bool
+        self,
+        preset: Preset,
+        exact: Report,
+        counts_by_step: Sequence[ConventionCounts],
+        filtered: bool,
     ) -> None:
         self.preset = preset
         self.exact = exact
         suffix = preset.suffix if filtered else ""
         self._metrics = {m.name.format(filtered=suffix): m for m in preset.metrics}
-        keys = list(dict.fromkeys([*(metric.key for metric in preset.metrics), *COMMON]))
-        groups = _sides(exact) if preset.averaged else []
+        keys = list(dict.fromkeys([*(metric.key for metric in preset.metrics), *COMMON_KEYS]))
+        groups = _tasks_by_side(exact) if preset.averaged else []
         ranks = exact.ranks
-        now, counts = EXACT, Counts(ranks.above, ranks.tied, ranks.candidates)
-        self._figures = {key: figure(key, counts, now, groups) for key in keys}
-        self.first, self.last = places(counts, now)
+        convention, counts = EXACT, ConventionCounts(ranks.above, ranks.tied, ranks.candidates)
+        self._figures = {key: figure(key, counts, convention, groups) for key in keys}
+        self.first, self.last = places(counts, convention)
         steps = []
-        for (name, now), counts in zip(way_to(preset.convention), counted, strict=True):
-            first, last = places(counts, now)
+        for (name, convention), counts in zip(
+            steps_to(preset.convention), counts_by_step, strict=True
+        ):
+            first, last = places(counts, convention)
             changed = int(np.count_nonzero((first != self.first) | (last != self.last)))
             self.first, self.last = first, last
-            self._figures = {key: figure(key, counts, now, groups) for key in keys}
+            self._figures = {key: figure(key, counts, convention, groups) for key in keys}
             values = {key: found.value for key, found in self._figures.items()}
-            steps.append(Step(name, now.says(name), changed, values))
+            steps.append(Step(name, convention.says(name), changed, values))
         self.steps = tuple(steps)
 
     def __getitem__(self, name: str) -> float:
@@ -209,13 +215,13 @@ class CompatReport(Mapping[str, float]):
         ]
         shown = list(dict.fromkeys(metric.key for metric in self._metrics.values()))[:4]
         exact = ["exact", "", *(number(self.exact[key], digits) for key in shown)]
-        way = [
+        step_rows = [
             [step.words, f"{step.tasks:,}", *(number(step.figures[key], digits) for key in shown)]
             for step in self.steps
         ]
         both = (
             TextGrid([self.preset.name, "printed", "exact", "key"], numbers),
-            TextGrid(["step", "tasks changed", *shown], [exact, *way]),
+            TextGrid(["step", "tasks changed", *shown], [exact, *step_rows]),
         )
         return TextTables(both)
 
@@ -270,11 +276,11 @@ class CompatTable(NamedRows[CompatReport]):
         >>> compat.table([[0.5, 0.1]], [0], presets=["ogb"]).to_dict()["ogb"]["mrr"]
         1.0
         """
-        exact = {key: self.exact[key] for key in COMMON}
+        exact = {key: self.exact[key] for key in COMMON_KEYS}
         return {
-            ROW: exact,
+            EXACT_ROW: exact,
             **{
-                name: {key: row.figure(key).value for key in COMMON}
+                name: {key: row.figure(key).value for key in COMMON_KEYS}
                 for name, row in self._rows.items()
             },
         }
@@ -282,21 +288,21 @@ class CompatTable(NamedRows[CompatReport]):
     def records(self) -> Records:
         """Give a row for each preset and a column for each key, those of "exact" first."""
         rows = [(name, *row.values()) for name, row in self.to_dict().items()]
-        return Records(["convention", *COMMON], rows, COMMON)
+        return Records(["convention", *COMMON_KEYS], rows, COMMON_KEYS)
 
     def text_tables(self, digits: int = 4) -> TextTables:
-        rows = [[ROW, *(number(self.exact[key], digits) for key in COMMON)]]
+        rows = [[EXACT_ROW, *(number(self.exact[key], digits) for key in COMMON_KEYS)]]
         for name, row in self._rows.items():
-            rows.append([name, *(_shown(row.figure(key), digits) for key in COMMON)])
-        return TextTables([TextGrid(["convention", *COMMON], rows)])
+            rows.append([name, *(_format_bounds(row.figure(key), digits) for key in COMMON_KEYS)])
+        return TextTables([TextGrid(["convention", *COMMON_KEYS], rows)])
 
 
-def _shown(figure: Figure, digits: int) -> str:
+def _format_bounds(figure: Figure, digits: int) -> str:
     ends = (number(figure.least, digits), number(figure.most, digits))
     return " to ".join(dict.fromkeys(ends))
 
 
-def _sides(exact: Report) -> list[IntArray]:
+def _tasks_by_side(exact: Report) -> list[IntArray]:
     """The tasks of each side, as positions; none where the sides are not known."""
     side = exact.ranks.side
     if side is None:

@@ -18,7 +18,7 @@ from ..ranks.protocol import Protocol
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
-TASKS = {"sp": "tail", "po": "head"}  # what LibKGE asks for
+SIDE_OF_TASK = {"sp": "tail", "po": "head"}  # what LibKGE asks for
 RANKINGS = ("rank_filtered", "rank_filtered_with_test", "rank")
 _SPLITS = re.compile(r"[{ ]filter_splits: \[([^\]]*)\]")
 
@@ -89,14 +89,14 @@ def read_libkge(
     if epoch is not None:
         entries = [entry for entry in entries if entry["epoch"] == str(epoch)]
     if not entries:
-        asked = "".join(
+        selected = "".join(
             f", {name} {value}"
             for name, value in (("split", split), ("epoch", epoch))
             if value is not None
         )
         raise InputValueError(
             "path",
-            expected=f"entries with event example_rank (eval.trace_level: example){asked}",
+            expected=f"entries with event example_rank (eval.trace_level: example){selected}",
             got=f"none in {os.fspath(path)}",
         )
     last = {name: entries[-1][name] for name in ("split", "epoch", "job_id")}
@@ -110,7 +110,7 @@ def read_libkge(
                 f"there is {', '.join(name for name in RANKINGS if name in entries[0])}"
             ),
         )
-    side = [TASKS[entry["task"]] for entry in entries]
+    side = [SIDE_OF_TASK[entry["task"]] for entry in entries]
     target = [entry["o" if entry["task"] == "sp" else "s"] for entry in entries]
     splits = entries[-1]["filter_splits"].split(", ") if ranking != "rank" else []
     if ranking == "rank_filtered_with_test":
@@ -137,7 +137,7 @@ def _entries(path: Path) -> Iterator[dict[str, str]]:
             entry["filter_splits"] = splits[1] if splits else ""
             needed = ("task", "s", "p", "o", "split", "epoch", "job_id")
             missing = [name for name in needed if name not in entry]
-            if missing or entry["task"] not in TASKS:
+            if missing or entry["task"] not in SIDE_OF_TASK:
                 raise InputValueError(
                     "path",
                     expected=f"{', '.join(needed)} in each entry, task sp or po",

@@ -15,9 +15,15 @@ from ...embeddings.vectors import open_embeddings, read_vectors
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ...inputs.scores import as_scores, widen_bfloat16
-from .graph import Inputs, counted
-from .stripes import grid_of
-from .workers import How, count, count_pairs, take, take_pairs
+from .graph import ChunkedInputs, count_in_two_passes
+from .row_chunks import grid_of
+from .workers import (
+    CountingOptions,
+    count_chunk,
+    count_vector_chunk,
+    score_true_pairs,
+    take_true_scores,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -88,8 +94,8 @@ def rank(
     >>> ranks.optimistic, ranks.pessimistic
     (array([2, 3]), array([3, 4]))
     """
-    checked_array("scores", scores, "truerank.rank")
-    matrix = as_scores(stand_in(scores), dtype)
+    check_dask_array("scores", scores, "truerank.rank")
+    matrix = as_scores(placeholder(scores), dtype)
     single = scores.ndim == 1
     if single:
         scores = scores[None, :]
@@ -97,15 +103,15 @@ def rank(
         scores.shape, single, targets, rows, filter, candidates, order, nan, threads, audit
     )
     raw = None if dtype is None else matrix.dtype
-    how = How(matrix.dtype, raw, job.rules, job.threads or 1)
-    inputs = Inputs(
+    options = CountingOptions(matrix.dtype, raw, job.rules, job.threads or 1)
+    inputs = ChunkedInputs(
         arrays=[(scores, "ij")],
         axes="ij",
-        first=partial(take, how=how),
-        second=partial(count, how=how),
-        carrier=matrix.array.dtype.newbyteorder("="),
+        first=partial(take_true_scores, options=options),
+        second=partial(count_chunk, options=options),
+        true_score_dtype=matrix.array.dtype.newbyteorder("="),
     )
-    return counted(inputs, grid_of(*scores.chunks), job, how)
+    return count_in_two_passes(inputs, grid_of(*scores.chunks), job, options)
 
 
 @public("truerank.adapters.dask")
@@ -172,40 +178,40 @@ def rank_embeddings(
     >>> ranks.optimistic, ranks.pessimistic
     (array([1, 1]), array([2, 2]))
     """
-    checked_array("entities", entities, "truerank.rank_embeddings")
+    check_dask_array("entities", entities, "truerank.rank_embeddings")
     lazy_queries, lazy_bias = isinstance(queries, da.Array), isinstance(bias, da.Array)
     if lazy_queries:
-        checked_array("queries", queries, "")
-    seen = stand_in(queries) if lazy_queries else queries
-    added = None if lazy_bias else bias
-    pairs = open_embeddings(seen, stand_in(entities), similarity, added, dtype)
+        check_dask_array("queries", queries, "")
+    queries_seen = placeholder(queries) if lazy_queries else queries
+    bias_seen = None if lazy_bias else bias
+    pairs = open_embeddings(queries_seen, placeholder(entities), similarity, bias_seen, dtype)
     given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
     job = prepare_job(pairs.shape, pairs.is_single_query, *given, pairs.roles.nouns)
     if not lazy_queries:
         queries = _one_chunk(pairs)
     if lazy_bias:
-        bias = _checked_bias(bias, pairs.shape[1], dtype)
+        bias = _check_bias(bias, pairs.shape[1], dtype)
     elif bias is not None:
         bias = da.from_array(pairs.bias, chunks=(entities.chunks[0],), name=False)
     if queries.ndim == 1:
         queries = queries[None, :]
     queries, entities = queries.rechunk({1: -1}), entities.rechunk({1: -1})
     if bias is not None:
-        bias = computed_once(bias.rechunk((entities.chunks[0],)))
-    how = How(pairs.dtype, dtype, job.rules, job.threads or 1, similarity)
-    inputs = Inputs(
+        bias = compute_chunks_once(bias.rechunk((entities.chunks[0],)))
+    options = CountingOptions(pairs.dtype, dtype, job.rules, job.threads or 1, similarity)
+    inputs = ChunkedInputs(
         arrays=[
-            (computed_once(queries), "ik"),
+            (compute_chunks_once(queries), "ik"),
             (entities, "jk"),
             (bias, None if bias is None else "j"),
         ],
         axes="ijk",
-        first=partial(take_pairs, how=how),
-        second=partial(count_pairs, how=how),
-        carrier=np.dtype(pairs.dtype),
+        first=partial(score_true_pairs, options=options),
+        second=partial(count_vector_chunk, options=options),
+        true_score_dtype=np.dtype(pairs.dtype),
     )
     grid = grid_of(queries.chunks[0], entities.chunks[0])
-    return with_similarity(counted(inputs, grid, job, how), similarity)
+    return with_similarity(count_in_two_passes(inputs, grid, job, options), similarity)
 
 
 def _one_chunk(pairs: OpenEmbeddings) -> Any:
@@ -216,10 +222,10 @@ def _one_chunk(pairs: OpenEmbeddings) -> Any:
     return da.from_array(plain, chunks=-1, name=False)
 
 
-def _checked_bias(bias: Any, entities: int, dtype: Any) -> Any:
+def _check_bias(bias: Any, entities: int, dtype: Any) -> Any:
     """Check what can be told of a bias that is not computed yet."""
-    checked_array("bias", bias, "")
-    read_vectors("bias", stand_in(bias), dtype, "bias")
+    check_dask_array("bias", bias, "")
+    read_vectors("bias", placeholder(bias), dtype, "bias")
     if len(bias) != entities:
         raise InputValueError(
             "bias", expected=f"{entities} numbers, one for each entity", got=f"shape {bias.shape}"
@@ -227,7 +233,7 @@ def _checked_bias(bias: Any, entities: int, dtype: Any) -> Any:
     return bias
 
 
-def checked_array(name: str, value: Any, instead: str) -> Any:
+def check_dask_array(name: str, value: Any, instead: str) -> Any:
     """Check that an argument is a Dask array whose chunks are of known sizes.
 
     Parameters
@@ -247,7 +253,7 @@ def checked_array(name: str, value: Any, instead: str) -> Any:
 
     Examples
     --------
-    >>> checked_array("scores", [[0.5]], "truerank.rank")
+    >>> check_dask_array("scores", [[0.5]], "truerank.rank")
     Traceback (most recent call last):
     truerank.InputTypeError: scores: expected a dask array, got list; truerank.rank takes it
     """
@@ -264,18 +270,18 @@ def checked_array(name: str, value: Any, instead: str) -> Any:
     return value
 
 
-def stand_in(array: Any) -> npt.NDArray[Any]:
+def placeholder(array: Any) -> npt.NDArray[Any]:
     """Give an array of the same shape and dtype that takes no memory, for checks.
 
     Examples
     --------
-    >>> stand_in(da.zeros((10**6, 10**6))).shape
+    >>> placeholder(da.zeros((10**6, 10**6))).shape
     (1000000, 1000000)
     """
     return np.broadcast_to(np.empty((), array.dtype), array.shape)
 
 
-def computed_once(array: Any) -> Any:
+def compute_chunks_once(array: Any) -> Any:
     """Give an array whose chunks are not computed anew by each task that needs them.
 
     Dask may join the task that makes a chunk to the one that needs it, even where there are many of

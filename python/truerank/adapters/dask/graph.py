@@ -16,8 +16,8 @@ from dask.highlevelgraph import HighLevelGraph
 from ..._core import Fault
 from ...counting.partial_counts import PartialCounts, TrueScores
 from ...inputs.errors import InputValueError
-from .stripes import Chunking, Stripe, stripes_of
-from .workers import Found, How, Known, merged
+from .row_chunks import ChunkGrid, RowChunk, row_chunks_of
+from .workers import ChunkCounts, CountingOptions, RowChunkTasks, add_up
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,21 +25,22 @@ if TYPE_CHECKING:
     from ...counting.job import Job
     from ...ranks.container import Ranks
 
-Cells = Mapping[tuple[int, ...], Any]  # for some chunks, by their numbers in both directions
+# Values for some chunks, by the numbers of a chunk in both directions.
+PerChunkValues = Mapping[tuple[int, ...], Any]
 
 # So many counts of chunks are added up by one task.
 FAN_IN = 8
 
 
-class Inputs(NamedTuple):
+class ChunkedInputs(NamedTuple):
     """Dask arrays, and the functions of both passes that take their chunks."""
 
     # With the axes of each: "i" counts chunks of rows, "j" those of columns; None: no array.
     arrays: Sequence[tuple[Any, str | None]]
     axes: str  # all of them, "i" and "j" first; there is one chunk along others
     first: Callable[..., npt.NDArray[Any]]  # gives true scores of a chunk
-    second: Callable[..., Found]  # counts a chunk
-    carrier: np.dtype[Any]  # of the true scores
+    second: Callable[..., ChunkCounts]  # counts a chunk
+    true_score_dtype: np.dtype[Any]  # of the true scores
 
 
 class PerChunk(BlockwiseDep):
@@ -47,15 +48,17 @@ class PerChunk(BlockwiseDep):
 
     produces_tasks = False
 
-    def __init__(self, grid: Chunking, cells: Cells) -> None:
+    def __init__(self, grid: ChunkGrid, values: PerChunkValues) -> None:
         self.numblocks = grid.numblocks
-        self.cells = cells
+        self.values = values
 
     def __getitem__(self, chunk: tuple[int, ...]) -> Any:
-        return self.cells.get(chunk)
+        return self.values.get(chunk)
 
 
-def counted(inputs: Inputs, grid: Chunking, job: Job, how: How) -> Ranks:
+def count_in_two_passes(
+    inputs: ChunkedInputs, grid: ChunkGrid, job: Job, options: CountingOptions
+) -> Ranks:
     """Count in two passes: true scores first, then what each chunk holds above them.
 
     Parameters
@@ -76,21 +79,23 @@ def counted(inputs: Inputs, grid: Chunking, job: Job, how: How) -> Ranks:
         absent = job.candidates.first_task_without(job.targets)
         if absent >= 0:
             raise job.error_of(Fault("target", absent, -1, -1))
-    stripes = list(stripes_of(job, grid))
-    scores = _true_scores(inputs, grid, stripes, len(job.targets))
-    sums = _sums(inputs, grid, stripes, how, scores)
-    truths = TrueScores(scores, how.dtype)
+    row_chunks = list(row_chunks_of(job, grid))
+    scores = _true_scores(inputs, grid, row_chunks, len(job.targets))
+    sums = _count_chunks(inputs, grid, row_chunks, options, scores)
+    true_scores = TrueScores(scores, options.dtype)
     refused = [found.fault for found in sums if found.fault]
-    if truths.first_nan(job.rules.nan) >= 0:
+    if true_scores.first_nan(job.rules.nan) >= 0:
         rows = np.arange(len(scores)) if job.rows is None else job.rows
-        refused += zip(rows[truths.nan].tolist(), job.targets[truths.nan].tolist(), strict=True)
+        refused += zip(
+            rows[true_scores.nan].tolist(), job.targets[true_scores.nan].tolist(), strict=True
+        )
     if refused:
         fault = Fault("nan" if job.rules.nan == "raise" else "nan_true_score", -1, *min(refused))
         raise job.error_of(fault)
-    tallies = PartialCounts(len(scores), job.rules)
-    for stripe, found in zip(stripes, sums, strict=True):
-        tallies.add(found.counts, stripe.tasks)
-    differing = tallies.arrays["differing"]
+    partial_counts = PartialCounts(len(scores), job.rules)
+    for row_chunk, found in zip(row_chunks, sums, strict=True):
+        partial_counts.add(found.counts, row_chunk.tasks)
+    differing = partial_counts.arrays["differing"]
     if differing.any():
         raise InputValueError(
             "scores",
@@ -100,51 +105,63 @@ def counted(inputs: Inputs, grid: Chunking, job: Job, how: How) -> Ranks:
                 "each time"
             ),
         )
-    return job.ranks(tallies.final_counts(truths), how.dtype)
+    return job.ranks(partial_counts.final_counts(true_scores), options.dtype)
 
 
 def _true_scores(
-    inputs: Inputs, grid: Chunking, stripes: list[Stripe], tasks: int
+    inputs: ChunkedInputs, grid: ChunkGrid, row_chunks: list[RowChunk], tasks: int
 ) -> npt.NDArray[Any]:
     """Gather the true score of each task, and nothing else."""
-    asks: Cells = {(s.number, chunk): ask for s in stripes for chunk, ask in s.asks.items()}
-    taken = _blockwise("take", inputs.first, inputs, grid, (PerChunk(grid, asks), "ij"))
-    scores = np.empty(tasks, inputs.carrier)
-    found = _compute(taken.dask, [_key(taken, inputs, *chunk) for chunk in asks])
-    places = (s.tasks[ask.tasks] for s in stripes for ask in s.asks.values())
-    for where, values in zip(places, found, strict=True):
+    places: PerChunkValues = {
+        (s.number, chunk): place for s in row_chunks for chunk, place in s.true_score_places.items()
+    }
+    taken = _blockwise("take", inputs.first, inputs, grid, (PerChunk(grid, places), "ij"))
+    scores = np.empty(tasks, inputs.true_score_dtype)
+    found = _compute(taken.dask, [_key(taken, inputs, *chunk) for chunk in places])
+    tasks_of_chunks = (
+        s.tasks[place.tasks] for s in row_chunks for place in s.true_score_places.values()
+    )
+    for where, values in zip(tasks_of_chunks, found, strict=True):
         scores[where] = values
     return scores
 
 
-def _sums(
-    inputs: Inputs, grid: Chunking, stripes: list[Stripe], how: How, scores: npt.NDArray[Any]
-) -> Sequence[Found]:
+def _count_chunks(
+    inputs: ChunkedInputs,
+    grid: ChunkGrid,
+    row_chunks: list[RowChunk],
+    options: CountingOptions,
+    scores: npt.NDArray[Any],
+) -> Sequence[ChunkCounts]:
     """Count every chunk, and add up the counts of each stripe in a tree."""
-    known = _Layer("known")
-    for s in stripes:
-        of_stripe = Known(
-            *(int(grid.tops[s.number]), s.rows, s.targets, scores[s.tasks]), s.filter, s.candidates
+    row_tasks = _TaskLayer("known")
+    for s in row_chunks:
+        of_row_chunk = RowChunkTasks(
+            *(int(grid.row_starts[s.number]), s.rows, s.targets, scores[s.tasks]),
+            s.filter,
+            s.candidates,
         )
-        known.tasks[known.name, s.number] = (partial(Known, *of_stripe),)
-    parts: Cells = {(s.number, chunk): part for s in stripes for chunk, part in s.parts.items()}
+        row_tasks.tasks[row_tasks.name, s.number] = (partial(RowChunkTasks, *of_row_chunk),)
+    parts: PerChunkValues = {
+        (s.number, chunk): part for s in row_chunks for chunk, part in s.chunk_inputs.items()
+    }
     counts = _blockwise(
         *("count", inputs.second, inputs, grid),
-        *((known.array(grid), "i"), (PerChunk(grid, parts), "ij")),
+        *((row_tasks.array(grid), "i"), (PerChunk(grid, parts), "ij")),
     )
-    sums, tops = _Layer("sum"), []
-    for s in stripes:
-        level = [_key(counts, inputs, s.number, chunk) for chunk in s.parts]
+    sums, totals = _TaskLayer("sum"), []
+    for s in row_chunks:
+        level = [_key(counts, inputs, s.number, chunk) for chunk in s.chunk_inputs]
         while len(level) > 1 or level[0][0] != sums.name:
             groups = [level[i : i + FAN_IN] for i in range(0, len(level), FAN_IN)]
             level = [(sums.name, len(sums.tasks) + i) for i in range(len(groups))]
-            adding = [(partial(merged, how=how), group) for group in groups]
+            adding = [(partial(add_up, options=options), group) for group in groups]
             sums.tasks.update(zip(level, adding, strict=True))
-        tops += level
-    return _compute(sums.graph(counts), tops)
+        totals += level
+    return _compute(sums.graph(counts), totals)
 
 
-class _Layer:
+class _TaskLayer:
     """Tasks under one name, which nobody else has."""
 
     def __init__(self, what: str) -> None:
@@ -154,16 +171,20 @@ class _Layer:
     def graph(self, *dependencies: Any) -> Any:
         return HighLevelGraph.from_collections(self.name, self.tasks, dependencies=dependencies)
 
-    def array(self, grid: Chunking) -> Any:
+    def array(self, grid: ChunkGrid) -> Any:
         """Give the tasks as an array with a chunk for each chunk of rows."""
         return _objects(self.graph(), self.name, grid.numblocks[:1])
 
 
 def _blockwise(
-    what: str, function: Callable[..., Any], inputs: Inputs, grid: Chunking, *more: tuple[Any, str]
+    what: str,
+    function: Callable[..., Any],
+    inputs: ChunkedInputs,
+    grid: ChunkGrid,
+    *more: tuple[Any, str],
 ) -> Any:
     """Call a function for each chunk, in one task with what reads the chunk if that is possible."""
-    name = _Layer(what).name
+    name = _TaskLayer(what).name
     pairs = (*inputs.arrays, *more)
     arrays = [array for array, _ in pairs if isinstance(array, da.Array)]
     arguments = [item for array, axes in pairs for item in (getattr(array, "name", array), axes)]
@@ -181,7 +202,7 @@ def _objects(graph: Any, name: str, numblocks: tuple[int, ...]) -> Any:
     return da.Array(graph, name, chunks, dtype=object, meta=np.empty((0,) * len(chunks), object))
 
 
-def _key(array: Any, inputs: Inputs, *chunk: int) -> tuple[Any, ...]:
+def _key(array: Any, inputs: ChunkedInputs, *chunk: int) -> tuple[Any, ...]:
     return (array.name, *chunk, *(0 for _ in inputs.axes[2:]))
 
 

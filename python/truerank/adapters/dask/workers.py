@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...inputs.arrays import IntArray
-    from .stripes import Ask, ChunkNeeds, Lists
+    from .row_chunks import ChunkInputs, SelectionLists, TrueScorePlaces
 
 # Scores of vectors are made and counted in tiles of about this size: each costs fresh memory, and
 # prepares all queries anew.
@@ -29,132 +29,160 @@ TILE_BYTES = 16 << 20
 LEAST_WIDTH = 256
 
 
-class How(NamedTuple):
+class CountingOptions(NamedTuple):
     """How chunks are read and counted."""
 
     dtype: str  # of the scores
-    raw: Any  # what the caller says that raw bytes are, or None
+    raw_dtype: Any  # what the caller says that raw bytes are, or None
     rules: _core.Rules
     threads: int
     similarity: str = ""
 
 
-class Known(NamedTuple):
+class RowChunkTasks(NamedTuple):
     """What all chunks of a stripe need: its tasks, and their true scores."""
 
-    top: int  # the first row of the stripe
+    first_row: int  # the first row of the stripe
     rows: IntArray
     targets: IntArray
-    truths: npt.NDArray[Any]
-    filter: Lists | None
-    candidates: Lists | None
+    true_scores: npt.NDArray[Any]
+    filter: SelectionLists | None
+    candidates: SelectionLists | None
 
 
-class Found(NamedTuple):
+class ChunkCounts(NamedTuple):
     """What chunks have shown of the tasks of a stripe, and the first NaN that is forbidden."""
 
     counts: dict[str, IntArray]
     fault: tuple[int, int] | None  # row and column of the whole
 
 
-def take(block: Any, ask: Ask, *, how: How) -> npt.NDArray[Any]:
+def take_true_scores(
+    block: Any, places: TrueScorePlaces, *, options: CountingOptions
+) -> npt.NDArray[Any]:
     """Give the true scores in a chunk of scores, in native byte order."""
-    scores = _checked(block, ask.shape, how)
-    return checked_true_scores(scores.array[ask.rows, ask.columns], how.raw).array
+    scores = _checked_scores(block, places.shape, options)
+    return checked_true_scores(scores.array[places.rows, places.columns], options.raw_dtype).array
 
 
-def take_pairs(queries: Any, entities: Any, bias: Any, ask: Ask, *, how: How) -> npt.NDArray[Any]:
+def score_true_pairs(
+    queries: Any, entities: Any, bias: Any, places: TrueScorePlaces, *, options: CountingOptions
+) -> npt.NDArray[Any]:
     """Score the pairs of queries and true entities that are in two chunks of vectors."""
-    pairs = open_embeddings(queries, entities, how.similarity, bias, how.raw)
-    _check(pairs.dtype, pairs.shape, ask.shape, how)
-    return _core.score_embeddings(pairs.core_embeddings, ask.rows, ask.columns, how.threads)
+    pairs = open_embeddings(queries, entities, options.similarity, bias, options.raw_dtype)
+    _check(pairs.dtype, pairs.shape, places.shape, options)
+    return _core.score_embeddings(
+        pairs.core_embeddings, places.rows, places.columns, options.threads
+    )
 
 
-def count(block: Any, known: Known, part: ChunkNeeds, *, how: How) -> Found:
+def count_chunk(
+    block: Any, row_tasks: RowChunkTasks, inputs: ChunkInputs, *, options: CountingOptions
+) -> ChunkCounts:
     """Count a chunk of scores."""
-    found = _counted([(_checked(block, part.shape, how), 0)], known.rows, known, part, how)
-    return _in_whole(found, known.top)
+    scores = _checked_scores(block, inputs.shape, options)
+    found = _count_blocks([(scores, 0)], row_tasks.rows, row_tasks, inputs, options)
+    return _number_row_in_whole(found, row_tasks.first_row)
 
 
-def count_pairs(
-    queries: Any, entities: Any, bias: Any, known: Known, part: ChunkNeeds, *, how: How
-) -> Found:
+def count_vector_chunk(
+    queries: Any,
+    entities: Any,
+    bias: Any,
+    row_tasks: RowChunkTasks,
+    inputs: ChunkInputs,
+    *,
+    options: CountingOptions,
+) -> ChunkCounts:
     """Count the scores of a chunk of queries and one of entities, tile by tile."""
-    asked, rows = np.unique(known.rows, return_inverse=True)
-    pairs = open_embeddings(queries, entities, how.similarity, bias, how.raw)
-    _check(pairs.dtype, pairs.shape, part.shape, how)
-    found = _counted(_tiles(pairs, asked, how), rows, known, part, how)
-    return _in_whole(found, known.top, asked)
+    query_rows, rows = np.unique(row_tasks.rows, return_inverse=True)
+    pairs = open_embeddings(queries, entities, options.similarity, bias, options.raw_dtype)
+    _check(pairs.dtype, pairs.shape, inputs.shape, options)
+    found = _count_blocks(_tiles(pairs, query_rows, options), rows, row_tasks, inputs, options)
+    return _number_row_in_whole(found, row_tasks.first_row, query_rows)
 
 
-def merged(founds: Sequence[Found], *, how: How) -> Found:
+def add_up(founds: Sequence[ChunkCounts], *, options: CountingOptions) -> ChunkCounts:
     """Add up what several chunks of a stripe have shown.
 
     Examples
     --------
-    >>> how = How("float32", None, _core.Rules(False, "raise", False), 1)
-    >>> counts = {name: np.array([1, 2]) for name in PartialCounts(2, how.rules).arrays}
-    >>> sums = merged([Found(counts, None), Found(counts, (3, 8)), Found(counts, (3, 5))], how=how)
+    >>> options = CountingOptions("float32", None, _core.Rules(False, "raise", False), 1)
+    >>> counts = {name: np.array([1, 2]) for name in PartialCounts(2, options.rules).arrays}
+    >>> chunks = [ChunkCounts(counts, fault) for fault in (None, (3, 8), (3, 5))]
+    >>> sums = add_up(chunks, options=options)
     >>> sums.counts["above"], sums.fault
     (array([3, 6]), (3, 5))
     """
-    tallies = PartialCounts(len(founds[0].counts["above"]), how.rules)
+    totals = PartialCounts(len(founds[0].counts["above"]), options.rules)
     for found in founds:
-        tallies.add(found.counts)
-    return Found(tallies.arrays, min((f.fault for f in founds if f.fault), default=None))
+        totals.add(found.counts)
+    return ChunkCounts(totals.arrays, min((f.fault for f in founds if f.fault), default=None))
 
 
-def _counted(
-    blocks: Iterable[tuple[Scores, int]], rows: IntArray, known: Known, part: ChunkNeeds, how: How
-) -> Found:
+def _count_blocks(
+    blocks: Iterable[tuple[Scores, int]],
+    rows: IntArray,
+    row_tasks: RowChunkTasks,
+    inputs: ChunkInputs,
+    options: CountingOptions,
+) -> ChunkCounts:
     """Count blocks of a chunk, each with its first column; `rows` are those of the blocks."""
-    without = known.filter and known.filter.selection(part.filter)
-    among = known.candidates and known.candidates.selection(part.candidates)
-    tasks = _core.Tasks(rows, known.targets, without, among)
-    tallies = PartialCounts(len(known.targets), how.rules)
+    filter = row_tasks.filter and row_tasks.filter.selection(inputs.filter)
+    candidates = row_tasks.candidates and row_tasks.candidates.selection(inputs.candidates)
+    tasks = _core.Tasks(rows, row_tasks.targets, filter, candidates)
+    totals = PartialCounts(len(row_tasks.targets), options.rules)
     faults = []
     for scores, start in blocks:
-        left = part.left + start
-        found = _core.partial_counts(scores, tasks, known.truths, left, how.rules, how.threads)
+        first_column = inputs.first_column + start
+        found = _core.partial_counts(
+            scores, tasks, row_tasks.true_scores, first_column, options.rules, options.threads
+        )
         del scores  # before the next ones are made
-        tallies.add(found.arrays)
+        totals.add(found.arrays)
         if fault := found.fault:
-            faults.append((fault.row, fault.column + left))
-    return Found(tallies.arrays, min(faults, default=None))
+            faults.append((fault.row, fault.column + first_column))
+    return ChunkCounts(totals.arrays, min(faults, default=None))
 
 
-def _in_whole(found: Found, top: int, rows: IntArray | None = None) -> Found:
+def _number_row_in_whole(
+    found: ChunkCounts, first_row: int, rows: IntArray | None = None
+) -> ChunkCounts:
     """Number the row of a fault as the whole does; `rows` are those that were counted."""
     if found.fault is None:
         return found
     row, column = found.fault
-    return found._replace(fault=(top + (row if rows is None else int(rows[row])), column))
+    return found._replace(fault=(first_row + (row if rows is None else int(rows[row])), column))
 
 
-def _checked(block: Any, shape: tuple[int, int], how: How) -> Scores:
-    scores = as_scores(block, how.raw)
-    _check(scores.dtype, scores.array.shape, shape, how)
+def _checked_scores(block: Any, shape: tuple[int, int], options: CountingOptions) -> Scores:
+    scores = as_scores(block, options.raw_dtype)
+    _check(scores.dtype, scores.array.shape, shape, options)
     return scores
 
 
-def _check(dtype: str, got: tuple[int, ...], shape: tuple[int, int], how: How) -> None:
+def _check(
+    dtype: str, got: tuple[int, ...], shape: tuple[int, int], options: CountingOptions
+) -> None:
     """Check that chunks are what the array says that they are."""
-    for expected, given in ((how.dtype, dtype), (shape, got)):
+    for expected, given in ((options.dtype, dtype), (shape, got)):
         if given != expected:
             raise (TypeError if given is dtype else ValueError)(
                 f"scores: expected a chunk of {expected}, as the dask array says, got {given}"
             )
 
 
-def _tiles(pairs: OpenEmbeddings, asked: IntArray, how: How) -> Iterator[tuple[Scores, int]]:
+def _tiles(
+    pairs: OpenEmbeddings, query_rows: IntArray, options: CountingOptions
+) -> Iterator[tuple[Scores, int]]:
     """Score the queries that are asked with all entities, some entities at a time."""
     entities = pairs.entities
-    width = max(LEAST_WIDTH, TILE_BYTES // (len(asked) * np.dtype(pairs.dtype).itemsize))
+    width = max(LEAST_WIDTH, TILE_BYTES // (len(query_rows) * np.dtype(pairs.dtype).itemsize))
     for start in range(0, len(entities.array), width):
         here = slice(start, start + width)
         bias = None if pairs.bias is None else pairs.bias[here]
-        part = entities.with_array(entities.array[here])
-        tile = pairs._replace(entities=part, bias=bias)
-        scored = _core.score_embeddings(tile.core_embeddings, asked, None, how.threads)
+        tile_entities = entities.with_array(entities.array[here])
+        tile = pairs._replace(entities=tile_entities, bias=bias)
+        scored = _core.score_embeddings(tile.core_embeddings, query_rows, None, options.threads)
         yield Scores(scored, pairs.dtype, False), start
         del scored

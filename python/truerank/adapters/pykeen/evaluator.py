@@ -17,9 +17,9 @@ from ...inputs.errors import InputValueError, renamed
 from ...inputs.naming import import_extra, public
 from ...ranks.container import Ranks, concatenate
 from ...reporting import Report, report
-from .factories import mapped
+from .factories import triple_ids
 from .metric_names import by_side, values_of
-from .model_tasks import ModelTask, entities_of
+from .model_tasks import ModelTask, number_of_entities
 
 if TYPE_CHECKING:
     import torch
@@ -127,7 +127,7 @@ class RankEvaluator(RankBasedEvaluator):
         self.fused = fused
         self.candidates = candidates
         self.rules: dict[str, Any] = {"nan": nan, "threads": threads, "audit": audit}
-        self._parts: list[Ranks] = []
+        self._batches: list[Ranks] = []
 
     def evaluate(
         self,
@@ -157,21 +157,21 @@ class RankEvaluator(RankBasedEvaluator):
         restrictions = {"entities": restrict_entities_to, "relations": restrict_relations_to}
         if not pre_filtered_triples:
             mapped_triples = restrict_triples(mapped_triples, **restrictions)
-        triples = mapped(mapped_triples)
+        triples = triple_ids(mapped_triples)
         if pre_filtered_triples and do_time_consuming_checks:
             _check_restricted(triples, **restrictions)
         with renamed(sides="targets"):
             task = ModelTask(
                 triples,
-                _known(additional_filter_triples) if self.filtered else None,
-                entities=entities_of(model, self.mode),
+                _known_triples(additional_filter_triples) if self.filtered else None,
+                entities=number_of_entities(model, self.mode),
                 relations=int(model.num_real_relations),
                 sides=targets,
                 candidates=self._candidates_among(restrict_entities_to),
             )
         model = model if device is None else model.to(device)
-        asked = sum(len(side.queries) for side in task.sides.values())
-        with _progress(model.device, asked, use_tqdm, tqdm_kwargs) as bar:
+        queries = sum(len(side.queries) for side in task.sides.values())
+        with _progress_bar(model.device, queries, use_tqdm, tqdm_kwargs) as bar:
             measured = task.evaluate_model(
                 model,
                 fused=self.fused,
@@ -184,7 +184,7 @@ class RankEvaluator(RankBasedEvaluator):
         self.clear()
         # PyKEEN scores those alone that a restriction leaves
         self.num_entities = (
-            entities_of(model, self.mode)
+            number_of_entities(model, self.mode)
             if restrict_entities_to is None
             else len(restrict_entities_to)
         )
@@ -211,7 +211,7 @@ class RankEvaluator(RankBasedEvaluator):
             For a true score that is NaN. Whether another one was filtered or came so from the
             model, nobody can tell here.
         """
-        triples = mapped(hrt_batch)
+        triples = triple_ids(hrt_batch)
         answers = triples[:, _COLUMNS[target]]
         rules = {**self.rules, "nan": "omit"}
         ranks = rank(scores, answers, **rules)
@@ -222,7 +222,7 @@ class RankEvaluator(RankBasedEvaluator):
     def clear(self) -> None:
         """Forget what was ranked."""
         super().clear()
-        self._parts.clear()
+        self._batches.clear()
 
     def finalize(self) -> RankResults:
         """Give the results of all that was ranked.
@@ -232,16 +232,16 @@ class RankEvaluator(RankBasedEvaluator):
         ValueError
             If that is nothing.
         """
-        if not self._parts:
+        if not self._batches:
             raise ValueError("expected scores to have been processed, got none")
-        result = RankResults(report(concatenate(self._parts)), self.metrics)
+        result = RankResults(report(concatenate(self._batches)), self.metrics)
         if self.clear_on_finalize:
             self.clear()
         return result
 
     def _add(self, ranks: Ranks) -> None:
         """Keep ranks, also where PyKEEN looks for them to give its confidence intervals."""
-        self._parts.append(ranks)
+        self._batches.append(ranks)
         for side, part in by_side(ranks).items():
             self.num_candidates[side].append(part.candidates)
             for kind in RANK_TYPES:
@@ -257,11 +257,11 @@ class RankEvaluator(RankBasedEvaluator):
         return np.asarray(list(entities), dtype=np.int64)
 
 
-def _known(given: Any) -> Any:
+def _known_triples(given: Any) -> Any:
     """The additional triples, one tensor or several, as a task takes them; none: an empty dict."""
     if given is None:
         return {}
-    return [mapped(part) for part in (given if isinstance(given, (list, tuple)) else [given])]
+    return [triple_ids(part) for part in (given if isinstance(given, (list, tuple)) else [given])]
 
 
 def _check_restricted(triples: Any, **restrictions: Collection[int] | None) -> None:
@@ -274,7 +274,7 @@ def _check_restricted(triples: Any, **restrictions: Collection[int] | None) -> N
             )
 
 
-def _progress(device: Any, total: int, shown: bool, options: Mapping[str, Any] | None) -> Any:
+def _progress_bar(device: Any, total: int, shown: bool, options: Mapping[str, Any] | None) -> Any:
     bar = {"desc": f"Evaluating on {device}", "total": total, "unit": "query", "unit_scale": True}
     tqdm = import_extra("tqdm.auto", "truerank.adapters.pykeen", "pykeen").tqdm
     return tqdm(**{**bar, "disable": not shown, **(options or {})})

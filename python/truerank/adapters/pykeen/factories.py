@@ -11,19 +11,19 @@ from ...inputs.errors import InputValueError
 from ...tasks.split_columns import named_splits
 
 
-def mapped(triples: Any) -> Any:
+def triple_ids(triples: Any) -> Any:
     """Give the ids of triples, of a factory or as they are; tensors leave the GPU."""
     found = triples.mapped_triples if isinstance(triples, CoreTriplesFactory) else triples
     return found.cpu().numpy() if hasattr(found, "cpu") else found
 
 
-def each_mapped(known: Any) -> Any:
+def split_ids(known: Any) -> Any:
     """Give the ids of known splits, of whatever form they are."""
     if isinstance(known, Mapping):
-        return {name: mapped(split) for name, split in known.items()}
+        return {name: triple_ids(split) for name, split in known.items()}
     if isinstance(known, (list, tuple)):
-        return [mapped(split) for split in known]
-    return mapped(known)
+        return [triple_ids(split) for split in known]
+    return triple_ids(known)
 
 
 def vocabularies(triples: Any, **sizes: int) -> list[Any]:

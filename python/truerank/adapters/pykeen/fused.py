@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from ...tasks.side_tasks import SideTasks
 
 # Of vectors while queries are made: a relation may have a matrix, and a query a product with it.
-_BYTES = 64 << 20
+_QUERY_BYTES = 64 << 20
 # What a model may not do in its own way, or its vectors do not say how it scores.
-_SCORING = (
+_SCORING_METHODS = (
     *("predict", "predict_t", "predict_h", "score_t", "score_h", "score_h_inverse"),
     *("_prepare_batch", "_prepare_inverse_batch", "_get_representations", "forward"),
 )
 # Of queries and candidates whose scores are compared with the model's own, and how near they are to
 # be, as a share of the largest score.
-_COMPARED, _NEAR = (4, 100), 1e-3
+_COMPARED_SIZES, _RELATIVE_TOLERANCE = (4, 100), 1e-3
 # Of vectors that are real and complex; scores of narrower ones are rounded at every step.
 _DTYPES = {
     False: (torch.float32, torch.float64),
@@ -45,9 +45,9 @@ class SideVectors(NamedTuple):
     side : Side
         How they are made; with inverse relations heads are the tails of the inverse.
     similarity : str
-    given, relations : list of Representations
-        Those of the entity that is given, and of relations.
-    asked : list of tensors
+    query_entities, relations : list of Representations
+        Those of the entities and relations of queries.
+    candidate_entities : list of tensors
         Those of all candidates.
     columns : (int, int)
         Where a query has the entity and the relation.
@@ -58,20 +58,20 @@ class SideVectors(NamedTuple):
     interaction: Any
     side: Side
     similarity: str
-    given: list[Any]
-    asked: list[Any]
+    query_entities: list[Any]
+    candidate_entities: list[Any]
     relations: Sequence[Any]
     columns: tuple[int, int]
     ids: Any
 
     def rank(self, side: SideTasks, **rules: Any) -> Ranks:
         """Rank the tasks of a side, in their order; `rules` are those of `rank_embeddings`."""
-        if not self.side.bound:
+        if not self.side.per_relation:
             return self._rank(side, side.rows, None, self._candidates(None), **rules)
         # Each relation has candidates of its own: its tasks are ranked among them.
-        asked = side.queries[side.rows, self.columns[1]]
-        order = np.argsort(asked, kind="stable")
-        relations, starts = np.unique(asked[order], return_index=True)
+        relation_of_task = side.queries[side.rows, self.columns[1]]
+        order = np.argsort(relation_of_task, kind="stable")
+        relations, starts = np.unique(relation_of_task[order], return_index=True)
         parts = []
         for relation, tasks in zip(relations, np.split(order, starts[1:]), strict=True):
             candidates = self._candidates(int(relation))
@@ -80,16 +80,18 @@ class SideVectors(NamedTuple):
         places[order] = np.arange(len(order))
         return concatenate(parts)[places]
 
-    def score_as(self, model: Any, side: SideTasks) -> bool:
+    def scores_as_model(self, model: Any, side: SideTasks) -> bool:
         """Whether some queries and candidates score as the model says.
 
         Forms are those of PyKEEN as it was: it may score otherwise one day, or a hook may change
         what this model makes of its vectors.
         """
-        queries = _spread(side.queries, _COMPARED[0])
-        places = torch.from_numpy(_spread(np.arange(side.columns), _COMPARED[1])).to(model.device)
-        few = self._replace(asked=[x[places] for x in self.asked])
-        ours = [few._scores(query[None]) for query in queries]
+        queries = _evenly_spaced(side.queries, _COMPARED_SIZES[0])
+        places = torch.from_numpy(_evenly_spaced(np.arange(side.columns), _COMPARED_SIZES[1])).to(
+            model.device
+        )
+        sample = self._replace(candidate_entities=[x[places] for x in self.candidate_entities])
+        ours = [sample._scores(query[None]) for query in queries]
         theirs = model.predict(
             torch.from_numpy(queries).to(model.device),
             target=side.side,
@@ -97,14 +99,14 @@ class SideVectors(NamedTuple):
             ids=places,
         )
         theirs = np.ma.masked_invalid(_as_array(theirs))
-        apart = np.ma.masked_invalid(np.concatenate(ours) - theirs)
+        differences = np.ma.masked_invalid(np.concatenate(ours) - theirs)
         # What is the same for all candidates is left out of vectors.
-        far = np.ptp(apart, axis=1) > _NEAR * np.abs(theirs).max()
-        return not far.any()
+        too_far = np.ptp(differences, axis=1) > _RELATIVE_TOLERANCE * np.abs(theirs).max()
+        return not too_far.any()
 
     def _scores(self, query: IntArray) -> Any:
         """The scores of one query, (1, candidates)."""
-        relation = int(query[0, self.columns[1]]) if self.side.bound else None
+        relation = int(query[0, self.columns[1]]) if self.side.per_relation else None
         candidates, bias = self._candidates(relation)
         return score_embeddings(
             self._queries(query), candidates, similarity=self.similarity, bias=bias
@@ -119,42 +121,44 @@ class SideVectors(NamedTuple):
         **rules: Any,
     ) -> Ranks:
         """Rank some tasks of a side, or all; a query that none of them asks is not made."""
-        asked, rows = np.unique(rows, return_inverse=True)
-        without, among = side.selections(tasks)
+        query_rows, rows = np.unique(rows, return_inverse=True)
+        filter_lists, candidate_lists = side.selections(tasks)
         with renamed(queries="model", entities="model", scores="model"):
             return rank_embeddings(
-                self._queries(side.queries[asked]),
+                self._queries(side.queries[query_rows]),
                 candidates[0],
                 side.targets if tasks is None else side.targets[tasks],
                 similarity=self.similarity,
                 bias=candidates[1],
                 rows=rows,
-                filter=without,
-                candidates=among,
+                filter=filter_lists,
+                candidates=candidate_lists,
                 **rules,
             )
 
     def _queries(self, pairs: IntArray) -> Any:
         """The vectors of queries, made in batches."""
         entity, relation = self.columns
-        width = sum(math.prod(x.shape) for x in self.given)
-        step = max(1, _BYTES // max(1, 4 * width**2))
-        made = []
+        width = sum(math.prod(x.shape) for x in self.query_entities)
+        step = max(1, _QUERY_BYTES // max(1, 4 * width**2))
+        vectors = []
         for part in torch.from_numpy(pairs.copy()).split(step):
-            given = _of(self.given, part[:, entity].to(self.ids.device))
-            relations = _of(self.relations, self.ids[part[:, relation]])
-            made.append(_as_array(self.side.query(self.interaction, given, relations)))
-        return np.concatenate(made)
+            entities = _vectors_of_ids(self.query_entities, part[:, entity].to(self.ids.device))
+            relations = _vectors_of_ids(self.relations, self.ids[part[:, relation]])
+            vectors.append(_as_array(self.side.query(self.interaction, entities, relations)))
+        return np.concatenate(vectors)
 
     def _candidates(self, relation: int | None) -> tuple[Any, Any]:
         """The vectors of candidates and their bias; of one relation where they are bound to it."""
-        asked = _single(self.asked)
-        which = None if relation is None else _of(self.relations, self.ids[relation, None])
-        bias = None if self.side.bias is None else _as_array(self.side.bias(asked))[:, 0]
-        return _as_array(self.side.candidates(self.interaction, asked, which)), bias
+        entities = _one_or_list(self.candidate_entities)
+        relations = (
+            None if relation is None else _vectors_of_ids(self.relations, self.ids[relation, None])
+        )
+        bias = None if self.side.bias is None else _as_array(self.side.bias(entities))[:, 0]
+        return _as_array(self.side.candidates(self.interaction, entities, relations)), bias
 
 
-def vectors_of(model: Any, side: str, mode: Any) -> SideVectors | str:
+def side_vectors(model: Any, side: str, mode: Any) -> SideVectors | str:
     """Give a side of a model as vectors, or say why there are none that score as it does.
 
     Parameters
@@ -170,7 +174,7 @@ def vectors_of(model: Any, side: str, mode: Any) -> SideVectors | str:
     -------
     SideVectors or str
     """
-    reason = _own_ways(model, mode)
+    reason = _reason_for_own_scores(model, mode)
     if reason is not None:
         return reason
     interaction = unwrapped(model.interaction)
@@ -191,9 +195,9 @@ def vectors_of(model: Any, side: str, mode: Any) -> SideVectors | str:
         [model.entity_representations[i] for i in indices]
         for indices in (model.interaction.head_indices, model.interaction.tail_indices)
     )
-    given, wanted = (heads, tails) if as_tails else (tails, heads)
-    asked = [representation(indices=None) for representation in wanted]
-    for x in asked:
+    query_entities, candidates = (heads, tails) if as_tails else (tails, heads)
+    candidate_entities = [representation(indices=None) for representation in candidates]
+    for x in candidate_entities:
         if x.dtype not in _DTYPES[bool(interaction.is_complex)]:
             return f"{name} has vectors of {x.dtype}"
         if len(x) != model.num_entities:
@@ -204,21 +208,28 @@ def vectors_of(model: Any, side: str, mode: Any) -> SideVectors | str:
     columns = (0, 1) if side == "tail" else (1, 0)  # queries are (head, relation), (relation, tail)
     relations = model.relation_representations
     return SideVectors(
-        interaction, direction, similarity, given, asked, relations, columns, ids[:, 0]
+        interaction,
+        direction,
+        similarity,
+        query_entities,
+        candidate_entities,
+        relations,
+        columns,
+        ids[:, 0],
     )
 
 
-def _own_ways(model: Any, mode: Any) -> str | None:
+def _reason_for_own_scores(model: Any, mode: Any) -> str | None:
     """Why a model does not score by its interaction alone."""
     if not isinstance(model, ERModel):
         return f"{type(model).__name__} is no ERModel"
-    own = [
+    overridden = [
         name
-        for name in _SCORING
+        for name in _SCORING_METHODS
         if getattr(getattr(model, name), "__func__", None) is not getattr(ERModel, name)
     ]
-    if own:
-        return f"{type(model).__name__} has a {own[0]} of its own"
+    if overridden:
+        return f"{type(model).__name__} has a {overridden[0]} of its own"
     if model.predict_with_sigmoid:
         return "predict_with_sigmoid rounds great scores to ties; set it to False"
     if mode is not None:
@@ -226,22 +237,22 @@ def _own_ways(model: Any, mode: Any) -> str | None:
     return None
 
 
-def _spread(x: IntArray, most: int) -> IntArray:
+def _evenly_spaced(x: IntArray, most: int) -> IntArray:
     """At most so many of some rows, from the first to the last."""
     return x[np.unique(np.linspace(0, len(x) - 1, most, dtype=np.int64))]
 
 
-def _single(found: list[Any]) -> Any:
+def _one_or_list(found: list[Any]) -> Any:
     """Representations as an interaction takes them."""
     return found[0] if len(found) == 1 else found
 
 
-def _of(representations: Sequence[Any], ids: Any) -> Any:
+def _vectors_of_ids(representations: Sequence[Any], ids: Any) -> Any:
     """The vectors of some ids, asked for in the shape in which a model asks for those of queries.
 
     For a normaliser may look at that: `torch.nn.functional.normalize` does by default.
     """
-    return _single(
+    return _one_or_list(
         [representation(indices=ids[:, None])[:, 0] for representation in representations]
     )
 

@@ -15,7 +15,7 @@ import torch
 from pykeen.nn import modules
 from pykeen.utils import clamp_norm, project_entity
 
-Maker = Callable[[Any, Any, Any], Any]  # of interaction, entities and relations: vectors
+VectorFunction = Callable[[Any, Any, Any], Any]  # of interaction, entities and relations: vectors
 
 
 class Side(NamedTuple):
@@ -33,9 +33,9 @@ class Side(NamedTuple):
         What is added to the score of each candidate, (n,), of the representations of entities.
     """
 
-    query: Maker
-    candidates: Maker
-    bound: bool = False
+    query: VectorFunction
+    candidates: VectorFunction
+    per_relation: bool = False
     bias: Callable[[Any], Any] | None = None
 
 
@@ -67,22 +67,24 @@ def _second(e: Any) -> Any:
     return e[1]
 
 
-def _joined(i: Any, e: Any, r: Any) -> Any:
-    return torch.cat(_several(e), dim=-1)
+def _concatenated(i: Any, e: Any, r: Any) -> Any:
+    return torch.cat(_as_list(e), dim=-1)
 
 
-def _several(x: Any) -> list[Any]:
+def _as_list(x: Any) -> list[Any]:
     return [x] if isinstance(x, torch.Tensor) else list(x)
 
 
 # -- products: a query has a vector, whose product with that of a candidate is the score -----------
 
 
-def _products(tail: Maker, head: Maker, candidates: Maker = _entities) -> InteractionForm:
+def _products(
+    tail: VectorFunction, head: VectorFunction, candidates: VectorFunction = _entities
+) -> InteractionForm:
     return InteractionForm(Side(tail, candidates), Side(head, candidates), lambda i: "dot")
 
 
-def _tails_alone(query: Maker, *, biased: bool = False) -> InteractionForm:
+def _tails_only(query: VectorFunction, *, biased: bool = False) -> InteractionForm:
     side = Side(query, _first, bias=_second) if biased else Side(query, _entities)
     return InteractionForm(side, None, lambda i: "dot")
 
@@ -99,15 +101,17 @@ def _simple(i: Any, e: Any, r: Any) -> Any:
     return 0.5 * torch.cat([e[0] * r[0], e[1] * r[1]], dim=-1)
 
 
-def _auto_sf(given: int, asked: int) -> Maker:
+def _auto_sf(given: int, candidate: int) -> VectorFunction:
     """Blocks, one for each representation of what is asked; a coefficient is (h, r, t, sign)."""
 
     def query(i: Any, e: Any, r: Any) -> Any:
-        e, r = _several(e), _several(r)
+        e, r = _as_list(e), _as_list(r)
         blocks = [torch.zeros_like(x) for x in e]
         for coefficient in i.coefficients:
             product = e[coefficient[given]] * r[coefficient[1]]
-            blocks[coefficient[asked]] = blocks[coefficient[asked]] + coefficient[3] * product
+            blocks[coefficient[candidate]] = (
+                blocks[coefficient[candidate]] + coefficient[3] * product
+            )
         return torch.cat(blocks, dim=-1)
 
     return query
@@ -162,14 +166,14 @@ def _norm(i: Any) -> str | None:
 
 
 def _distances(
-    head: Maker = _entities,
-    tail: Maker = _entities,
+    head: VectorFunction = _entities,
+    tail: VectorFunction = _entities,
     shift: Callable[[Any], Any] = lambda r: 0,
     *,
-    bound: tuple[bool, bool] = (True, True),
+    per_relation: tuple[bool, bool] = (True, True),
     bias: Callable[[Any], Any] | None = None,
 ) -> InteractionForm:
-    """`bound` says of heads and of tails whether the relation changes them."""
+    """`per_relation` says of heads and of tails whether the relation changes them."""
 
     def of_tails(i: Any, e: Any, r: Any) -> Any:
         return head(i, e, r) + shift(r)
@@ -177,17 +181,19 @@ def _distances(
     def of_heads(i: Any, e: Any, r: Any) -> Any:
         return tail(i, e, r) - shift(r)
 
-    heads_bound, tails_bound = bound
+    heads_per_relation, tails_per_relation = per_relation
     return InteractionForm(
-        Side(of_tails, tail, tails_bound, bias), Side(of_heads, head, heads_bound, bias), _norm
+        Side(of_tails, tail, tails_per_relation, bias),
+        Side(of_heads, head, heads_per_relation, bias),
+        _norm,
     )
 
 
-def _times(place: int) -> Maker:
+def _times(place: int) -> VectorFunction:
     return lambda i, e, r: e * r[place]
 
 
-def _projected(place: int) -> Maker:
+def _projected(place: int) -> VectorFunction:
     return lambda i, e, r: torch.einsum("...rd,...d->...r", r[place], e)
 
 
@@ -204,7 +210,7 @@ def _trans_d(i: Any, e: Any, r: Any) -> Any:
     return project_entity(e=e[0], e_p=e[1], r_p=r[1])
 
 
-def _triple_re(place: int) -> Maker:
+def _triple_re(place: int) -> VectorFunction:
     return lambda i, e, r: e * (r[place] if i.u is None else r[place] + i.u)
 
 
@@ -217,8 +223,8 @@ FORMS: dict[type[Any], InteractionForm] = {
     modules.DistMultInteraction: _products(lambda i, h, r: h * r, lambda i, t, r: r * t),
     modules.CPInteraction: _products(lambda i, h, r: h * r, lambda i, t, r: r * t),
     modules.ComplExInteraction: _products(lambda i, h, r: h * r, lambda i, t, r: r.conj() * t),
-    modules.SimplEInteraction: _products(_simple, _simple, _joined),
-    modules.AutoSFInteraction: _products(_auto_sf(0, 2), _auto_sf(2, 0), _joined),
+    modules.SimplEInteraction: _products(_simple, _simple, _concatenated),
+    modules.AutoSFInteraction: _products(_auto_sf(0, 2), _auto_sf(2, 0), _concatenated),
     modules.RESCALInteraction: _products(
         lambda i, h, r: torch.einsum("bd,bde->be", h, r),
         lambda i, t, r: torch.einsum("bde,be->bd", r, t),
@@ -237,13 +243,13 @@ FORMS: dict[type[Any], InteractionForm] = {
         lambda i, h, r: torch.einsum("ijk,bi,bj->bk", i.core_tensor, h, r),
         lambda i, t, r: torch.einsum("ijk,bk,bj->bi", i.core_tensor, t, r),
     ),
-    modules.ConvEInteraction: _tails_alone(_conv_e, biased=True),
-    modules.ERMLPEInteraction: _tails_alone(lambda i, h, r: i.mlp(torch.cat([h, r], dim=-1))),
-    modules.CrossEInteraction: _tails_alone(_cross_e),
-    modules.ProjEInteraction: _tails_alone(_proj_e)._replace(similarity=_proj_e_similarity),
+    modules.ConvEInteraction: _tails_only(_conv_e, biased=True),
+    modules.ERMLPEInteraction: _tails_only(lambda i, h, r: i.mlp(torch.cat([h, r], dim=-1))),
+    modules.CrossEInteraction: _tails_only(_cross_e),
+    modules.ProjEInteraction: _tails_only(_proj_e)._replace(similarity=_proj_e_similarity),
     # distances
-    modules.TransEInteraction: _distances(shift=lambda r: r, bound=(False, False)),
-    modules.UMInteraction: _distances(bound=(False, False)),
+    modules.TransEInteraction: _distances(shift=lambda r: r, per_relation=(False, False)),
+    modules.UMInteraction: _distances(per_relation=(False, False)),
     modules.RotatEInteraction: InteractionForm(
         Side(lambda i, h, r: h * r, _entities),
         Side(lambda i, t, r: r.conj() * t, _entities),
@@ -257,7 +263,7 @@ FORMS: dict[type[Any], InteractionForm] = {
     modules.LineaREInteraction: _distances(_times(0), _times(2), lambda r: r[1]),
     modules.TripleREInteraction: _distances(_triple_re(0), _triple_re(2), lambda r: r[1]),
     modules.MuREInteraction: _distances(
-        _mure_head, _first, lambda r: r[0], bound=(True, False), bias=_second
+        _mure_head, _first, lambda r: r[0], per_relation=(True, False), bias=_second
     ),
 }
 

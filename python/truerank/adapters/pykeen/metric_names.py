@@ -86,7 +86,7 @@ def values_of(given: Report, metrics: Iterable[Any]) -> dict[Any, float]:
         for kind in RANK_TYPES:
             for side, of_side in reports.items():
                 if known is None:
-                    value = _asked(metric, of_side, kind, side)
+                    value = _call_metric(metric, of_side, kind, side)
                 else:
                     value = known[1] * of_side[f"{side}.{kind}.{known[0]}"]
                 values[RankBasedMetricKey(side=side, rank_type=kind, metric=name)] = value
@@ -114,7 +114,7 @@ def by_side(ranks: Ranks) -> dict[str, Ranks]:
     return {str(side): ranks[sides == side] for side in np.unique(sides)}
 
 
-def _asked(metric: Any, given: Report, kind: str, side: str) -> float:
+def _call_metric(metric: Any, given: Report, kind: str, side: str) -> float:
     """What a metric of somebody else says of the ranks."""
     ranks = given.ranks if side == "both" else by_side(given.ranks)[side]
     value = metric(ranks=getattr(ranks, kind), num_candidates=ranks.candidates, weights=None)

@@ -12,8 +12,8 @@ from ...inputs.checks import integer_at_least
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ...link_prediction import Task
-from .factories import check_same_ids, each_mapped, mapped, vocabularies
-from .fused import SideVectors, vectors_of
+from .factories import check_same_ids, split_ids, triple_ids, vocabularies
+from .fused import SideVectors, side_vectors
 from .own_scores import rank_scores
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ class ModelTask(Task):
     def _vectors(self, model: Any, side: str, fused: bool | None, mode: Any) -> SideVectors | None:
         if fused is False:
             return None
-        found = vectors_of(model, side, mode)
+        found = side_vectors(model, side, mode)
         if isinstance(found, SideVectors):
-            if found.score_as(model, self.sides[side]):
+            if found.scores_as_model(model, self.sides[side]):
                 return found
             found = "its vectors score unlike the model"
         if fused:
@@ -172,11 +172,11 @@ def evaluate_model(
         raise InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
     check_same_ids(triples, known)
     entities, relations = vocabularies(
-        triples, entities=entities_of(model, mode), relations=int(model.num_real_relations)
+        triples, entities=number_of_entities(model, mode), relations=int(model.num_real_relations)
     )
     task = ModelTask(
-        mapped(triples),
-        each_mapped(known),
+        triple_ids(triples),
+        split_ids(known),
         entities=entities,
         relations=relations,
         sides=sides,
@@ -195,6 +195,6 @@ def evaluate_model(
     )
 
 
-def entities_of(model: Any, mode: Any) -> int:
+def number_of_entities(model: Any, mode: Any) -> int:
     """How many entities a model scores, in PyKEEN's inductive mode or without one."""
     return int(model.num_entities if mode is None else model._get_entity_len(mode=mode))

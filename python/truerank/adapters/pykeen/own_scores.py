@@ -51,21 +51,21 @@ def rank_scores(
     -------
     Ranks
     """
-    at_once = determine_maximum_batch_size(batch_size, model.device, len(side.queries))
+    query_batch = determine_maximum_batch_size(batch_size, model.device, len(side.queries))
 
     def scorer(queries: IntArray) -> Any:
-        scores = _predicted(
+        scores = _predict_within_memory(
             model=model,
             side=side.side,
             queries=torch.from_numpy(queries),
-            batch_size=min(at_once, len(queries)),
+            batch_size=min(query_batch, len(queries)),
             slice_size=slice_size or side.columns,
             mode=mode,
         )
         progress(len(queries))
         return scores
 
-    return rank_batches(scorer, side, batch_size=batch_size and at_once, **rules)
+    return rank_batches(scorer, side, batch_size=batch_size and query_batch, **rules)
 
 
 def _predict(
@@ -79,12 +79,14 @@ def _predict(
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def _alike(arguments: Any) -> int:
+def _batch_size_key(arguments: Any) -> int:
     """What has one best batch size."""
     return hash((id(arguments["model"]), arguments["side"], arguments["mode"]))
 
 
+_torch_max_mem = import_extra("torch_max_mem", "truerank.adapters.pykeen", "pykeen")
+
 # Batches and slices that a GPU has no memory for are halved, as in PyKEEN's own evaluation.
-_predicted = import_extra(
-    "torch_max_mem", "truerank.adapters.pykeen", "pykeen"
-).maximize_memory_utilization(parameter_name=("batch_size", "slice_size"), hasher=_alike)(_predict)
+_predict_within_memory = _torch_max_mem.maximize_memory_utilization(
+    parameter_name=("batch_size", "slice_size"), hasher=_batch_size_key
+)(_predict)

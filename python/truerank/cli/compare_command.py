@@ -12,20 +12,20 @@ from ..comparison.table_writer import number
 from ..html.comparison_page import DIGITS, ComparisonContent, comparison_page
 from ..metrics import parse
 from ..ranks.labels import LABEL_ALIASES
-from .app import emit, reading_data, told, typed
-from .completion import completing, keys
+from .app import command_line, emit, error_text, user_errors
+from .completion import completer, keys
 from .files import is_file
 from .options import (
     File,
     by_option,
-    check_named,
+    check_label,
     html_option,
-    read_named,
+    read_labels,
     seed_option,
     style_option,
 )
-from .output import as_json, comparison_sheet, in_style
-from .wanted import check_page, with_page
+from .output import comparison_sheet, format_sheet, json_text
+from .report_request import check_page_path, writing_page
 
 
 @click.command("compare")
@@ -34,7 +34,7 @@ from .wanted import check_page, with_page
     "--metric",
     default="mrr",
     show_default=True,
-    shell_complete=completing(keys),
+    shell_complete=completer(keys),
     help="Any key, such as tail.hits@10.",
 )
 @click.option(
@@ -81,16 +81,16 @@ def compare_files(
     try:
         key = parse(metric)
     except KeyError as error:
-        raise click.BadParameter(told(error), param_hint="'--metric'") from error
+        raise click.BadParameter(error_text(error), param_hint="'--metric'") from error
     if key.metric == COUNT:
         raise click.BadParameter(COUNT_MESSAGE, param_hint="'--metric'")
     names = model_names(ranks)
-    with reading_data():
+    with user_errors():
         models = {name: load(path) for name, path in zip(names, ranks, strict=True)}
-        groups = read_named("--by", by)
-        check_page(html, [*ranks, *([Path(by)] if by is not None and is_file(by) else [])])
-    check_named("--by", groups, LABEL_ALIASES, next(iter(models.values())))
-    with reading_data():
+        groups = read_labels("--by", by)
+        check_page_path(html, [*ranks, *([Path(by)] if by is not None and is_file(by) else [])])
+    check_label("--by", groups, LABEL_ALIASES, next(iter(models.values())))
+    with user_errors():
         try:
             pairs = compare(
                 models,
@@ -103,7 +103,7 @@ def compare_files(
                 allow_unlike=allow_unlike,
             )
         except KeyError as error:  # a side that there is not, or no groups
-            raise click.BadParameter(told(error), param_hint="'--metric'") from error
+            raise click.BadParameter(error_text(error), param_hint="'--metric'") from error
     sheet = comparison_sheet(pairs)
 
     def page() -> str:
@@ -113,16 +113,16 @@ def compare_files(
                 f"{metric} of {', '.join(names)}",
                 metric,
                 {name: report(found, by=groups) for name, found in models.items()},
-                sheet.told,
+                sheet.lines,
                 sheet.grids(lambda value: number(value, DIGITS)),
-                as_json(sheet),
+                json_text(sheet),
                 {**chosen, "allow_unlike": allow_unlike},
-                typed(),
+                command_line(),
             )
         )
 
-    with with_page(html, page):
-        emit(in_style(sheet, style))
+    with writing_page(html, page):
+        emit(format_sheet(sheet, style))
 
 
 def model_names(paths: tuple[Path, ...]) -> list[str]:

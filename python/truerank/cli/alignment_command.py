@@ -18,58 +18,58 @@ from ..alignment.pair_task import Task
 from ..embeddings.vectors import SIMILARITIES
 from ..inputs.errors import InputValueError, renamed
 from ..ranks.labels import Labels
-from .app import reading_data
-from .completion import completing, some_of
+from .app import user_errors
+from .completion import completer, fixed_words
 from .files import read_array
 from .options import (
-    QUOTED,
+    QUOTES_HINT,
     File,
     dtype_option,
-    given_of,
+    given_options,
     io_option,
     nan_option,
+    option_names,
     order_option,
     report_options,
     rule_option,
     split_option,
     threads_option,
-    written,
 )
 from .protocol_runs import (
-    Model,
-    evaluated,
+    ModelFiles,
+    count_and_report,
     known_options,
-    making,
-    measured,
-    named_splits,
-    picked,
+    name_splits,
+    open_model_scores,
+    pick,
+    rank_model,
     read_names,
-    refuse_others,
-    scores_of,
+    refuse_other_options,
+    task_messages,
 )
-from .wanted import About, Wanted, tell
+from .report_request import ReportRequest, TaskDescription, print_report
 
 if TYPE_CHECKING:
     from .. import Ranks, Report
     from ..alignment.datasets.graphs import AlignmentData, Graph
 
 CANDIDATES = ("all", "test", "unaligned")
-READERS: dict[str, Callable[[Path, int | None], AlignmentData]] = {
+DATA_SET_READERS: dict[str, Callable[[Path, int | None], AlignmentData]] = {
     "dbp15k": lambda folder, fold: read_dbp15k(folder),
     "openea": read_openea,
 }
 # Options that name the pairs or their entities, which a data set does itself.
-OF_FILES = ("train", "valid", "known", "left_labels", "right_labels")
-OF_DATA = ("layout", "fold")
+PAIR_FILE_OPTIONS = ("train", "valid", "known", "left_labels", "right_labels")
+DATA_SET_OPTIONS = ("layout", "fold")
 # What errors call an argument, and what the command line does; of a task, and of its evaluation.
-LABELS = {"left": "--left-labels", "right": "--right-labels"}
-ARGUMENTS = {
+TASK_NAMES = {"left": "--left-labels", "right": "--right-labels"}
+EVALUATION_NAMES = {
     **{"left": "LEFT", "right": "RIGHT", "scores": "--scores", "csls": "--csls"},
     **{"candidates[0]": "--candidates, the first", "candidates[1]": "--candidates, the second"},
 }
 
 
-def candidates_of(
+def parse_candidates(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> tuple[Path, ...] | str | None:
     """The candidates by name, or a file of ids for each graph."""
@@ -99,7 +99,7 @@ def candidates_of(
 )
 @click.option(
     "--layout",
-    type=click.Choice(list(READERS)),
+    type=click.Choice(list(DATA_SET_READERS)),
     help="Of --data: what it looks like, if not given.",
 )
 @click.option(
@@ -112,8 +112,8 @@ def candidates_of(
 @click.option(
     "--candidates",
     metavar="NAME|FILES",
-    callback=candidates_of,
-    shell_complete=completing(some_of(*CANDIDATES), files=True),
+    callback=parse_candidates,
+    shell_complete=completer(fixed_words(*CANDIDATES), files=True),
     help="all entities of the other graph (the default), those of the test pairs (test), all but "
     "those that known pairs align (unaligned), or left.npy,right.npy of ids.",
 )
@@ -152,66 +152,68 @@ def align(files: tuple[Path, ...], candidates: Any, split: str, **options: Any) 
     truerank alignment left.npy right.npy --data D_W_15K_V2 --fold 1 --by degree
     truerank alignment --scores similarities.npy test.npy --candidates test --save ranks.npz
     """
-    wanted = Wanted.taken(options)
-    given = given_of(options)
-    words = words_of(files, given)
+    request = ReportRequest.from_options(options)
+    given = given_options(options)
+    words = name_arguments(files, given)
     with ExitStack() as stack:
-        with reading_data():
+        with user_errors():
             model, sizes = open_model(words, given, stack)
-            asked = (
-                of_files(words["PAIRS"], split, given, sizes)
+            inputs = (
+                inputs_from_files(words["PAIRS"], split, given, sizes)
                 if "PAIRS" in words
-                else of_data(split, given)
+                else inputs_from_data_set(split, given)
             )
-            read = [*model.files, *asked.files]
+            read = [*model.files, *inputs.files]
             if isinstance(candidates, tuple):
                 read += map(str, candidates)
                 candidates = tuple(read_array("--candidates", path) for path in candidates)
-            wanted = wanted.opened(read)
-            rules = picked(given, "duplicates", "leaks")
-            with making(asked.titles, wanted.audit, **{**ARGUMENTS, **LABELS}):
-                task = make_task(asked, sizes, split=split, candidates=candidates or "all", **rules)
+            request = request.with_files_read(read)
+            rules = pick(given, "duplicates", "leaks")
+            with task_messages(inputs.titles, request.audit, **{**EVALUATION_NAMES, **TASK_NAMES}):
+                task = make_task(
+                    inputs, sizes, split=split, candidates=candidates or "all", **rules
+                )
 
         def count() -> Report:
             # beside vectors, scores are those that they make
-            vectors = {} if model.scored else {"scores": "scores"}
-            with renamed(**{**ARGUMENTS, **vectors}):
-                return evaluated(task, model, given, wanted.audit)
+            vectors = {} if model.has_scores else {"scores": "scores"}
+            with renamed(**{**EVALUATION_NAMES, **vectors}):
+                return rank_model(task, model, given, request.audit)
 
-        report = measured(
-            task, count, wanted, read, lambda ranks: labelled(ranks, task, asked.data)
+        report = count_and_report(
+            task, count, request, read, lambda ranks: with_degrees(ranks, task, inputs.data)
         )
-    tell(report, wanted, about(task, split))
+    print_report(report, request, describe_task(task, split))
 
 
 # -- what is ranked --------------------------------------------------------------------------------
 
 
-def words_of(paths: Sequence[Path], given: Mapping[str, Any]) -> dict[str, Path]:
+def name_arguments(paths: Sequence[Path], given: Mapping[str, Any]) -> dict[str, Path]:
     """Name the words that are no options; what is missing or too much is a wrong command line."""
     scored, packed = "scores" in given, "data" in given
     names = [*(() if scored else ("LEFT", "RIGHT")), *(() if packed else ("PAIRS",))]
     if len(paths) != len(names):
         beside = [f" with {option}" for option in ("--scores", "--data") if option[2:] in given]
-        wanted = f"{' '.join(names) or 'no file'}{' and'.join(beside)}"
+        expected = f"{' '.join(names) or 'no file'}{' and'.join(beside)}"
         got = " ".join(map(str, paths[:4])) + " ..." * (len(paths) > 4)
-        hint = f"; {QUOTED}" * (scored and len(paths) > len(names))
-        raise click.UsageError(f"expected {wanted}, got {got or 'none'}{hint}")
-    if lost := picked(given, *(OF_FILES if packed else OF_DATA)):
+        hint = f"; {QUOTES_HINT}" * (scored and len(paths) > len(names))
+        raise click.UsageError(f"expected {expected}, got {got or 'none'}{hint}")
+    if lost := pick(given, *(PAIR_FILE_OPTIONS if packed else DATA_SET_OPTIONS)):
         what = "--data" if packed else "pairs without --data"
-        raise click.UsageError(f"{written(*lost)} cannot apply to {what}")
-    refuse_others(scored, given)
+        raise click.UsageError(f"{option_names(*lost)} cannot apply to {what}")
+    refuse_other_options(scored, given)
     return dict(zip(names, paths, strict=True))
 
 
 def open_model(
     words: Mapping[str, Path], given: Mapping[str, Any], stack: ExitStack
-) -> tuple[Model, tuple[int, int]]:
+) -> tuple[ModelFiles, tuple[int, int]]:
     """Open the files of a model, and say of how many entities they are; arrays are mapped."""
     if "scores" in given:
-        store = scores_of("--scores", given["scores"], given, stack)
+        store = open_model_scores("--scores", given["scores"], given, stack)
         rows, columns = store.shape
-        return Model(True, {"scores": store}, list(store.files)), (rows, columns)
+        return ModelFiles(True, {"scores": store}, list(store.files)), (rows, columns)
     arrays = {name: read_array(name, words[name]) for name in ("LEFT", "RIGHT")}
     for name, array in arrays.items():
         if array.ndim != 2:
@@ -219,10 +221,10 @@ def open_model(
             raise InputValueError(name, expected="a vector for each entity", got=got)
     left, right = arrays.values()
     files = [str(words[name]) for name in arrays]
-    return Model(False, {"left": left, "right": right}, files), (len(left), len(right))
+    return ModelFiles(False, {"left": left, "right": right}, files), (len(left), len(right))
 
 
-class Asked(NamedTuple):
+class PairInputs(NamedTuple):
     """What is ranked, as a task takes it.
 
     Attributes
@@ -246,20 +248,22 @@ class Asked(NamedTuple):
     data: AlignmentData | None = None
 
 
-def of_files(pairs: Path, split: str, given: Mapping[str, Any], sizes: tuple[int, int]) -> Asked:
+def inputs_from_files(
+    pairs: Path, split: str, given: Mapping[str, Any], sizes: tuple[int, int]
+) -> PairInputs:
     """Pairs in files: ids, unless labels name the entities."""
-    splits = named_splits(split, pairs, "PAIRS", given, "pairs")
+    splits = name_splits(split, pairs, "PAIRS", given, "pairs")
     files = [*map(str, splits.files().values())]
     entities: list[Any] = list(sizes)
-    for place, name in enumerate(OF_FILES[-2:]):
+    for place, name in enumerate(PAIR_FILE_OPTIONS[-2:]):
         if name in given:
-            entities[place] = read_names(written(name), given[name])
+            entities[place] = read_names(option_names(name), given[name])
             files.append(str(given[name]))
     known = {name: str(path) for name, path in splits.known.items()}
-    return Asked(str(pairs), known or None, (entities[0], entities[1]), files, splits.titles())
+    return PairInputs(str(pairs), known or None, (entities[0], entities[1]), files, splits.titles())
 
 
-def of_data(split: str, given: Mapping[str, Any]) -> Asked:
+def inputs_from_data_set(split: str, given: Mapping[str, Any]) -> PairInputs:
     """The pairs of a data set: a split and those beside it, or all where there are none."""
     folder = given["data"]
     if not folder.is_dir():
@@ -269,14 +273,14 @@ def of_data(split: str, given: Mapping[str, Any]) -> Asked:
     if layout == "dbp15k" and "fold" in given:
         raise click.UsageError("--fold cannot apply to --layout dbp15k, which has no folds")
     with renamed(folder="--data"):
-        data = READERS[layout](folder, given.get("fold"))
+        data = DATA_SET_READERS[layout](folder, given.get("fold"))
     if data.splits and split not in data.splits:
         names = ", ".join(data.splits)
         raise InputValueError("--split", expected=f"one of {names}", got=repr(split))
     pairs = data.splits[split] if data.splits else data.pairs
     known = data.known(split) if data.splits else None
     entities = _entities(data.left), _entities(data.right)
-    return Asked(pairs, known, entities, [str(folder)], {}, data)
+    return PairInputs(pairs, known, entities, [str(folder)], {}, data)
 
 
 def _entities(graph: Graph) -> Any:
@@ -285,13 +289,13 @@ def _entities(graph: Graph) -> Any:
     return graph.size if names is None or len(set(names)) < graph.size else names
 
 
-def make_task(asked: Asked, sizes: tuple[int, int], **keywords: Any) -> Task:
+def make_task(inputs: PairInputs, sizes: tuple[int, int], **keywords: Any) -> Task:
     """Make the task; the entities must be as many as a model has."""
-    left, right = asked.entities
-    task = Task(asked.pairs, left=left, right=right, known=asked.known, **keywords)
+    left, right = inputs.entities
+    task = Task(inputs.pairs, left=left, right=right, known=inputs.known, **keywords)
     found = task.right_to_left.columns, task.left_to_right.columns
     if found != sizes:
-        what = "--data has" if asked.data is not None else "the labels name"
+        what = "--data has" if inputs.data is not None else "the labels name"
         raise ValueError(
             f"{what} {found[0]:,} left and {found[1]:,} right entities, the files of the model "
             f"have {sizes[0]:,} and {sizes[1]:,}"
@@ -299,7 +303,7 @@ def make_task(asked: Asked, sizes: tuple[int, int], **keywords: Any) -> Task:
     return task
 
 
-def labelled(ranks: Ranks, task: Task, data: AlignmentData | None) -> Ranks:
+def with_degrees(ranks: Ranks, task: Task, data: AlignmentData | None) -> Ranks:
     """Ranks with the degrees of their pairs, where a data set tells: the sums of both entities."""
     if data is None:
         return ranks
@@ -311,7 +315,7 @@ def labelled(ranks: Ranks, task: Task, data: AlignmentData | None) -> Ranks:
     return ranks.with_labels(labels={"degree": both})
 
 
-def about(task: Task, split: str) -> About:
+def describe_task(task: Task, split: str) -> TaskDescription:
     """What is ranked, in two lines, and for JSON, with the audit of the pairs."""
     first, *_ = str(task.audit).split("\n")
     if task.candidates is None:
@@ -319,16 +323,16 @@ def about(task: Task, split: str) -> About:
     else:
         left, right = task.candidates
         among = {"left_to_right": len(right), "right_to_left": len(left)}
-    facts, told = {}, []
+    facts, queries = {}, []
     for name, side in task.sides.items():
         few = f"{among[name]:,} of " * (among[name] < side.columns)
-        told.append(f"{name} {len(side.queries):,} (among {few}{side.columns:,} entities)")
+        queries.append(f"{name} {len(side.queries):,} (among {few}{side.columns:,} entities)")
         facts[name] = {
             "tasks": len(side),
             "queries": len(side.queries),
             "candidates": among[name],
             "columns": side.columns,
         }
-    heading = [first, f"distinct queries: {', '.join(told)}"]
+    heading = [first, f"distinct queries: {', '.join(queries)}"]
     stored = {"sides": facts, "audit": task.audit.to_dict()}
-    return About(f"Entity alignment of {split}", heading, stored, str(task.audit))
+    return TaskDescription(f"Entity alignment of {split}", heading, stored, str(task.audit))

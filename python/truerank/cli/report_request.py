@@ -20,23 +20,23 @@ from ..inputs.errors import InputValueError
 from ..metrics import parse
 from ..ranks.grouping import WEIGHTS
 from ..ranks.labels import LABEL_ALIASES
-from .app import emit, reading_data, told, typed
+from .app import command_line, emit, error_text, user_errors
 from .files import is_file
-from .options import check_named, read_named
-from .output import TOLD, chosen_sheet, in_style, report_in_style
+from .options import check_label, read_labels
+from .output import LINE_FORMATS, format_report, format_sheet, metrics_sheet
 
 if TYPE_CHECKING:
     from ..comparison.resampling import Interval
 
 
-class Wanted(NamedTuple):
+class ReportRequest(NamedTuple):
     """The options of a report, as `report_options` adds them to a command.
 
     Attributes
     ----------
     metrics : list of str
     by, weights : str, array or None
-        Names of files are there until `opened` reads them.
+        Names of files are there until `with_files_read` reads them.
     macro_weights : str or None
     interval, audit : bool
     seed : int
@@ -56,7 +56,7 @@ class Wanted(NamedTuple):
     style: str
 
     @classmethod
-    def taken(cls, options: dict[str, Any]) -> Wanted:
+    def from_options(cls, options: dict[str, Any]) -> ReportRequest:
         """Take these options out of all; what cannot be is a wrong command line."""
         made = cls(**{name: options.pop(name) for name in cls._fields})
         if made.interval and not made.metrics:
@@ -73,43 +73,43 @@ class Wanted(NamedTuple):
             )
         return made
 
-    def opened(self, files: Sequence[str | Path], *, saved: bool = True) -> Wanted:
+    def with_files_read(self, files: Sequence[str | Path], *, saved: bool = True) -> ReportRequest:
         """Read labels and weights, once nothing that is read can be written over."""
         named = [given for given in (self.by, self.weights) if given is not None and is_file(given)]
         if saved and self.save is not None:
-            check_place(self.save, [*files, *named])
+            check_writable(self.save, [*files, *named])
         self.check_page([*files, *named])
-        by, weights = read_named("--by", self.by), read_named("--weights", self.weights)
+        by, weights = read_labels("--by", self.by), read_labels("--weights", self.weights)
         return self._replace(by=by, weights=weights)
 
     def check_page(self, files: Sequence[str | Path]) -> None:
         """Refuse a page that cannot be drawn or written, or would be written over something."""
         if self.html is None:
             return
-        check_page(self.html, files)
+        check_page_path(self.html, files)
         if self.save is not None and self.save.resolve() == self.html.resolve():
             raise InputValueError("--html", f"{self.html} is the file of --save, too")
 
-    def labels(self) -> set[str]:
+    def label_names(self) -> set[str]:
         """The labels of tasks that it goes by."""
         named = {name for name in (self.by, self.weights) if isinstance(name, str)}
         return {LABEL_ALIASES[name] for name in named if name in LABEL_ALIASES}
 
-    def of(self, ranks: Ranks) -> Report:
+    def make_report(self, ranks: Ranks) -> Report:
         """The report; a key that it does not know is a wrong command line."""
-        check_named("--by", self.by, LABEL_ALIASES, ranks)
-        check_named("--weights", self.weights, WEIGHTS, ranks)
+        check_label("--by", self.by, LABEL_ALIASES, ranks)
+        check_label("--weights", self.weights, WEIGHTS, ranks)
         groups = {"by": self.by, "weights": self.weights, "macro_weights": self.macro_weights}
-        with reading_data():
+        with user_errors():
             measured = report(ranks, seed=self.seed, **groups)
         try:
             measured.to_dict(self.metrics)
         except KeyError as error:
-            raise click.BadParameter(told(error), param_hint="'--metrics'") from error
+            raise click.BadParameter(error_text(error), param_hint="'--metrics'") from error
         return measured
 
 
-def check_place(path: Path, files: Sequence[str | Path], option: str = "--save") -> None:
+def check_writable(path: Path, files: Sequence[str | Path], option: str = "--save") -> None:
     """Refuse to save at a name that cannot be written, and over or into what is read."""
     for folder in (path.parent, path.resolve().parent):  # it may be a link
         if not folder.is_dir():
@@ -124,17 +124,17 @@ def check_place(path: Path, files: Sequence[str | Path], option: str = "--save")
             raise InputValueError(option, f"{path} is one of the files to be read")
 
 
-def check_page(html: Path | None, files: Sequence[str | Path]) -> None:
+def check_page_path(html: Path | None, files: Sequence[str | Path]) -> None:
     """Refuse a page that cannot be drawn, or be written there."""
     if html is not None:
         check_library()
-        check_place(html, files, "--html")
+        check_writable(html, files, "--html")
 
 
 # -- what is printed -------------------------------------------------------------------------------
 
 
-class About(NamedTuple):
+class TaskDescription(NamedTuple):
     """What is said of a task beside its report.
 
     Attributes
@@ -155,28 +155,30 @@ class About(NamedTuple):
     audit: str
 
 
-def tell(measured: Report, wanted: Wanted, about: About | None = None) -> None:
+def print_report(
+    measured: Report, request: ReportRequest, description: TaskDescription | None = None
+) -> None:
     """Print a report, or the keys of it that are wanted, and write its page."""
-    with reading_data():
+    with user_errors():
         bounds: dict[str, Interval] = {
-            key: measured.interval(key, by=wanted.by, seed=wanted.seed)
-            for key in wanted.metrics * wanted.interval
+            key: measured.interval(key, by=request.by, seed=request.seed)
+            for key in request.metrics * request.interval
         }
-    if wanted.metrics:
-        text = in_style(chosen_sheet(measured, wanted.metrics, bounds), wanted.style)
+    if request.metrics:
+        text = format_sheet(metrics_sheet(measured, request.metrics, bounds), request.style)
     else:
-        text = report_in_style(measured, wanted.style)
-    if about is not None:
-        text = _with_heading(text, about, wanted.style)
-    lines = [] if about is None else about.audit.split("\n")[1:]
-    lines += _found(measured) if wanted.audit or wanted.html is not None else []
-    title, heading = (title_of(measured), ()) if about is None else about[:2]
-    shown = PageOptions(title, wanted.metrics, bounds, heading, typed(), lines)
-    with with_page(wanted.html, lambda: page(measured, shown)):
-        emit(_with_findings(text, lines, wanted.style) if wanted.audit else text)
+        text = format_report(measured, request.style)
+    if description is not None:
+        text = _with_heading(text, description, request.style)
+    lines = [] if description is None else description.audit.split("\n")[1:]
+    lines += _finding_lines(measured) if request.audit or request.html is not None else []
+    title, heading = (title_of(measured), ()) if description is None else description[:2]
+    shown = PageOptions(title, request.metrics, bounds, heading, command_line(), lines)
+    with writing_page(request.html, lambda: page(measured, shown)):
+        emit(_with_findings(text, lines, request.style) if request.audit else text)
 
 
-def _found(measured: Report) -> list[str]:
+def _finding_lines(measured: Report) -> list[str]:
     """The findings, one to a line, or that there are none."""
     nothing = "Nothing was found that makes these numbers suspect."
     return list(map(str, measured.audit())) or [nothing]
@@ -184,29 +186,31 @@ def _found(measured: Report) -> list[str]:
 
 def _with_findings(text: str, lines: Sequence[str], style: str) -> str:
     """A text and what was found below it; JSON has it anyway, of a CSV it is told beside."""
-    if style in TOLD:
-        return f"{text.rstrip()}\n\n{TOLD[style](lines)}"
+    if style in LINE_FORMATS:
+        return f"{text.rstrip()}\n\n{LINE_FORMATS[style](lines)}"
     if style == "csv" and sys.stderr is not None:
         sys.stderr.write("".join(f"{line}\n" for line in lines))
     return text
 
 
-def _with_heading(text: str, about: About, style: str) -> str:
+def _with_heading(text: str, description: TaskDescription, style: str) -> str:
     """A text below some lines; JSON has the facts themselves, a CSV has no place for them."""
     if style == "json":
-        return json.dumps({**json.loads(text), "task": about.facts}, indent=2, allow_nan=False)
-    if style not in TOLD:
+        return json.dumps(
+            {**json.loads(text), "task": description.facts}, indent=2, allow_nan=False
+        )
+    if style not in LINE_FORMATS:
         return text
     gap = "\n" if style == "table" else "\n\n"
-    return f"{TOLD[style](about.heading).rstrip()}{gap}{text}"
+    return f"{LINE_FORMATS[style](description.heading).rstrip()}{gap}{text}"
 
 
 @contextmanager
-def with_page(html: Path | None, page: Callable[[], str]) -> Iterator[None]:
+def writing_page(html: Path | None, page: Callable[[], str]) -> Iterator[None]:
     """Write a page, if it is wanted, after a text is printed, and where nobody reads that."""
     try:
         yield
     finally:
         if html is not None:
-            with reading_data():
+            with user_errors():
                 save(html, page())

@@ -13,47 +13,47 @@ import numpy as np
 from ..comparison.table_writer import format_count
 from ..embeddings.vectors import SIMILARITIES
 from ..link_prediction import Sampled, Task
-from .app import reading_data
-from .completion import SIDE_WORDS, completing, some_of
+from .app import user_errors
+from .completion import SIDE_NAMES, completer, fixed_words
 from .files import read_array
 from .options import (
     File,
     dtype_option,
-    given_of,
+    given_options,
     io_option,
     nan_option,
+    option_names,
     order_option,
     report_options,
     rule_option,
     split_option,
     threads_option,
-    written,
 )
 from .protocol_runs import (
-    Model,
-    evaluated,
+    ModelFiles,
+    count_and_report,
     known_options,
-    making,
-    measured,
-    named_splits,
-    picked,
-    refuse_others,
-    scores_of,
+    name_splits,
+    open_model_scores,
+    pick,
+    rank_model,
+    refuse_other_options,
+    task_messages,
 )
-from .triple_files import candidates_of, keys_of, make_task
-from .wanted import About, Wanted, tell
+from .report_request import ReportRequest, TaskDescription, print_report
+from .triple_files import make_task, parse_candidates, parse_key_columns
 
-AMONG = {"head": "entities", "tail": "entities", "relation": "relations"}
+CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
 # How candidates may be named, as a shell completes them.
 CANDIDATES = ("all", "train", "typed", "sampled:100", "sampled-typed:100")
 
 
-def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tuple[str, ...]:
+def parse_sides(_context: click.Context, _option: click.Parameter, text: str) -> tuple[str, ...]:
     """Sides between commas, in their order."""
     words = {word.strip() for word in text.split(",")}
-    if not words <= AMONG.keys():
-        raise click.BadParameter(f"expected some of {', '.join(AMONG)}, got {text!r}")
-    return tuple(side for side in AMONG if side in words)
+    if not words <= CANDIDATE_KIND.keys():
+        raise click.BadParameter(f"expected some of {', '.join(CANDIDATE_KIND)}, got {text!r}")
+    return tuple(side for side in CANDIDATE_KIND if side in words)
 
 
 @click.command("link-prediction")
@@ -81,8 +81,8 @@ def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tu
     "--sides",
     default="head,tail",
     show_default=True,
-    callback=sides_of,
-    shell_complete=completing(SIDE_WORDS, several=True),
+    callback=parse_sides,
+    shell_complete=completer(SIDE_NAMES, several=True),
     metavar="SIDE,...",
     help="What is predicted: head, tail, relation.",
 )
@@ -99,15 +99,15 @@ def sides_of(_context: click.Context, _option: click.Parameter, text: str) -> tu
 @click.option(
     "--keys",
     metavar="COLUMN,...|none",
-    callback=keys_of,
+    callback=parse_key_columns,
     help="Which further columns of the triples, from 3 on (a time, say), are part of every query: "
     "all of them, if not given.",
 )
 @click.option(
     "--candidates",
     metavar="NAME|FILE",
-    callback=candidates_of,
-    shell_complete=completing(some_of(*CANDIDATES), files=True),
+    callback=parse_candidates,
+    shell_complete=completer(fixed_words(*CANDIDATES), files=True),
     help="all (the default), train (entities of --train), typed (seen there with the relation), "
     "sampled:100 or sampled-typed:100 (so many negatives), or .npy of ids.",
 )
@@ -141,84 +141,99 @@ def predict_links(
     truerank link-prediction --train train.txt --test test.txt
         --scores-tail tails.npy --scores-head "heads-*.npy" --save ranks.npz
     """
-    wanted = Wanted.taken(options)
-    given = given_of(options)
-    splits = named_splits(split, test, "--test", given, "triples")
+    request = ReportRequest.from_options(options)
+    given = given_options(options)
+    splits = name_splits(split, test, "--test", given, "triples")
     paths = model_files(sides, given)
     if isinstance(candidates, Sampled):
-        candidates = candidates._replace(seed=wanted.seed)
+        candidates = candidates._replace(seed=request.seed)
     with ExitStack() as stack:
-        with reading_data():
+        with user_errors():
             model = open_model(paths, given, stack)
             triples = splits.files()
-            others = picked(given, "bias", "entity_labels", "relation_labels").values()
+            others = pick(given, "bias", "entity_labels", "relation_labels").values()
             files = [*model.files, *map(str, (*triples.values(), *others))]
             if isinstance(candidates, Path):
                 files.append(str(candidates))
                 candidates = read_array("--candidates", candidates)
-            wanted = wanted.opened(files)
-            rules = picked(given, "duplicates", "leaks", "unseen")
+            request = request.with_files_read(files)
+            rules = pick(given, "duplicates", "leaks", "unseen")
             keywords = {"sides": sides, "candidates": candidates, "keys": keys, **rules}
-            with making(splits.titles(), wanted.audit, keys="--keys"):
-                task = make_task(splits, triples, ids, counts_of(model), given, **keywords)
-        report = measured(task, lambda: evaluated(task, model, given, wanted.audit), wanted, files)
-    tell(report, wanted, about(task, split))
+            with task_messages(splits.titles(), request.audit, keys="--keys"):
+                task = make_task(splits, triples, ids, vocabulary_sizes(model), given, **keywords)
+        report = count_and_report(
+            task, lambda: rank_model(task, model, given, request.audit), request, files
+        )
+    print_report(report, request, describe_task(task, split))
 
 
 def model_files(sides: Sequence[str], given: Mapping[str, Any]) -> dict[str, Path]:
     """The files of a model by option; what is missing or too much is a wrong command line."""
-    scores = [name for side in AMONG if (name := f"scores_{side}") in given]
-    of_vectors = [*dict.fromkeys(AMONG.values()), *(f"queries_{side}" for side in AMONG)]
-    vectors = list(picked(given, *of_vectors))
+    scores = [name for side in CANDIDATE_KIND if (name := f"scores_{side}") in given]
+    of_vectors = [
+        *dict.fromkeys(CANDIDATE_KIND.values()),
+        *(f"queries_{side}" for side in CANDIDATE_KIND),
+    ]
+    vectors = list(pick(given, *of_vectors))
     if scores and vectors:
         raise click.UsageError(
-            f"{written(scores[0])} and {written(vectors[0])}: expected either scores or vectors"
+            f"{option_names(scores[0])} and {option_names(vectors[0])}: "
+            "expected either scores or vectors"
         )
     by_scores = [f"scores_{side}" for side in sides]
-    by_vectors = [*dict.fromkeys(AMONG[k] for k in sides), *(f"queries_{k}" for k in sides)]
+    by_vectors = [
+        *dict.fromkeys(CANDIDATE_KIND[k] for k in sides),
+        *(f"queries_{k}" for k in sides),
+    ]
     needed = by_scores if scores else by_vectors
     missing = [name for name in needed if name not in given]
     if missing and not scores and not vectors:
         raise click.UsageError(
-            f"expected the vectors of a model ({written(*by_vectors)}) or its scores "
-            f"({written(*by_scores)})"
+            f"expected the vectors of a model ({option_names(*by_vectors)}) or its scores "
+            f"({option_names(*by_scores)})"
         )
     if missing:
-        raise click.UsageError(f"Missing option {written(*missing)}, for --sides {','.join(sides)}")
+        raise click.UsageError(
+            f"Missing option {option_names(*missing)}, for --sides {','.join(sides)}"
+        )
     if spare := [name for name in (*scores, *vectors) if name not in needed]:
-        raise click.UsageError(f"{written(*spare)} cannot apply: --sides {','.join(sides)}")
-    refuse_others(bool(scores), given)
-    return picked(given, *needed)
+        raise click.UsageError(f"{option_names(*spare)} cannot apply: --sides {','.join(sides)}")
+    refuse_other_options(bool(scores), given)
+    return pick(given, *needed)
 
 
-def open_model(paths: Mapping[str, Path], given: Mapping[str, Any], stack: ExitStack) -> Model:
+def open_model(paths: Mapping[str, Path], given: Mapping[str, Any], stack: ExitStack) -> ModelFiles:
     """Open the files of a model; arrays are mapped, not read."""
     if all(name.startswith("scores_") for name in paths):
         stores = {
-            f"{name.removeprefix('scores_')}_scores": scores_of(written(name), path, given, stack)
+            f"{name.removeprefix('scores_')}_scores": open_model_scores(
+                option_names(name), path, given, stack
+            )
             for name, path in paths.items()
         }
         files = [file for store in stores.values() for file in store.files]
-        return Model(True, stores, files)
-    arrays = {name: read_array(written(name), path) for name, path in paths.items()}
-    return Model(False, arrays, list(map(str, paths.values())))
+        return ModelFiles(True, stores, files)
+    arrays = {name: read_array(option_names(name), path) for name, path in paths.items()}
+    return ModelFiles(False, arrays, list(map(str, paths.values())))
 
 
-def counts_of(model: Model) -> dict[str, int]:
+def vocabulary_sizes(model: ModelFiles) -> dict[str, int]:
     """How many entities and relations there are, where a model tells."""
-    if not model.scored:
-        return {what: len(model.arrays[what]) for what in picked(model.arrays, *AMONG.values())}
+    if not model.has_scores:
+        return {
+            what: len(model.arrays[what]) for what in pick(model.arrays, *CANDIDATE_KIND.values())
+        }
     widths: dict[str, set[int]] = {}
     for name, store in model.arrays.items():
-        widths.setdefault(AMONG[name.removesuffix("_scores")], set()).add(store.shape[1])
+        widths.setdefault(CANDIDATE_KIND[name.removesuffix("_scores")], set()).add(store.shape[1])
     return {what: found.pop() for what, found in widths.items() if len(found) == 1}
 
 
-def about(task: Task, split: str) -> About:
+def describe_task(task: Task, split: str) -> TaskDescription:
     """What is ranked, in two lines, and for JSON, with the audit of the triples."""
     first, *_ = str(task.audit).split("\n")
     sides = ", ".join(
-        f"{name} {len(side.queries):,} (among {side.columns:,} {AMONG[name]})"
+        f"{name} {len(side.queries):,} (among {side.columns:,} {CANDIDATE_KIND[name]})"
         for name, side in task.sides.items()
     )
     relations = format_count(len(np.unique(task.test[:, 1])), "relation")
@@ -228,4 +243,4 @@ def about(task: Task, split: str) -> About:
         for name, side in task.sides.items()
     }
     stored = {"sides": facts, "audit": task.audit.to_dict()}
-    return About(f"Link prediction of {split}", heading, stored, str(task.audit))
+    return TaskDescription(f"Link prediction of {split}", heading, stored, str(task.audit))

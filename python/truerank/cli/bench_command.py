@@ -12,26 +12,26 @@ import numpy as np
 
 from .. import __version__
 from ..comparison.table_writer import TextGrid, format_count
-from .app import emit, reading_data
-from .bandwidth import MOST, SECONDS, SMALLEST, Bandwidth, Rate, measure
+from .app import emit, user_errors
+from .bandwidth import LEAST_BYTES, MOST_BYTES, SECONDS, Bandwidth, Rate, measure
 from .options import style_option
-from .output import Sheet, Write, in_style
-from .progress import Bar, size_text
+from .output import Sheet, Write, format_sheet
+from .progress import ProgressBar, size_text
 
-SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-SIZES |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+UNIT_BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+UNIT_BYTES |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
 
-def bytes_of(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
+def parse_bytes(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
     """A number of bytes, written with a unit or without one."""
     if text is None:
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
-    if found is None or found[2].upper() not in SIZES:
+    if found is None or found[2].upper() not in UNIT_BYTES:
         raise click.BadParameter(f"expected bytes such as 500MB or 2GB, got {text!r}")
-    nbytes = round(float(found[1]) * SIZES[found[2].upper()])
-    if nbytes < SMALLEST:
-        raise click.BadParameter(f"expected at least {SMALLEST:,} bytes, got {nbytes:,}")
+    nbytes = round(float(found[1]) * UNIT_BYTES[found[2].upper()])
+    if nbytes < LEAST_BYTES:
+        raise click.BadParameter(f"expected at least {LEAST_BYTES:,} bytes, got {nbytes:,}")
     return nbytes
 
 
@@ -46,9 +46,9 @@ def bytes_of(_context: click.Context, _option: click.Parameter, text: str | None
 @click.option(
     "--size",
     metavar="BYTES",
-    callback=bytes_of,
+    callback=parse_bytes,
     help=f"Of the scores in memory, such as 500MB: a quarter of what is free, at most "
-    f"{size_text(MOST)}, if not given.",
+    f"{size_text(MOST_BYTES)}, if not given.",
 )
 @click.option(
     "--file",
@@ -69,9 +69,9 @@ def bench(seconds: float, size: int | None, folder: Path | None, style: str) -> 
     truerank bench
     truerank bench --seconds 5 --size 500MB --format json
     """
-    with reading_data(), Bar() as bar:
+    with user_errors(), ProgressBar() as bar:
         found = measure(seconds, size, folder=folder, progress=bar.show)
-    emit(in_style(bench_sheet(found), style))
+    emit(format_sheet(bench_sheet(found), style))
 
 
 def bench_sheet(found: Bandwidth) -> Sheet:
@@ -85,16 +85,16 @@ def bench_sheet(found: Bandwidth) -> Sheet:
 
     def grids(_write: Write) -> list[TextGrid]:  # digits that a timing has
         columns = ["scores", "threads", "read, GB/s", "counted, GB/s", "ratio", "scores/s"]
-        return [TextGrid(columns, [cells(rate) for rate in found.rates])]
+        return [TextGrid(columns, [table_cells(rate) for rate in found.rates])]
 
-    records = [record(rate) for rate in found.rates]
+    records = [rate_record(rate) for rate in found.rates]
     facts = {"truerank": __version__, "numpy": np.__version__, "system": platform.system()}
     facts |= {"machine": platform.machine()}
     content = {**facts, **found._asdict(), "rates": records}
     return Sheet(lines, grids, list(records[0]), [list(r.values()) for r in records], content)
 
 
-def cells(rate: Rate) -> list[str]:
+def table_cells(rate: Rate) -> list[str]:
     """A line of the table."""
     return [
         rate.scores,
@@ -106,6 +106,6 @@ def cells(rate: Rate) -> list[str]:
     ]
 
 
-def record(rate: Rate) -> dict[str, Any]:
+def rate_record(rate: Rate) -> dict[str, Any]:
     """The same with all digits, in bytes per second."""
     return {**rate._asdict(), "ratio": rate.ratio, "scores_per_second": rate.scores_per_second}

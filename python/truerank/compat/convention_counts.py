@@ -16,7 +16,7 @@ from .._core import Scores
 from ..inputs.errors import InputTypeError
 from ..inputs.scores import widen_bfloat16
 from ..inputs.selection import selection_of_tasks
-from .conventions import EXACT, FILTERS, NANS, TRANSFORMS, Convention
+from .conventions import EXACT, FILTERS, NAN_HANDLING, TRANSFORMS, Convention
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,39 +25,39 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from .conventions import Flags, Values
 
-ENTRIES = 1 << 20  # scores in a block: some megabytes for all that is made of them
+BLOCK_ENTRIES = 1 << 20  # scores in a block: some megabytes for all that is made of them
 
 
-class Counts(NamedTuple):
+class ConventionCounts(NamedTuple):
     """Of each task, the candidates above, those tied with the truth and itself, and all."""
 
     above: IntArray
     tied: IntArray
-    options: IntArray
+    candidates: IntArray
 
 
-class Block(NamedTuple):
+class TaskBlock(NamedTuple):
     """Some tasks: float scores of all candidates and the truths, higher ones being better.
 
     Attributes
     ----------
     values : ndarray of float, shape (tasks, columns)
-    truth : ndarray of float, shape (tasks, 1)
+    true_scores : ndarray of float, shape (tasks, 1)
     others : ndarray of bool, shape (tasks, columns)
         The candidates besides the truth, the filtered ones too.
     filtered : ndarray of bool, shape (tasks, columns)
-    own : ndarray of bool, shape (tasks, columns)
+    is_true : ndarray of bool, shape (tasks, columns)
         Where the truth stands; nowhere among sampled scores.
-    masked : bool
+    has_filter : bool
         Whether there is a filter.
     """
 
     values: Values
-    truth: Values
+    true_scores: Values
     others: Flags
     filtered: Flags
-    own: Flags
-    masked: bool
+    is_true: Flags
+    has_filter: bool
 
 
 def as_floats(scores: Scores, order: str) -> Values:
@@ -88,81 +88,88 @@ def as_floats(scores: Scores, order: str) -> Values:
     return -floats if order == "ascending" else floats
 
 
-def count(block: Block, convention: Convention) -> Counts:
+def count_block(block: TaskBlock, convention: Convention) -> ConventionCounts:
     """Count one block under one convention.
 
     Examples
     --------
     >>> values = np.array([[5.0, 5.0, 7.0]])
-    >>> own = np.array([[True, False, False]])
-    >>> block = Block(values, values[:, :1], ~own, np.zeros((1, 3), bool), own, False)
-    >>> count(block, EXACT_INTEGERS)
-    Counts(above=array([1]), tied=array([2]), options=array([3]))
+    >>> is_true = np.array([[True, False, False]])
+    >>> block = TaskBlock(values, values[:, :1], ~is_true, np.zeros((1, 3), bool), is_true, False)
+    >>> count_block(block, EXACT)
+    ConventionCounts(above=array([1]), tied=array([2]), candidates=array([3]))
     """
-    transform = TRANSFORMS[convention.transform].of
-    values, truth = transform(block.values), transform(block.truth)
+    transform = TRANSFORMS[convention.transform].apply
+    values, true_scores = transform(block.values), transform(block.true_scores)
     others, filtered = block.others, block.filtered
     if convention.itself != "no":
-        others = others | block.own
-        if convention.itself == "always" or block.masked:
-            filtered = filtered | block.own
+        others = others | block.is_true
+        if convention.itself == "always" or block.has_filter:
+            filtered = filtered | block.is_true
     score = FILTERS[convention.filter].score
     if score is None:
         others = others & ~filtered
     else:
-        values = np.where(filtered, score(values, truth), values)
+        values = np.where(filtered, score(values, true_scores), values)
     if convention.nan == "-inf":
         values = np.where(np.isnan(values), -np.inf, values)
-        truth = np.where(np.isnan(truth), -np.inf, truth)
+        true_scores = np.where(np.isnan(true_scores), -np.inf, true_scores)
 
-    above, equal = values > truth, values == truth
+    above, equal = values > true_scores, values == true_scores
     if convention.tolerant:
         with np.errstate(invalid="ignore", over="ignore"):
-            distance = np.abs(values - truth)
-            allowed = convention.atol + np.abs(convention.rtol * truth)
+            distance = np.abs(values - true_scores)
+            allowed = convention.atol + np.abs(convention.rtol * true_scores)
         equal |= np.isfinite(distance) & (distance <= allowed)
         above &= ~equal
-    rule, nan, lost = NANS[convention.nan], np.isnan(values), np.isnan(truth)
-    above |= rule.above(nan, lost)
-    equal |= rule.equal(nan, lost)
+    rule, nan, true_is_nan = NAN_HANDLING[convention.nan], np.isnan(values), np.isnan(true_scores)
+    above |= rule.above(nan, true_is_nan)
+    equal |= rule.equal(nan, true_is_nan)
 
-    own = np.ones(len(truth), np.int64)
+    itself = np.ones(len(true_scores), np.int64)
     if convention.nan == "compared, itself too":
-        own -= lost[:, 0]
-    options = others.sum(axis=1) + 1
+        itself -= true_is_nan[:, 0]
+    candidates = others.sum(axis=1) + 1
     if convention.candidates == "finite":
-        options = (np.isfinite(values) & others).sum(axis=1) + np.isfinite(truth)[:, 0]
-    return Counts((above & others).sum(axis=1), (equal & others).sum(axis=1) + own, options)
+        candidates = (np.isfinite(values) & others).sum(axis=1) + np.isfinite(true_scores)[:, 0]
+    return ConventionCounts(
+        (above & others).sum(axis=1), (equal & others).sum(axis=1) + itself, candidates
+    )
 
 
-def needs_scores(convention: Convention, odd: int) -> bool:
-    """Whether the exact counts do not suffice: `odd` scores of candidates are NaN or infinite.
+def needs_scores(convention: Convention, nonfinite: int) -> bool:
+    """Whether a convention needs the scores again, because the exact counts do not suffice.
+
+    `nonfinite` is the number of scores of candidates that are NaN or infinite.
 
     Examples
     --------
-    >>> needs_scores(Convention(nan="compared", rank="optimistic"), odd=0)
+    >>> needs_scores(Convention(nan="compared", rank="optimistic"), nonfinite=0)
     False
     """
     same = ("transform", "rtol", "atol", "filter", "itself")
     if any(getattr(convention, name) != getattr(EXACT, name) for name in same):
         return True
-    return odd > 0 and (convention.nan, convention.candidates) != (EXACT.nan, EXACT.candidates)
+    return nonfinite > 0 and (convention.nan, convention.candidates) != (
+        EXACT.nan,
+        EXACT.candidates,
+    )
 
 
-def slices(tasks: int, columns: int) -> Iterator[slice]:
-    """Cut tasks into runs whose scores are `ENTRIES` or fewer.
+def task_slices(tasks: int, columns: int) -> Iterator[slice]:
+    """Cut tasks into runs whose scores are `BLOCK_ENTRIES` or fewer.
 
     Examples
     --------
-    >>> list(slices(3, ENTRIES // 2))
+    >>> list(task_slices(3, BLOCK_ENTRIES // 2))
     [slice(0, 2, None), slice(2, 3, None)]
     """
-    step = max(1, ENTRIES // max(columns, 1))
+    step = max(1, BLOCK_ENTRIES // max(columns, 1))
     for start in range(0, tasks, step):
         yield slice(start, min(start + step, tasks))
 
 
-def flags(selection: Selection | None, where: slice, columns: int, default: bool) -> Flags:
+def selection_mask(selection: Selection | None, where: slice, columns: int, default: bool) -> Flags:
     """Give a selection of some tasks as flags; all of them the default where there is none."""
     found: npt.NDArray[np.bool_] = np.full((where.stop - where.start, columns), default)
     if selection is None:

@@ -14,12 +14,12 @@ from ..inputs.errors import InputValueError
 from ..inputs.naming import import_extra
 from ..ranks.archives import report_damage
 
-_HINT = "pickle=True reads it, and runs whatever code it holds"
+_PICKLE_HINT = "pickle=True reads it, and runs whatever code it holds"
 # how numpy, its memory maps and torch say that a file asks to be unpickled
-_UNPICKLING = ("allow_pickle", "Python objects", "Weights only")
+_PICKLE_ERRORS = ("allow_pickle", "Python objects", "Weights only")
 
 
-def load(source: Any, *, pickle: bool = False) -> Any:
+def load_source(source: Any, *, pickle: bool = False) -> Any:
     """Give what a file holds; anything but a path is given back.
 
     Parameters
@@ -38,7 +38,7 @@ def load(source: Any, *, pickle: bool = False) -> Any:
 
     Examples
     --------
-    >>> load([0.5])
+    >>> load_source([0.5])
     [0.5]
     """
     if not isinstance(source, (str, os.PathLike)):
@@ -53,47 +53,47 @@ def load(source: Any, *, pickle: bool = False) -> Any:
     return reader(path, pickle)
 
 
-def _reading(path: Path) -> AbstractContextManager[None]:
+def _read_errors(path: Path) -> AbstractContextManager[None]:
     return report_damage(f"source: {path} cannot be read", _reason)
 
 
 def _reason(error: Exception) -> str:
-    said = str(error) or type(error).__name__
-    if any(words in said for words in _UNPICKLING):
-        return f"it is damaged, or holds more than plain arrays; {_HINT}"
-    return said.splitlines()[0]
+    message = str(error) or type(error).__name__
+    if any(words in message for words in _PICKLE_ERRORS):
+        return f"it is damaged, or holds more than plain arrays; {_PICKLE_HINT}"
+    return message.splitlines()[0]
 
 
-def _npy(path: Path, pickle: bool) -> Any:
-    with _reading(path):
+def _load_npy(path: Path, pickle: bool) -> Any:
+    with _read_errors(path):
         return np.load(path, mmap_mode=None if pickle else "r", allow_pickle=pickle)
 
 
-def _npz(path: Path, pickle: bool) -> Any:
-    with _reading(path), path.open("rb") as file, np.load(file, allow_pickle=pickle) as found:
+def _load_npz(path: Path, pickle: bool) -> Any:
+    with _read_errors(path), path.open("rb") as file, np.load(file, allow_pickle=pickle) as found:
         return {name: found[name] for name in found.files}
 
 
-def _torch(path: Path, pickle: bool) -> Any:
+def _load_torch(path: Path, pickle: bool) -> Any:
     torch = import_extra("torch", f"reading {path.name}", "torchmetrics")
-    with _reading(path):
+    with _read_errors(path):
         return torch.load(path, map_location="cpu", weights_only=not pickle)
 
 
-def _pickle(path: Path, pickle: bool) -> Any:
+def _load_pickle(path: Path, pickle: bool) -> Any:
     if not pickle:
-        raise InputValueError("source", f"{path} is a pickle; {_HINT}")
+        raise InputValueError("source", f"{path} is a pickle; {_PICKLE_HINT}")
     import pickle as pickles
 
-    with _reading(path), path.open("rb") as file:
+    with _read_errors(path), path.open("rb") as file:
         return pickles.load(file)
 
 
 _READERS: dict[str, Callable[[Path, bool], Any]] = {
-    ".npy": _npy,
-    ".npz": _npz,
-    ".pt": _torch,
-    ".pth": _torch,
-    ".pkl": _pickle,
-    ".pickle": _pickle,
+    ".npy": _load_npy,
+    ".npz": _load_npz,
+    ".pt": _load_torch,
+    ".pth": _load_torch,
+    ".pkl": _load_pickle,
+    ".pickle": _load_pickle,
 }

@@ -9,27 +9,27 @@ import numpy as np
 
 from ..metrics import chance
 from ..metrics.published import SIDES, SPLITS, adjust, candidate_counts, data_set
-from .app import emit, reading_data, told
-from .completion import completing, data_sets, metrics, some_of
+from .app import emit, error_text, user_errors
+from .completion import completer, data_sets, fixed_words, metric_names
 from .files import read_targets
 from .options import style_option
-from .output import adjusted_sheet, in_style
+from .output import adjusted_sheet, format_sheet
 
 
 @click.command("adjust")
-@click.argument("metric", shell_complete=completing(lambda *_: metrics(chance_alone=True)))
+@click.argument("metric", shell_complete=completer(lambda *_: metric_names(adjustable_only=True)))
 @click.argument("value", type=float)
 @click.option(
     "--candidates",
     metavar="N|FILE",
-    shell_complete=completing(some_of(), files=True),
+    shell_complete=completer(fixed_words(), files=True),
     help="Of every task; or .npy, one for each task.",
 )
 @click.option("--tasks", type=click.IntRange(min=1), help="Head and tail of a triple are two.")
 @click.option(
     "--dataset",
     metavar="NAME",
-    shell_complete=completing(data_sets),
+    shell_complete=completer(data_sets),
     help="In place of both: wn18rr, fb15k237, ...",
 )
 @click.option("--split", type=click.Choice(SPLITS), help="Of the data set: test, if not given.")
@@ -58,19 +58,19 @@ def adjust_value(
         raise click.UsageError(f"{', '.join(lost)}: cannot be given without --dataset")
     counts: Any = candidates
     if candidates is not None:
-        with reading_data():
+        with user_errors():
             counts = read_targets("--candidates", candidates)
             if not isinstance(counts, int):
                 chance("mr", counts)  # checks what is in the file
     try:
         found = adjust(metric, value, candidates=counts, dataset=dataset, **given)
     except (KeyError, TypeError, ValueError) as error:  # all of it stands on the command line
-        raise click.UsageError(told(error)) from error
-    about = {} if dataset is None else told_of(dataset, **given)
-    emit(in_style(adjusted_sheet(found, about), style))
+        raise click.UsageError(error_text(error)) from error
+    about = {} if dataset is None else data_set_facts(dataset, **given)
+    emit(format_sheet(adjusted_sheet(found, about), style))
 
 
-def told_of(
+def data_set_facts(
     dataset: str, split: str = "test", side: str = "both", filtered: bool = False
 ) -> dict[str, Any]:
     """What belongs beside a number that a data set filled the candidates in for."""
@@ -82,7 +82,7 @@ def told_of(
     sides = "head and tail" if side == "both" else side
     how = "filtered" if filtered else "unfiltered"
     return {
-        "told": f"{facts['name']}, {split}, {sides}, {how}: {spread} candidates.",
+        "summary": f"{facts['name']}, {split}, {sides}, {how}: {spread} candidates.",
         "note": facts.get("note"),
         "dataset": facts["name"],
         "split": split,

@@ -11,9 +11,9 @@ import click
 
 from ..compat.presets import PRESETS
 from ..reporting.report_content import json_value
-from .app import emit, reading_data
-from .files import READERS, read_array, read_targets
-from .options import File, dtype_option, given_of, order_option, targets_argument
+from .app import emit, user_errors
+from .files import COUNT_READERS, read_array, read_targets
+from .options import File, dtype_option, given_options, order_option, targets_argument
 
 
 @click.command("compat")
@@ -58,20 +58,23 @@ def compare_conventions(
     """
     from ..compat import read_ogb, report, table  # other commands do without them
 
-    given = given_of(options)
+    given = given_options(options)
     if targets is None and set(given) - {"order", "dtype"}:
         lost = ", ".join(f"--{name}" for name in given if name not in ("order", "dtype"))
         raise click.UsageError(f"{lost}: cannot be given without TARGETS")
-    with reading_data():
+    with user_errors():
         if targets is None:
             dump = read_ogb(scores)
             of_one, of_all = partial(dump.report, **given), partial(dump.table, **given)
         else:
-            for name, reader in {**READERS, "side": read_array}.items():
+            for name, reader in {**COUNT_READERS, "side": read_array}.items():
                 if name in given:
                     given[name] = reader(f"--{name}", given[name])
-            told = read_array("scores", scores), read_targets("TARGETS", targets)
-            of_one, of_all = partial(report, *told, **given), partial(table, *told, **given)
+            arguments = read_array("scores", scores), read_targets("TARGETS", targets)
+            of_one, of_all = (
+                partial(report, *arguments, **given),
+                partial(table, *arguments, **given),
+            )
         found = of_all() if preset is None else of_one(preset=preset)
     # nan is null in JSON
     in_json = json.dumps(json_value(found.to_dict()), indent=2, allow_nan=False)

@@ -13,12 +13,12 @@ import numpy as np
 
 from .. import Ranks, load, rank
 from ..inputs.errors import InputValueError
-from .app import reading_data
-from .completion import SIDE_WORDS, SPLITS, completing
+from .app import user_errors
+from .completion import SIDE_NAMES, SPLIT_NAMES, completer
 from .files import (
     AXES,
-    READERS,
-    STORED,
+    COUNT_READERS,
+    STORE_KEYWORDS,
     holds_ranks,
     is_file,
     open_store,
@@ -26,24 +26,24 @@ from .files import (
     read_targets,
 )
 from .options import (
-    QUOTED,
-    SAVED,
+    QUOTES_HINT,
+    SAVE_HELP,
     File,
+    check_not_blank,
     dtype_option,
-    given_of,
+    given_options,
     io_option,
     nan_option,
-    not_blank,
     order_option,
     report_options,
-    split_keys,
+    split_list,
     split_option,
     targets_argument,
     threads_option,
 )
-from .progress import Bar, Follower
-from .protocol_runs import uncounted
-from .wanted import Wanted, check_place, tell
+from .progress import ProgressBar, ProgressListener
+from .protocol_runs import blank_ranks
+from .report_request import ReportRequest, check_writable, print_report
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,14 +52,14 @@ if TYPE_CHECKING:
     from ..stores import Store
 
 # Options that a count takes.
-COUNTED = ("filter", "rows", "candidates", "order", "nan", "threads", "audit")
+COUNT_OPTIONS = ("filter", "rows", "candidates", "order", "nan", "threads", "audit")
 # Options, and the labels of the ranks or fields of the protocol that they set.
-LABELS = {"side": "side", "relation": "group", "queries": "queries"}
-PROTOCOL = {"split": "split", "filtered_by": "filter"}
-PARTIAL = ".partial"  # what the name of a checkpoint ends in
+LABEL_OPTIONS = {"side": "side", "relation": "group", "queries": "queries"}
+PROTOCOL_OPTIONS = {"split": "split", "filtered_by": "filter"}
+CHECKPOINT_SUFFIX = ".partial"  # what the name of a checkpoint ends in
 
 
-def shape_of(
+def parse_shape(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> tuple[int, int] | None:
     """Rows and columns, as 1000x40943; one of them may be left out."""
@@ -99,7 +99,7 @@ def shape_of(
 @click.option(
     "--shape",
     metavar="ROWSxCOLUMNS",
-    callback=shape_of,
+    callback=parse_shape,
     help="Of a raw file, with --dtype: 1000x40943, or x40943 for as many rows as it has.",
 )
 @dtype_option(
@@ -118,8 +118,8 @@ def shape_of(
 @click.option(
     "--side",
     metavar="WORD|FILE",
-    callback=not_blank,
-    shell_complete=completing(SIDE_WORDS, files=True),
+    callback=check_not_blank,
+    shell_complete=completer(SIDE_NAMES, files=True),
     help="What each task predicts, kept by --save: head or tail for all, or .npy of a word for "
     "each; so for saved ranks, too.",
 )
@@ -129,13 +129,13 @@ def shape_of(
 @click.option(
     "--filtered-by",
     metavar="NAME,...",
-    callback=split_keys,
-    shell_complete=completing(SPLITS, several=True),
+    callback=split_list,
+    shell_complete=completer(SPLIT_NAMES, several=True),
     help="The splits whose answers --filter leaves out, kept likewise: train,valid,test.",
 )
 @threads_option
 @report_options(
-    f"{SAVED}; and beside it, in FILE.partial, what is done while they are counted.",
+    f"{SAVE_HELP}; and beside it, in FILE.partial, what is done while they are counted.",
     click.option(
         "--resume",
         is_flag=True,
@@ -166,58 +166,62 @@ def evaluate(
     """
     if context.args:
         many = " ".join(context.args[:3]) + " ..." * (len(context.args) > 3)
-        raise click.UsageError(f"Got unexpected extra arguments ({many}); {QUOTED}")
-    wanted = Wanted.taken(options)
-    given = given_of(options)
-    if "resume" in given and wanted.save is None:
+        raise click.UsageError(f"Got unexpected extra arguments ({many}); {QUOTES_HINT}")
+    request = ReportRequest.from_options(options)
+    given = given_options(options)
+    if "resume" in given and request.save is None:
         raise click.UsageError("--resume needs --save, beside which a stopped run left its work")
-    with reading_data():
+    with user_errors():
         saved = holds_ranks(scores)
-        kept = None if wanted.save is None else Kept(wanted.save, "resume" in given)
-        labels = [wanted.by, wanted.weights, *(given.get(name) for name in LABELS)]
+        ranks_file = None if request.save is None else RanksFile(request.save, "resume" in given)
+        labels = [request.by, request.weights, *(given.get(name) for name in LABEL_OPTIONS)]
         files = [path for path in labels if path is not None and is_file(path)]
-        if kept is not None:
-            kept.check(files)
-        wanted = wanted.opened([*files, *([scores] if saved else [])], saved=False)
+        if ranks_file is not None:
+            ranks_file.check(files)
+        request = request.with_files_read([*files, *([scores] if saved else [])], saved=False)
     if saved:
-        measured = wanted.of(reopen(scores, targets, given))
-        if kept is not None:
-            with reading_data():
-                measured.ranks.save(kept.path)
+        measured = request.make_report(reopen(scores, targets, given))
+        if ranks_file is not None:
+            with user_errors():
+                measured.ranks.save(ranks_file.path)
     elif targets is None:
         raise click.UsageError("Missing argument 'TARGETS'.")
     elif "filtered_by" in given and "filter" not in given:
         raise click.UsageError("--filtered-by names the splits of --filter, which is not given")
     else:
-        audit = {"audit": wanted.audit}
-        measured = wanted.of(count(scores, targets, {**given, **audit}, kept, wanted))
-    tell(measured, wanted)
+        audit = {"audit": request.audit}
+        measured = request.make_report(
+            count_ranks(scores, targets, {**given, **audit}, ranks_file, request)
+        )
+    print_report(measured, request)
 
 
 # -- runs ------------------------------------------------------------------------------------------
 
 
-class Facts(NamedTuple):
+class LabelsAndProtocol(NamedTuple):
     """What the command line says of ranks: labels, and how they were counted."""
 
     labels: dict[str, Any]
     protocol: dict[str, Any]
 
-    def told_of(self, ranks: Ranks) -> Ranks:
+    def add_to(self, ranks: Ranks) -> Ranks:
         """The ranks with these facts; what is not named stays."""
         if "filter" in self.protocol and not ranks.protocol.filter:
             raise InputValueError("--filtered-by", "these ranks are unfiltered")
         return ranks.with_labels(**self.labels).with_protocol(**self.protocol)
 
 
-def read_facts(options: Mapping[str, Any]) -> Facts:
+def read_facts(options: Mapping[str, Any]) -> LabelsAndProtocol:
     """Labels from files, or one word for all tasks; fields of the protocol as they are."""
     labels = {
         label: read_array(f"--{name}", Path(given)) if is_file(given) else given
-        for name, label in LABELS.items()
+        for name, label in LABEL_OPTIONS.items()
         if (given := options.get(name)) is not None
     }
-    return Facts(labels, {field: options[k] for k, field in PROTOCOL.items() if k in options})
+    return LabelsAndProtocol(
+        labels, {field: options[k] for k, field in PROTOCOL_OPTIONS.items() if k in options}
+    )
 
 
 def tasks_of(store: Store, targets: int | NDArray[Any], rows: Any) -> int | None:
@@ -229,120 +233,122 @@ def tasks_of(store: Store, targets: int | NDArray[Any], rows: Any) -> int | None
     return store.shape[0]
 
 
-def followed(
-    store: Store, targets: Any, begun: Callable[[], object] = lambda: None, **keywords: Any
+def rank_with_bar(
+    store: Store, targets: Any, started: Callable[[], object] = lambda: None, **keywords: Any
 ) -> Ranks:
     """Count, draw how far it is, and say whenever a part of it is done, none at first."""
-    with Bar() as bar:
-        follower = Follower(bar)
+    with ProgressBar() as bar:
+        follower = ProgressListener(bar)
 
         def report_progress(progress: Progress) -> None:
-            begun()
+            started()
             follower(progress)
 
         return rank(store, targets, progress=report_progress, **keywords)
 
 
-class Kept(NamedTuple):
+class RanksFile(NamedTuple):
     """Where ranks are kept, and beside it what is done of them while they are counted."""
 
     path: Path
     resume: bool
 
     @property
-    def partial(self) -> Path:
+    def checkpoint(self) -> Path:
         """The checkpoint."""
-        return Path(f"{self.path}{PARTIAL}")
+        return Path(f"{self.path}{CHECKPOINT_SUFFIX}")
 
     def check(self, files: Sequence[str | Path]) -> None:
         """Refuse a name that cannot be written, and to write over or into what is read."""
-        for path in (self.path, self.partial):
-            check_place(path, files)
+        for path in (self.path, self.checkpoint):
+            check_writable(path, files)
 
-    def ranked(self, store: Store, targets: Any, **keywords: Any) -> Ranks:
+    def rank_beside_checkpoint(self, store: Store, targets: Any, **keywords: Any) -> Ranks:
         """Count beside a checkpoint: an old one goes unless it is wanted, a new one is told of."""
-        old = Path(f"{self.partial}.old")  # until counting begins: what is refused costs nothing
-        if not self.resume and self.partial.exists():
-            self.partial.replace(old)
-        ours = not self.partial.exists()
+        old = Path(f"{self.checkpoint}.old")  # until counting begins: what is refused costs nothing
+        if not self.resume and self.checkpoint.exists():
+            self.checkpoint.replace(old)
+        ours = not self.checkpoint.exists()
 
-        def begun() -> None:
+        def started() -> None:
             old.unlink(missing_ok=True)
 
         try:
-            return followed(store, targets, begun, checkpoint=self.partial, **keywords)
+            return rank_with_bar(store, targets, started, checkpoint=self.checkpoint, **keywords)
         except (TypeError, ValueError):  # the same would come again
             if ours:
-                self.partial.unlink(missing_ok=True)
+                self.checkpoint.unlink(missing_ok=True)
             raise
         except KeyboardInterrupt:
             if sys.stderr is not None:
-                found = self.partial.exists()
-                told = f"; --resume goes on from {self.partial}" if found else " before the count"
-                sys.stderr.write(f"Stopped{told}\n")
+                found = self.checkpoint.exists()
+                rest = (
+                    f"; --resume goes on from {self.checkpoint}" if found else " before the count"
+                )
+                sys.stderr.write(f"Stopped{rest}\n")
             raise click.Abort from None
         finally:
             if old.exists():
-                old.replace(self.partial)
+                old.replace(self.checkpoint)
 
-    def keep(self, ranks: Ranks) -> None:
+    def save_ranks(self, ranks: Ranks) -> None:
         """Save the ranks; the checkpoint has done its work."""
         ranks.save(self.path)
-        self.partial.unlink(missing_ok=True)
+        self.checkpoint.unlink(missing_ok=True)
 
 
-def count(
+def count_ranks(
     scores: Path,
     targets: str,
     options: dict[str, Any],
-    kept: Kept | None,
-    wanted: Wanted,
+    ranks_file: RanksFile | None,
+    request: ReportRequest,
 ) -> Ranks:
     """Count the ranks of scores in files, once everything else is known to fit them."""
-    with reading_data():
+    with user_errors():
         store = open_store(scores, options)
     with store:
         files = [*store.files, *([] if targets.isdecimal() else [targets])]
-        files += [str(options[name]) for name in READERS if name in options]
-        files += [str(options[name]) for name in LABELS if is_file(options.get(name))]
-        with reading_data():
-            if kept is not None:
-                kept.check(files)
-            wanted.check_page(files)
+        files += [str(options[name]) for name in COUNT_READERS if name in options]
+        files += [str(options[name]) for name in LABEL_OPTIONS if is_file(options.get(name))]
+        with user_errors():
+            if ranks_file is not None:
+                ranks_file.check(files)
+            request.check_page(files)
             truth = read_targets("TARGETS", targets)
             if np.ndim(truth) == 2:
-                got = f"a matrix; {QUOTED}"
+                got = f"a matrix; {QUOTES_HINT}"
                 raise InputValueError(f"TARGETS: {targets}", expected="columns", got=got)
-            counted = {name: options[name] for name in COUNTED if name in options}
-            for name, reader in READERS.items():
+            keywords_of_rank = {name: options[name] for name in COUNT_OPTIONS if name in options}
+            for name, reader in COUNT_READERS.items():
                 if name in options:
-                    counted[name] = reader(f"--{name}", options[name])
-            facts, n = read_facts(options), tasks_of(store, truth, counted.get("rows"))
-            if "targets" in wanted.labels() and n is not None:
+                    keywords_of_rank[name] = reader(f"--{name}", options[name])
+            facts, n = read_facts(options), tasks_of(store, truth, keywords_of_rank.get("rows"))
+            if "targets" in request.label_names() and n is not None:
                 facts.labels["targets"] = truth if np.ndim(truth) else np.full(n, truth)
             if n is not None:  # a count may take long: what cannot fit it is refused before
-                filtered = {"filter": ("unnamed",)} if "filter" in counted else {}
-                stand_in = facts.told_of(uncounted(n).with_protocol(**filtered))
+                filtered = {"filter": ("unnamed",)} if "filter" in keywords_of_rank else {}
+                placeholder_ranks = facts.add_to(blank_ranks(n).with_protocol(**filtered))
         if n is not None:
-            wanted.of(stand_in)
-        counting = followed if kept is None else kept.ranked
-        with reading_data():
-            ranks = counting(store, truth, **counted)
-            ranks = facts.told_of(ranks).with_protocol(files=files)
-            if kept is not None:  # before anything else can fail
-                kept.keep(ranks)
+            request.make_report(placeholder_ranks)
+        counting = rank_with_bar if ranks_file is None else ranks_file.rank_beside_checkpoint
+        with user_errors():
+            ranks = counting(store, truth, **keywords_of_rank)
+            ranks = facts.add_to(ranks).with_protocol(files=files)
+            if ranks_file is not None:  # before anything else can fail
+                ranks_file.save_ranks(ranks)
     return ranks
 
 
 def reopen(scores: Path, targets: str | None, options: dict[str, Any]) -> Ranks:
     """Ranks that an earlier run saved: there is nothing left to count."""
     given = ["TARGETS"] * (targets is not None)
-    names = dict.fromkeys((*COUNTED, *STORED, "resume"))
+    names = dict.fromkeys((*COUNT_OPTIONS, *STORE_KEYWORDS, "resume"))
     given += [f"--{name}" for name in names if name in options and name != "audit"]
     if given:
         raise click.UsageError(
             f"{scores} is an archive of ranks that were counted before: "
             f"{', '.join(given)} cannot apply to them"
         )
-    with reading_data():
-        return read_facts(options).told_of(load(scores))
+    with user_errors():
+        return read_facts(options).add_to(load(scores))

@@ -18,49 +18,51 @@ if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
 
 
-class Chunking(NamedTuple):
+class ChunkGrid(NamedTuple):
     """Where chunks begin: chunk k of the rows has those from ``tops[k]`` up to ``tops[k + 1]``."""
 
-    tops: IntArray
-    lefts: IntArray
+    row_starts: IntArray
+    column_starts: IntArray
 
     @property
     def numblocks(self) -> tuple[int, int]:
         """How many chunks there are in both directions."""
-        return len(self.tops) - 1, len(self.lefts) - 1
+        return len(self.row_starts) - 1, len(self.column_starts) - 1
 
     def shape(self, row: int, column: int) -> tuple[int, int]:
         """Give the shape of a chunk."""
-        tops, lefts = self.tops, self.lefts
-        return int(tops[row + 1] - tops[row]), int(lefts[column + 1] - lefts[column])
+        row_starts, column_starts = self.row_starts, self.column_starts
+        return int(row_starts[row + 1] - row_starts[row]), int(
+            column_starts[column + 1] - column_starts[column]
+        )
 
     def chunks_of(self, columns: npt.NDArray[Any]) -> IntArray:
         """Give the chunk that each column lies in."""
         # chunks without columns begin where the next one does, and are passed over
-        return np.searchsorted(self.lefts, columns, side="right") - 1
+        return np.searchsorted(self.column_starts, columns, side="right") - 1
 
 
-class Entries(NamedTuple):
+class ChunkEntries(NamedTuple):
     """The entries that the lists of a selection have in one chunk: of which list, and which."""
 
     owners: npt.NDArray[np.int32]
     columns: npt.NDArray[Any]  # int32 or int64, columns of the whole
 
 
-class Lists(NamedTuple):
+class SelectionLists(NamedTuple):
     """How many lists a selection has for a stripe, and which of them each task uses."""
 
     size: int
     of_tasks: IntArray | None  # None: task i uses list i
     shared: bool
 
-    def selection(self, entries: Entries | None) -> Selection | None:
+    def selection(self, entries: ChunkEntries | None) -> Selection | None:
         """Put the lists of one chunk together; None where they are empty.
 
         Examples
         --------
-        >>> entries = Entries(np.array([0, 0, 2], np.int32), np.array([5, 7, 6]))
-        >>> Lists(3, None, False).selection(entries).indptr
+        >>> entries = ChunkEntries(np.array([0, 0, 2], np.int32), np.array([5, 7, 6]))
+        >>> SelectionLists(3, None, False).selection(entries).indptr
         array([0, 2, 2, 3])
         """
         if entries is None:
@@ -70,7 +72,7 @@ class Lists(NamedTuple):
         return Selection(indptr, entries.columns, self.of_tasks, self.shared)
 
 
-class Ask(NamedTuple):
+class TrueScorePlaces(NamedTuple):
     """True scores that a chunk holds: the tasks in their stripe, and their places in the chunk."""
 
     shape: tuple[int, int]  # of the chunk
@@ -79,29 +81,29 @@ class Ask(NamedTuple):
     columns: IntArray
 
 
-class ChunkNeeds(NamedTuple):
+class ChunkInputs(NamedTuple):
     """What only one chunk needs: its first column, and its entries of both selections."""
 
     shape: tuple[int, int]
-    left: int
-    filter: Entries | None
-    candidates: Entries | None
+    first_column: int
+    filter: ChunkEntries | None
+    candidates: ChunkEntries | None
 
 
-class Stripe(NamedTuple):
+class RowChunk(NamedTuple):
     """The tasks that read one chunk of rows, in the order of their rows."""
 
     number: int
     tasks: IntArray  # of all
     rows: IntArray  # from the chunk's first one on
     targets: IntArray
-    filter: Lists | None
-    candidates: Lists | None
-    asks: dict[int, Ask]  # by chunk of columns
-    parts: dict[int, ChunkNeeds]
+    filter: SelectionLists | None
+    candidates: SelectionLists | None
+    true_score_places: dict[int, TrueScorePlaces]  # by chunk of columns
+    chunk_inputs: dict[int, ChunkInputs]
 
 
-def grid_of(rows: tuple[int, ...], columns: tuple[int, ...]) -> Chunking:
+def grid_of(rows: tuple[int, ...], columns: tuple[int, ...]) -> ChunkGrid:
     """Give the grid of chunks of known sizes.
 
     Examples
@@ -109,11 +111,13 @@ def grid_of(rows: tuple[int, ...], columns: tuple[int, ...]) -> Chunking:
     >>> grid_of((2, 2), (3, 0, 1)).chunks_of(np.array([0, 2, 3]))
     array([0, 0, 2])
     """
-    tops, lefts = (np.cumsum([0, *sizes], dtype=np.int64) for sizes in (rows, columns))
-    return Chunking(tops, lefts)
+    row_starts, column_starts = (
+        np.cumsum([0, *sizes], dtype=np.int64) for sizes in (rows, columns)
+    )
+    return ChunkGrid(row_starts, column_starts)
 
 
-def stripes_of(job: Job, grid: Chunking) -> Iterator[Stripe]:
+def row_chunks_of(job: Job, grid: ChunkGrid) -> Iterator[RowChunk]:
     """Give the stripes that have tasks; of each, the chunks that have candidates of them.
 
     Parameters
@@ -124,30 +128,50 @@ def stripes_of(job: Job, grid: Chunking) -> Iterator[Stripe]:
     """
     rows = np.arange(len(job.targets)) if job.rows is None else job.rows
     order = np.argsort(rows, kind="stable")
-    cuts = np.searchsorted(rows[order], grid.tops)
+    cuts = np.searchsorted(rows[order], grid.row_starts)
     for number, (first, last) in enumerate(pairwise(cuts)):
         if first == last:
             continue
         tasks = order[first:last]
-        local, targets = rows[tasks] - grid.tops[number], job.targets[tasks]
-        without, out = _cut(job.filter, tasks, grid)
-        among, into = _cut(job.candidates, tasks, grid)
+        local, targets = rows[tasks] - grid.row_starts[number], job.targets[tasks]
+        filter_lists, filter_entries = _split_by_chunk(job.filter, tasks, grid)
+        candidate_lists, candidate_entries = _split_by_chunk(job.candidates, tasks, grid)
         # without candidates there is nothing to count, and the chunk need not be read
-        chunks = np.flatnonzero(np.diff(grid.lefts)).tolist() if among is None else sorted(into)
-        parts = {
-            k: ChunkNeeds(grid.shape(number, k), int(grid.lefts[k]), out.get(k), into.get(k))
+        chunks = (
+            np.flatnonzero(np.diff(grid.column_starts)).tolist()
+            if candidate_lists is None
+            else sorted(candidate_entries)
+        )
+        chunk_inputs = {
+            k: ChunkInputs(
+                grid.shape(number, k),
+                int(grid.column_starts[k]),
+                filter_entries.get(k),
+                candidate_entries.get(k),
+            )
             for k in chunks
         }
-        asks = {
-            k: Ask(grid.shape(number, k), where, local[where], targets[where] - grid.lefts[k])
+        true_score_places = {
+            k: TrueScorePlaces(
+                grid.shape(number, k), where, local[where], targets[where] - grid.column_starts[k]
+            )
             for k, where in _by_chunk(grid.chunks_of(targets))
         }
-        yield Stripe(number, tasks, local, targets, without, among, asks, parts)
+        yield RowChunk(
+            number,
+            tasks,
+            local,
+            targets,
+            filter_lists,
+            candidate_lists,
+            true_score_places,
+            chunk_inputs,
+        )
 
 
-def _cut(
-    selection: Selection | None, tasks: IntArray, grid: Chunking
-) -> tuple[Lists | None, dict[int, Entries]]:
+def _split_by_chunk(
+    selection: Selection | None, tasks: IntArray, grid: ChunkGrid
+) -> tuple[SelectionLists | None, dict[int, ChunkEntries]]:
     """Cut the lists of some tasks at the edges of chunks: every entry goes to one chunk."""
     if selection is None:
         return None, {}
@@ -160,14 +184,14 @@ def _cut(
     sizes = selection.indptr[used + 1] - starts
     ahead = np.cumsum(sizes) - sizes  # entries of the lists before
     places = np.repeat(starts - ahead, sizes) + np.arange(sizes.sum())
-    narrow = np.int32 if grid.lefts[-1] <= np.iinfo(np.int32).max else np.int64
+    narrow = np.int32 if grid.column_starts[-1] <= np.iinfo(np.int32).max else np.int64
     columns = selection.indices[places].astype(narrow, copy=False)
     owners = np.repeat(np.arange(len(used), dtype=np.int32), sizes)
     entries = {
-        chunk: Entries(owners[where], columns[where])
+        chunk: ChunkEntries(owners[where], columns[where])
         for chunk, where in _by_chunk(grid.chunks_of(columns))
     }
-    return Lists(len(used), of_tasks, selection.shared), entries
+    return SelectionLists(len(used), of_tasks, selection.shared), entries
 
 
 def _by_chunk(chunks: IntArray) -> Iterator[tuple[int, IntArray]]:

@@ -16,14 +16,22 @@ from ..inputs.scores import as_scores
 from ..inputs.selection import as_selection, index_array
 from ..ranks.container import concatenate
 from ..stores.recognition import is_stored
+from .convention_counts import (
+    ConventionCounts,
+    TaskBlock,
+    as_floats,
+    count_block,
+    needs_scores,
+    selection_mask,
+    task_slices,
+)
 from .conventions import EXACT, Convention
-from .counting import Block, Counts, as_floats, count, flags, needs_scores, slices
 
 if TYPE_CHECKING:
     from ..ranks.container import Ranks
 
 
-class Problem:
+class ScoredTasks:
     """Tasks whose exact counts are known, and whose scores can be counted in other ways.
 
     Attributes
@@ -37,11 +45,11 @@ class Problem:
     exact: Ranks
     filtered: bool = False
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[TaskBlock]:
         """Give the scores, block by block, in the order of the tasks."""
         raise NotImplementedError
 
-    def counts(self, conventions: Sequence[Convention]) -> list[Counts]:
+    def counts(self, conventions: Sequence[Convention]) -> list[ConventionCounts]:
         """Count under several conventions, in one pass over the scores, or none where that does.
 
         Parameters
@@ -49,19 +57,21 @@ class Problem:
         conventions : sequence of Convention
         """
         audit = self.exact.audit
-        odd = 0 if audit is None else int(audit.nan.sum() + audit.inf.sum())
-        exact = Counts(self.exact.above, self.exact.tied, self.exact.candidates)
+        nonfinite = 0 if audit is None else int(audit.nan.sum() + audit.inf.sum())
+        exact = ConventionCounts(self.exact.above, self.exact.tied, self.exact.candidates)
         # the place in a tie and the arithmetic come after counting
         bare = [replace(c, rank=EXACT.rank, mean=EXACT.mean) for c in conventions]
-        parts: dict[Convention, list[Counts]] = {c: [] for c in bare if needs_scores(c, odd)}
+        parts: dict[Convention, list[ConventionCounts]] = {
+            c: [] for c in bare if needs_scores(c, nonfinite)
+        }
         if parts:
             for block in self.blocks():
                 for convention, found in parts.items():
-                    found.append(count(block, convention))
-        return [_joined(parts[c]) if parts.get(c) else exact for c in bare]
+                    found.append(count_block(block, convention))
+        return [_concatenate(parts[c]) if parts.get(c) else exact for c in bare]
 
 
-class FullProblem(Problem):
+class FullTasks(ScoredTasks):
     """Score rows with a column for each candidate: what `rank` takes, in memory."""
 
     def __init__(
@@ -99,62 +109,62 @@ class FullProblem(Problem):
         self.filtered = filter is not None
         self._candidates = as_selection("candidates", candidates, tasks, columns, 0)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[TaskBlock]:
         """Give the scores of a run of tasks after the other."""
-        for where in slices(len(self.exact), self._columns):
+        for where in task_slices(len(self.exact), self._columns):
             part = self._array.array[self._rows[where]]
             values = as_floats(self._array.with_array(part), self._order)
             place = np.arange(len(values)), self._targets[where]
-            own = np.zeros(values.shape, bool)
-            own[place] = True
-            others = flags(self._candidates, where, self._columns, True) & ~own
-            filtered = flags(self._filter, where, self._columns, False) & ~own
-            truth = values[place][:, None]
-            yield Block(values, truth, others, filtered, own, self.filtered)
+            is_true = np.zeros(values.shape, bool)
+            is_true[place] = True
+            others = selection_mask(self._candidates, where, self._columns, True) & ~is_true
+            filtered = selection_mask(self._filter, where, self._columns, False) & ~is_true
+            true_scores = values[place][:, None]
+            yield TaskBlock(values, true_scores, others, filtered, is_true, self.filtered)
 
 
-class Part(NamedTuple):
+class SampledBatch(NamedTuple):
     """Some tasks with sampled negatives: what `rank_against` takes."""
 
     true_scores: Any
     others: Any
 
 
-class SampledProblem(Problem):
+class SampledTasks(ScoredTasks):
     """True scores and those of sampled negatives, in one part or several."""
 
     def __init__(
-        self, parts: Sequence[Part], *, order: str = "descending", dtype: Any = None
+        self, parts: Sequence[SampledBatch], *, order: str = "descending", dtype: Any = None
     ) -> None:
         self._parts, self._order, self._dtype = parts, order, dtype
         rules: dict[str, Any] = {"order": order, "dtype": dtype, "nan": "worst", "audit": True}
         self.exact = concatenate([rank_against(*part, **rules) for part in parts])
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[TaskBlock]:
         """Give the scores of a run of tasks after the other; short rows are filled up."""
         for part in self._parts:
             true = as_scores(part.true_scores, self._dtype, "true_scores")
-            truths = as_floats(true, self._order)[:, None]
+            true_scores = as_floats(true, self._order)[:, None]
             ragged = isinstance(part.others, tuple)
             found = as_scores(part.others[0] if ragged else part.others, self._dtype, "others")
             if ragged:
                 indptr = index_array("others: indptr", part.others[1])
             else:
-                indptr = np.arange(len(truths) + 1) * found.array.shape[1]
+                indptr = np.arange(len(true_scores) + 1) * found.array.shape[1]
             lengths = np.diff(indptr)
             widest = int(lengths.max(initial=0))
-            for where in slices(len(truths), widest):
-                there = np.arange(widest) < lengths[where, None]
+            for where in task_slices(len(true_scores), widest):
+                is_listed = np.arange(widest) < lengths[where, None]
                 if ragged:
-                    chosen = found.array[indptr[where.start] : indptr[where.stop]]
-                    values = np.zeros(there.shape, truths.dtype)
-                    values[there] = as_floats(found.with_array(chosen), self._order)
+                    block = found.array[indptr[where.start] : indptr[where.stop]]
+                    values = np.zeros(is_listed.shape, true_scores.dtype)
+                    values[is_listed] = as_floats(found.with_array(block), self._order)
                 else:
-                    chosen = found.array[where]
-                    values = as_floats(found.with_array(chosen), self._order)
-                none = np.zeros(there.shape, bool)
-                yield Block(values, truths[where], there, none, none, False)
+                    block = found.array[where]
+                    values = as_floats(found.with_array(block), self._order)
+                none = np.zeros(is_listed.shape, bool)
+                yield TaskBlock(values, true_scores[where], is_listed, none, none, False)
 
 
-def _joined(parts: list[Counts]) -> Counts:
-    return Counts(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+def _concatenate(parts: list[ConventionCounts]) -> ConventionCounts:
+    return ConventionCounts(*(np.concatenate(column) for column in zip(*parts, strict=True)))
