@@ -429,7 +429,8 @@ def _metric_of_tasks(key: Key) -> tuple[Metric, float]:
 def _count_wins(one: Units, two: Units) -> tuple[int, int, int]:
     """Tasks in which a is better, as good, worse: by f(r), which is best at rank 1."""
     metric, parameter = _metric_of_tasks(one.key)
-    top, far = metric.transform.of_ranks(np.array([1.0, 2.0**63]), parameter).tolist()
+    ends, most = np.array([1.0, 2.0**63]), np.full(2, 2**63 - 1)
+    top, far = metric.transform.of_ranks(ends, most, parameter).tolist()
     first, second = _task_values(one), _task_values(two)
     gained = first - second if top > far else second - first
     wins, losses = int((gained > 0).sum()), int((gained < 0).sum())

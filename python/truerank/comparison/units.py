@@ -25,7 +25,7 @@ from ..metrics.keys import NO_ADJUSTMENT, Key, parse
 from ..metrics.kinds import Sample, UnknownKeyError, sample_of, take
 from ..metrics.metric_table import METRICS, metric_value
 from ..metrics.sides import sides_of
-from ..metrics.ties import LOG, mean_power
+from ..metrics.ties import mean_log, mean_power
 from ..metrics.within_groups import key_values_within, moments_per_task
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
     Adjust = Callable[[float], float]
 
+# Adjustments that are functions of sums over tasks, which move with a resample; any other is taken
+# with the expectation and the variance of all tasks.
+SUMMED_ADJUSTMENTS = ("ratio", "index", "z")
 MAX_LOG_RATIO = 600.0  # powers of ranks that part by more than e**600 are not added in float64
 MAX_MEAN_TIE = 10  # ties of more positions than this on average are not written out
 MAX_WEIGHT_SUM = 2.0**40  # of a sum of weights that are made integers
@@ -176,7 +179,7 @@ def make_functional(
         sample = sample._replace(tied=None)
     outer = None
     if key.adjustment != NO_ADJUSTMENT:
-        if metric.single is not None:
+        if metric.single is not None and key.adjustment in SUMMED_ADJUSTMENTS:
             each = moments_per_task(metric.single, sample.candidates, key.parameter)
             return _adjusted_functional(key, sample, unit, units, each, len(about.ranks))
         mean, spread = moments(key.alone, about.candidates, about.weights)
@@ -263,7 +266,7 @@ def _power_functional(
     if not len(ranks):
         return _resampled_functional(key, sample, unit, units, outer)
     if p == 0:
-        logs = np.log(ranks) if tied is None else LOG.over_tie(ranks, tied, 0)
+        logs = np.log(ranks) if tied is None else mean_log(ranks, tied)
         return _weighted_mean(logs, sample, unit, units, _compose(math.exp, outer))
     last = ranks if tied is None else ranks + (tied - 1)
     low, high = float(ranks.min()), float(last.max())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .adjustments import ADJUSTMENTS, adjusted, chance, compute, kept_moments, moments
+from .adjustment_table import ADJUSTMENTS
+from .adjustments import adjusted, chance, compute, kept_moments, moments
 from .keys import Key, parse
 from .kinds import KINDS, Sample, UnknownKeyError, sample_of
 from .metric_table import METRICS, Metric

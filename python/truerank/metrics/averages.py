@@ -30,8 +30,8 @@ def values_per_task(
 ) -> FloatArray:
     """f(r) of every task, or its mean over the task's tie; float64, shape (n,)."""
     if sample.tied is None:
-        return transform.of_ranks(sample.ranks, parameter)
-    return transform.over_tie(sample.ranks, sample.tied, parameter)
+        return transform.of_ranks(sample.ranks, sample.candidates, parameter)
+    return transform.over_tie(sample.ranks, sample.tied, sample.candidates, parameter)
 
 
 def arithmetic(transform: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
 
 from ..inputs.naming import public
+from .adjustment_table import ADJUSTMENTS
 from .kinds import DEFAULT_KIND, KINDS, UnknownKeyError
 from .metric_table import METRICS
 from .ties import Parameter
@@ -17,7 +18,7 @@ from .ties import Parameter
 ALL_SIDES = "both"
 RELATION_SIDE = "relation"  # predicted relations have few candidates: never pooled with entities
 NO_ADJUSTMENT = "none"
-ADJUSTED = ("ratio", "index", "z")
+ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 
 # The literature's names: (adjustment, metric).
 ALIASES = {

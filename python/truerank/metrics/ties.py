@@ -26,14 +26,15 @@ class RankFunction(NamedTuple):
     Attributes
     ----------
     of_ranks : callable
-        f(r) over float64 ranks and the metric's parameter.
+        f(r) of float64 ranks, from the ranks, the numbers of candidates N (int64) and the metric's
+        parameter. Most functions do not depend on N.
     over_tie : callable
         The mean of f over each tie, from the first positions a (float64), the numbers of positions
-        m (int64) and the parameter.
+        m (int64), N and the parameter.
     """
 
-    of_ranks: Callable[[FloatArray, Parameter], FloatArray]
-    over_tie: Callable[[FloatArray, IntArray, Parameter], FloatArray]
+    of_ranks: Callable[[FloatArray, IntArray, Parameter], FloatArray]
+    over_tie: Callable[[FloatArray, IntArray, IntArray, Parameter], FloatArray]
 
 
 def mean_rank(first: FloatArray, tied: IntArray, _: Parameter = 0) -> FloatArray:
@@ -178,11 +179,11 @@ def _power_sum(first: FloatArray, tied: FloatArray, p: float, scale: float) -> F
     return total
 
 
-IDENTITY = RankFunction(lambda ranks, _: ranks, mean_rank)
-RECIPROCAL = RankFunction(lambda ranks, _: 1.0 / ranks, lambda a, m, _: mean_power(a, m, -1.0))
-LOG = RankFunction(lambda ranks, _: np.log(ranks), mean_log)
+IDENTITY = RankFunction(lambda r, N, _: r, lambda a, m, N, _: mean_rank(a, m))
+RECIPROCAL = RankFunction(lambda r, N, _: 1.0 / r, lambda a, m, N, _: mean_power(a, m, -1.0))
+LOG = RankFunction(lambda r, N, _: np.log(r), lambda a, m, N, _: mean_log(a, m))
 HIT = RankFunction(
-    lambda ranks, k: (ranks <= min(k, 2**63)).astype(np.float64),  # beyond 2**63 lies no rank
-    hit_share,
+    lambda r, N, k: (r <= min(k, 2**63)).astype(np.float64),  # beyond 2**63 lies no rank
+    lambda a, m, N, k: hit_share(a, m, k),
 )
-POWER = RankFunction(lambda ranks, p: np.power(ranks, p), mean_power)
+POWER = RankFunction(lambda r, N, p: np.power(r, p), lambda a, m, N, p: mean_power(a, m, p))
