@@ -217,7 +217,7 @@ def test_a_killed_count_goes_on_from_the_last_checkpoint(
     path, kept = save(tmp_path, "C"), tmp_path / "kept"
     monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
     monkeypatch.setattr(tiles, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    monkeypatch.setattr("truerank.counting.checkpoints.SHARE", float("inf"))
+    monkeypatch.setattr("truerank.counting.checkpoints.MAX_TIME_SHARE", float("inf"))
     copies: list[bytes] = []
 
     def copy(p: tr.Progress) -> None:
