@@ -15,8 +15,7 @@ from ..inputs.checks import NAN_RULES, choice, is_integer, positive_integer, thr
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
-from ..stores.store import FileBlock, Store, Tile
-from ..tasks.query_rows import block_array
+from ..stores.store import FileBlock, Store, Tile, block_array
 from .two_graphs import FORWARD, GRAPHS, as_ids
 
 if TYPE_CHECKING:
@@ -367,8 +366,7 @@ def scaled_dtype(store: Store) -> np.dtype[Any]:
 def floats_of(store: Store, tile: Tile, io: str) -> npt.NDArray[Any]:
     """Give a tile of a store as an array of its own, float32 or float64."""
     with store.block(tile, io) as block:
-        array = block_array(block, store.carrier) if isinstance(block, FileBlock) else block
-        return _widened(array, store.dtype, scaled_dtype(store))
+        return _widened(block_array(block, store), store.dtype, scaled_dtype(store))
 
 
 def _widened(array: npt.NDArray[Any], dtype: str, wide: np.dtype[Any]) -> npt.NDArray[Any]:

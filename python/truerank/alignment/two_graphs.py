@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..embeddings.vectors import QUERIES, Roles
-from ..inputs.arrays import read_only
+from ..inputs.arrays import index_array, read_only
 from ..inputs.checks import first_outside
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.selection import index_array
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray

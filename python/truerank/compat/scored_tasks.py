@@ -10,10 +10,10 @@ import numpy as np
 
 from ..counting.ranking import rank
 from ..counting.sampled import rank_against
-from ..inputs.arrays import is_tensor
+from ..inputs.arrays import index_array, is_tensor
 from ..inputs.errors import InputTypeError
 from ..inputs.scores import as_scores
-from ..inputs.selection import as_selection, index_array
+from ..inputs.selection import as_selection
 from ..ranks.container import concatenate
 from ..stores.recognition import is_stored
 from .convention_counts import (

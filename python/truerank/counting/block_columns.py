@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, first_outside, integer
 from ..inputs.errors import InputValueError
-from ..inputs.selection import index_array, selection_at_columns
+from ..inputs.selection import selection_at_columns
 
 if TYPE_CHECKING:
     from .._core import Selection

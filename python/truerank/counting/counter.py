@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
+from ..inputs.arrays import index_array
 from ..inputs.checks import (
     check_range,
     check_shape,
@@ -19,7 +20,7 @@ from ..inputs.checks import (
 )
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import as_selection, copy_selection, index_array, selection_arrays
+from ..inputs.selection import as_selection, copy_selection, selection_arrays
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
 from ..stores import Store, read_scores, shape_of

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
+from ..inputs.arrays import index_array
 from ..inputs.checks import (
     NAN_RULES,
     ORDERS,
@@ -19,7 +20,7 @@ from ..inputs.checks import (
     thread_count,
 )
 from ..inputs.errors import InputValueError
-from ..inputs.selection import as_selection, index_array
+from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
 from ..ranks.counts import Audit
 from ..ranks.protocol import Protocol

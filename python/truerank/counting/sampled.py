@@ -8,11 +8,12 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
+from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, forbidden_nan, thread_count
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
-from ..inputs.selection import check_indptr, index_array
+from ..inputs.selection import check_indptr
 from ..stores import read_scores, shape_of
 from .block_columns import NO_COLUMN
 from .counter import RankCounter, ranks_of_counts

@@ -10,12 +10,11 @@ import numpy as np
 from .. import _core
 from .._core import Scores
 from ..counting.job import ScoreNouns
-from ..inputs.arrays import on_host
+from ..inputs.arrays import index_array, on_host
 from ..inputs.checks import check_range, check_shape, choice
 from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.naming import public
 from ..inputs.scores import FLOATS, DtypeRequest, Form, as_scores, check_dimensions, widen_bfloat16
-from ..inputs.selection import index_array
 from ..stores import array_of, store_of
 
 if TYPE_CHECKING:

@@ -200,6 +200,38 @@ def _make_read_only(value: object) -> None:
             _make_read_only(item)
 
 
+_INT64_MAX = np.iinfo(np.int64).max
+
+
+def index_array(name: str, value: object, *, copy: bool = True) -> IntArray:
+    """Check integers of any shape that a range is checked for later, and return them as int64.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the messages.
+    value : array_like of int
+        Integers of any dtype. Unsigned ones above 2**63 - 1 become 2**63 - 1, which no range
+        contains.
+    copy : bool
+        False takes over an int64 array that nobody else writes to.
+
+    Raises
+    ------
+    TypeError
+        For anything but integers; floats with integral values and booleans too.
+
+    Examples
+    --------
+    >>> index_array("rows", [[0, 2]])
+    array([[0, 2]])
+    """
+    array = _any_integers(name, value, as_array(value, name))
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        array = np.minimum(array, np.uint64(_INT64_MAX))
+    return array.astype(np.int64, order="C", copy=copy)
+
+
 def integers(name: str, value: object, *, length: int | None = None, copy: bool = True) -> IntArray:
     """Check a 1-D array of integers and give it as read-only int64.
 
@@ -230,17 +262,22 @@ def integers(name: str, value: object, *, length: int | None = None, copy: bool 
     >>> integers("above", [0, 2])
     array([0, 2])
     """
-    array = _as_array(name, value, "integers")
-    if array.size == 0 and isinstance(value, (list, tuple)):
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
-        raise InputTypeError(name, expected="integers", got=_type_of(value, array))
+    array = _any_integers(name, value, _as_array(name, value, "integers"))
     _check_shape(name, array, "integers", length)
     if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size:
         largest = int(array.max())
-        if largest > np.iinfo(np.int64).max:
+        if largest > _INT64_MAX:
             raise InputValueError(name, expected="integers below 2**63", got=largest)
     return read_only(array.astype(np.int64, order="C", copy=copy))
+
+
+def _any_integers(name: str, value: object, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Refuse an array of anything but integers; an empty list or tuple becomes one of int64."""
+    if array.size == 0 and isinstance(value, (list, tuple)):
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise InputTypeError(name, expected="integers", got=_type_of(value, array))
+    return array
 
 
 def checked_weights(value: object, *, length: int, copy: bool = True) -> FloatArray:
@@ -293,7 +330,8 @@ def _as_array(name: str, value: object, what: str) -> npt.NDArray[Any]:
 
 
 def _type_of(value: object, array: npt.NDArray[Any]) -> str:
-    if isinstance(value, (str, bytes)) or value is None:
+    is_sequence = isinstance(value, (list, tuple, np.ndarray))
+    if isinstance(value, (str, bytes)) or (array.dtype.kind == "O" and not is_sequence):
         return type(value).__name__
     return f"dtype {array.dtype}"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Selection
-from .arrays import as_array
+from .arrays import as_array, index_array
 from .checks import check_shape, first_outside, integer
 from .errors import InputTypeError, InputValueError
 from .naming import public
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .arrays import IntArray
-
-_INT64_MAX = np.iinfo(np.int64).max
 
 
 def selection_of_tasks(selection: Selection, where: slice | IntArray) -> Selection:
@@ -73,19 +71,6 @@ def selection_at_columns(
     indptr = np.searchsorted(hits, indptr).astype(np.int64)
     indices = order[np.searchsorted(ordered, indices[hits])]
     return Selection(indptr, indices, lists, shared).sorted_copy(len(ordered), threads)
-
-
-def index_array(name: str, value: object, *, copy: bool = True) -> IntArray:
-    """Give integers of any dtype and shape as int64; what lies above 2**63 - 1 becomes that."""
-    array = as_array(value, name)
-    if array.size == 0 and isinstance(value, (list, tuple)):
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
-        got = type(value).__name__ if array.dtype.kind in "OUS" else f"dtype {array.dtype}"
-        raise InputTypeError(name, expected="integers", got=got)
-    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
-        array = np.minimum(array, np.uint64(_INT64_MAX))
-    return array.astype(np.int64, order="C", copy=copy)
 
 
 def as_selection(

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from .._core import FileScores, Scores
 from ..inputs.naming import public
+from .descriptors import read_at
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    import numpy as np
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
@@ -46,8 +48,26 @@ class FileBlock(NamedTuple):
     name: str
 
 
+def block_array(block: npt.NDArray[Any] | FileBlock, store: Store) -> npt.NDArray[Any]:
+    """Return a tile's block as an array; a `FileBlock` is read from its file.
+
+    Raises
+    ------
+    ValueError
+        If the file ends before the matrix does; it names the file.
+    """
+    if not isinstance(block, FileBlock):
+        return block
+    dtype = store.carrier
+    strides = block.row_stride, block.column_stride
+    shape = block.rows, block.columns
+    size = (shape[0] - 1) * strides[0] + (shape[1] - 1) * strides[1] + dtype.itemsize
+    data = read_at(block.descriptor, size, block.offset, block.name)
+    return np.ndarray(shape, dtype, data, 0, strides)
+
+
 def core_scores(block: npt.NDArray[Any] | FileBlock, store: Store) -> Scores | FileScores:
-    """Give a tile's block as the core takes it."""
+    """Return a tile's block in the form that the core takes."""
     if not isinstance(block, FileBlock):
         return Scores(block, store.dtype, store.swapped)
     shape, strides = (block.rows, block.columns), (block.row_stride, block.column_stride)
@@ -192,8 +212,6 @@ class Store(ABC):
 def digest_scores(store: Store) -> str:
     """Tell scores that are no file from others: nothing but the scores themselves does."""
     import hashlib
-
-    import numpy as np
 
     sha = hashlib.sha256()
     for tile in store.tiles(_DIGEST_TILE_BYTES):

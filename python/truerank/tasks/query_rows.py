@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..stores import Store
-from ..stores.descriptors import read_at
-from ..stores.store import FileBlock
+from ..stores.store import block_array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -157,7 +156,7 @@ def unlike_stored_rows(store: Store, rows: IntArray, others: IntArray, io: str) 
         if first == last:
             continue
         with store.block(tile, io) as block:
-            table = block_array(block, store.carrier) if isinstance(block, FileBlock) else block
+            table = block_array(block, store)
             bits = table.view(f"u{store.itemsize}")
             for i in range(first, last):
                 hashes[i].update(bits[wanted[i] - tile.top].tobytes())
@@ -167,12 +166,3 @@ def unlike_stored_rows(store: Store, rows: IntArray, others: IntArray, io: str) 
     one, two = (digests[np.searchsorted(wanted, side[compared])] for side in (rows, others))
     unlike[compared] = (one != two).any(axis=1)
     return unlike
-
-
-def block_array(block: FileBlock, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Read the matrix of a block, with what lies between its rows."""
-    strides = block.row_stride, block.column_stride
-    shape = block.rows, block.columns
-    size = (shape[0] - 1) * strides[0] + (shape[1] - 1) * strides[1] + dtype.itemsize
-    data = read_at(block.descriptor, size, block.offset, block.name)
-    return np.ndarray(shape, dtype, data, 0, strides)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.arrays import index_array
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from ..inputs.selection import index_array
 from .text import RowForm, is_path, read_text
 from .vocabularies import Column, Words
 

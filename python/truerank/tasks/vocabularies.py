@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.arrays import index_array
 from ..inputs.checks import first_outside, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from ..inputs.selection import index_array
 from .row_keys import distinct
 
 if TYPE_CHECKING:

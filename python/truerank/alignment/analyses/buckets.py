@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...inputs.arrays import index_array
 from ...inputs.checks import choice
 from ...inputs.errors import InputTypeError, InputValueError, spelled
 from ...inputs.naming import public
-from ...inputs.selection import index_array
 from ...ranks.container import Ranks
 from ...ranks.labels import Labels, join_labels
 from ...reporting.reports import Report

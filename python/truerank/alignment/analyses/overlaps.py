@@ -10,11 +10,10 @@ import numpy as np
 
 from ...comparison.pairing import check_same_tasks
 from ...comparison.table_writer import PlainTable, Records
-from ...inputs.arrays import ReadOnlyArrays, read_only
+from ...inputs.arrays import ReadOnlyArrays, index_array, read_only
 from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ...inputs.selection import index_array
 from ...ranks.container import Ranks
 from ...reporting.reports import Report
 from ...tasks.arguments import ranks_of

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...inputs.arrays import ReadOnlyArrays, integers, read_only
+from ...inputs.arrays import ReadOnlyArrays, index_array, integers, read_only
 from ...inputs.checks import first_outside, integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ...inputs.selection import index_array
 from ...tasks.row_keys import distinct_rows
 from ..two_graphs import as_pairs
 
