@@ -131,7 +131,7 @@ void register_selections(py::module_& m) {
         .def(py::init(&selection_of), py::arg("indptr"), py::arg("indices"), py::arg("lists") = py::none(),
              py::arg("shared") = false)
         .def_static("of_ranges", &selection_of_ranges, py::arg("indptr"),
-                    "A selection without indices: list i is the columns indptr[i] to indptr[i + 1] - 1.")
+                    "A selection without indices: list i holds the columns indptr[i] to indptr[i + 1] - 1.")
         .def("first_task_without", &first_task_without, py::arg("columns"),
              "The first task whose list lacks its column, or -1.")
         .def("check", &check_selection, py::arg("bound"), py::arg("threads"),

@@ -14,7 +14,7 @@ struct SelectionArrays {
     py::array indices;                // int32 or int64
     std::optional<Int64Array> lists;  // for every task; none: task i has list i
     bool shared = false;              // all tasks share one list
-    bool ranges = false;              // list i is the columns indptr[i] to indptr[i + 1] - 1, and there are no indices
+    bool ranges = false;  // list i holds the columns indptr[i] to indptr[i + 1] - 1, and there are no indices
 
     // Checks types and shapes of the arrays; their contents are checked for every view.
     void check() const;

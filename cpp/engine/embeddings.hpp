@@ -43,7 +43,7 @@ void score_embeddings(const Embeddings& embeddings, const std::int64_t* rows, co
 // The query to which each entity is matched so far, and their score, or null. An entity is a candidate of another query
 // only if their score is higher than that, or the same and the query comes before the one matched.
 struct CurrentMatches {
-    const void* scores = nullptr;  // as Embeddings have them
+    const void* scores = nullptr;  // of the type that scores have
     const std::int64_t* queries = nullptr;
 };
 

@@ -31,9 +31,9 @@ std::array<Fault, 2> rank_grid(const Grid& grid, const Tasks& tasks, const Selec
                                const Selection& filter_left, NanRule nan, const Execution& execution,
                                const Counts& to_right, const Counts& to_left);
 
-// The mean score of each query of the grid and its top k entities, and of each entity and its top k queries, or all of
-// them where they are fewer than k. The means are floats or doubles, as the scores are. The scores are added in double
-// precision, the highest first; NaN are left out, whatever the rule.
+// For each query of the grid the mean of its scores with its top k entities, and for each entity the mean of its scores
+// with its top k queries; with all of them where they are fewer than k. The means are floats or doubles, as the scores
+// are. The scores are added in double precision, the highest first; NaN are left out, whatever the rule.
 Fault mean_topk(const Grid& grid, std::int64_t k, NanRule nan, const Execution& execution, void* left, void* right);
 
 }  // namespace truerank

@@ -12,8 +12,8 @@
 namespace truerank {
 namespace {
 
-// The tasks of the columns, arranged for panels. A layer has one place for each lane of a panel, with one task of that
-// lane's column; a panel has as many layers as a column of it has tasks.
+// The tasks of the columns, arranged for panels. A layer has one place for each lane of a panel, for one task of that
+// lane's column; a panel has as many layers as one of its columns has tasks, at most.
 template <class C>
 struct TaskLayers {
     std::int64_t lanes;

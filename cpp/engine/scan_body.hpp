@@ -13,7 +13,7 @@ constexpr std::int64_t kCachedBytes = 524288;
 // So much of a filter is prefetched while its row is counted.
 constexpr std::int64_t kFilterBytes = 1024;
 // A pass over the columns of many rows serves one task of each row (a layer). If a row has more tasks than kMaxLayers,
-// or only one in more than kMaxRowsPerGroup rows is read, rows are counted one by one.
+// or fewer than one in kMaxRowsPerGroup rows is read, rows are counted one by one.
 constexpr std::int64_t kMaxLayers = 8;
 constexpr std::int64_t kMaxRowsPerGroup = 8;
 

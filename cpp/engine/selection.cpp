@@ -14,10 +14,10 @@ namespace truerank {
 namespace {
 
 constexpr std::int64_t kSerialBytes = std::int64_t{8} << 20;
-constexpr std::int64_t kChunkEntries = 1 << 17;  // entries
+constexpr std::int64_t kChunkEntries = 1 << 17;
 
-// This uses unsigned arithmetic throughout, in which the top bit marks a negative difference: the plainest processors
-// are slow at comparing 64-bit integers.
+// This uses unsigned arithmetic throughout, in which the top bit marks a negative difference: the baseline instruction
+// sets are slow at comparing 64-bit integers.
 template <class Index>
 ListCheck check(const Selection& lists, const Index* indices, std::int64_t bound, int threads, bool (*interrupted)()) {
     using Unsigned = std::make_unsigned_t<Index>;
@@ -72,8 +72,8 @@ std::int64_t sort_list(Index* first, std::int64_t n, std::int64_t bound, std::ve
     seen.assign(static_cast<std::size_t>(bound / 64 + 1), 0);
     for (std::int64_t i = 0; i < n; ++i) {
         if (i % kChunkEntries == 0 && stopped(kChunkEntries)) return 0;
-        const std::int64_t index =
-            std::clamp<std::int64_t>(first[i], 0, bound);  // another thread may have written to it before it was copied
+        // Another thread may have written to the list before it was copied.
+        const std::int64_t index = std::clamp<std::int64_t>(first[i], 0, bound);
         seen[static_cast<std::size_t>(index / 64)] |= std::uint64_t{1} << (index % 64);
     }
     std::int64_t kept_entries = 0;

@@ -15,7 +15,7 @@ struct Span {
 // A list of columns for every task, each sorted and without repeats. Task i has list list_of_task[i], or list i if
 // list_of_task is null, or list 0 if there is one list for all tasks (`shared`). If indptr is null, there is no
 // selection. For part of a matrix, columns are numbered as in the whole matrix, and the window says which of them the
-// part has. If `ranges`, there are no indices: list i is the columns indptr[i] to indptr[i + 1] - 1.
+// part has. If `ranges`, there are no indices: list i holds the columns indptr[i] to indptr[i + 1] - 1.
 struct Selection {
     const std::int64_t* indptr = nullptr;
     const void* indices = nullptr;
@@ -77,10 +77,10 @@ struct Selection {
     Span span(std::int64_t list) const {
         if (!windowed) return {indptr[list], length(list)};
         const std::int64_t start = find(list, window_begin);
-        // A list that another thread sorts meanwhile may be in no order.
+        // A list that another thread writes to meanwhile may be out of order.
         return {start, std::max<std::int64_t>(0, find(list, window_end) - start)};
     }
-    // The selection for the tasks from one on.
+    // The selection for the tasks from first_task on.
     Selection from_task(std::int64_t first_task) const {
         Selection result = *this;
         if (list_of_task != nullptr) {

@@ -16,7 +16,7 @@ void Ranker<T>::with_columns(const Selection& selection, std::int64_t start, con
     const auto bound = static_cast<std::uint64_t>(scores_.columns);
     const std::int64_t first = tasks_.first_column;
     const auto give = [&](const auto& index) {
-        if (first == 0) {  // one subtraction less, which is noticeable where whole selections are read
+        if (first == 0) {  // this saves a subtraction, which is noticeable where whole selections are read
             use([index, bound](std::int64_t j) {
                 const auto column = static_cast<std::int64_t>(index(j));
                 return static_cast<std::uint64_t>(column) < bound ? column : 0;

@@ -94,9 +94,9 @@ const int environment_threads = [] {
 int requested_threads() { return environment_threads; }
 #endif
 
-// While it lives, arithmetic is as IEEE 754 has it by default: rounded to nearest, with subnormal numbers not taken for
-// 0. Both are properties of a thread, which other libraries change for speed (torch.set_flush_denormal) in some threads
-// and not in others.
+// While an object of this class lives, arithmetic is as IEEE 754 has it by default: rounded to nearest, with subnormal
+// numbers not taken for 0. Both are properties of a thread, which other libraries change for speed
+// (torch.set_flush_denormal) in some threads and not in others.
 class DefaultArithmetic {
   public:
     DefaultArithmetic() : saved_(get()) { set(default_mode(saved_)); }

@@ -38,8 +38,8 @@ class Stop {
   public:
     explicit Stop(bool (*interrupted)()) : interrupted_(interrupted) {}
     // Whether to stop. `caller`: whether this is the thread that made the call, the only one that may call
-    // `interrupted`; it does so twenty times a second. `work`: the scores read since it last asked, since few of them
-    // are not worth a look at the clock.
+    // `interrupted`; it does so twenty times a second. `work`: the scores read since it last asked; a look at the clock
+    // is only worth it after many.
     bool requested(bool caller, std::int64_t work) {
         if (flag_.load(std::memory_order_relaxed)) return true;
         if (!caller || (work_since_poll_ += work) < kWorkBetweenPolls) return false;

@@ -114,7 +114,7 @@ void check_searches(Checks& checks, const Lists<Index>& lists, std::int64_t boun
         if (own.empty() && absent < 0) absent = list;
         columns.push_back(own.empty() ? 0 : static_cast<std::int64_t>(own[own.size() / 2]));
     }
-    checks.expect(first_task_without(selection, columns.data(), selection.size) == absent, "first_absent");
+    checks.expect(first_task_without(selection, columns.data(), selection.size) == absent, "first_task_without");
 }
 
 template <class Index>

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.counting import Refused, count
-from oracles.embeddings import mean_best, same_bits, score, with_csls
+from oracles.embeddings import mean_topk, same_bits, score, with_csls
 from strategies.embeddings import VALUES, numbers
 from support.environment import Run
 from truerank import _core
@@ -209,7 +209,7 @@ def test_means_are_those_of_the_matrix(drawn: Aligned, k: int, data: st.DataObje
     found = csls_means(drawn.left, drawn.right, k, **options)
     for means, chosen, matrix in ((found[0], ids[0], among), (found[1], ids[1], among.T)):
         expected = np.full(len(means), np.nan, scores.dtype)
-        expected[chosen] = mean_best(matrix, k)
+        expected[chosen] = mean_topk(matrix, k)
         assert same_bits(means, expected)
     assert found.k == k
 

@@ -1,4 +1,4 @@
-"""The core's own checks: whatever is handed to it by hand, no call leaves its arrays."""
+"""The core's own checks: whatever its functions are given, no call reads outside of its arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCORES = _core.Scores(ARRAY, "float32", False)
 ZEROS = np.zeros(3, np.int64)
 INDPTR = np.array([0, 1, 2, 3])
 RULES = _core.Rules(False, "raise", False)
-PAIRS = _core.Embeddings(SCORES, SCORES, "dot")
+EMBEDDINGS = _core.Embeddings(SCORES, SCORES, "dot")
 CLASSES = (
     *(_core.Scores, _core.FileScores, _core.Selection, _core.Tasks, _core.Rules, _core.Fault),
     *(_core.Counts, _core.Embeddings, _core.Grid),
@@ -28,8 +28,8 @@ def rank(*tasks: Any) -> _core.Counts:
     return _core.rank(SCORES, _core.Tasks(*tasks), RULES, 0)
 
 
-def lists(indptr: Any = INDPTR, indices: Any = ZEROS, of: Any = None) -> _core.Selection:
-    return _core.Selection(np.asarray(indptr), np.asarray(indices), of)
+def lists(indptr: Any = INDPTR, indices: Any = ZEROS, list_of_task: Any = None) -> _core.Selection:
+    return _core.Selection(np.asarray(indptr), np.asarray(indices), list_of_task)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def lists(indptr: Any = INDPTR, indices: Any = ZEROS, of: Any = None) -> _core.S
         lambda: rank(None, ZEROS, lists(indices=[0, 0])),
         lambda: rank(None, ZEROS, lists([0, 2, 1, 3])),
         lambda: rank(None, ZEROS, lists(np.zeros(0, np.int64))),
-        lambda: rank(None, ZEROS, lists(of=ZEROS + 3)),
+        lambda: rank(None, ZEROS, lists(list_of_task=ZEROS + 3)),
         lambda: rank(None, ZEROS, lists(indices=np.zeros(6, np.int64)[::2])),
         lambda: rank(None, ZEROS, lists(indices=np.zeros(3))),
         lambda: rank(None, ZEROS, None, _core.Selection.of_ranges(INDPTR)),
@@ -56,22 +56,24 @@ def lists(indptr: Any = INDPTR, indices: Any = ZEROS, of: Any = None) -> _core.S
         lambda: _core.Fault("none", 0, 0, 0),  # type: ignore[arg-type]
         lambda: _core.Embeddings(SCORES, SCORES, "dots"),
         lambda: _core.Embeddings(SCORES, SCORES, "dot", np.ones(2, np.float32)),
-        lambda: _core.rank_embeddings(PAIRS, _core.Tasks(None, ZEROS + 3), RULES, 0, 1),
-        lambda: _core.score_embeddings(PAIRS, ZEROS + 3, None, 1),
-        lambda: _core.score_embeddings(PAIRS, None, ZEROS - 1, 1),
-        lambda: _core.topk_embeddings(PAIRS, _core.Tasks(ZEROS + 3, None), 1, "raise", None, 0, 1),
+        lambda: _core.rank_embeddings(EMBEDDINGS, _core.Tasks(None, ZEROS + 3), RULES, 0, 1),
+        lambda: _core.score_embeddings(EMBEDDINGS, ZEROS + 3, None, 1),
+        lambda: _core.score_embeddings(EMBEDDINGS, None, ZEROS - 1, 1),
+        lambda: _core.topk_embeddings(
+            EMBEDDINGS, _core.Tasks(ZEROS + 3, None), 1, "raise", None, 0, 1
+        ),
         lambda: _core.partial_counts(
             SCORES, _core.Tasks(None, ZEROS), np.ones(2, np.float32), 0, RULES, 0
         ),
         lambda: _core.partial_counts(SCORES, _core.Tasks(None, ZEROS), np.ones(3), 0, RULES, 0),
     ],
 )
-def test_what_would_leave_the_arrays_is_refused(call: Callable[[], object]) -> None:
+def test_access_outside_of_the_arrays_is_refused(call: Callable[[], object]) -> None:
     with pytest.raises(ValueError):  # noqa: PT011
         call()
 
 
-def test_arrays_that_change_under_an_object_are_looked_at_again() -> None:
+def test_arrays_that_change_are_checked_again() -> None:
     indptr = INDPTR.copy()
     selection = lists(indptr)
     assert rank(None, ZEROS, selection).fault is None
@@ -88,21 +90,21 @@ def test_arrays_that_change_under_an_object_are_looked_at_again() -> None:
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
-def test_an_object_that_nobody_made_is_refused(kind: Any) -> None:
-    """`__new__` alone gives an object without a value."""
-    unmade = kind.__new__(kind)
+def test_an_object_without_init_is_refused(kind: Any) -> None:
+    """`__new__` without `__init__` makes an object without a value."""
+    uninitialised = kind.__new__(kind)
     for name, member in vars(kind).items():
         if not name.startswith("_") and not isinstance(member, staticmethod):
             with pytest.raises(TypeError):
-                getattr(unmade, name)(1, 1)
+                getattr(uninitialised, name)(1, 1)
     with pytest.raises(TypeError):
-        _core.rank(unmade, _core.Tasks(None, ZEROS), RULES, 0)
+        _core.rank(uninitialised, _core.Tasks(None, ZEROS), RULES, 0)
     with pytest.raises(TypeError):
-        _core.Tasks(None, ZEROS, unmade)
+        _core.Tasks(None, ZEROS, uninitialised)
 
 
 def test_selections_and_rules_are_copied_and_pickled() -> None:
-    selection = lists(of=ZEROS)
+    selection = lists(list_of_task=ZEROS)
     for again in (copy.deepcopy(selection), pickle.loads(pickle.dumps(selection))):
         assert again.indptr.tolist() == INDPTR.tolist()
         assert again.indices.tolist() == again.lists.tolist() == ZEROS.tolist()

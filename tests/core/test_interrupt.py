@@ -1,4 +1,4 @@
-"""Ctrl-C and other signals: soon heard, whatever a count is at, and nothing is broken by them."""
+"""Ctrl-C and other signals stop a count soon, whatever it is doing, and break nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fire(delay):
     sent.append(time.perf_counter())
     os.kill(os.getpid(), signal.SIGINT)
 def interrupt(work, threads, delay=0.4):
-    # Seconds from the signal to the exception.
+    # Returns the seconds from the signal to the exception.
     args, keywords = work()
     thread = threading.Thread(target=fire, args=(delay,))
     thread.start()
@@ -36,7 +36,7 @@ def interrupt(work, threads, delay=0.4):
     except KeyboardInterrupt:
         seconds = time.perf_counter() - sent[-1]
     else:
-        os._exit(3)  # it has ended by itself
+        os._exit(3)  # the count ended by itself
     thread.join()
     return seconds
 def small():
@@ -45,7 +45,7 @@ def small():
     big = np.zeros((12, 1_000_000), np.float32)
     assert tr.rank(big, 0).tied.tolist() == [1_000_000] * 12
 
-# Every one takes seconds to count, and none of the score matrices takes memory to speak of: rows
+# Each of these takes seconds to count. None of the score matrices takes much memory: their rows
 # overlap, or are the same.
 line = np.arange(3_000_000, dtype=np.float32)
 row = line[:1_000_000]
@@ -80,13 +80,13 @@ def candidates():
     chosen = np.arange(0, 1_000_000, 2)
     return (np.broadcast_to(row, (200_000, 1_000_000)), 0), {"candidates": chosen}
 def disordered_list():
-    # One list of a filter, out of order: not the count is long, but what comes before it.
+    # The filter has one list, which is out of order: what takes long is to sort it, not to count.
     indices = np.random.default_rng(0).integers(0, 2**30, 30_000_000, np.int32)
     scores = np.broadcast_to(np.float32(1), (1, 2**30))
     return (scores, [0]), {"filter": (np.array([0, len(indices)]), indices)}
-def one_long_piece():
-    # One task that is soon done, and many that share a row and a longer list of candidates: where
-    # the thread that alone hears the signal counts the first, it has no work left when it comes.
+def one_long_chunk():
+    # One task that is soon done, and many that share a row and a longer list of candidates. If the
+    # thread that notices signals counts the first task, it has no work left when the signal comes.
     n, k = 40_000_000, 1_000_000
     scores = np.arange(n, dtype=np.int32) * 7919
     lists = np.array([0] + [1] * k)
@@ -127,9 +127,9 @@ def test_interrupt(run_python: Run, sanitized: bool, work: str, threads: int) ->
 def test_interrupt_with_an_idle_caller(run_python: Run, sanitized: bool) -> None:
     if sanitized:
         pytest.skip("a sanitizer slows the checks down")
-    # Who counts which piece is a matter of luck: three times.
+    # Which thread counts which chunk is a matter of luck: hence three times.
     script = """
-problem = one_long_piece()
+problem = one_long_chunk()
 print(max(interrupt(lambda: problem, 2, 1.0) for _ in range(3)))
 small()
 """
@@ -139,7 +139,7 @@ small()
 @posix
 @pytest.mark.parametrize("forker", ["main", "other"])
 def test_interrupt_of_a_child(run_python: Run, sanitized: bool, forker: str) -> None:
-    """Whichever thread forks is the child's main one, and hears signals there."""
+    """The thread that forks becomes the child's main thread, which notices signals."""
     script = f"""
 import warnings
 warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
@@ -147,7 +147,7 @@ def of_child():
     pid = os.fork()
     if pid == 0:
         code = 1
-        signal.alarm(30 * {1 + 9 * sanitized})  # the end of one that hears nothing
+        signal.alarm(30 * {1 + 9 * sanitized})  # ends a child that notices no signal
         try:
             print(interrupt(rows, None), flush=True)
             small()
@@ -163,7 +163,7 @@ else:
     thread.start()
     thread.join()
 assert codes == [0], codes
-# The parent's main thread still hears them.
+# The parent's main thread still notices them.
 interrupt(rows, None, 0.1)
 small()
 """
@@ -234,8 +234,8 @@ small()
     assert sanitized or delay < 1.5
 
 
-def test_the_place_of_a_nan_is_found_in_time(sanitized: bool) -> None:
-    """Many tasks on a row whose NaN are all filtered but one: an error is no reason to hang."""
+def test_the_position_of_a_nan_is_found_soon(sanitized: bool) -> None:
+    """Many tasks share a row whose NaN are all filtered but one: the error still comes soon."""
     n, k = 400_000, 2_000
     scores = np.full((1, n), np.nan, np.float32)
     scores[0, :10] = 1

@@ -1,4 +1,4 @@
-"""Memory: what is read stays as it is, and little more than it is ever held."""
+"""Memory: input is not modified, nothing outside of it is read, and counting allocates little."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def matrix(shape: tuple[int, int] = (6, 300)) -> Array:
 
 
 FILTER = [[5, 1, 5], [], [299, 0], [7], list(range(300)), [3, 2, 1]]
-CHOSEN = [[8, 1, 2, 9, 8]] * 6
+CANDIDATES = [[8, 1, 2, 9, 8]] * 6
 
 
-def lock(*arrays: Array) -> None:
+def make_read_only(*arrays: Array) -> None:
     for array in arrays:
         array.flags.writeable = False
 
 
 def digest(*arrays: Array) -> str:
-    """Of all memory behind the arrays, the part between their elements too."""
+    """Hash all memory behind the arrays, including the bytes between their elements."""
     whole = hashlib.sha256()
     for array in arrays:
         while isinstance(array.base, np.ndarray):
@@ -52,10 +52,10 @@ def digest(*arrays: Array) -> str:
 def test_input_is_never_modified(layout: str, rule: str) -> None:
     scores = matrix()
     if rule == "raise":
-        scores[5, 298] = np.nan  # an error must leave it as it was, too
+        scores[5, 298] = np.nan  # an error must not modify it either
     scores = LAYOUTS[layout](scores)
     targets, rows = np.array([8, 1, 2, 9, 8, 1]), np.array([5, 0, 5, 1, 2, 3])
-    chosen = np.array(CHOSEN[0])
+    chosen = np.array(CANDIDATES[0])
     inputs = [scores, targets, rows, chosen, *csr(FILTER), np.arange(6)[::-1].copy()]
     before = digest(*inputs)
     for order in ("descending", "ascending"):
@@ -91,15 +91,15 @@ def test_everything_may_be_read_only() -> None:
     scores = matrix()
     targets, rows = np.array([8, 1, 2, 9, 8, 1]), np.array([5, 0, 5, 1, 2, 3])
     indptr, indices = csr(FILTER)
-    lists, chosen = np.arange(6), np.array(CHOSEN[0])
-    lock(scores, targets, rows, indptr, indices, lists, chosen)
-    expected = count(scores, targets.tolist(), rows=rows, filter=FILTER, candidates=CHOSEN)
+    lists, chosen = np.arange(6), np.array(CANDIDATES[0])
+    make_read_only(scores, targets, rows, indptr, indices, lists, chosen)
+    expected = count(scores, targets.tolist(), rows=rows, filter=FILTER, candidates=CANDIDATES)
     for filter in ((indptr, indices), (indptr, indices, lists)):
         ranks = tr.rank(scores, targets, rows=rows, filter=filter, candidates=chosen)
         assert_same(ranks, expected)
 
 
-def test_results_do_not_hang_on_to_input() -> None:
+def test_results_do_not_keep_input_alive() -> None:
     scores = matrix()
     references = sys.getrefcount(scores)
     ranks = tr.rank(scores, 3, audit=True)
@@ -110,7 +110,7 @@ def test_results_do_not_hang_on_to_input() -> None:
     assert not any(np.shares_memory(a, scores) for a in (ranks.above, ranks.tied, ranks.candidates))
 
 
-def test_memory_maps_are_read_where_they_are(tmp_path: Path) -> None:
+def test_memory_maps_are_read_in_place(tmp_path: Path) -> None:
     scores = matrix()
     path = tmp_path / "scores.npy"
     expected = count(scores, 3, filter=FILTER)
@@ -135,14 +135,14 @@ def test_selections_may_be_memory_maps(tmp_path: Path) -> None:
     assert_same(ranks, count(scores, list(range(6)), filter=FILTER))
 
 
-# --- not a byte beyond
+# --- no reads outside of the scores
 
-WALLED = [(1, 1), (1, 3), (2, 5), (3, 17), (1, 31), (4, 63), (3, 65), (7, 130)]
-WALLED += [(33, 9), (129, 5), (300, 7), (1027, 3), (2, 4097), (5000, 2)]
+GUARDED_SHAPES = [(1, 1), (1, 3), (2, 5), (3, 17), (1, 31), (4, 63), (3, 65), (7, 130)]
+GUARDED_SHAPES += [(33, 9), (129, 5), (300, 7), (1027, 3), (2, 4097), (5000, 2)]
 
 
-def walled(a: Array, *, order: str, at_end: bool) -> Array:
-    """A copy that touches a page nobody may read, with its last byte or with its first."""
+def beside_guard_page(a: Array, *, order: str, at_end: bool) -> Array:
+    """A copy whose last byte (or first, unless `at_end`) is next to a page that nobody may read."""
     page = mmap.PAGESIZE
     pages = -(-a.nbytes // page)
     memory = mmap.mmap(-1, (pages + 2) * page)
@@ -150,8 +150,8 @@ def walled(a: Array, *, order: str, at_end: bool) -> Array:
     view: Array = np.ndarray(a.shape, a.dtype, memory, start, order=order)
     view[...] = a
     first = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    for wall in (first, first + (pages + 1) * page):
-        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(wall), ctypes.c_size_t(page), 0) == 0
+    for guard in (first, first + (pages + 1) * page):
+        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), 0) == 0
     return view
 
 
@@ -160,11 +160,11 @@ def walled(a: Array, *, order: str, at_end: bool) -> Array:
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("at_end", [False, True])
 def test_nothing_is_read_beyond_the_scores(dtype: str, order: str, at_end: bool) -> None:
-    """A read beyond them ends the process here, as it would at the end of a memory map."""
+    """A read beyond the scores ends the process here, as at the end of a memory map."""
     rng = np.random.default_rng(0)
-    for height, width in WALLED:
+    for height, width in GUARDED_SHAPES:
         scores = pool(dtype)[rng.integers(0, len(pool(dtype)), (height, width))]
-        view = walled(scores, order=order, at_end=at_end)
+        view = beside_guard_page(scores, order=order, at_end=at_end)
         targets = rng.integers(0, width, height)
         rows, columns = rng.integers(0, height, 12), rng.integers(0, width, 12)
         for turned, plain in ((view, scores), (view[::-1], scores[::-1].copy())):
@@ -186,7 +186,7 @@ def anonymous():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("RssAnon")) / 1024
 def peak(work):
-    '''MB of anonymous memory that `work` takes at most beyond what is there before it.'''
+    '''The most anonymous memory, in MB, that `work` adds to what was there before it.'''
     before, seen, done = anonymous(), [], threading.Event()
     def watch():
         while not done.is_set():
@@ -195,14 +195,14 @@ def peak(work):
     thread = threading.Thread(target=watch)
     thread.start()
     work()
-    while len(seen) < 10:  # on a busy machine a short work may go unseen
+    while len(seen) < 10:  # on a busy machine the watcher may miss short work
         work()
     seen.append(anonymous())
     done.set()
     thread.join()
     return max(seen) - before
 path = sys.argv[1]
-tr.rank(np.zeros((2, 3)), 0)  # what the first call sets up, once
+tr.rank(np.zeros((2, 3)), 0)  # the first call sets things up once
 """
 
 MAPS = {
@@ -236,7 +236,7 @@ CALLS = {
     "filter": "filter=([0, 3_000], np.arange(3_000) * 5, np.zeros(len(scores), int)),",
     "audit": "audit=True, nan='worst',",
 }
-# Every map plainly, and one of each sort in every call.
+# Every map in a plain call, and one map of each kind in every call.
 PEAKS = [(name, "plain") for name in MAPS]
 PEAKS += [(name, call) for name in ("float32", "Fortran", "one row", "sliced") for call in CALLS]
 
@@ -278,9 +278,9 @@ print(peak(lambda: tr.rank(scores, 3, candidates=chosen)), peak(lambda: tr.rank(
 
 
 @linux
-def test_counting_again_and_again_takes_no_more(run_python: Run, sanitized: bool) -> None:
+def test_repeated_counts_take_no_more_memory(run_python: Run, sanitized: bool) -> None:
     if sanitized:
-        pytest.skip("a sanitizer keeps what is freed")
+        pytest.skip("a sanitizer keeps freed memory")
     script = """
 scores = np.zeros((50, 2_000), np.float32)
 nan = scores.copy()

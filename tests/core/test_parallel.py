@@ -1,4 +1,4 @@
-"""Threads, forks and instruction sets: none may change or keep back a count."""
+"""Threads, forks and instruction sets: none of them changes a count or stops it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_errors_in_several_threads_at_once() -> None:
 
 
 def test_other_threads_run_during_a_count(run_python: Run) -> None:
-    """A count that kept the interpreter to itself would not let the ticking thread tick."""
+    """If a count held the GIL, the ticking thread could not tick."""
     script = """
 import threading, time
 import numpy as np
@@ -157,7 +157,7 @@ for child in (None, 1, 2, {threads}):
     result = fork(lambda: right(threads=child))
     assert result == 0, (child, result)
 assert right(threads={threads})
-# A child of the child, and a parent that has forked and gone on counting.
+# A child of the child; then another child of the parent, which has counted since it forked.
 assert fork(lambda: right() and fork(right) == 0) == 0
 assert fork(right) == 0
 """
@@ -229,13 +229,13 @@ several_processors = pytest.mark.skipif(
     ("value", "threads"), [("1", 1), ("2", 2), (" 2 ", 2), ("2,1", 2)], ids=repr
 )
 def test_omp_num_threads(run_python: Run, value: str, threads: int) -> None:
-    """Heeded without OpenMP, too."""
+    """It has an effect without OpenMP, too."""
     assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": value})) == threads
 
 
 @several_processors
 @pytest.mark.parametrize("value", ["", "0", "-1", "two", "1x", "99999999999999999999"])
-def test_omp_num_threads_that_means_nothing(
+def test_omp_num_threads_without_a_meaning(
     run_python: Run, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -255,54 +255,54 @@ def test_affinity(run_python: Run) -> None:
     assert int(run_python(unset + pin + DEFAULT)) == 1
 
 
-# The most threads that there are in the process while it counts.
-MOST = """
+# The largest number of threads in the process while it counts.
+PEAK_THREADS = """
 import os, threading, time
 import numpy as np
 import truerank as tr
 
-def most(threads):
+def peak_threads(threads):
     seen, done = [], False
     time.sleep(0.05)  # the system lists a thread a little longer than it lives
-    def look():
+    def watch():
         while not done:
             seen.append(len(os.listdir("/proc/self/task")))
             time.sleep(0.001)
-    looker = threading.Thread(target=look)
-    looker.start()
+    watcher = threading.Thread(target=watch)
+    watcher.start()
     scores = np.broadcast_to(np.arange(1_000_000, dtype=np.float32), (2000, 1_000_000))
     tr.rank(scores, 0, threads=threads)
     done = True
-    looker.join()
+    watcher.join()
     return max(seen)
 """
 needs_tasks = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
 
 
 @needs_tasks
-def test_several_threads_are_several(run_python: Run) -> None:
-    script = "one = most(1)\nprint(most(2) - one, most(4) - one)\n"
-    assert run_python(MOST + script).split() == ["1", "3"]
+def test_several_threads_are_started(run_python: Run) -> None:
+    script = "one = peak_threads(1)\nprint(peak_threads(2) - one, peak_threads(4) - one)\n"
+    assert run_python(PEAK_THREADS + script).split() == ["1", "3"]
 
 
 @posix
 @needs_tasks
 def test_a_child_counts_on_one_thread(run_python: Run) -> None:
-    """With OpenMP or without: neither the threads of the parent, nor new ones."""
+    """With or without OpenMP, a child uses neither the threads of its parent nor new ones."""
     script = """
 import warnings
 warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
-most(2)
+peak_threads(2)
 pid = os.fork()
 if pid == 0:
     code = 1
     try:
-        code = 0 if most(4) == most(1) else 2
+        code = 0 if peak_threads(4) == peak_threads(1) else 2
     finally:
         os._exit(code)
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 """
-    run_python(MOST + script)
+    run_python(PEAK_THREADS + script)
 
 
 @pytest.mark.skipif(_core.openmp(), reason="OpenMP ends the process")
@@ -330,7 +330,7 @@ assert ranks.tied.tolist() == [1_000_000] * 12
 
 @needs_tasks
 @pytest.mark.parametrize(("keyword", "variable"), [("1", "4"), ("None", "1")])
-def test_one_thread_is_one_thread(run_python: Run, keyword: str, variable: str) -> None:
+def test_one_thread_starts_no_other(run_python: Run, keyword: str, variable: str) -> None:
     script = f"""
 import os
 import numpy as np
@@ -375,7 +375,7 @@ dtypes = [np.dtype(name) for name in names] + [np.dtype(ml_dtypes.bfloat16)]
 for dtype in dtypes:
     for height, width in ((1, 1), (3, 17), (9, 31), (5, 64), (4, 257), (2, 17_003)):
         raw = rng.integers(0, 256, (height, width * dtype.itemsize), np.uint8)
-        for mask in (0xFF, 0xC1):  # any bits, and few distinct ones
+        for mask in (0xFF, 0xC1):  # any bits, and few distinct scores
             scores = (raw & mask).view(dtype)
             if mask == 0xC1:
                 scores = scores[:, rng.integers(0, min(width, 7), width)]
@@ -411,7 +411,7 @@ def test_isas() -> None:
 
 
 def test_instruction_sets_change_nothing(run_python: Run) -> None:
-    """Nor do they change what an error says."""
+    """Every instruction set gives the same counts and the same messages of errors."""
 
     def run(isa: str) -> list[str]:
         return run_python(DIGEST, env={"TRUERANK_ISA": isa}, timeout=120).split()

@@ -143,8 +143,8 @@ def with_csls(scores: Array, csls: tuple[Array, Array, int] | None) -> Array:
     return scaled
 
 
-def mean_best(scores: Array, k: int) -> Array:
-    """The mean of the k best of each row, NaN left out, added from the best on in float64."""
+def mean_topk(scores: Array, k: int) -> Array:
+    """The mean of the top k scores of each row without NaN, added in float64, highest first."""
     means = []
     for row in scores:
         ordered = sorted((float(x) for x in row if x == x), reverse=True)[:k]
