@@ -129,7 +129,7 @@ def check(
     scores = with_csls(score(drawn.left, drawn.right, drawn.similarity), csls)
     expected = drawn.expected(scores, nan)
     for at_once in (True, False):
-        monkeypatch.setattr(grid, "_pays_off", lambda *sides, says=at_once: says)
+        monkeypatch.setattr(grid, "_joint_count_is_cheaper", lambda *sides, says=at_once: says)
         got: Any
         try:
             got = rank_both(

@@ -83,7 +83,7 @@ def test_samples(splits: Any, negatives: int, typed: bool, keys: Any, at_once: i
     how = {"entities": ENTITIES, "relations": 3, "keys": keys}
     sampled = Sampled(negatives, typed, seed=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampling, "_AT_ONCE", at_once)
+        patch.setattr(sampling, "_NUMBERS_AT_ONCE", at_once)
         task = task_of(np.array(test), known, candidates=sampled, **how)
     kind = "typed" if typed else "uniform"
     assert task.protocol.candidates == f"{kind}-{negatives} seed 3"

@@ -49,7 +49,7 @@ TEXTS = {
 def test_text(
     content: str, piece: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text, "_PIECE", piece)
+    monkeypatch.setattr(text, "_BLOCK_BYTES", piece)
     raw = content.encode()
     path = written(tmp_path, gzip.compress(raw) if name.endswith("gz") else raw, name)
     triples = read_triples(path)
@@ -196,7 +196,7 @@ BAD_TEXTS = {
 def test_bad_text(
     content: str | bytes, words: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text, "_PIECE", piece)
+    monkeypatch.setattr(text, "_BLOCK_BYTES", piece)
     path = written(tmp_path, content)
     with pytest.raises(ValueError, match=rf'^known\["train"\]: .*triples.txt: {words}'):
         Task([("a", "r", "b")], {"train": path})
@@ -309,7 +309,7 @@ def test_keys_of_rows(table: list[tuple[int, ...]]) -> None:
     columns = list(np.array(table, np.int64).reshape(-1, 3).T)
     order = sorted(set(table))
     keys = rows.row_keys(columns)
-    assert rows.dense(keys).tolist() == [order.index(row) for row in table]
+    assert rows.dense_codes(keys).tolist() == [order.index(row) for row in table]
     assert [table[i] for i in rows.first_rows(keys)] == order
     assert list(zip(*(c.tolist() for c in rows.distinct_rows(columns)), strict=True)) == order
 
@@ -319,7 +319,7 @@ def test_look_up(few: list[tuple[int, ...]], many: list[tuple[int, ...]], cached
     ordered = np.array(sorted({row[0] for row in few}), np.int64)
     values = [row[0] for row in many]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "_CACHED", cached)
+        patch.setattr(rows, "_CACHED_SEARCH", cached)
         where, which = rows.look_up(ordered, np.array(values, np.int64))
     expected = [(i, v) for i, v in enumerate(values) if v in ordered.tolist()]
     assert list(zip(where.tolist(), ordered[which].tolist(), strict=True)) == expected

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from truerank.link_prediction import Task, error_cases
-from truerank.link_prediction.lookups import Counted, best_columns, stored_row
+from truerank.link_prediction.top_candidates import TaskCounts, read_row, top_columns
 
 pytestmark = pytest.mark.python_only
 
@@ -50,13 +50,13 @@ def test_the_best_columns_are_those_of_a_full_sort(
     missing = [c for c in columns.tolist() if np.isnan(row[c])]
     if nan == "raise" and missing:
         with pytest.raises(ValueError, match=f"^scores: column {missing[0]} is NaN"):
-            best_columns(row, columns, k, ascending=ascending, nan=nan)
+            top_columns(row, columns, k, ascending=ascending, nan=nan)
         return
     sign = 1 if ascending else -1
     there = [c for c in columns.tolist() if c not in missing]
     expected = sorted(there, key=lambda c: (sign * row[c].item(), c))
     expected += missing if nan == "worst" else []
-    assert best_columns(row, columns, k, ascending=ascending, nan=nan).tolist() == expected[:k]
+    assert top_columns(row, columns, k, ascending=ascending, nan=nan).tolist() == expected[:k]
 
 
 @pytest.mark.parametrize("dtype", ["<f4", ">f4", "<f2", "<i8", "u1"])
@@ -65,7 +65,7 @@ def test_a_stored_row_is_the_row(tmp_path: Path, dtype: str) -> None:
     np.save(tmp_path / "scores.npy", scores)
     with tr.open_scores(tmp_path / "scores.npy") as store:
         for source in (scores, store):
-            row = stored_row(source, store.dtype, 1)
+            row = read_row(source, store.dtype, 1)
             assert row.dtype.isnative
             assert row.tolist() == [4, 5, 6, 7]
 
@@ -74,7 +74,7 @@ def test_a_stored_row_is_the_row(tmp_path: Path, dtype: str) -> None:
 def test_a_row_of_bfloat16_is_widened(dtype: str) -> None:
     values = np.array([[0, 0], [1.5, -np.inf]], np.float32)
     bits = (values.view(np.uint32) >> 16).astype("<u2" if dtype == "V2" else dtype).view(dtype)
-    assert stored_row(bits, "bfloat16", 1).tolist() == [1.5, -np.inf]
+    assert read_row(bits, "bfloat16", 1).tolist() == [1.5, -np.inf]
 
 
 # -- cases -----------------------------------------------------------------------------------------
@@ -232,11 +232,11 @@ def test_counts_fit_exactly_where_a_row_has_them(
     target %= len(ranked)
     order = "ascending" if ascending else "descending"
     counts = tr.rank(np.array([ranked]), [target], nan="worst", order=order)
-    counted = Counted(int(counts.above[0]), int(counts.tied[0]), top, ascending)
+    counted = TaskCounts(int(counts.above[0]), int(counts.tied[0]), top, ascending)
 
     def fits(row: list[float]) -> bool:
         columns, values = np.arange(len(row)), np.array(row)
-        chosen = best_columns(values, columns, top, ascending=ascending, nan="worst").tolist()
+        chosen = top_columns(values, columns, top, ascending=ascending, nan="worst").tolist()
         return counted.fits(target, [(i, row[i]) for i in chosen], row[target])
 
     assert fits(ranked)

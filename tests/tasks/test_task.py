@@ -238,15 +238,15 @@ def test_rows_are_compared_by_their_bits(
     assert 10 < sum(expected) < 99
     monkeypatch.setattr(query_rows, "_CHUNK_BYTES", 100)
     monkeypatch.setattr(query_rows, "_TILE_BYTES", 24 * size)
-    assert query_rows.unlike_rows(array, rows, others).tolist() == expected
-    assert query_rows.unlike_rows(array[::-1], 39 - rows, 39 - others).tolist() == expected
+    assert query_rows.mismatched_rows(array, rows, others).tolist() == expected
+    assert query_rows.mismatched_rows(array[::-1], 39 - rows, 39 - others).tolist() == expected
     np.save(tmp_path / "part-0.npy", array[:13])
     np.save(tmp_path / "part-1.npy", array[13:])
     bfloat16 = {"dtype": "bfloat16"} if dtype == "V2" else {}
     for source in (array, f"{tmp_path}/part-*.npy"):
         with tr.open_scores(source, **bfloat16) as store:
             for io in ("map", "read"):
-                found = query_rows.unlike_stored_rows(store, rows, others, io)
+                found = query_rows.mismatched_stored_rows(store, rows, others, io)
                 assert found.tolist() == expected
 
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .datasets.graphs import AlignmentData, Graph, degrees
     from .datasets.random_splits import five_folds, split_pairs
     from .datasets.readers import read_dbp15k, read_openea, read_pairs
-    from .inference.counterparts import DanglingCurve, dangling
-    from .inference.found_pairs import Agreement, Alignment
+    from .inference.dangling_entities import DanglingCurve, dangling
+    from .inference.inferred_pairs import Agreement, Alignment
     from .inference.matching import infer
     from .local_scaling import csls_means
     from .one_call import evaluate
@@ -95,8 +95,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "datasets.graphs": ("AlignmentData", "Graph", "degrees"),
     "datasets.random_splits": ("five_folds", "split_pairs"),
     "datasets.readers": ("read_dbp15k", "read_openea", "read_pairs"),
-    "inference.counterparts": ("DanglingCurve", "dangling"),
-    "inference.found_pairs": ("Agreement", "Alignment"),
+    "inference.dangling_entities": ("DanglingCurve", "dangling"),
+    "inference.inferred_pairs": ("Agreement", "Alignment"),
     "inference.matching": ("infer",),
     "local_scaling": ("CSLS", "csls_means"),
     "one_call": ("evaluate",),

@@ -11,19 +11,19 @@ import numpy as np
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..tasks.row_keys import distinct
-from ..tasks.split_audit import Examined, SplitAudit, examine
-from ..tasks.split_columns import read_columns, stacked
+from ..tasks.split_audit import AuditResult, SplitAudit, audit_split
+from ..tasks.split_columns import read_columns, stack_splits
 from ..tasks.text import RowForm
-from ..tasks.vocabularies import Vocabulary, chosen_ids, digest, settle
+from ..tasks.vocabularies import Vocabulary, digest, encode_columns, read_ids
 from .two_graphs import GRAPHS
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 
-PAIRS = RowForm("pair", ("left", "right"), (0, 1))
-NAMED = ("all", "test", "unaligned")  # sets of candidates
-_FORMS = f"one of {', '.join(NAMED)}, or (left_ids, right_ids)"
+PAIR_FORM = RowForm("pair", ("left", "right"), (0, 1))
+CANDIDATE_NAMES = ("all", "test", "unaligned")  # sets of candidates
+_EXPECTED = f"one of {', '.join(CANDIDATE_NAMES)}, or (left_ids, right_ids)"
 
 
 class PairSplits(NamedTuple):
@@ -43,10 +43,10 @@ class PairSplits(NamedTuple):
     sizes: dict[str, int]
     graphs: tuple[Vocabulary, Vocabulary]
 
-    def show(self, row: int) -> tuple[str | int, ...]:
+    def labels_of(self, row: int) -> tuple[str | int, ...]:
         """Give a pair by its labels, where there are any."""
         ids = self.pairs[row].tolist()
-        return tuple(graph.show(code) for graph, code in zip(self.graphs, ids, strict=True))
+        return tuple(graph.label_of(code) for graph, code in zip(self.graphs, ids, strict=True))
 
 
 def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[Any]) -> PairSplits:
@@ -74,15 +74,15 @@ def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[A
             raise InputTypeError(
                 name, expected="the number of entities, or their labels", got="None"
             )
-    read = read_columns(splits, PAIRS)
+    read = read_columns(splits, PAIR_FORM)
     columns, graphs = [], []
     for j, (name, given) in enumerate(zip(GRAPHS, entities, strict=True)):
         of_graph = [split[j] for split in read.values()]
-        vocabulary, ids = settle(name, f"{name} entity", given, of_graph)
+        vocabulary, ids = encode_columns(name, f"{name} entity", given, of_graph)
         graphs.append(vocabulary)
         columns.append(ids)
     sizes = {name: len(split[0].values) for name, split in read.items()}
-    return PairSplits(stacked(columns), sizes, (graphs[0], graphs[1]))
+    return PairSplits(stack_splits(columns), sizes, (graphs[0], graphs[1]))
 
 
 @public("truerank.alignment")
@@ -111,13 +111,13 @@ class PairAudit(SplitAudit):
     rows: ClassVar[str] = "pairs"
 
 
-def examine_pairs(splits: PairSplits, rules: Mapping[str, str]) -> Examined[PairAudit]:
+def audit_pairs(splits: PairSplits, rules: Mapping[str, str]) -> AuditResult[PairAudit]:
     """Look for repeats and leaks, and keep, drop or refuse them, as `examine` does."""
     columns = [splits.pairs[:, 0], splits.pairs[:, 1]]
-    return examine(PairAudit, columns, splits.sizes, rules, splits.show)
+    return audit_split(PairAudit, columns, splits.sizes, rules, splits.labels_of)
 
 
-class Candidates(NamedTuple):
+class GraphCandidates(NamedTuple):
     """A candidate set as a protocol names it.
 
     Attributes
@@ -132,7 +132,7 @@ class Candidates(NamedTuple):
     ids: tuple[IntArray, IntArray] | None = None
 
 
-def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> Candidates:
+def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> GraphCandidates:
     """Check what was passed as candidates, and list them.
 
     Parameters
@@ -155,11 +155,11 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> Candidates:
         for lists that lack an entity of the test.
     """
     if not isinstance(value, (str, tuple, list)):
-        raise InputTypeError("candidates", expected=f"{_FORMS}", got=type(value).__name__)
+        raise InputTypeError("candidates", expected=f"{_EXPECTED}", got=type(value).__name__)
     if not isinstance(value, str):
-        return _explicit(value, splits, test)
-    if value not in NAMED:
-        raise InputValueError("candidates", expected=f"{_FORMS}", got=repr(value))
+        return _read_candidate_lists(value, splits, test)
+    if value not in CANDIDATE_NAMES:
+        raise InputValueError("candidates", expected=f"{_EXPECTED}", got=repr(value))
     if value == "unaligned" and len(splits.sizes) < 2:
         raise InputValueError(
             "candidates",
@@ -169,18 +169,18 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> Candidates:
             ),
         )
     if value == "all":
-        return Candidates(value)
+        return GraphCandidates(value)
     in_test = (distinct(test[:, 0]), distinct(test[:, 1]))
     if value == "test":
-        return Candidates(value, in_test)
+        return GraphCandidates(value, in_test)
     known = splits.pairs[next(iter(splits.sizes.values())) :]
     left, right = (
-        _unaligned(graph.size, known[:, j], in_test[j]) for j, graph in enumerate(splits.graphs)
+        _unaligned_ids(graph.size, known[:, j], in_test[j]) for j, graph in enumerate(splits.graphs)
     )
-    return Candidates(value, (left, right))
+    return GraphCandidates(value, (left, right))
 
 
-def _unaligned(size: int, aligned: IntArray, in_test: IntArray) -> IntArray:
+def _unaligned_ids(size: int, aligned: IntArray, in_test: IntArray) -> IntArray:
     """All entities but those of known pairs; one of the test stays, wherever else it is."""
     free = np.ones(size, dtype=bool)
     free[aligned] = False
@@ -188,14 +188,14 @@ def _unaligned(size: int, aligned: IntArray, in_test: IntArray) -> IntArray:
     return np.flatnonzero(free)
 
 
-def _explicit(value: Any, splits: PairSplits, test: IntArray) -> Candidates:
+def _read_candidate_lists(value: Any, splits: PairSplits, test: IntArray) -> GraphCandidates:
     """Read the lists of both graphs, which must have all that is asked and answered."""
     if len(value) != len(GRAPHS):
-        raise InputValueError("candidates", expected=f"{_FORMS}", got=f"{len(value)} members")
+        raise InputValueError("candidates", expected=f"{_EXPECTED}", got=f"{len(value)} members")
     lists = []
     for j, (name, graph) in enumerate(zip(GRAPHS, splits.graphs, strict=True)):
         title = f"candidates[{j}]"
-        ids = chosen_ids(title, value[j], graph, f"{name} is no list of labels")
+        ids = read_ids(title, value[j], graph, f"{name} is no list of labels")
         there = np.zeros(graph.size, dtype=bool)
         there[ids] = True
         asked = distinct(test[:, j])
@@ -205,10 +205,10 @@ def _explicit(value: Any, splits: PairSplits, test: IntArray) -> Candidates:
                 title,
                 (
                     f"{len(missing):,} of {len(asked):,} {name} entities of the test are not "
-                    f"among the candidates, first {graph.show(int(missing[0]))!r}"
+                    f"among the candidates, first {graph.label_of(int(missing[0]))!r}"
                 ),
             )
         lists.append(ids)
     left, right = lists
     name = f"selection of {len(left)} x {len(right)} ({digest(left, right)})"
-    return Candidates(name, (left, right))
+    return GraphCandidates(name, (left, right))

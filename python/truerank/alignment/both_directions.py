@@ -20,7 +20,7 @@ from ..embeddings.scoring import rank_open_embeddings, with_similarity
 from ..embeddings.vectors import CSLS, OpenEmbeddings
 from ..inputs.checks import IO, choice, positive_integer
 from ..stores.store import FileBlock, Store, Tile
-from .local_scaling import Scaled, View, means_of
+from .local_scaling import ScaledStore, StoreView, means_of_store
 from .two_graphs import BACKWARD, DIRECTIONS, as_ids
 
 if TYPE_CHECKING:
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from ..tasks.side_tasks import SideTasks
     from .local_scaling import Block
 
-    Show = Callable[[Progress], object]
+    ProgressCallback = Callable[[Progress], object]
 
 
 # What messages call the places of a matrix that is turned on its side: those of the matrix.
-_TURNED = ScoreNouns(
+_TRANSPOSED_NOUNS = ScoreNouns(
     score="a score at row {column}, column {row}",
     true_score="the true score at row {column}, column {row}",
 )
 
 # So many pairs of one entity are counted beside each other, and so many known answers to a task
 # taken out again; where there are more, each direction is better counted by itself.
-_BESIDE, _KNOWN = 8, 32
+_MAX_PAIRS_PER_ENTITY, _MAX_KNOWN_PER_TASK = 8, 32
 
 SCALED_TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
 
@@ -83,38 +83,40 @@ def rank_both(
         As `rank_embeddings` does.
     """
     forward, backward = (sides[direction] for direction in DIRECTIONS)
-    ways = ((pairs, forward), (pairs.swapped(BACKWARD), backward))
-    if audit or not _pays_off(forward, backward):
+    directions = ((pairs, forward), (pairs.swapped(BACKWARD), backward))
+    if audit or not _joint_count_is_cheaper(forward, backward):
         rules = {"nan": nan, "block": block, "threads": threads, "audit": audit}
-        there, back = (_rank_one(way, side, **rules) for way, side in ways)
-        return there, back
+        left_ranks, right_ranks = (
+            _rank_direction(vectors, side, **rules) for vectors, side in directions
+        )
+        return left_ranks, right_ranks
     size = positive_integer("block", block) if block is not None else 0
     jobs = [
-        job_of(side, way.shape, nan=nan, threads=threads, nouns=way.roles.nouns)
-        for way, side in ways
+        make_job(side, vectors.shape, nan=nan, threads=threads, nouns=vectors.roles.nouns)
+        for vectors, side in directions
     ]
     lefts = as_ids("candidates", backward.candidates, pairs.shape[0])
     rights = as_ids("candidates", forward.candidates, pairs.shape[1])
     # the left entity of every pair, and the right one
-    asked = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
-    counted = _core.rank_grid(
+    tasks = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
+    results_of_core = _core.rank_grid(
         _core.Grid(pairs.core_embeddings, lefts, rights),
-        asked,
+        tasks,
         jobs[1].filter,
         nan,
         size,
         jobs[0].threads,
     )
     results = []
-    for job, found in zip(jobs, counted, strict=True):
-        if fault := found.fault:
+    for job, result in zip(jobs, results_of_core, strict=True):
+        if fault := result.fault:
             raise job.error_of(fault)
-        ranks = job.ranks(found.arrays, pairs.dtype, pairs.files)
+        ranks = job.ranks(result.arrays, pairs.dtype, pairs.files)
         results.append(with_similarity(ranks, pairs.measure))
     return results[0], results[1]
 
 
-def _pays_off(forward: SideTasks, backward: SideTasks) -> bool:
+def _joint_count_is_cheaper(forward: SideTasks, backward: SideTasks) -> bool:
     """Whether to score all candidates of both sides once is less than all queries of each."""
     asked = [len(side.queries) for side in (forward, backward)]
     among = [
@@ -123,15 +125,18 @@ def _pays_off(forward: SideTasks, backward: SideTasks) -> bool:
     ]
     if asked[0] * among[0] + asked[1] * among[1] < among[0] * among[1]:
         return False
-    if any(np.bincount(side.targets).max(initial=0) > _BESIDE for side in (forward, backward)):
+    if any(
+        np.bincount(side.targets).max(initial=0) > _MAX_PAIRS_PER_ENTITY
+        for side in (forward, backward)
+    ):
         return False
     if backward.filter is None:
         return True
     known = np.diff(backward.filter[0])[backward.rows]
-    return int(known.sum()) <= _KNOWN * len(backward)
+    return int(known.sum()) <= _MAX_KNOWN_PER_TASK * len(backward)
 
 
-def job_of(
+def make_job(
     side: SideTasks,
     shape: tuple[int, ...],
     *,
@@ -148,14 +153,14 @@ def job_of(
     return prepare_job(shape, False, *given, nouns)
 
 
-def _rank_one(pairs: OpenEmbeddings, side: SideTasks, **rules: Any) -> Ranks:
+def _rank_direction(pairs: OpenEmbeddings, side: SideTasks, **rules: Any) -> Ranks:
     without, candidates = side.selections()
     rows = side.queries[side.rows, 0]
     among = {"filter": without, "candidates": candidates}
     return rank_open_embeddings(pairs, side.targets, rows=rows, **among, **rules)
 
 
-class Rules(NamedTuple):
+class CountingRules(NamedTuple):
     """How scores are counted: the arguments of `rank` of these names."""
 
     order: str
@@ -167,12 +172,12 @@ class Rules(NamedTuple):
 def rank_matrix(
     store: Store,
     sides: Mapping[str, SideTasks],
-    rules: Rules,
+    rules: CountingRules,
     *,
     csls: int | CSLS | None,
     candidates: tuple[IntArray, IntArray] | None,
     io: str | None,
-    progress: Show | None,
+    progress: ProgressCallback | None,
 ) -> tuple[list[Ranks], CSLS | None]:
     """Count both directions of an alignment.
 
@@ -202,43 +207,45 @@ def rank_matrix(
     TypeError, ValueError, OSError
         As `rank` does.
     """
-    way = choice("io", io or store.io, IO)
-    left_to_right = job_of(sides["left_to_right"], store.shape, **rules._asdict())
-    turned = {**rules._asdict(), "nouns": _TURNED}
-    right_to_left = job_of(sides["right_to_left"], store.shape[::-1], **turned)
+    io_mode = choice("io", io or store.io, IO)
+    left_to_right = make_job(sides["left_to_right"], store.shape, **rules._asdict())
+    turned = {**rules._asdict(), "nouns": _TRANSPOSED_NOUNS}
+    right_to_left = make_job(sides["right_to_left"], store.shape[::-1], **turned)
     store.check()
-    told = _Told(progress, store.nbytes * (2 if isinstance(csls, int) else 1))
+    reporter = _ProgressReporter(progress, store.nbytes * (2 if isinstance(csls, int) else 1))
     most = TILE_BYTES if store.in_place else DECODED_TILE_BYTES
     itemsize = store.itemsize
     if csls is not None:
         if isinstance(csls, int):
-            csls = means_of(store, csls, candidates, nan=rules.nan, io=way, read=told.read)
-        store, most = Scaled(store, csls), SCALED_TILE_BYTES
+            csls = means_of_store(
+                store, csls, candidates, nan=rules.nan, io=io_mode, read=reporter.read
+            )
+        store, most = ScaledStore(store, csls), SCALED_TILE_BYTES
     tiles = store.tiles(most)
-    down, across = (
-        tile_count(view, view.tiles(most), way, job)
-        for view, job in ((store, left_to_right), (Turned(store), right_to_left))
+    left_counter, right_counter = (
+        tile_count(view, view.tiles(most), io_mode, job)
+        for view, job in ((store, left_to_right), (TransposedStore(store), right_to_left))
     )
-    with open_blocks(store, tiles, way, lambda tile: True) as blocks:
+    with open_blocks(store, tiles, io_mode, lambda tile: True) as blocks:
         for tile, context in zip(tiles, blocks, strict=True):
             with context as block:
-                if down.is_needed(tile):
-                    down.add(tile, nullcontext(block))
-                if across.is_needed(turned_tile(tile)):
-                    across.add(turned_tile(tile), nullcontext(turned_block(block)))
+                if left_counter.is_needed(tile):
+                    left_counter.add(tile, nullcontext(block))
+                if right_counter.is_needed(transpose_tile(tile)):
+                    right_counter.add(transpose_tile(tile), nullcontext(transpose_block(block)))
                 del block  # so that a map can go
-            told.read(tile.height * tile.width * itemsize)
-    both = ((left_to_right, down), (right_to_left, across))
+            reporter.read(tile.height * tile.width * itemsize)
+    both = ((left_to_right, left_counter), (right_to_left, right_counter))
     return [job.ranks(count.final_counts(), store.dtype, store.files) for job, count in both], csls
 
 
-class Turned(View):
+class TransposedStore(StoreView):
     """A matrix turned on its side: its rows are the columns of the other one.
 
     Examples
     --------
     >>> from truerank.stores import open_scores
-    >>> Turned(open_scores(np.zeros((3, 5)))).shape
+    >>> TransposedStore(open_scores(np.zeros((3, 5)))).shape
     (5, 3)
     """
 
@@ -247,29 +254,29 @@ class Turned(View):
         super().__init__(store, (width, height), store.dtype, store.carrier)
 
     def tiles(self, most: int) -> list[Tile]:
-        return [turned_tile(tile) for tile in self.source.tiles(most)]
+        return [transpose_tile(tile) for tile in self.source.tiles(most)]
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[Block]:
-        with self.source.block(turned_tile(tile), io) as block:
-            yield turned_block(block)
+        with self.source.block(transpose_tile(tile), io) as block:
+            yield transpose_block(block)
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         return self.source.take(columns, rows)
 
 
-def turned_tile(tile: Tile) -> Tile:
+def transpose_tile(tile: Tile) -> Tile:
     """Give the same rectangle of the matrix turned on its side.
 
     Examples
     --------
-    >>> turned_tile(Tile(top=0, left=5, height=2, width=9))
+    >>> transpose_tile(Tile(top=0, left=5, height=2, width=9))
     Tile(top=5, left=0, height=9, width=2, shard=0)
     """
     return Tile(tile.left, tile.top, tile.width, tile.height, tile.shard)
 
 
-def turned_block(block: Block) -> Block:
+def transpose_block(block: Block) -> Block:
     """Give the same scores turned on their side, without a copy."""
     if not isinstance(block, FileBlock):
         return block.T
@@ -281,10 +288,10 @@ def turned_block(block: Block) -> Block:
     )
 
 
-class _Told:
+class _ProgressReporter:
     """Tells how far a count has come, over all readings."""
 
-    def __init__(self, progress: Show | None, total: int) -> None:
+    def __init__(self, progress: ProgressCallback | None, total: int) -> None:
         self._progress = progress
         self._done, self._total, self._start = 0, total, time.monotonic()
         self.read(0)

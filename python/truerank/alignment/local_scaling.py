@@ -144,7 +144,7 @@ def means_of_vectors(
     return CSLS(found[0], found[1], k)
 
 
-def checked_csls(csls: object) -> int | CSLS | None:
+def check_csls(csls: object) -> int | CSLS | None:
     """Check a number of neighbours, or means made before; None is no scaling."""
     if csls is None or isinstance(csls, CSLS):
         return csls
@@ -157,7 +157,7 @@ def checked_csls(csls: object) -> int | CSLS | None:
     return int(csls)
 
 
-def means_of(
+def means_of_store(
     store: Store,
     k: int,
     candidates: tuple[IntArray, IntArray] | None,
@@ -199,19 +199,19 @@ def means_of(
     --------
     >>> from truerank.stores import open_scores
     >>> store = open_scores(np.array([[0.5, 1.0, 0.0], [0.25, 0.75, 0.5]]))
-    >>> means_of(store, 2, None, nan="raise", io="map")[:2]
+    >>> means_of_store(store, 2, None, nan="raise", io="map")[:2]
     (array([0.75 , 0.625]), array([0.375, 0.875, 0.25 ]))
     """
     dtype = scaled_dtype(store)
     height, width = store.shape
     rows, columns = candidates or (np.arange(height), np.arange(width))
-    of_rows = _Nearest(height, min(k, len(columns)), dtype)
-    of_columns = _Nearest(width, min(k, len(rows)), dtype)
+    of_rows = _TopScores(height, min(k, len(columns)), dtype)
+    of_columns = _TopScores(width, min(k, len(rows)), dtype)
     for tile in store.tiles(TILE_BYTES):
-        down = _within(rows, tile.top, tile.height)
-        right = _within(columns, tile.left, tile.width)
+        down = _ids_in_range(rows, tile.top, tile.height)
+        right = _ids_in_range(columns, tile.left, tile.width)
         if len(down) and len(right):
-            scores = floats_of(store, tile, io)
+            scores = read_floats(store, tile, io)
             if (len(down), len(right)) != scores.shape:
                 scores = scores[np.ix_(down - tile.top, right - tile.left)]
             missing = np.isnan(scores)
@@ -232,12 +232,12 @@ def means_of(
     return CSLS(of_rows.means(rows), of_columns.means(columns), k)
 
 
-def mean_of_best(best: npt.NDArray[Any], counts: IntArray) -> FloatArray:
+def mean_of_top(best: npt.NDArray[Any], counts: IntArray) -> FloatArray:
     """Give the mean of so many scores of each row, which stand first, best first; 0 of none.
 
     Examples
     --------
-    >>> mean_of_best(np.array([[0.5, 0.25], [0.5, np.nan]]), np.array([2, 1]))
+    >>> mean_of_top(np.array([[0.5, 0.25], [0.5, np.nan]]), np.array([2, 1]))
     array([0.375, 0.5  ])
     """
     total = np.zeros(len(best))
@@ -247,7 +247,7 @@ def mean_of_best(best: npt.NDArray[Any], counts: IntArray) -> FloatArray:
         return total / np.maximum(counts, 1)
 
 
-def take_off(
+def subtract_means(
     scores: npt.NDArray[Any], of_rows: npt.NDArray[Any], of_columns: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
     """Make similarities s to 2 s - (r + c), in place, with the means r and c of rows and columns.
@@ -261,12 +261,12 @@ def take_off(
     return scores
 
 
-def _within(ids: IntArray, start: int, size: int) -> IntArray:
+def _ids_in_range(ids: IntArray, start: int, size: int) -> IntArray:
     first, last = np.searchsorted(ids, [start, start + size])
     return ids[first:last]
 
 
-class _Nearest:
+class _TopScores:
     """The k highest scores of each entity so far, in no order, and how many there were."""
 
     def __init__(self, entities: int, k: int, dtype: np.dtype[Any]) -> None:
@@ -288,11 +288,11 @@ class _Nearest:
         seen = np.minimum(self._seen[ids], best.shape[1])
         found = np.full(len(self._best), np.nan, best.dtype)
         with np.errstate(all="ignore"):
-            found[ids] = mean_of_best(best, seen)
+            found[ids] = mean_of_top(best, seen)
         return found
 
 
-class View(Store):
+class StoreView(Store):
     """A store that looks at another one, which somebody else closes."""
 
     def __init__(self, store: Store, shape: tuple[int, int], dtype: str, carrier: Any) -> None:
@@ -310,8 +310,8 @@ class View(Store):
         """Do nothing: the source is not ours."""
 
 
-class Scaled(View):
-    """Similarities s scaled by CSLS: 2 s(x, y) - (r(x) + r(y)), made block by block by `take_off`.
+class ScaledStore(StoreView):
+    """Similarities s scaled by CSLS, tile by tile: 2 s(x, y) - (r(x) + r(y)).
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ class Scaled(View):
     >>> from truerank.embeddings.vectors import CSLS
     >>> from truerank.stores import open_scores
     >>> store = open_scores(np.array([[0.5, 1.0]]))
-    >>> Scaled(store, CSLS(np.array([0.75]), np.array([0.5, 1.0]), 2)).take([0, 0], [0, 1])
+    >>> ScaledStore(store, CSLS(np.array([0.75]), np.array([0.5, 1.0]), 2)).take([0, 0], [0, 1])
     array([-0.25,  0.25])
     """
 
@@ -343,11 +343,11 @@ class Scaled(View):
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
         top, left, height, width, _ = tile
         rows, columns = self._rows[top : top + height], self._columns[left : left + width]
-        yield take_off(floats_of(self.source, tile, io), rows[:, None], columns)
+        yield subtract_means(read_floats(self.source, tile, io), rows[:, None], columns)
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         scores = _widened(self.source.take(rows, columns), self.source.dtype, self.carrier)
-        return take_off(scores, self._rows[rows], self._columns[columns])
+        return subtract_means(scores, self._rows[rows], self._columns[columns])
 
 
 def scaled_dtype(store: Store) -> np.dtype[Any]:
@@ -363,7 +363,7 @@ def scaled_dtype(store: Store) -> np.dtype[Any]:
     return np.dtype(np.float64 if store.dtype == "float64" else np.float32)
 
 
-def floats_of(store: Store, tile: Tile, io: str) -> npt.NDArray[Any]:
+def read_floats(store: Store, tile: Tile, io: str) -> npt.NDArray[Any]:
     """Give a tile of a store as an array of its own, float32 or float64."""
     with store.block(tile, io) as block:
         return _widened(block_array(block, store), store.dtype, scaled_dtype(store))

@@ -116,7 +116,7 @@ def evaluate(
                 stacklevel=2,
             )
         task = Task.__new__(Task)
-        for text in task._read(pairs, left=sizes[0], right=sizes[1], **how):
+        for text in task._make_tasks(pairs, left=sizes[0], right=sizes[1], **how):
             warnings.warn(text, stacklevel=2)
         if right is not None:
             return task._evaluate_pairs(vectors, **common, block=block)

@@ -15,14 +15,14 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
-from ..tasks.arguments import Argument, opened
-from ..tasks.side_tasks import SideTasks, ask
+from ..tasks.arguments import Argument, open_side_scores
+from ..tasks.side_tasks import SideTasks, make_queries
 from ..tasks.split_audit import check_rules
-from ..tasks.split_columns import splits_of
+from ..tasks.split_columns import name_splits
 from ..tasks.task import ProtocolTask
-from .aligned_pairs import as_candidates, examine_pairs, read_pair_splits
-from .both_directions import Rules, rank_both, rank_matrix
-from .local_scaling import checked_csls, means_of_vectors
+from .aligned_pairs import as_candidates, audit_pairs, read_pair_splits
+from .both_directions import CountingRules, rank_both, rank_matrix
+from .local_scaling import check_csls, means_of_vectors
 from .two_graphs import FORWARD, GRAPHS
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from ..reporting.reports import Report
     from ..stores import Store
-    from .aligned_pairs import Candidates, PairAudit, PairSplits
+    from .aligned_pairs import GraphCandidates, PairAudit, PairSplits
 
 
 # side -> (the column of a pair that asks, the one that is asked for); its order is that of tasks
@@ -139,10 +139,12 @@ class Task(ProtocolTask):
         leaks: str = "keep",
     ) -> None:
         given = {"left": left, "right": right, "candidates": candidates, "known": known}
-        for text in self._read(pairs, **given, split=split, duplicates=duplicates, leaks=leaks):
+        for text in self._make_tasks(
+            pairs, **given, split=split, duplicates=duplicates, leaks=leaks
+        ):
             warnings.warn(text, stacklevel=2)
 
-    def _read(
+    def _make_tasks(
         self,
         pairs: Any,
         *,
@@ -156,11 +158,11 @@ class Task(ProtocolTask):
     ) -> tuple[str, ...]:
         """Make the tasks; give what must be said of their pairs."""
         rules = check_rules(duplicates=duplicates, leaks=leaks)
-        named = splits_of(split, pairs, known)
+        named = name_splits(split, pairs, known)
         splits = read_pair_splits(named, (left, right))
         if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one pair", got="none")
-        examined = examine_pairs(splits, rules)
+        examined = audit_pairs(splits, rules)
         self.audit = examined.audit
         self.left, self.right = (graph.names for graph in splits.graphs)
         self.pairs = np.ascontiguousarray(splits.pairs[examined.kept])
@@ -258,10 +260,10 @@ class Task(ProtocolTask):
         audit: bool,
     ) -> Report:
         """Evaluate vectors that are open."""
-        scaling = checked_csls(csls)
+        scaling = check_csls(csls)
         choice("nan", nan, NAN_RULES)
         arrays = (pairs.queries.array, pairs.entities.array)
-        for name, array, height in zip(GRAPHS, arrays, self._heights(), strict=True):
+        for name, array, height in zip(GRAPHS, arrays, self._graph_sizes(), strict=True):
             single = pairs.is_single_query and name == "left"
             if single or len(array) != height:
                 each = f"a row for each entity of the {name} graph"
@@ -277,7 +279,7 @@ class Task(ProtocolTask):
             _check_means(scaling, self.candidates)
         pairs = pairs.with_csls(scaling)
         ranks = rank_both(pairs, self.sides, nan=nan, block=block, threads=threads, audit=audit)
-        return self._reported_as(ranks, pairs.measure)
+        return self._report_similarity(ranks, pairs.measure)
 
     def evaluate_scores(
         self,
@@ -329,8 +331,8 @@ class Task(ProtocolTask):
         >>> report["left_to_right.mr"], report["right_to_left.mr"]
         (2.0, 1.0)
         """
-        heights = self._heights()
-        scaling = checked_csls(csls)
+        heights = self._graph_sizes()
+        scaling = check_csls(csls)
         if scaling is not None and order == "ascending":
             raise InputValueError(
                 "order",
@@ -340,17 +342,17 @@ class Task(ProtocolTask):
         if progress is not None and not callable(progress):
             raise InputTypeError("progress", expected="a callable", got=type(progress).__name__)
         argument = Argument("scores", scores)
-        with opened(argument, dtype, io, True, heights, "left entity") as matrix:
+        with open_side_scores(argument, dtype, io, True, heights, "left entity") as matrix:
             ranks, used = rank_matrix(
                 cast("Store", matrix),
                 self.sides,
-                Rules(order, nan, threads, audit),
+                CountingRules(order, nan, threads, audit),
                 csls=scaling,
                 candidates=self.candidates,
                 io=io,
                 progress=progress,
             )
-        return self._reported_as(ranks, None if used is None else f"csls {used.k}")
+        return self._report_similarity(ranks, None if used is None else f"csls {used.k}")
 
     def evaluate(
         self,
@@ -412,13 +414,13 @@ class Task(ProtocolTask):
             audit=audit,
         )
 
-    def _heights(self) -> tuple[int, int]:
+    def _graph_sizes(self) -> tuple[int, int]:
         """How many entities the left graph has, and the right one."""
         return self.sides["right_to_left"].columns, self.sides["left_to_right"].columns
 
-    def _reported_as(self, parts: Iterable[Ranks], measure: str | None) -> Report:
+    def _report_similarity(self, parts: Iterable[Ranks], measure: str | None) -> Report:
         """The report of both directions, under the name of what made the scores."""
-        return self._reported(
+        return self._make_report(
             side.labelled(ranks).with_protocol(similarity=measure)
             for side, ranks in zip(self.sides.values(), parts, strict=True)
         )
@@ -429,10 +431,12 @@ class Task(ProtocolTask):
         return f"Task({pairs} of {left:,} left and {right:,} right entities; {self.protocol})"
 
 
-def _make_side(side: str, splits: PairSplits, kept: IntArray, candidates: Candidates) -> SideTasks:
+def _make_side(
+    side: str, splits: PairSplits, kept: IntArray, candidates: GraphCandidates
+) -> SideTasks:
     """Make the tasks of one direction."""
     asking, asked_for = SIDES[side]
-    asked = ask(splits.pairs, kept, (asking,), asked_for)
+    asked = make_queries(splits.pairs, kept, (asking,), asked_for)
     named = all(graph.names is not None for graph in splits.graphs)
 
     def labels(column: int) -> Labels:

@@ -19,7 +19,7 @@ GRAPHS = ("left", "right")  # the columns of a pair
 DIRECTIONS = ("left_to_right", "right_to_left")  # who asks, and who is asked for
 
 
-def _roles(asking: str, found: str, pair: str) -> Roles:
+def _make_roles(asking: str, found: str, pair: str) -> Roles:
     nouns = QUERIES.nouns._replace(
         score=f"the score of {pair}", true_score=f"the true score, of {pair},"
     )
@@ -27,8 +27,8 @@ def _roles(asking: str, found: str, pair: str) -> Roles:
 
 
 # What messages call vectors where left entities ask, and where right ones do.
-FORWARD = _roles("left", "right", "left {row} and right {column}")
-BACKWARD = _roles("right", "left", "left {column} and right {row}")
+FORWARD = _make_roles("left", "right", "left {row} and right {column}")
+BACKWARD = _make_roles("right", "left", "left {column} and right {row}")
 
 
 def as_ids(name: str, value: Any, size: int, what: str = "ids") -> IntArray:
@@ -85,12 +85,12 @@ def as_pairs(name: str, value: Any, expected: str = "shape (n, 2)") -> IntArray:
     return read_only(pairs)
 
 
-def two_of(name: str, value: Any) -> tuple[Any, Any]:
+def check_two(name: str, value: Any) -> tuple[Any, Any]:
     """Check a pair, the first of the left and the second of the right side; None is two of them.
 
     Examples
     --------
-    >>> two_of("candidates", ([0, 1], None))
+    >>> check_two("candidates", ([0, 1], None))
     ([0, 1], None)
     """
     if value is None:

@@ -12,7 +12,7 @@ import numpy as np
 from ..inputs.errors import renamed
 from ..link_prediction import Sampled, Task, read_triples
 from ..tasks.text import read_text
-from ..tasks.vocabularies import MOST
+from ..tasks.vocabularies import MAX_IDS
 from .options import option_names
 from .protocol_runs import SplitFiles, read_names
 
@@ -84,7 +84,7 @@ def _count_ids(
 def _largest_id(option: str, path: Path, columns: list[int], names: Mapping[str, Any]) -> int:
     """The largest id in some columns, where no vectors or scores tell how many there are."""
     with renamed(triples=option, entities="--entity-labels"):
-        vocabularies = {"entities": MOST, "relations": MOST, **names}
+        vocabularies = {"entities": MAX_IDS, "relations": MAX_IDS, **names}
         return int(read_triples(str(path), **vocabularies).ids[:, columns].max(initial=0))
 
 

@@ -11,18 +11,18 @@ from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..tasks.row_keys import distinct_rows
-from ..tasks.vocabularies import chosen_ids, digest
+from ..tasks.vocabularies import digest, read_ids
 from .sampling import Pool, sample
-from .triple_audit import TRAIN, known_part
+from .triple_audit import TRAIN, known_triples
 from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..tasks.side_tasks import AskedQueries
+    from ..tasks.side_tasks import SideQueries
     from .triples import TripleSplits
 
-NAMED = ("all", "train", "typed")
-_FORMS = f"one of {', '.join(NAMED)}, an array of entities or Sampled"
+CANDIDATE_NAMES = ("all", "train", "typed")
+_EXPECTED = f"one of {', '.join(CANDIDATE_NAMES)}, an array of entities or Sampled"
 
 
 @public("truerank.link_prediction")
@@ -82,8 +82,8 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
     if value is None:
         return CandidateSet("all")
     if isinstance(value, str):
-        if value not in NAMED:
-            raise InputValueError("candidates", expected=_FORMS, got=repr(value))
+        if value not in CANDIDATE_NAMES:
+            raise InputValueError("candidates", expected=_EXPECTED, got=repr(value))
         _check_typed(value == "typed", sides)
         if value == "train" and TRAIN not in splits.known:
             raise InputValueError(
@@ -115,7 +115,7 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
         got = "the class Sampled" if value is Sampled else str(value)
         raise InputTypeError(
             "candidates",
-            expected=_FORMS,
+            expected=_EXPECTED,
             got=f"{got}; for sampled ones give Sampled({number})",
         )
     if "relation" in sides and len(sides) > 1:
@@ -124,7 +124,7 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
             "a list is of entities or of relations; expected a task of its own for relations",
         )
     vocabulary = splits.relations if "relation" in sides else splits.entities
-    chosen = chosen_ids("candidates", value, vocabulary, "the triples hold no labels")
+    chosen = read_ids("candidates", value, vocabulary, "the triples hold no labels")
     return CandidateSet(f"selection of {len(chosen)} ({digest(chosen)})", chosen=chosen)
 
 
@@ -136,7 +136,7 @@ def _check_typed(typed: bool, sides: Sequence[str]) -> None:
 def candidates_of(
     side: str,
     candidates: CandidateSet,
-    asked: AskedQueries,
+    asked: SideQueries,
     relations: IntArray,
     splits: TripleSplits,
 ) -> Any:
@@ -148,7 +148,7 @@ def candidates_of(
         What is asked for.
     candidates : CandidateSet
         Which set.
-    asked : AskedQueries
+    asked : SideQueries
         The side's queries.
     relations : ndarray of int64, shape (n,)
         The relation of each task.
@@ -180,7 +180,7 @@ def candidates_of(
         return sample(asked, pool, candidates.sampled.negatives, rng)
     chosen = candidates.chosen
     if chosen is None:
-        known = known_part(splits, TRAIN)
+        known = known_triples(splits, TRAIN)
         columns = [known[:, 1]] if side == "relation" else [known[:, 0], known[:, 2]]
         present = np.zeros(vocabulary.size, dtype=bool)
         for column in columns:
@@ -190,7 +190,7 @@ def candidates_of(
     among[chosen] = True
     missing = ~among[asked.targets]
     if missing.any():
-        first = vocabulary.show(int(asked.targets[missing.argmax()]))
+        first = vocabulary.label_of(int(asked.targets[missing.argmax()]))
         drop = spelled("unseen", "drop")
         hint = f"; {drop} leaves such triples out" if candidates.name == "train" else ""
         raise InputValueError(

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from ..tasks.side_tasks import AskedQueries
+    from ..tasks.side_tasks import SideQueries
 
-_AT_ONCE = 1 << 21  # drawn numbers; some ten times as many bytes are in use
+_NUMBERS_AT_ONCE = 1 << 21  # drawn numbers; some ten times as many bytes are in use
 
 
 class Pool(NamedTuple):
@@ -28,13 +28,13 @@ class Pool(NamedTuple):
 
 
 def sample(
-    asked: AskedQueries, pool: Pool, negatives: int, rng: np.random.Generator
+    asked: SideQueries, pool: Pool, negatives: int, rng: np.random.Generator
 ) -> tuple[IntArray, npt.NDArray[Any]]:
     """Draw candidates for every task, uniformly and without replacement.
 
     Parameters
     ----------
-    asked : AskedQueries
+    asked : SideQueries
         The queries, targets and known answers; a target is one of the known answers.
     pool : Pool
         What is drawn from.
@@ -49,7 +49,7 @@ def sample(
     indices : ndarray of int32, or of int64 for many columns
         Ascending: the drawn candidates of each task, and its target.
     """
-    places, sizes = _places(asked, pool)
+    places, sizes = _positions_in_pool(asked, pool)
     starts, known = asked.answers[0], np.diff(asked.answers[0])
     rows = asked.rows
     allowed = sizes - known[rows]
@@ -61,21 +61,25 @@ def sample(
     tasks = 0
     while tasks < len(rows):
         done = load[tasks - 1] if tasks else 0
-        upto = max(tasks + 1, int(np.searchsorted(load, done + _AT_ONCE)))
+        upto = max(tasks + 1, int(np.searchsorted(load, done + _NUMBERS_AT_ONCE)))
         part = slice(tasks, upto)
         drawn = _draw(allowed[part], negatives, rng)
-        excluded = _flat(starts[rows[part]], known[rows[part]])
-        found = _skip(drawn, counts[part] - 1, places[excluded], known[rows[part]], pool.size)
+        excluded = _join_ranges(starts[rows[part]], known[rows[part]])
+        found = _renumber_past(
+            drawn, counts[part] - 1, places[excluded], known[rows[part]], pool.size
+        )
         target = asked.targets[part]
         if pool.indptr is not None and pool.indices is not None and pool.lists is not None:
             begin = pool.indptr[pool.lists[part]]
             found = pool.indices[np.repeat(begin, counts[part] - 1) + found]
-        indices[indptr[tasks] : indptr[upto]] = _insert(found, counts[part] - 1, target, pool.size)
+        indices[indptr[tasks] : indptr[upto]] = _insert_targets(
+            found, counts[part] - 1, target, pool.size
+        )
         tasks = upto
     return indptr, indices
 
 
-def _places(asked: AskedQueries, pool: Pool) -> tuple[IntArray, IntArray]:
+def _positions_in_pool(asked: SideQueries, pool: Pool) -> tuple[IntArray, IntArray]:
     """Where the known answers of each query stand in what is drawn from, and its size per task."""
     indptr, answers = asked.answers
     if pool.indptr is None or pool.indices is None or pool.lists is None:
@@ -98,21 +102,23 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
     drawn.sort(axis=1)
     if len(enough) == len(allowed):
         return drawn.reshape(-1)
-    flat = _flat(np.zeros(len(allowed), dtype=np.int64), counts)
+    flat = _join_ranges(np.zeros(len(allowed), dtype=np.int64), counts)
     flat[np.repeat(allowed > negatives, counts)] = drawn.reshape(-1)
     return flat
 
 
-def _skip(
+def _renumber_past(
     numbers: IntArray, counts: IntArray, places: IntArray, skipped: IntArray, size: int
 ) -> IntArray:
     """Turn numbers of those that are not skipped into numbers of all.
 
     The places p_0 < p_1 < ... are skipped: number r stands for r plus how many j have p_j - j <= r.
     """
-    rank = _flat(np.zeros(len(skipped), dtype=np.int64), skipped)
+    rank = _join_ranges(np.zeros(len(skipped), dtype=np.int64), skipped)
     # from where on a task's numbers are past a place: few searches among many numbers
-    since = np.searchsorted(_apart(numbers, counts, size), _apart(places - rank, skipped, size))
+    since = np.searchsorted(
+        _separate_tasks(numbers, counts, size), _separate_tasks(places - rank, skipped, size)
+    )
     steps = np.bincount(since, minlength=len(numbers) + 1)[: len(numbers)]
     passed = np.cumsum(steps, dtype=np.int64)
     # those of the tasks before have all been passed, too
@@ -122,20 +128,22 @@ def _skip(
     return passed
 
 
-def _insert(numbers: IntArray, counts: IntArray, targets: IntArray, size: int) -> IntArray:
+def _insert_targets(numbers: IntArray, counts: IntArray, targets: IntArray, size: int) -> IntArray:
     """Put each task's target where it belongs among its ascending numbers."""
     one = np.ones(len(targets), dtype=np.int64)
-    where = np.searchsorted(_apart(numbers, counts, size), _apart(targets, one, size))
+    where = np.searchsorted(
+        _separate_tasks(numbers, counts, size), _separate_tasks(targets, one, size)
+    )
     return np.insert(numbers, where, targets)
 
 
-def _apart(numbers: IntArray, counts: IntArray, size: int) -> IntArray:
+def _separate_tasks(numbers: IntArray, counts: IntArray, size: int) -> IntArray:
     """Lift each task's numbers, from 0 to `size`, above those of the tasks before."""
     tasks = np.arange(len(counts), dtype=np.int64)
     return numbers + np.repeat(tasks * (size + 1), counts)
 
 
-def _flat(starts: IntArray, counts: IntArray) -> IntArray:
+def _join_ranges(starts: IntArray, counts: IntArray) -> IntArray:
     """Join the runs of some lengths from some starts: [s, s + 1, ..., s + n - 1] for each."""
     shifts = starts - np.cumsum(counts) + counts
     runs: IntArray = np.arange(int(counts.sum()), dtype=np.int64)

@@ -11,13 +11,13 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..tasks.split_audit import (
-    SHOWN,
-    Case,
-    Examined,
+    MAX_EXAMPLES,
+    AuditResult,
+    RowCase,
     SplitAudit,
     SplitFinding,
-    examine,
-    found_as_dict,
+    audit_split,
+    finding_to_dict,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class TaskAudit(SplitAudit):
         where = f" in {TRAIN}" if TRAIN in self.known else ""
         lines = [
             super().__str__(),
-            f"unseen{where}: {self.unseen}{self._done('unseen', self.unseen.count)}",
+            f"unseen{where}: {self.unseen}{self._format_rule('unseen', self.unseen.count)}",
             f"unseen entities: {self.unseen_entities}",
             f"unseen relations: {self.unseen_relations}",
         ]
@@ -82,12 +82,12 @@ class TaskAudit(SplitAudit):
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain dicts, lists, numbers and str."""
         findings = ("unseen", "unseen_entities", "unseen_relations")
-        return super().to_dict() | {name: found_as_dict(getattr(self, name)) for name in findings}
+        return super().to_dict() | {name: finding_to_dict(getattr(self, name)) for name in findings}
 
 
-def examine_triples(
+def audit_triples(
     splits: TripleSplits, keys: Sequence[int], rules: Mapping[str, str]
-) -> Examined[TaskAudit]:
+) -> AuditResult[TaskAudit]:
     """Look for repeats, leaks and what is unseen, and keep, drop or refuse it.
 
     Parameters
@@ -109,31 +109,31 @@ def examine_triples(
     cases = {}
     new_entities = new_relations = None
     if known:
-        new_entities, new_relations = _unseen(splits, given)
+        new_entities, new_relations = _find_unseen(splits, given)
         test = splits.triples[:given]
         mask = new_entities[test[:, 0]] | new_relations[test[:, 1]] | new_entities[test[:, 2]]
         seen_in = f"{TRAIN} has not" if TRAIN in splits.known else "no known split has"
         said = f"have an entity or a relation that {seen_in}"
-        cases["unseen"] = Case(mask, said, noted=False)
+        cases["unseen"] = RowCase(mask, said, makes_note=False)
     elif rules["unseen"] != "keep":
         raise InputValueError(
             "unseen", expected='"keep" without known splits', got=f'"{rules["unseen"]}"'
         )
-    return examine(
+    return audit_split(
         TaskAudit,
         [splits.triples[:, column] for column in (0, 1, 2, *keys)],
         splits.sizes,
         rules,
-        lambda i: splits.show(splits.triples[i].tolist()),
+        lambda i: splits.labels_of(splits.triples[i].tolist()),
         cases,
-        unseen_entities=_find_ids(new_entities, splits.entities.show),
-        unseen_relations=_find_ids(new_relations, splits.relations.show),
+        unseen_entities=_id_finding(new_entities, splits.entities.label_of),
+        unseen_relations=_id_finding(new_relations, splits.relations.label_of),
     )
 
 
-def _unseen(splits: TripleSplits, given: int) -> tuple[Mask, Mask]:
+def _find_unseen(splits: TripleSplits, given: int) -> tuple[Mask, Mask]:
     """Which entities and relations of the evaluated split "train", or else any known one, lacks."""
-    seen = known_part(splits, TRAIN)
+    seen = known_triples(splits, TRAIN)
     made = []
     for size, columns in ((splits.entities.size, (0, 2)), (splits.relations.size, (1,))):
         new = np.zeros(size, dtype=bool)
@@ -145,15 +145,15 @@ def _unseen(splits: TripleSplits, given: int) -> tuple[Mask, Mask]:
     return made[0], made[1]
 
 
-def known_part(splits: TripleSplits, name: str) -> IntArray:
+def known_triples(splits: TripleSplits, name: str) -> IntArray:
     """Give the triples of one known split, or where none has that name, of all of them."""
     ends = np.cumsum(list(splits.sizes.values()))
     place = splits.known.index(name) + 1 if name in splits.known else 0
     return splits.triples[ends[place - 1] : ends[place]] if place else splits.triples[ends[0] :]
 
 
-def _find_ids(mask: Mask | None, show: Callable[[int], str | int]) -> SplitFinding | None:
+def _id_finding(mask: Mask | None, label_of: Callable[[int], str | int]) -> SplitFinding | None:
     if mask is None:
         return None
     ids = np.flatnonzero(mask)
-    return SplitFinding(len(ids), tuple(show(i) for i in ids[:SHOWN].tolist()))
+    return SplitFinding(len(ids), tuple(label_of(i) for i in ids[:MAX_EXAMPLES].tolist()))

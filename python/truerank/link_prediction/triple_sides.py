@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ranks.labels import Labels
 from ..tasks.row_keys import distinct_rows
-from ..tasks.side_tasks import SideTasks, ask
+from ..tasks.side_tasks import SideTasks, make_queries
 from .candidate_sets import CandidateSet, candidates_of
 from .triples import SIDES
 
@@ -85,7 +85,7 @@ def traits_of(triples: IntArray, given: int, entities: int, relations: int) -> T
     return Traits(degree, frequency, 2 * many_heads + many_tails)
 
 
-def buckets(numbers: IntArray, largest: int) -> Labels:
+def degree_buckets(numbers: IntArray, largest: int) -> Labels:
     """Sort numbers into 0, 1, 2 to 3, 4 to 7 and so on.
 
     Parameters
@@ -97,7 +97,7 @@ def buckets(numbers: IntArray, largest: int) -> Labels:
 
     Examples
     --------
-    >>> buckets(np.array([0, 5, 1]), 5)
+    >>> degree_buckets(np.array([0, 5, 1]), 5)
     Labels(3 labels: 0 1, 1 1, 4-7 1)
     """
     _, exponent = np.frexp(numbers.astype(np.float64))  # a number's length in bits
@@ -141,7 +141,7 @@ def make_side(
     given = next(iter(splits.sizes.values()))
     vocabulary = splits.relations if side == "relation" else splits.entities
     columns, asked_for = SIDES[side]
-    asked = ask(splits.triples, kept, (*columns, *keys), asked_for)
+    asked = make_queries(splits.triples, kept, (*columns, *keys), asked_for)
     heads, relations, tails = (splits.triples[kept, column] for column in range(3))
     number = traits.frequency if side == "relation" else traits.degree
     largest = int(max(traits.frequency.max(initial=0), traits.degree.max(initial=0)))
@@ -160,7 +160,7 @@ def make_side(
             "category": Labels(traits.category[relations], CATEGORIES),
             "head_degree": Labels(traits.degree[heads]),
             "tail_degree": Labels(traits.degree[tails]),
-            "degree": buckets(number[asked.targets], largest),
+            "degree": degree_buckets(number[asked.targets], largest),
         },
         given=kept,
         height=given,

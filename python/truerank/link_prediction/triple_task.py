@@ -15,10 +15,10 @@ from ..inputs.naming import public
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.split_audit import check_rules
-from ..tasks.split_columns import splits_of
+from ..tasks.split_columns import name_splits
 from ..tasks.task import ProtocolTask
 from .candidate_sets import as_candidates
-from .triple_audit import TaskAudit, examine_triples
+from .triple_audit import TaskAudit, audit_triples
 from .triple_sides import make_side, traits_of
 from .triples import SIDES, read_splits
 
@@ -131,14 +131,14 @@ class Task(ProtocolTask):
         unseen: str = "keep",
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
-        chosen_sides = _sides(sides)
-        splits = read_splits(splits_of(split, test, known), entities, relations)
+        chosen_sides = _check_sides(sides)
+        splits = read_splits(name_splits(split, test, known), entities, relations)
         triples, given = splits.triples, splits.sizes[split]
         if not given:
             raise InputValueError(split, expected="at least one triple", got="none")
-        key_columns = _keys(keys, triples.shape[1])
+        key_columns = _check_keys(keys, triples.shape[1])
         chosen = as_candidates(candidates, chosen_sides, splits)
-        examined = examine_triples(splits, key_columns, rules)
+        examined = audit_triples(splits, key_columns, rules)
         for text in examined.notes:
             warnings.warn(text, stacklevel=2)
         kept = examined.kept
@@ -164,19 +164,19 @@ class Task(ProtocolTask):
     @property
     def head(self) -> SideTasks:
         """The tasks that ask for heads: queries (relation, tail, ...)."""
-        return self._of("head")
+        return self._side_tasks("head")
 
     @property
     def tail(self) -> SideTasks:
         """The tasks that ask for tails: queries (head, relation, ...)."""
-        return self._of("tail")
+        return self._side_tasks("tail")
 
     @property
     def relation(self) -> SideTasks:
         """The tasks that ask for relations: queries (head, tail, ...)."""
-        return self._of("relation")
+        return self._side_tasks("relation")
 
-    def _of(self, side: str) -> SideTasks:
+    def _side_tasks(self, side: str) -> SideTasks:
         if side not in self.sides:
             raise AttributeError(
                 f"this task has no side {side}; its sides: {', '.join(self.sides)}"
@@ -389,7 +389,7 @@ class Task(ProtocolTask):
         )
 
 
-def _sides(sides: Any) -> tuple[str, ...]:
+def _check_sides(sides: Any) -> tuple[str, ...]:
     if isinstance(sides, str) or not isinstance(sides, Iterable):
         raise InputTypeError(
             "sides", expected='a sequence, as ("head", "tail")', got=type(sides).__name__
@@ -400,7 +400,7 @@ def _sides(sides: Any) -> tuple[str, ...]:
     return tuple(side for side in SIDES if side in wanted)
 
 
-def _keys(keys: Any, width: int) -> tuple[int, ...]:
+def _check_keys(keys: Any, width: int) -> tuple[int, ...]:
     if keys is None:
         return tuple(range(3, width))
     if isinstance(keys, (int, str)) or not isinstance(keys, Iterable):

@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.naming import public
-from ..tasks.split_columns import read_columns, stacked
+from ..tasks.split_columns import read_columns, stack_splits
 from ..tasks.text import RowForm
-from ..tasks.vocabularies import Column, Vocabulary, numbers, settle, settle_qualifier
+from ..tasks.vocabularies import (
+    Column,
+    Vocabulary,
+    encode_columns,
+    encode_qualifier,
+    parse_integers,
+)
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 
-TRIPLES = RowForm("triple", ("head", "relation", "tail"), (0, 1, 0), further=True)
+TRIPLE_FORM = RowForm("triple", ("head", "relation", "tail"), (0, 1, 0), more_columns=True)
 # side -> (the columns that are given, the one that is asked for); its order is that of the tasks
 SIDES = {"head": ((1, 2), 0), "tail": ((0, 1), 2), "relation": ((0, 2), 1)}
 
@@ -65,15 +71,15 @@ class TripleSplits(NamedTuple):
         """The names of all splits but the evaluated one."""
         return list(self.sizes)[1:]
 
-    def show(self, triple: Sequence[int]) -> tuple[str | int, ...]:
+    def labels_of(self, triple: Sequence[int]) -> tuple[str | int, ...]:
         """Give a triple by its labels, where there are any."""
         first = (
-            self.entities.show(int(triple[0])),
-            self.relations.show(int(triple[1])),
-            self.entities.show(int(triple[2])),
+            self.entities.label_of(int(triple[0])),
+            self.relations.label_of(int(triple[1])),
+            self.entities.label_of(int(triple[2])),
         )
-        further = zip(triple[3:], self.qualifiers, strict=True)
-        return (*first, *(Vocabulary(0, names).show(int(code)) for code, names in further))
+        qualifiers = zip(triple[3:], self.qualifiers, strict=True)
+        return (*first, *(Vocabulary(0, names).label_of(int(code)) for code, names in qualifiers))
 
 
 @public("truerank.link_prediction")
@@ -134,34 +140,34 @@ def read_splits(
     entities, relations : optional
         As `read_triples` takes them.
     """
-    read = read_columns(splits, TRIPLES)
+    read = read_columns(splits, TRIPLE_FORM)
     width = len(next(iter(read.values())))
     numbered = isinstance(entities, (int, np.integer))
     both = [column for columns in read.values() for column in (columns[0], columns[2])]
-    entity, ids = settle("entities", "entity", entities, both)
+    entity, ids = encode_columns("entities", "entity", entities, both)
     if (
         numbered
         and relations is None
-        and any(columns[1].words is not None for columns in read.values())
+        and any(columns[1].label_index is not None for columns in read.values())
     ):
-        relations = _as_many_as_found([columns[1] for columns in read.values()])
-    relation, middle = settle(
+        relations = _count_relations([columns[1] for columns in read.values()])
+    relation, middle = encode_columns(
         "relations", "relation", relations, [columns[1] for columns in read.values()]
     )
     columns_of = [ids[0::2], middle, ids[1::2]]
     names = []
     for j in range(3, width):
-        found, codes = settle_qualifier([columns[j] for columns in read.values()], numbered)
+        found, codes = encode_qualifier([columns[j] for columns in read.values()], numbered)
         columns_of.append(codes)
         names.append(found)
     sizes = {name: len(columns[0].values) for name, columns in read.items()}
-    return TripleSplits(stacked(columns_of), sizes, entity, relation, tuple(names))
+    return TripleSplits(stack_splits(columns_of), sizes, entity, relation, tuple(names))
 
 
-def _as_many_as_found(columns: Sequence[Column]) -> int:
+def _count_relations(columns: Sequence[Column]) -> int:
     """How many relations there are where text holds their ids."""
     tops = (
-        int(numbers("relations", "relation", column).max())
+        int(parse_integers("relations", "relation", column).max())
         for column in columns
         if len(column.values)
     )

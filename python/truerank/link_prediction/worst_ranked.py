@@ -12,7 +12,7 @@ from ..inputs.checks import choice, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..tasks.arguments import Argument, biases_of, ranks_of
-from .lookups import Best, Counted, Label, Lookup
+from .top_candidates import Label, TaskCounts, TopCandidates, TopCandidateSearch
 from .triples import SIDES
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ErrorCase(NamedTuple):
     triple: tuple[Label, ...]
     rank: float
     candidates: int
-    best: Best
+    best: TopCandidates
     score: float
 
 
@@ -92,7 +92,7 @@ class ErrorCases(Sequence[ErrorCase]):
         return f"ErrorCases({len(self)} cases)"
 
     def __str__(self) -> str:
-        heading = ["side", "rank", *self._positions(), "score", "best", "score"]
+        heading = ["side", "rank", *self._member_names(), "score", "best", "score"]
         lines = [heading]
         for case in self:
             rank = f"{case.rank:,g}" if case.rank < 1e6 else f"{case.rank:,.1f}"
@@ -149,7 +149,7 @@ class ErrorCases(Sequence[ErrorCase]):
         """
         from ..comparison.table_writer import Records
 
-        positions = self._positions()
+        positions = self._member_names()
         most = max((len(case.best) for case in self), default=0)
         scores = [f"score_{i + 1}" for i in range(most)]
         best = [name for i, score in enumerate(scores) for name in (f"best_{i + 1}", score)]
@@ -162,7 +162,7 @@ class ErrorCases(Sequence[ErrorCase]):
         columns = ["side", *positions, "rank", "candidates", "score", *best]
         return Records(columns, records, ["rank", "score", *scores]).frame()
 
-    def _positions(self) -> list[str]:
+    def _member_names(self) -> list[str]:
         """The names of the members of the longest triple; further columns have none."""
         longest = max((len(case.triple) for case in self), default=3)
         return ["head", "relation", "tail", *(f"column_{i}" for i in range(3, longest))]
@@ -233,37 +233,39 @@ def error_cases(
     ranks = ranks_of("report", report)
     _check_tasks(task, ranks)
     given = {"tail": tail, "head": head, "relation": relation}
-    asked = task._needed({k: Argument(k, v) for k, v in given.items()}, "what was evaluated")
+    asked = task._check_arguments(
+        {k: Argument(k, v) for k, v in given.items()}, "what was evaluated"
+    )
     biases = biases_of(bias, task.sides)
-    similarity = _similarity(similarity, ranks.protocol)
+    similarity = _check_similarity(similarity, ranks.protocol)
     realistic = ranks.realistic
     chosen = np.argsort(-realistic, kind="stable")[:worst]
     cases: dict[int, ErrorCase] = {}
     start = 0
     for key, side in task.sides.items():
         here = chosen[(chosen >= start) & (chosen < start + len(side))]
-        lookup = Lookup(side, here - start, unique, ranks.protocol, top)
+        lookup = TopCandidateSearch(side, here - start, unique, ranks.protocol, top)
         start += len(side)
         vectors = ("relations", relations) if key == "relation" else ("entities", entities)
         if not len(here):
             continue
         if vectors[1] is None:
-            found = lookup.in_scores(asked[key], dtype)
+            found = lookup.by_scores(asked[key], dtype)
         else:
             if similarity is None:
                 raise InputValueError(
                     "similarity", expected="one, as the ranks do not say which it was"
                 )
             pairing = biases[key], dtype
-            found = lookup.in_vectors(
+            found = lookup.by_embeddings(
                 asked[key], Argument(*vectors), *pairing, similarity=similarity
             )
-        triples = _triples(task, lookup.tasks)
+        triples = _label_triples(task, lookup.tasks)
         for i, triple, (best, score) in zip(here.tolist(), triples, found, strict=True):
             rank, candidates = float(realistic[i]), int(ranks.candidates[i])
             above, tied = int(ranks.above[i]), int(ranks.tied[i])
             ascending = ranks.protocol.order == "ascending"
-            if not Counted(above, tied, top, ascending).fits(triple[SIDES[key][1]], best, score):
+            if not TaskCounts(above, tied, top, ascending).fits(triple[SIDES[key][1]], best, score):
                 what = "scores" if vectors[1] is None else "vectors"
                 raise InputValueError(
                     asked[key].name,
@@ -292,7 +294,7 @@ def _check_tasks(task: Task, ranks: Ranks) -> None:
             )
 
 
-def _similarity(given: Any, protocol: Protocol) -> str | None:
+def _check_similarity(given: Any, protocol: Protocol) -> str | None:
     """The similarity of the ranks, if they say it, or the one that is given."""
     known = protocol.similarity if protocol.similarity in SIMILARITIES else None
     if given is not None and choice("similarity", given, SIMILARITIES) != (known or given):
@@ -302,7 +304,7 @@ def _similarity(given: Any, protocol: Protocol) -> str | None:
     return given or known
 
 
-def _triples(task: Task, tasks: IntArray) -> list[tuple[Label, ...]]:
+def _label_triples(task: Task, tasks: IntArray) -> list[tuple[Label, ...]]:
     """The triples of some tasks, by their labels; every side has one task for each triple."""
     words = task.entities, task.relations, task.entities, *task.qualifiers
     columns = task.test[tasks].T.tolist()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .._core import Scores
     from ..counting.tiles import Progress
 
-    Show = Callable[[Progress], object]
+    ProgressCallback = Callable[[Progress], object]
 
 
 class Argument(NamedTuple):
@@ -58,7 +58,7 @@ def biases_of(bias: Any, sides: Iterable[str]) -> dict[str, Argument]:
     return {side: Argument(f'bias["{side}"]', bias.get(side)) for side in known}
 
 
-def vectors_of(argument: Argument, role: str, dtype: Any, height: int, what: str) -> Vectors:
+def read_side_vectors(argument: Argument, role: str, dtype: Any, height: int, what: str) -> Vectors:
     """Open vectors and check their shape; whatever takes vectors takes what this gives.
 
     Parameters
@@ -81,7 +81,7 @@ def vectors_of(argument: Argument, role: str, dtype: Any, height: int, what: str
 
     Examples
     --------
-    >>> vectors_of(Argument("tails", [[0.5, 1.0]]), "queries", None, 1, "query").array.shape
+    >>> read_side_vectors(Argument("tails", [[0.5, 1.0]]), "queries", None, 1, "query").array.shape
     (1, 2)
     """
     vectors = read_vectors(argument.name, argument.value, dtype, role)
@@ -93,7 +93,7 @@ def vectors_of(argument: Argument, role: str, dtype: Any, height: int, what: str
 
 
 @contextmanager
-def opened(
+def open_side_scores(
     argument: Argument, dtype: Any, io: str | None, always: bool, shape: tuple[int, int], what: str
 ) -> Iterator[Scores | Store]:
     """Open scores that are in memory or in files, and check their shape.
@@ -113,7 +113,8 @@ def opened(
 
     Examples
     --------
-    >>> with opened(Argument("s", [[0.5, 1.0]]), None, None, False, (1, 2), "query") as matrix:
+    >>> scores = Argument("tail_scores", [[0.5, 1.0]])
+    >>> with open_side_scores(scores, None, None, False, (1, 2), "query") as matrix:
     ...     matrix.dtype
     'float64'
     """
@@ -127,7 +128,9 @@ def opened(
         yield found
 
 
-def progress_of_each(progress: Show | None, scores: Sequence[Any]) -> list[Show | None]:
+def split_progress(
+    progress: ProgressCallback | None, scores: Sequence[Any]
+) -> list[ProgressCallback | None]:
     """Make what tells of the bytes of each of several stores, as of one long count of all.
 
     Parameters
@@ -142,7 +145,7 @@ def progress_of_each(progress: Show | None, scores: Sequence[Any]) -> list[Show 
     sizes = [store.nbytes for store in scores]
     start = time.monotonic()
 
-    def part(before: int) -> Show:
+    def part(before: int) -> ProgressCallback:
         def show(done: Progress) -> object:
             seconds = time.monotonic() - start
             told = done._replace(done=before + done.done, total=sum(sizes), seconds=seconds)

@@ -64,7 +64,7 @@ def rank_batches(
     array([3, 1, 1])
     """
     height, columns = len(side.queries), side.columns
-    size = _checked_size(batch_size, height, columns)
+    size = _check_batch_size(batch_size, height, columns)
     ordered = np.argsort(side.rows, kind="stable")  # so that the tasks of a batch stand together
     starts = range(0, height, size)
     bounds = np.searchsorted(side.rows[ordered], [*starts, height])
@@ -110,7 +110,7 @@ def rank_batches(
     return rank_named_blocks(batches(), name, dtype=dtype, **rules)[places]
 
 
-def _checked_size(batch_size: object, height: int, columns: int) -> int:
+def _check_batch_size(batch_size: object, height: int, columns: int) -> int:
     if batch_size is None:
         return max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
     return integer("batch_size", batch_size, least=1)

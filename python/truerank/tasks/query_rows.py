@@ -46,7 +46,7 @@ def first_tasks(queries: IntArray) -> IntArray:
     return first[queries]
 
 
-def merged_rows(
+def merge_rows(
     vectors: npt.NDArray[Any], queries: IntArray, given: IntArray
 ) -> tuple[IntArray, Flags]:
     """Let tasks of one query read one row, where theirs has the same bits.
@@ -70,25 +70,25 @@ def merged_rows(
     Examples
     --------
     >>> vectors = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.5]])
-    >>> merged_rows(vectors, np.array([0, 0, 0]), np.arange(3))
+    >>> merge_rows(vectors, np.array([0, 0, 0]), np.arange(3))
     (array([0, 0, 2]), array([False, False,  True]))
     """
     firsts = given[first_tasks(queries)]
-    unlike = unlike_rows(vectors, given, firsts)
+    unlike = mismatched_rows(vectors, given, firsts)
     return np.where(unlike, given, firsts), unlike
 
 
-def unlike_rows_of(
+def mismatched_score_rows(
     scores: Scores | Store, queries: IntArray, given: IntArray, io: str | None
 ) -> Flags:
     """Tell which tasks have another row of scores than the first task of the same query."""
     firsts = given[first_tasks(queries)]
     if isinstance(scores, Store):
-        return unlike_stored_rows(scores, given, firsts, io or scores.io)
-    return unlike_rows(scores.array, given, firsts)
+        return mismatched_stored_rows(scores, given, firsts, io or scores.io)
+    return mismatched_rows(scores.array, given, firsts)
 
 
-def unlike_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -> Flags:
+def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -> Flags:
     """Tell for pairs of rows of a matrix whether they differ in a bit.
 
     NaNs with the same bits are the same, 0.0 and -0.0 are not. No more than a few MB are copied at
@@ -108,7 +108,7 @@ def unlike_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -> Fl
     Examples
     --------
     >>> rows = np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 1.0]])
-    >>> unlike_rows(rows, np.array([0, 1, 2]), np.array([0, 0, 0]))
+    >>> mismatched_rows(rows, np.array([0, 1, 2]), np.array([0, 0, 0]))
     array([False,  True, False])
     """
     unlike = np.zeros(len(rows), dtype=np.bool_)
@@ -121,7 +121,7 @@ def unlike_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -> Fl
     return unlike
 
 
-def unlike_stored_rows(store: Store, rows: IntArray, others: IntArray, io: str) -> Flags:
+def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: str) -> Flags:
     """Tell the same of the rows of a store, each of which is read once.
 
     Rows are held beside each other by 128 bits of their BLAKE2b, so that none of them is kept.
@@ -143,7 +143,7 @@ def unlike_stored_rows(store: Store, rows: IntArray, others: IntArray, io: str) 
     --------
     >>> from truerank.stores import open_scores
     >>> store = open_scores(np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 1.0]]))
-    >>> unlike_stored_rows(store, np.array([0, 1, 2]), np.array([0, 0, 0]), "map")
+    >>> mismatched_stored_rows(store, np.array([0, 1, 2]), np.array([0, 0, 0]), "map")
     array([False,  True, False])
     """
     from hashlib import blake2b

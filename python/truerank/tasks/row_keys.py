@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import IntArray
 
-_ROOM = (1 << 63) - 1
-_CACHED = 1 << 15  # so many integers are quick to search in any order
+_LARGEST_KEY = (1 << 63) - 1
+_CACHED_SEARCH = 1 << 15  # so many integers are quick to search in any order
 
 
 def row_keys(columns: Sequence[IntArray]) -> IntArray:
@@ -39,11 +39,11 @@ def row_keys(columns: Sequence[IntArray]) -> IntArray:
     for column in columns:
         low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
         span = high - low + 1
-        if size * span > _ROOM:  # dense codes take the least room there is
-            keys = dense(keys)
+        if size * span > _LARGEST_KEY:  # dense codes take the least room there is
+            keys = dense_codes(keys)
             size = int(keys.max()) + 1
-        if size * span > _ROOM:
-            column, low = dense(column), 0
+        if size * span > _LARGEST_KEY:
+            column, low = dense_codes(column), 0
             span = int(column.max()) + 1
         keys *= span
         keys += column
@@ -52,17 +52,17 @@ def row_keys(columns: Sequence[IntArray]) -> IntArray:
     return keys
 
 
-def dense(values: IntArray) -> IntArray:
+def dense_codes(values: IntArray) -> IntArray:
     """Give for each value how many distinct ones are below it.
 
     Examples
     --------
-    >>> dense(np.array([50, -3, 50, 7]))
+    >>> dense_codes(np.array([50, -3, 50, 7]))
     array([2, 0, 2, 1])
     """
     order = np.argsort(values, kind="stable")
     codes = np.zeros(len(values), dtype=np.int64)
-    codes[order] = np.cumsum(_first(values[order])) - 1
+    codes[order] = np.cumsum(_starts_run(values[order])) - 1
     return codes
 
 
@@ -76,7 +76,7 @@ def distinct(values: IntArray) -> IntArray:
     """
     # numpy's unique is ten times slower for millions of integers (it hashes them)
     ordered = np.sort(values, kind="stable")
-    return ordered[_first(ordered)]
+    return ordered[_starts_run(ordered)]
 
 
 def first_rows(keys: IntArray) -> IntArray:
@@ -88,7 +88,7 @@ def first_rows(keys: IntArray) -> IntArray:
     array([1, 0])
     """
     order = np.argsort(keys, kind="stable")
-    return order[_first(keys[order])]
+    return order[_starts_run(keys[order])]
 
 
 def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
@@ -103,7 +103,7 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
         (int(column.min()), int(column.max())) if len(column) else (0, 0) for column in columns
     ]
     spans = [high - low + 1 for low, high in bounds]
-    if prod(spans) > _ROOM:
+    if prod(spans) > _LARGEST_KEY:
         first = first_rows(row_keys(columns))
         return [column[first] for column in columns]
     # sorting keys and taking them apart is quicker than to gather rows that lie anywhere
@@ -136,10 +136,10 @@ def look_up(ordered: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     # Most of many values are not among a few: a table of remainders tells so at less cost.
     size = 1 << max(10, (8 * len(ordered)).bit_length())
     table = np.zeros(size, dtype=bool)
-    table[_scattered(ordered, size)] = True
-    where = np.flatnonzero(table[_scattered(values, size)])
+    table[_hash_slots(ordered, size)] = True
+    where = np.flatnonzero(table[_hash_slots(values, size)])
     sought = values[where]
-    if len(ordered) <= _CACHED:
+    if len(ordered) <= _CACHED_SEARCH:
         which = np.searchsorted(ordered, sought)
     else:  # searches in order find what they need in the cache
         order = np.argsort(sought, kind="stable")
@@ -150,14 +150,14 @@ def look_up(ordered: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     return where[hit], which[hit]
 
 
-def _scattered(values: IntArray, size: int) -> IntArray:
+def _hash_slots(values: IntArray, size: int) -> IntArray:
     """Give a place in a table of a power of two for each value, equal for equal values."""
     mixed = values.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed >>= np.uint64(64 - (size - 1).bit_length())
     return mixed.view(np.int64)
 
 
-def _first(ordered: IntArray) -> npt.NDArray[np.bool_]:
+def _starts_run(ordered: IntArray) -> npt.NDArray[np.bool_]:
     """Tell which of ordered values differ from the one before."""
     new = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])

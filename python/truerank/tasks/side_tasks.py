@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .query_rows import Flags
 
 
-class AskedQueries(NamedTuple):
+class SideQueries(NamedTuple):
     """The distinct queries of some rows, which of them each asks, and all known answers.
 
     Attributes
@@ -41,7 +41,9 @@ class AskedQueries(NamedTuple):
     answers: tuple[IntArray, IntArray]
 
 
-def ask(facts: IntArray, chosen: IntArray, given: Sequence[int], asked_for: int) -> AskedQueries:
+def make_queries(
+    facts: IntArray, ranked: IntArray, query_columns: Sequence[int], answer_column: int
+) -> SideQueries:
     """Make the queries of one side.
 
     Parameters
@@ -57,28 +59,28 @@ def ask(facts: IntArray, chosen: IntArray, given: Sequence[int], asked_for: int)
 
     Returns
     -------
-    AskedQueries
+    SideQueries
 
     Examples
     --------
     >>> triples = np.array([[0, 0, 1], [0, 0, 2], [3, 0, 1]])
-    >>> asked = ask(triples, np.array([1]), (0, 1), 2)
+    >>> asked = make_queries(triples, np.array([1]), (0, 1), 2)
     >>> asked.queries, asked.answers
     (array([[0, 0]]), (array([0, 2]), array([1, 2])))
     """
-    every = row_keys([facts[:, column] for column in given])
-    ordered, first, rows = np.unique(every[chosen], return_index=True, return_inverse=True)
-    where, which = look_up(ordered, every)
-    known = facts[where, asked_for]
-    once = first_rows(row_keys([which, known]))
-    counts = np.bincount(which[once], minlength=len(ordered))
+    keys = row_keys([facts[:, column] for column in query_columns])
+    ordered, first, rows = np.unique(keys[ranked], return_index=True, return_inverse=True)
+    where, which = look_up(ordered, keys)
+    answers = facts[where, answer_column]
+    distinct = first_rows(row_keys([which, answers]))
+    counts = np.bincount(which[distinct], minlength=len(ordered))
     indptr = np.zeros(len(ordered) + 1, dtype=np.int64)
     np.cumsum(counts, out=indptr[1:])
-    return AskedQueries(
-        np.stack([facts[chosen[first], column] for column in given], axis=1),
+    return SideQueries(
+        np.stack([facts[ranked[first], column] for column in query_columns], axis=1),
         rows.reshape(-1).astype(np.int64),
-        facts[chosen, asked_for],
-        (indptr, known[once]),
+        facts[ranked, answer_column],
+        (indptr, answers[distinct]),
     )
 
 
@@ -153,7 +155,7 @@ class SideTasks(ReadOnlyArrays):
         without = None if self.filter is None else (*self.filter, self.rows)
         if tasks is None:
             return without, self.candidates
-        return _of_tasks(without, tasks), _of_tasks(self.candidates, tasks)
+        return _select_lists(without, tasks), _select_lists(self.candidates, tasks)
 
     def labelled(self, ranks: Ranks, mismatched: Flags | None = None) -> Ranks:
         """Give ranks of all tasks with their labels, and their audit with the unlike rows."""
@@ -176,7 +178,7 @@ def _read_only(value: Any) -> Any:
     return view
 
 
-def _of_tasks(selection: Any, tasks: IntArray) -> Any:
+def _select_lists(selection: Any, tasks: IntArray) -> Any:
     """The lists of some tasks alone, as (indptr, indices, lists); one list for all stays as it is.
 
     Else every batch of tasks would have the lists of all the others looked through.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 A = TypeVar("A", bound="SplitAudit")
 
 RULES = ("keep", "drop", "raise")
-SHOWN = 3  # examples
+MAX_EXAMPLES = 3  # examples
 
 
 @public("truerank.link_prediction")
@@ -45,7 +45,7 @@ class SplitFinding:
     def __str__(self) -> str:
         if not self.count:
             return "none"
-        shown = ", ".join(map(_said, self.examples))
+        shown = ", ".join(map(_format_example, self.examples))
         return f"{self.count:,} ({shown}{', ...' if self.count > len(self.examples) else ''})"
 
 
@@ -71,15 +71,16 @@ class SplitAudit:
         known = ", ".join(f"{name} {count:,}" for name, count in self.known.items())
         of_split = f"{self.split}: {self.given:,} {self.rows}, {self.kept:,} ranked"
         leaks = "; ".join(f"in {name} {found}" for name, found in self.leaks.items() if found.count)
+        duplicates_rule = self._format_rule("duplicates", self.duplicates.count)
         return "\n".join(
             [
                 f"{of_split}; known: {known or 'none'}",
-                f"duplicates: {self.duplicates}{self._done('duplicates', self.duplicates.count)}",
-                f"leaks: {leaks or 'none'}{self._done('leaks', self.leaked)}",
+                f"duplicates: {self.duplicates}{duplicates_rule}",
+                f"leaks: {leaks or 'none'}{self._format_rule('leaks', self.leaked)}",
             ]
         )
 
-    def _done(self, what: str, count: int) -> str:
+    def _format_rule(self, what: str, count: int) -> str:
         return f", {'dropped' if self.rules[what] == 'drop' else 'kept'}" if count else ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,12 +89,12 @@ class SplitAudit:
             **{name: getattr(self, name) for name in ("split", "given", "kept", "leaked")},
             "known": dict(self.known),
             "rules": dict(self.rules),
-            "leaks": {name: found_as_dict(found) for name, found in self.leaks.items()},
-            "duplicates": found_as_dict(self.duplicates),
+            "leaks": {name: finding_to_dict(found) for name, found in self.leaks.items()},
+            "duplicates": finding_to_dict(self.duplicates),
         }
 
 
-class Doubts(NamedTuple):
+class DoubtfulRows(NamedTuple):
     """Which rows of an evaluated split are doubtful.
 
     Attributes
@@ -106,21 +107,21 @@ class Doubts(NamedTuple):
         The leaks by split.
     """
 
-    which: IntArray
+    row_numbers: IntArray
     duplicates: Mask
     leaks: Mask
     in_split: dict[str, Mask]
 
-    def find(self, mask: Mask, show: Callable[[int], Any]) -> SplitFinding:
+    def make_finding(self, mask: Mask, labels_of: Callable[[int], Any]) -> SplitFinding:
         """Count some rows, and show the first few, each once."""
         where = np.flatnonzero(mask)
-        first = np.sort(np.unique(self.which[where], return_index=True)[1])[:SHOWN]
+        first = np.sort(np.unique(self.row_numbers[where], return_index=True)[1])[:MAX_EXAMPLES]
         return SplitFinding(
-            int(np.count_nonzero(mask)), tuple(show(i) for i in where[first].tolist())
+            int(np.count_nonzero(mask)), tuple(labels_of(i) for i in where[first].tolist())
         )
 
 
-def doubts_of(columns: Sequence[IntArray], sizes: Mapping[str, int]) -> Doubts:
+def find_doubtful_rows(columns: Sequence[IntArray], sizes: Mapping[str, int]) -> DoubtfulRows:
     """Look for repeats and leaks.
 
     Parameters
@@ -132,32 +133,32 @@ def doubts_of(columns: Sequence[IntArray], sizes: Mapping[str, int]) -> Doubts:
 
     Returns
     -------
-    Doubts
+    DoubtfulRows
 
     Examples
     --------
     >>> left, right = np.array([0, 1, 0, 1]), np.array([0, 1, 0, 1])
-    >>> doubts = doubts_of([left, right], {"test": 3, "train": 1})
+    >>> doubts = find_doubtful_rows([left, right], {"test": 3, "train": 1})
     >>> doubts.duplicates.tolist(), doubts.leaks.tolist()
     ([False, False, True], [False, True, False])
     """
     given, *others = sizes.values()
-    every = row_keys(columns)
-    ordered, first, which = np.unique(every[:given], return_index=True, return_inverse=True)
-    which = which.reshape(-1)
+    keys = row_keys(columns)
+    ordered, first, row_numbers = np.unique(keys[:given], return_index=True, return_inverse=True)
+    row_numbers = row_numbers.reshape(-1)
     in_split: dict[str, Mask] = {}
     start = given
     for name, size in zip(list(sizes)[1:], others, strict=True):
-        _, hit = look_up(ordered, every[start : start + size])
+        _, hit = look_up(ordered, keys[start : start + size])
         there = np.zeros(len(ordered), dtype=bool)
         there[hit] = True
-        in_split[name] = there[which]
+        in_split[name] = there[row_numbers]
         start += size
     leaks = np.logical_or.reduce([*in_split.values(), np.zeros(given, dtype=bool)])
-    return Doubts(which, first[which] != np.arange(given), leaks, in_split)
+    return DoubtfulRows(row_numbers, first[row_numbers] != np.arange(given), leaks, in_split)
 
 
-class Case(NamedTuple):
+class RowCase(NamedTuple):
     """Something that rows of an evaluated split may be.
 
     Attributes
@@ -171,11 +172,11 @@ class Case(NamedTuple):
     """
 
     mask: Mask
-    said: str
-    noted: bool = True
+    description: str
+    makes_note: bool = True
 
 
-class Examined(NamedTuple, Generic[A]):
+class AuditResult(NamedTuple, Generic[A]):
     """What an examination found: which rows stay, what must be said of them, and the audit."""
 
     kept: IntArray
@@ -188,15 +189,15 @@ def check_rules(**rules: str) -> dict[str, str]:
     return {name: choice(name, rule, RULES) for name, rule in rules.items()}
 
 
-def examine(
+def audit_split(
     kind: type[A],
     columns: Sequence[IntArray],
     sizes: Mapping[str, int],
     rules: Mapping[str, str],
-    show: Callable[[int], Any],
-    further: Mapping[str, Case] | None = None,
+    labels_of: Callable[[int], Any],
+    further: Mapping[str, RowCase] | None = None,
     **more: Any,
-) -> Examined[A]:
+) -> AuditResult[A]:
     """Look for repeats, leaks and whatever else a protocol has, and keep, drop or refuse them.
 
     Parameters
@@ -222,11 +223,11 @@ def examine(
         Where a rule says so, and where nothing is left.
     """
     (split, given), *known = sizes.items()
-    doubts = doubts_of(columns, sizes)
+    doubts = find_doubtful_rows(columns, sizes)
     further = further or {}
     cases = {
-        "duplicates": Case(doubts.duplicates, "repeat an earlier one"),
-        "leaks": Case(doubts.leaks, "are in a known split, too"),
+        "duplicates": RowCase(doubts.duplicates, "repeat an earlier one"),
+        "leaks": RowCase(doubts.leaks, "are in a known split, too"),
         **further,
     }
     dropped = np.zeros(given, dtype=bool)
@@ -234,15 +235,15 @@ def examine(
     for name, case in cases.items():
         if not case.mask.any():
             continue
-        said = f"{doubts.find(case.mask, show)} {kind.rows} {case.said}"
+        message = f"{doubts.make_finding(case.mask, labels_of)} {kind.rows} {case.description}"
         if rules[name] == "raise":
-            raise InputValueError(split, said)
+            raise InputValueError(split, message)
         if rules[name] == "drop":
             dropped |= case.mask
-        elif case.noted:
+        elif case.makes_note:
             drop = spelled(name, "drop")
             notes.append(
-                f"{split}: {said}; they are ranked like the others ({drop} leaves them out)"
+                f"{split}: {message}; they are ranked like the others ({drop} leaves them out)"
             )
     kept = np.flatnonzero(~dropped)
     if not len(kept):
@@ -252,17 +253,19 @@ def examine(
         given=given,
         kept=len(kept),
         known=dict(known),
-        duplicates=doubts.find(doubts.duplicates, show),
-        leaks={name: doubts.find(mask, show) for name, mask in doubts.in_split.items()},
+        duplicates=doubts.make_finding(doubts.duplicates, labels_of),
+        leaks={
+            name: doubts.make_finding(mask, labels_of) for name, mask in doubts.in_split.items()
+        },
         leaked=int(np.count_nonzero(doubts.leaks)),
         rules=dict(rules),
-        **{name: doubts.find(case.mask, show) for name, case in further.items()},
+        **{name: doubts.make_finding(case.mask, labels_of) for name, case in further.items()},
         **more,
     )
-    return Examined(kept, tuple(notes), audit)
+    return AuditResult(kept, tuple(notes), audit)
 
 
-def found_as_dict(found: SplitFinding | None) -> dict[str, Any] | None:
+def finding_to_dict(found: SplitFinding | None) -> dict[str, Any] | None:
     """Give a finding as plain dicts, lists, numbers and str."""
     if found is None:
         return None
@@ -270,5 +273,5 @@ def found_as_dict(found: SplitFinding | None) -> dict[str, Any] | None:
     return {"count": found.count, "examples": listed}
 
 
-def _said(example: Any) -> str:
+def _format_example(example: Any) -> str:
     return " ".join(map(str, example)) if isinstance(example, tuple) else str(example)

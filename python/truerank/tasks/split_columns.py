@@ -11,7 +11,7 @@ import numpy as np
 from ..inputs.arrays import index_array
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from .text import RowForm, is_path, read_text
-from .vocabularies import Column, Words
+from .vocabularies import Column, LabelIndex
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -40,26 +40,31 @@ def read_columns(splits: Splits, form: RowForm) -> dict[str, list[Column]]:
     TypeError, ValueError, OSError
         For what is no split of that form, and for splits of unlike widths.
     """
-    words: dict[int, Words] = {}
-    read = {name: _columns(title, split, words, form) for name, (title, split) in splits.items()}
+    label_indexes: dict[int, LabelIndex] = {}
+    read = {
+        name: _read_split(title, split, label_indexes, form)
+        for name, (title, split) in splits.items()
+    }
     widths = {title: len(read[name]) for name, (title, _) in splits.items() if read[name]}
     if len(set(widths.values())) > 1:
         said = ", ".join(f"{spelled(title)} {width}" for title, width in widths.items())
-        raise InputValueError(f"{form.what}s", expected="as many columns in every split", got=said)
+        raise InputValueError(
+            f"{form.row_noun}s", expected="as many columns in every split", got=said
+        )
     width = next(iter(widths.values()), form.width)
     for name, (title, _) in splits.items():  # a split without lines has no width of its own
         read[name] = read[name] or [
-            Column(title, j, np.zeros(0, dtype=np.int64), None, form.what) for j in range(width)
+            Column(title, j, np.zeros(0, dtype=np.int64), None, form.row_noun) for j in range(width)
         ]
     return read
 
 
-def stacked(columns: Sequence[Sequence[IntArray]]) -> IntArray:
+def stack_splits(columns: Sequence[Sequence[IntArray]]) -> IntArray:
     """Put the splits of every column below each other; column by column in memory.
 
     Examples
     --------
-    >>> stacked([[np.array([1]), np.array([2, 3])], [np.array([4]), np.array([5, 6])]])
+    >>> stack_splits([[np.array([1]), np.array([2, 3])], [np.array([4]), np.array([5, 6])]])
     array([[1, 4],
            [2, 5],
            [3, 6]])
@@ -70,25 +75,29 @@ def stacked(columns: Sequence[Sequence[IntArray]]) -> IntArray:
     return rows
 
 
-def _columns(title: str, split: Any, words: dict[int, Words], form: RowForm) -> list[Column]:
+def _read_split(
+    title: str, split: Any, label_indexes: dict[int, LabelIndex], form: RowForm
+) -> list[Column]:
     """Read the columns of a split, in whatever form it is; none where it has no rows at all."""
     if is_path(split):
         path = os.fsdecode(split)
         if not path.endswith(".npy"):
 
             def number(j: int, fields: Sequence[str]) -> IntArray:
-                return _words(j, words, form).read(fields)
+                return _label_index_of(j, label_indexes, form).encode(fields)
 
             return [
-                Column(title, j, codes, _words(j, words, form), form.what)
+                Column(title, j, codes, _label_index_of(j, label_indexes, form), form.row_noun)
                 for j, codes in enumerate(
-                    read_text(title, path, number, columns=form.columns, further=form.further)
+                    read_text(
+                        title, path, number, columns=form.columns, more_columns=form.more_columns
+                    )
                 )
             ]
         title = f"{title}: {path}"
-        split = _loaded(title, path)
+        split = _load_ids(title, path)
     if isinstance(split, (list, tuple)):
-        return _of_rows(title, split, words, form)
+        return _columns_of_rows(title, split, label_indexes, form)
     if isinstance(split, (bytes, Mapping, set, frozenset)) or split is None:
         raise InputTypeError(
             title, expected="an array, a path or a list of tuples", got=type(split).__name__
@@ -99,33 +108,33 @@ def _columns(title: str, split: Any, words: dict[int, Words], form: RowForm) -> 
         )
     array = np.asarray(split)
     if array.dtype.kind in "OUT" and array.ndim == 2:
-        return _of_rows(title, list(map(tuple, array.tolist())), words, form)
-    return _of_array(title, array, form)
+        return _columns_of_rows(title, list(map(tuple, array.tolist())), label_indexes, form)
+    return _columns_of_array(title, array, form)
 
 
-def _loaded(title: str, path: str) -> Any:
+def _load_ids(title: str, path: str) -> Any:
     try:
         return np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise InputValueError(title, f"no .npy array of ids ({error})") from None
 
 
-def _of_array(title: str, array: Any, form: RowForm) -> list[Column]:
+def _columns_of_array(title: str, array: Any, form: RowForm) -> list[Column]:
     if array.dtype.kind not in "iu":
         raise InputTypeError(title, expected="integers or labels", got=f"dtype {array.dtype}")
     if array.ndim != 2 or not form.fits(array.shape[1]):
-        wider = " or wider" if form.further else ""
+        wider = " or wider" if form.more_columns else ""
         raise InputValueError(
             title,
-            expected=f"shape (n, {form.width}){wider} {form.listed}",
+            expected=f"shape (n, {form.width}){wider} {form.column_list}",
             got=f"shape {array.shape}",
         )
     ids = index_array(title, array, copy=False)
-    return [Column(title, j, ids[:, j], None, form.what) for j in range(array.shape[1])]
+    return [Column(title, j, ids[:, j], None, form.row_noun) for j in range(array.shape[1])]
 
 
-def _of_rows(
-    title: str, rows: Sequence[Any], words: dict[int, Words], form: RowForm
+def _columns_of_rows(
+    title: str, rows: Sequence[Any], label_indexes: dict[int, LabelIndex], form: RowForm
 ) -> list[Column]:
     """Read tuples: each column of them holds labels, or ids."""
     if not len(rows):
@@ -133,22 +142,26 @@ def _of_rows(
     for i, row in enumerate(rows):
         if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)):
             raise InputTypeError(
-                title, expected=f"tuples {form.listed}", got=f"{type(row).__name__} at position {i}"
+                title,
+                expected=f"tuples {form.column_list}",
+                got=f"{type(row).__name__} at position {i}",
             )
     width = len(rows[0])
     for i, row in enumerate(rows):
         if len(row) != width or not form.fits(width):
             fits = form.fits(width)
-            expected = f"{width} members, as in the first" if fits else f"{form.needed} members"
+            expected = f"{width} members, as in the first" if fits else f"{form.width_text} members"
             raise InputValueError(
-                title, expected=f"{expected}", got=f"{len(row)} in {form.what} {i}"
+                title, expected=f"{expected}", got=f"{len(row)} in {form.row_noun} {i}"
             )
     columns = zip(*rows, strict=True)
-    return [_of_values(title, j, column, words, form) for j, column in enumerate(columns)]
+    return [
+        _column_of_values(title, j, column, label_indexes, form) for j, column in enumerate(columns)
+    ]
 
 
-def _of_values(
-    title: str, j: int, values: Sequence[Any], words: dict[int, Words], form: RowForm
+def _column_of_values(
+    title: str, j: int, values: Sequence[Any], label_indexes: dict[int, LabelIndex], form: RowForm
 ) -> Column:
     kinds = set(map(type, values))
     if all(issubclass(kind, str) for kind in kinds):
@@ -156,37 +169,39 @@ def _of_values(
             raise InputValueError(
                 title,
                 expected="labels",
-                got=f"an empty str in column {j} of {form.what} {values.index('')}",
+                got=f"an empty str in column {j} of {form.row_noun} {values.index('')}",
             )
-        known = _words(j, words, form)
-        return Column(title, j, known.read(values), known, form.what)
+        label_index = _label_index_of(j, label_indexes, form)
+        return Column(title, j, label_index.encode(values), label_index, form.row_noun)
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
-        return Column(title, j, index_array(title, list(values)), None, form.what)
+        return Column(title, j, index_array(title, list(values)), None, form.row_noun)
     wrong = {kind for kind in kinds if not issubclass(kind, (str, int, np.integer)) or kind is bool}
     row = next((i for i, value in enumerate(values) if type(value) in wrong), -1)
-    got = f"{type(values[row]).__name__} ({form.what} {row})"
+    got = f"{type(values[row]).__name__} ({form.row_noun} {row})"
     if row < 0:
         named = isinstance(values[0], str)
         row = next(i for i, value in enumerate(values) if isinstance(value, str) != named)
         got = (
-            f"both ({form.what} {row} has {type(values[row]).__name__}, those before "
+            f"both ({form.row_noun} {row} has {type(values[row]).__name__}, those before "
             f"{'str' if named else 'integers'})"
         )
     raise InputTypeError(title, expected=f"integers or str in column {j}", got=got)
 
 
-def _words(j: int, words: dict[int, Words], form: RowForm) -> Words:
+def _label_index_of(j: int, label_indexes: dict[int, LabelIndex], form: RowForm) -> LabelIndex:
     """Give the labels of a column; heads and tails share theirs."""
-    return words.setdefault(form.vocabulary(j), Words())
+    return label_indexes.setdefault(form.vocabulary(j), LabelIndex())
 
 
-def named_splits(known: Any) -> dict[str, tuple[str, Any]]:
+def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
     """Name the known splits, and say what to call each in messages.
 
     Examples
     --------
-    >>> list(named_splits(["train.txt", "valid.txt"])), list(named_splits({"train": "train.txt"}))
-    (['known_0', 'known_1'], ['train'])
+    >>> list(name_known_splits(["train.txt", "valid.txt"]))
+    ['known_0', 'known_1']
+    >>> list(name_known_splits({"train": "train.txt"}))
+    ['train']
     """
     if known is None:
         return {}
@@ -197,12 +212,12 @@ def named_splits(known: Any) -> dict[str, tuple[str, Any]]:
             if not name:
                 raise InputValueError("known", expected="names of splits", got="an empty str")
         return {name: (f'known["{name}"]', split) for name, split in known.items()}
-    if _is_several(known):
+    if _is_list_of_splits(known):
         return {f"known_{i}": (f"known[{i}]", split) for i, split in enumerate(known)}
     return {"known_0": ("known", known)}
 
 
-def splits_of(split: object, rows: Any, known: Any) -> dict[str, tuple[str, Any]]:
+def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, Any]]:
     """Name the evaluated split and the known ones, in this order, for messages and audits.
 
     Parameters
@@ -221,19 +236,19 @@ def splits_of(split: object, rows: Any, known: Any) -> dict[str, tuple[str, Any]
 
     Examples
     --------
-    >>> splits_of("test", "test.txt", {"train": "train.txt"})
+    >>> name_splits("test", "test.txt", {"train": "train.txt"})
     {'test': ('test', 'test.txt'), 'train': ('known["train"]', 'train.txt')}
     """
-    others = named_splits(known)
+    others = name_known_splits(known)
     if not isinstance(split, str):
         raise InputTypeError("split", expected="a str", got=type(split).__name__)
     if not split or split in others:
-        what = "the name of a known split" if split else "an empty str"
-        raise InputValueError("split", expected="a name of its own for the test", got=what)
+        got = "the name of a known split" if split else "an empty str"
+        raise InputValueError("split", expected="a name of its own for the test", got=got)
     return {split: (split, rows), **others}
 
 
-def _is_several(known: Any) -> bool:
+def _is_list_of_splits(known: Any) -> bool:
     """Whether this is a list of splits rather than the rows of one."""
     if not isinstance(known, (list, tuple)):
         return False

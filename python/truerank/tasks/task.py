@@ -17,9 +17,9 @@ from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.errors import InputTypeError, renamed
 from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
-from .arguments import Argument, biases_of, opened, progress_of_each, vectors_of
+from .arguments import Argument, biases_of, open_side_scores, read_side_vectors, split_progress
 from .batches import rank_batches
-from .query_rows import merged_rows, unlike_rows_of
+from .query_rows import merge_rows, mismatched_score_rows
 
 if TYPE_CHECKING:
     from ..counting.tiles import Progress
@@ -60,7 +60,7 @@ class ProtocolTask(ReadOnlyArrays):
 
         `rules` are order, nan, dtype, threads and audit of `rank`.
         """
-        asked = self._needed(scorers, "a callable")
+        asked = self._check_arguments(scorers, "a callable")
         for name, scorer in asked.values():
             if not callable(scorer):
                 raise InputTypeError(name, expected="a callable", got=type(scorer).__name__)
@@ -69,7 +69,7 @@ class ProtocolTask(ReadOnlyArrays):
             with renamed(scores=name, blocks=name):
                 ranks = rank_batches(scorer, self.sides[key], batch_size=batch_size, **rules)
             parts.append(self.sides[key].labelled(ranks))
-        return self._reported(parts)
+        return self._make_report(parts)
 
     def _evaluate_embeddings(
         self,
@@ -88,17 +88,20 @@ class ProtocolTask(ReadOnlyArrays):
         """
         from ..embeddings.scoring import rank_embeddings
 
-        asked, among = self._needed(queries, "vectors"), self._needed(entities, "vectors")
+        asked, among = (
+            self._check_arguments(queries, "vectors"),
+            self._check_arguments(entities, "vectors"),
+        )
         biases = biases_of(bias, self.sides)
         reads = {}
         for key, side in self.sides.items():
             height = len(side.queries) if unique else side.height
-            asking = vectors_of(asked[key], "queries", dtype, height, _of_what(unique))
+            asking = read_side_vectors(asked[key], "queries", dtype, height, _row_noun(unique))
             rows, mismatched = side.rows, None
             if not unique:
-                rows, mismatched = merged_rows(asking.array, side.rows, side.given)
+                rows, mismatched = merge_rows(asking.array, side.rows, side.given)
             # all are checked before the first is ranked
-            others = vectors_of(among[key], "entities", dtype, side.columns, "candidate")
+            others = read_side_vectors(among[key], "entities", dtype, side.columns, "candidate")
             reads[key] = asking, others, rows, mismatched
         parts = []
         for key, (asking, others, rows, mismatched) in reads.items():
@@ -117,7 +120,7 @@ class ProtocolTask(ReadOnlyArrays):
                     **rules,
                 )
             parts.append(side.labelled(ranks, mismatched))
-        return self._reported(parts)
+        return self._make_report(parts)
 
     def _evaluate_scores(
         self,
@@ -140,12 +143,14 @@ class ProtocolTask(ReadOnlyArrays):
         with ExitStack() as stack:
             # all of them first: nobody waits for one side to hear that the other is missing
             matrices = {}
-            for key, argument in self._needed(scores, "scores").items():
+            for key, argument in self._check_arguments(scores, "scores").items():
                 side = self.sides[key]
                 shape = len(side.queries) if unique else side.height, side.columns
-                found = opened(argument, dtype, io, progress is not None, shape, _of_what(unique))
+                found = open_side_scores(
+                    argument, dtype, io, progress is not None, shape, _row_noun(unique)
+                )
                 matrices[key] = stack.enter_context(found)
-            shown = progress_of_each(progress, list(matrices.values()))
+            shown = split_progress(progress, list(matrices.values()))
             for (key, matrix), show in zip(matrices.items(), shown, strict=True):
                 side, mismatched = self.sides[key], None
                 rows = side.rows if unique else side.given
@@ -162,11 +167,11 @@ class ProtocolTask(ReadOnlyArrays):
                         **rules,
                     )
                     if audit and not unique:
-                        mismatched = unlike_rows_of(matrix, side.rows, side.given, io)
+                        mismatched = mismatched_score_rows(matrix, side.rows, side.given, io)
                 parts.append(side.labelled(ranks, mismatched))
-        return self._reported(parts)
+        return self._make_report(parts)
 
-    def _needed(self, arguments: Arguments, what: str) -> dict[str, Argument]:
+    def _check_arguments(self, arguments: Arguments, what: str) -> dict[str, Argument]:
         """The arguments of the sides that there are; all of them, and no others."""
         names = {arguments[side].name for side in self.sides}
         for side, (name, value) in arguments.items():
@@ -182,12 +187,12 @@ class ProtocolTask(ReadOnlyArrays):
                 )
         return {side: arguments[side] for side in self.sides}
 
-    def _reported(self, parts: Iterable[Ranks]) -> Report:
+    def _make_report(self, parts: Iterable[Ranks]) -> Report:
         """The report of the sides, in their order, under the protocol of the task."""
         fields = ("filter", "candidates", "sampled", "split")
         common = {name: getattr(self.protocol, name) for name in fields}
         return report(concatenate([part.with_protocol(**common) for part in parts]))
 
 
-def _of_what(unique: bool) -> str:
+def _row_noun(unique: bool) -> str:
     return "distinct query" if unique else "query of the test as given"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 TRIPLE = ("head", "relation", "tail")
-_PIECE = 1 << 17  # bytes; the fields of a piece are Python strings, which stay in the cache
+_BLOCK_BYTES = 1 << 17  # bytes; the fields of a piece are Python strings, which stay in the cache
 
 
 class RowForm(NamedTuple):
@@ -32,10 +32,10 @@ class RowForm(NamedTuple):
         Whether more columns may follow; each has labels of its own.
     """
 
-    what: str
+    row_noun: str
     columns: tuple[str, ...]
     vocabularies: tuple[int, ...]
-    further: bool = False
+    more_columns: bool = False
 
     @property
     def width(self) -> int:
@@ -43,26 +43,26 @@ class RowForm(NamedTuple):
         return len(self.columns)
 
     @property
-    def listed(self) -> str:
+    def column_list(self) -> str:
         """The columns between parentheses, as tuples are written."""
         return f"({', '.join(self.columns)})"
 
     @property
-    def needed(self) -> str:
+    def width_text(self) -> str:
         """How many columns there must be, in words.
 
         Examples
         --------
-        >>> RowForm("pair", ("left", "right"), (0, 1)).needed
+        >>> RowForm("pair", ("left", "right"), (0, 1)).width_text
         '2'
-        >>> RowForm("triple", ("head", "relation", "tail"), (0, 1, 0), further=True).needed
+        >>> RowForm("triple", ("head", "relation", "tail"), (0, 1, 0), more_columns=True).width_text
         'at least 3'
         """
-        return f"at least {self.width}" if self.further else str(self.width)
+        return f"at least {self.width}" if self.more_columns else str(self.width)
 
     def fits(self, width: int) -> bool:
         """Whether rows may have so many columns."""
-        return width >= self.width if self.further else width == self.width
+        return width >= self.width if self.more_columns else width == self.width
 
     def vocabulary(self, column: int) -> int:
         """The column whose labels this one shares."""
@@ -72,7 +72,7 @@ class RowForm(NamedTuple):
         """How many columns there are, and which, as a file has them."""
         *first, last = self.columns
         tabs = "tabs" if self.width > 2 else "a tab"
-        return f"{self.needed}: {', '.join(first)} and {last} with {tabs} between them"
+        return f"{self.width_text}: {', '.join(first)} and {last} with {tabs} between them"
 
 
 def read_text(
@@ -81,7 +81,7 @@ def read_text(
     coder: Callable[[int, Sequence[str]], IntArray],
     *,
     columns: Sequence[str] = TRIPLE,
-    further: bool = True,
+    more_columns: bool = True,
 ) -> list[IntArray]:
     """Read the columns of a tab-separated file.
 
@@ -116,9 +116,9 @@ def read_text(
     """
     where = f"{name}: {path}"
     width, parts, line = 0, [], 1
-    expected = RowForm("row", tuple(columns), (), further)
-    with _opened(path) as file:
-        for piece in _pieces(name, path, file):
+    expected = RowForm("row", tuple(columns), (), more_columns)
+    with _open_file(path) as file:
+        for piece in _line_blocks(name, path, file):
             try:
                 text = piece.decode("utf-8")
             except UnicodeDecodeError as error:
@@ -137,16 +137,20 @@ def read_text(
                     )
             lines = text.removesuffix("\n").split("\n")
             rows: Sequence[str] = lines
-            if _tabs(rows) != {width - 1}:  # the first piece, or empty lines, or something wrong
+            if _tab_counts(rows) != {
+                width - 1
+            }:  # the first piece, or empty lines, or something wrong
                 rows = [row for row in lines if row.strip(" ")]
                 width = width or (rows[0].count("\t") + 1 if rows else 0)
-                if rows and (not expected.fits(width) or _tabs(rows) != {width - 1}):
-                    raise InputValueError(where, _wrong_width(lines, line, width, expected))
+                if rows and (not expected.fits(width) or _tab_counts(rows) != {width - 1}):
+                    raise InputValueError(
+                        where, _describe_wrong_width(lines, line, width, expected)
+                    )
             if rows:
                 fields = "\t".join(rows).split("\t")
                 found = [fields[column::width] for column in range(width)]
                 if any("" in column for column in found[: len(columns)]):
-                    raise InputValueError(where, _empty_field(lines, line, columns))
+                    raise InputValueError(where, _describe_empty_field(lines, line, columns))
                 parts.append([coder(j, column) for j, column in enumerate(found)])
             line += len(lines)
     return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
@@ -166,7 +170,7 @@ def line_of(path: str, row: int) -> int:
     ...     line_of(f"{folder}/pairs.tsv", 1)
     3
     """
-    with _opened(path) as file:
+    with _open_file(path) as file:
         for number, line in enumerate(file, 1):
             row -= bool(line.removeprefix(b"\xef\xbb\xbf" * (number == 1)).strip(b" \r\n"))
             if row < 0:
@@ -174,11 +178,11 @@ def line_of(path: str, row: int) -> int:
     raise InputValueError(path, "it has changed while it was read")
 
 
-def _tabs(rows: Sequence[str]) -> set[int]:
+def _tab_counts(rows: Sequence[str]) -> set[int]:
     return {row.count("\t") for row in rows}
 
 
-def _opened(path: str) -> IO[bytes]:
+def _open_file(path: str) -> IO[bytes]:
     if not path.endswith(".gz"):
         return open(path, "rb")
     import gzip
@@ -186,7 +190,7 @@ def _opened(path: str) -> IO[bytes]:
     return gzip.open(path)  # type: ignore[return-value]
 
 
-def _pieces(name: str, path: str, file: IO[bytes]) -> Iterator[bytes]:
+def _line_blocks(name: str, path: str, file: IO[bytes]) -> Iterator[bytes]:
     """Give a file in pieces of whole lines."""
     import gzip
     import zlib
@@ -194,7 +198,7 @@ def _pieces(name: str, path: str, file: IO[bytes]) -> Iterator[bytes]:
     rest = b""
     while True:
         try:
-            block = file.read(_PIECE)
+            block = file.read(_BLOCK_BYTES)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise OSError(f"{spelled(name)}: {path}: damaged gzip file ({error})") from None
         if not block:
@@ -209,7 +213,7 @@ def _pieces(name: str, path: str, file: IO[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _wrong_width(lines: Sequence[str], first: int, width: int, expected: RowForm) -> str:
+def _describe_wrong_width(lines: Sequence[str], first: int, width: int, expected: RowForm) -> str:
     for number, row in enumerate(lines, first):
         found = row.count("\t") + 1
         if row.strip(" ") and (found != width or not expected.fits(width)):
@@ -219,7 +223,7 @@ def _wrong_width(lines: Sequence[str], first: int, width: int, expected: RowForm
     raise AssertionError("unreachable")
 
 
-def _empty_field(lines: Sequence[str], first: int, columns: Sequence[str]) -> str:
+def _describe_empty_field(lines: Sequence[str], first: int, columns: Sequence[str]) -> str:
     for number, row in enumerate(lines, first):
         fields = row.split("\t")[: len(columns)]
         if row.strip(" ") and "" in fields:

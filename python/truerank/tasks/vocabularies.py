@@ -17,10 +17,10 @@ from .row_keys import distinct
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
-MOST = 1 << 36  # entities; a key of two of them and a relation needs no more than that
+MAX_IDS = 1 << 36  # entities; a key of two of them and a relation needs no more than that
 
 
-class Words:
+class LabelIndex:
     """The distinct labels that have been read, numbered as they came."""
 
     __slots__ = ("codes",)
@@ -29,7 +29,7 @@ class Words:
         # numbers a label where it is first looked up: one look-up per field, without Python code
         self.codes: defaultdict[str, int] = defaultdict(count().__next__)
 
-    def read(self, labels: Sequence[str]) -> IntArray:
+    def encode(self, labels: Sequence[str]) -> IntArray:
         """Give the number of each label; new ones are taken in."""
         return np.fromiter(map(self.codes.__getitem__, labels), dtype=np.int64, count=len(labels))
 
@@ -40,7 +40,7 @@ class Column(NamedTuple):
     split: str
     position: int
     values: IntArray
-    words: Words | None
+    label_index: LabelIndex | None
     what: str = "triple"  # one of its rows
 
     def where(self, row: int) -> str:
@@ -54,12 +54,12 @@ class Vocabulary(NamedTuple):
     size: int
     names: tuple[str, ...] | None
 
-    def show(self, code: int) -> str | int:
+    def label_of(self, code: int) -> str | int:
         """Give the name of an id, or the id."""
         return code if self.names is None else self.names[code]
 
 
-def settle(
+def encode_columns(
     name: str, what: str, given: object, columns: Sequence[Column]
 ) -> tuple[Vocabulary, list[IntArray]]:
     """Turn columns into ids, by the vocabulary that was given or by one made of what they hold.
@@ -90,22 +90,22 @@ def settle(
 
     Examples
     --------
-    >>> words = Words()
-    >>> column = Column("test", 0, words.read(["b", "a", "b"]), words)
-    >>> settle("entities", "entity", None, [column])
+    >>> label_index = LabelIndex()
+    >>> column = Column("test", 0, label_index.encode(["b", "a", "b"]), label_index)
+    >>> encode_columns("entities", "entity", None, [column])
     (Vocabulary(size=2, names=('a', 'b')), [array([1, 0, 1])])
     """
     filled = [column for column in columns if len(column.values)]
-    named = [column for column in filled if column.words is not None]
+    named = [column for column in filled if column.label_index is not None]
     if given is None and named:
         if len(named) < len(filled):
-            split = next(column.split for column in filled if column.words is None)
+            split = next(column.split for column in filled if column.label_index is None)
             raise InputValueError(
                 named[0].split,
                 f"holds labels of {name}, but {spelled(split)} holds ids; "
                 f"give {spelled(f'{name}=')}",
             )
-        labels = sorted(_labels(named))
+        labels = sorted(_distinct_labels(named))
         if all(map(_is_id, labels)):
             raise InputValueError(
                 name,
@@ -116,25 +116,29 @@ def settle(
                     "or the labels in their order"
                 ),
             )
-        return _by_names(name, what, tuple(labels), columns)
+        return _encode_by_names(name, what, tuple(labels), columns)
     if given is None:
         top = max((int(column.values.max()) for column in filled), default=-1)
-        return _in_range(Vocabulary(top + 1, None), what, columns)
+        return _check_range(Vocabulary(top + 1, None), what, columns)
     if is_integer(given):
-        if not 1 <= given <= MOST:
+        if not 1 <= given <= MAX_IDS:
             raise InputValueError(name, expected="from 1 to 2**36", got=given)
-        read = [column._replace(values=numbers(name, what, column)) for column in columns]
-        return _in_range(Vocabulary(int(given), None), what, read)
-    return _by_names(name, what, _names(name, given), columns)
+        read = [column._replace(values=parse_integers(name, what, column)) for column in columns]
+        return _check_range(Vocabulary(int(given), None), what, read)
+    return _encode_by_names(name, what, _check_labels(name, given), columns)
 
 
-def _labels(columns: Sequence[Column]) -> set[str]:
+def _distinct_labels(columns: Sequence[Column]) -> set[str]:
     """Give the labels of some columns, most of which share theirs."""
-    words = {id(column.words): column.words for column in columns if column.words is not None}
-    return set().union(*(each.codes for each in words.values()))
+    indexes = {
+        id(column.label_index): column.label_index
+        for column in columns
+        if column.label_index is not None
+    }
+    return set().union(*(each.codes for each in indexes.values()))
 
 
-def _by_names(
+def _encode_by_names(
     name: str, what: str, names: tuple[str, ...], columns: Sequence[Column]
 ) -> tuple[Vocabulary, list[IntArray]]:
     """Turn labels into their positions among the names."""
@@ -142,14 +146,14 @@ def _by_names(
     tables: dict[int, IntArray] = {}
     ids = []
     for column in columns:
-        if column.words is None:
+        if column.label_index is None:
             ids.append(column)
             continue
-        codes = column.words.codes
-        if id(column.words) not in tables:
+        codes = column.label_index.codes
+        if id(column.label_index) not in tables:
             found = map(place.get, codes, repeat(-1))
-            tables[id(column.words)] = np.fromiter(found, dtype=np.int64, count=len(codes))
-        values = tables[id(column.words)][column.values]
+            tables[id(column.label_index)] = np.fromiter(found, dtype=np.int64, count=len(codes))
+        values = tables[id(column.label_index)][column.values]
         if len(values) and int(values.min()) < 0:
             row = int(np.argmax(values < 0))
             label = list(codes)[column.values[row]]
@@ -159,41 +163,41 @@ def _by_names(
                 f"{spelled(f'{name} has')} {len(names)} labels, and not this one",
             )
         ids.append(column._replace(values=values))
-    return _in_range(Vocabulary(len(names), names), what, ids)
+    return _check_range(Vocabulary(len(names), names), what, ids)
 
 
-def settle_qualifier(
+def encode_qualifier(
     columns: Sequence[Column], as_ids: bool
 ) -> tuple[tuple[str, ...] | None, list[IntArray]]:
     """Turn a further column into codes.
 
     Labels are numbered in ascending order; where triples hold ids, plain integers are themselves.
     """
-    words = [column for column in columns if column.words is not None]
-    if not words:
+    labelled = [column for column in columns if column.label_index is not None]
+    if not labelled:
         return None, [column.values for column in columns]
-    labels = _labels(words)
+    labels = _distinct_labels(labelled)
     if labels == {""}:
         raise InputValueError(
-            words[0].split,
+            labelled[0].split,
             f"column {columns[0].position} is empty in every triple; "
             "expected no tab at the end of lines",
         )
     if as_ids and all(map(_is_number, labels)):
-        return None, [numbers("qualifiers", "number", column) for column in columns]
-    if len(words) < sum(len(column.values) > 0 for column in columns):
-        split = next(c.split for c in columns if len(c.values) and c.words is None)
+        return None, [parse_integers("qualifiers", "number", column) for column in columns]
+    if len(labelled) < sum(len(column.values) > 0 for column in columns):
+        split = next(c.split for c in columns if len(c.values) and c.label_index is None)
         raise InputValueError(
             split, f"holds integers in column {columns[0].position}, other splits labels"
         )
-    vocabulary, codes = _by_names("qualifiers", "qualifier", tuple(sorted(labels)), columns)
+    vocabulary, codes = _encode_by_names("qualifiers", "qualifier", tuple(sorted(labels)), columns)
     return vocabulary.names, codes
 
 
-def _names(name: str, given: object) -> tuple[str, ...]:
+def _check_labels(name: str, given: object) -> tuple[str, ...]:
     """Check labels in the order of their ids."""
     if isinstance(given, Mapping):
-        given = _by_id(name, given)
+        given = _order_by_id(name, given)
     if isinstance(given, np.ndarray):
         given = given.tolist()
     if isinstance(given, (str, bytes, float, bool)) or not isinstance(given, Iterable):
@@ -218,7 +222,7 @@ def _names(name: str, given: object) -> tuple[str, ...]:
     return names
 
 
-def _by_id(name: str, given: Mapping[Any, Any]) -> list[Any]:
+def _order_by_id(name: str, given: Mapping[Any, Any]) -> list[Any]:
     """Order the labels of a mapping to ids, which must be 0, 1, 2, ..."""
     for label, code in given.items():
         if not is_integer(code):
@@ -236,11 +240,11 @@ def _by_id(name: str, given: Mapping[Any, Any]) -> list[Any]:
     return [label for label, _ in ordered]
 
 
-def _in_range(
+def _check_range(
     vocabulary: Vocabulary, what: str, columns: Sequence[Column]
 ) -> tuple[Vocabulary, list[IntArray]]:
     for column in columns:
-        bound = min(vocabulary.size, MOST)
+        bound = min(vocabulary.size, MAX_IDS)
         row = first_outside(np.ascontiguousarray(column.values), bound)
         if row >= 0:
             upto = f" to {bound - 1}" if int(column.values[row]) >= 0 else " on"
@@ -262,11 +266,11 @@ def _is_number(text: str) -> bool:
     return digits.isascii() and digits.isdigit() and len(digits) < 19
 
 
-def numbers(name: str, what: str, column: Column) -> IntArray:
+def parse_integers(name: str, what: str, column: Column) -> IntArray:
     """Read the words of a column as integers, where there are any."""
-    if column.words is None:
+    if column.label_index is None:
         return column.values
-    labels = list(column.words.codes)
+    labels = list(column.label_index.codes)
     used = np.zeros(len(labels), dtype=bool)
     used[column.values] = True
     table = np.zeros(len(labels), dtype=np.int64)
@@ -282,7 +286,7 @@ def numbers(name: str, what: str, column: Column) -> IntArray:
     return table[column.values]
 
 
-def chosen_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> IntArray:
+def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> IntArray:
     """Read entities by id or by label, ordered and distinct.
 
     Parameters
@@ -302,7 +306,7 @@ def chosen_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> I
 
     Examples
     --------
-    >>> chosen_ids("candidates", ["b", "a", "b"], Vocabulary(3, ("a", "b", "c")), "")
+    >>> read_ids("candidates", ["b", "a", "b"], Vocabulary(3, ("a", "b", "c")), "")
     array([0, 1])
     """
     array = np.asarray(value)

@@ -17,7 +17,7 @@ from truerank.alignment.analyses.buckets import by_degree
 from truerank.alignment.analyses.hubs import compare_hubness, hubness
 from truerank.alignment.analyses.overlaps import Overlap, overlap
 from truerank.alignment.analyses.similarities import similarity_profile
-from truerank.alignment.inference.counterparts import dangling
+from truerank.alignment.inference.dangling_entities import dangling
 
 pytestmark = pytest.mark.python_only
 

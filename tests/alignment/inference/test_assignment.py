@@ -147,7 +147,7 @@ def test_some_take_part_and_csls_is_of_them() -> None:
 def test_the_default_is_dense_where_it_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = np.eye(4)
     assert infer(scores, None, method="optimal").solved == "dense"
-    monkeypatch.setattr(assignment, "MOST_CELLS", 15)
+    monkeypatch.setattr(assignment, "MAX_DENSE_CELLS", 15)
     assert infer(scores, None, method="optimal").solved == "sparse, 32 candidates per entity"
     assert infer(scores, None, method="optimal", dense=True).solved == "dense"
     assert infer(scores, None, method="optimal", left_ids=[0, 1, 2]).solved == "dense"

@@ -24,10 +24,14 @@ import truerank as tr
 from truerank.alignment.analyses.hubs import compare_hubness, hubness
 from truerank.alignment.analyses.overlaps import overlap
 from truerank.alignment.analyses.similarities import similarity_profile
-from truerank.alignment.inference.counterparts import dangling
-from truerank.alignment.inference.found_pairs import Agreement
+from truerank.alignment.inference.dangling_entities import dangling
+from truerank.alignment.inference.inferred_pairs import Agreement
 from truerank.alignment.inference.matching import infer
-from truerank.alignment.inference.similarity_sources import MatrixSource, Scoring, source_of
+from truerank.alignment.inference.similarity_sources import (
+    MatrixSource,
+    ScoringOptions,
+    open_source,
+)
 from truerank.alignment.local_scaling import csls_means
 from truerank.embeddings.vectors import CSLS
 from truerank.stores.recognition import file_map_of
@@ -247,7 +251,7 @@ def test_a_matrix_in_a_file(kind: str, tmp_path: Path) -> None:
                 expected = infer(scores, None, method=method, csls=2)
                 np.testing.assert_array_equal(found.pairs, expected.pairs)
                 np.testing.assert_array_equal(found.scores, expected.scores, strict=True)
-    source = source_of(path, None, Scoring())
+    source = open_source(path, None, ScoringOptions())
     assert isinstance(source, MatrixSource)
     assert file_map_of(source.matrix) is not None
     assert not source.matrix.flags.writeable

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.alignment.inference import proposals
 from truerank.alignment.inference import similarity_sources as sources
+from truerank.alignment.inference import stable_matching
 from truerank.alignment.inference.matching import infer
 from truerank.alignment.local_scaling import csls_means
 
@@ -192,13 +192,13 @@ def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.Mon
     wanted = rng.integers(0, 9, n)  # by everybody, so that many come away empty-handed again
     scores = (wanted + rng.integers(0, 3, (n, n + seed % 3))[:, :n]).astype(np.float32)
     sizes = []
-    add = proposals._Proposals.add
+    add_lists = stable_matching._StableMatching.add_lists
 
-    def told(self: Any, *arguments: Any) -> None:
-        add(self, *arguments)
+    def record(self: Any, *arguments: Any) -> None:
+        add_lists(self, *arguments)
         sizes.append(len(self.ids))
 
-    monkeypatch.setattr(proposals._Proposals, "add", told)
+    monkeypatch.setattr(stable_matching._StableMatching, "add_lists", record)
     found = infer(scores, None, method="stable", k=2)
     assert found.pairs.tolist() == [list(pair) for pair in in_line(scores.tolist(), n, n)]
     assert len(sizes) > 2
@@ -208,13 +208,13 @@ def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.Mon
 def test_a_list_that_is_cut_is_asked_for_again() -> None:
     """It was all who would accept before, and is not any more."""
     scores = np.tile(np.arange(6.0), (4, 1))
-    proposing = proposals._Proposals(source_of_matrix(scores), 1)
-    proposing.add(np.arange(4), proposing.source.best(6))
-    assert proposing.complete.all()
-    proposing.compact()
-    assert proposing.ids.tolist() == [5, 5, 5, 5]
-    assert not proposing.complete.any()
-    assert proposing.rounds(np.arange(4)).tolist() == [1, 2, 3]
+    matching = stable_matching._StableMatching(source_of_matrix(scores), 1)
+    matching.add_lists(np.arange(4), matching.source.top_k(6))
+    assert matching.complete.all()
+    matching.compact()
+    assert matching.ids.tolist() == [5, 5, 5, 5]
+    assert not matching.complete.any()
+    assert matching.propose_in_rounds(np.arange(4)).tolist() == [1, 2, 3]
 
 
 def source_of_matrix(scores: Array) -> sources.MatrixSource:
@@ -280,37 +280,38 @@ def test_work_is_a_small_multiple_of_all_pairs(
     """However much preferences agree; and every round of proposals matches somebody."""
     n = 3000
     sides = AGREEING[name](n)
-    asked, rounds, sizes = [], [], []
-    accepting, best = sources.VectorSource.accepting, sources.VectorSource.best
-    accepted, add = proposals._Proposals.accepted, proposals._Proposals.add
+    searches, rounds, sizes = [], [], []
+    top_k, top_k_accepting = sources.VectorSource.top_k, sources.VectorSource.top_k_accepting
+    state = stable_matching._StableMatching
+    accepts, add_lists = state.accepts, state.add_lists
 
-    def told_accepting(source: Any, width: int, rows: Array, *holding: Any) -> Any:
-        asked.append(len(rows))
-        return accepting(source, width, rows, *holding)
+    def record_accepting(source: Any, width: int, rows: Array, *holding: Any) -> Any:
+        searches.append(len(rows))
+        return top_k_accepting(source, width, rows, *holding)
 
-    def told_best(source: Any, *arguments: Any) -> Any:
-        asked.append(n)
-        return best(source, *arguments)
+    def record_top_k(source: Any, *arguments: Any) -> Any:
+        searches.append(n)
+        return top_k(source, *arguments)
 
-    def told_accepted(state: Any, left: Array, *arguments: Any) -> Any:
+    def record_accepts(matching: Any, left: Array, *arguments: Any) -> Any:
         rounds.append(len(left))
-        return accepted(state, left, *arguments)
+        return accepts(matching, left, *arguments)
 
-    def told_add(state: Any, *arguments: Any) -> None:
-        add(state, *arguments)
-        sizes.append(len(state.ids))
+    def record_lists(matching: Any, *arguments: Any) -> None:
+        add_lists(matching, *arguments)
+        sizes.append(len(matching.ids))
 
-    monkeypatch.setattr(sources.VectorSource, "accepting", told_accepting)
-    monkeypatch.setattr(sources.VectorSource, "best", told_best)
-    monkeypatch.setattr(proposals._Proposals, "accepted", told_accepted)
-    monkeypatch.setattr(proposals._Proposals, "add", told_add)
+    monkeypatch.setattr(sources.VectorSource, "top_k_accepting", record_accepting)
+    monkeypatch.setattr(sources.VectorSource, "top_k", record_top_k)
+    monkeypatch.setattr(state, "accepts", record_accepts)
+    monkeypatch.setattr(state, "add_lists", record_lists)
     found = infer(*sums(*sides), method="stable", similarity="dot", k=k)
     orders = [np.argsort(-side, kind="stable") for side in sides]
     expected = np.stack(orders, axis=1)
     np.testing.assert_array_equal(found.pairs, expected[np.argsort(expected[:, 0])])
-    assert sum(asked) <= 6 * n
-    assert len(asked) <= 3 * n**0.5 / k**0.5 + 30
-    assert len(rounds) <= n + 3 * len(asked)
+    assert sum(searches) <= 6 * n
+    assert len(searches) <= 3 * n**0.5 / k**0.5 + 30
+    assert len(rounds) <= n + 3 * len(searches)
     assert max(sizes) <= 2 * n * k
 
 
@@ -360,18 +361,18 @@ def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch)
     left, right = hubby(300, 310)
     expected = infer(left, right, method=method).pairs
     monkeypatch.setattr(sources, "score_open_embeddings", None)
-    monkeypatch.setattr(sources, "_CELLS", 5000)
+    monkeypatch.setattr(sources, "_BLOCK_CELLS", 5000)
     np.testing.assert_array_equal(infer(left, right, method=method, k=3).pairs, expected)
 
     sizes = []
-    plain = sources.MatrixSource.plain
+    similarities = sources.MatrixSource.similarities
 
-    def told(source: Any, rows: Array) -> Array:
-        found = plain(source, rows)
+    def record(source: Any, rows: Array) -> Array:
+        found = similarities(source, rows)
         sizes.append(found.size)
         return found
 
-    monkeypatch.setattr(sources.MatrixSource, "plain", told)
+    monkeypatch.setattr(sources.MatrixSource, "similarities", record)
     matrix = tr.score_embeddings(left, right, similarity="cosine")
     np.testing.assert_array_equal(infer(matrix, None, method=method, k=3).pairs, expected)
     assert max(sizes) <= 5000

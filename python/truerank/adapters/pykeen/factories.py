@@ -8,7 +8,7 @@ from typing import Any
 from pykeen.triples import CoreTriplesFactory, TriplesFactory
 
 from ...inputs.errors import InputValueError
-from ...tasks.split_columns import named_splits
+from ...tasks.split_columns import name_known_splits
 
 
 def triple_ids(triples: Any) -> Any:
@@ -56,7 +56,7 @@ def check_same_ids(triples: Any, known: Any) -> None:
     """
     if not isinstance(triples, TriplesFactory):
         return
-    for name, split in named_splits(known).values():
+    for name, split in name_known_splits(known).values():
         if not isinstance(split, TriplesFactory):
             continue
         theirs = _labels(split)

@@ -61,7 +61,7 @@ class ModelTask(Task):
                     ranks = found.rank(side, **rules)
                     progress(len(side.queries))
                 parts.append(side.labelled(ranks))
-        return self._reported(parts)
+        return self._make_report(parts)
 
     def _vectors(self, model: Any, side: str, fused: bool | None, mode: Any) -> SideVectors | None:
         if fused is False:

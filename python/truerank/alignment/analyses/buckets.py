@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from ...inputs.arrays import FloatArray, IntArray
 
-    Forward = npt.NDArray[np.bool_]
+    Flags = npt.NDArray[np.bool_]
 
 
 EDGES = (1, 6, 11, 16)
 
 # What the degree of a task is, of those of the left and the right entity of its pair.
-_DEGREES: dict[str, Callable[[IntArray, IntArray, Forward], Any]] = {
+_DEGREES: dict[str, Callable[[IntArray, IntArray, Flags], Any]] = {
     "sum": lambda left, right, forward: left + right,
     "mean": lambda left, right, forward: (left + right) / 2,
     "left": lambda left, right, forward: left,
@@ -38,7 +38,7 @@ _DEGREES: dict[str, Callable[[IntArray, IntArray, Forward], Any]] = {
     "target": lambda left, right, forward: np.where(forward, right, left),
 }
 
-_DEFAULT = {  # by whether the left and the right graph have degrees
+_DEFAULT_OF = {  # by whether the left and the right graph have degrees
     (True, True): "sum",
     (True, False): "left",
     (False, True): "right",
@@ -107,12 +107,12 @@ def by_degree(
     """
     given = ranks_of("ranks", ranks)
     seed, weights = (ranks.seed, ranks.weights) if isinstance(ranks, Report) else (0, None)
-    found = degrees_of(given, left_degrees, right_degrees, of)
+    found = task_degrees(given, left_degrees, right_degrees, of)
     named = given.with_labels(labels={"degree": bucket_labels(found, edges)})
     return Report(named, by="degree", seed=seed, weights=weights)
 
 
-def degrees_of(
+def task_degrees(
     ranks: Ranks, left_degrees: Any, right_degrees: Any, of: str | None
 ) -> IntArray | FloatArray:
     """Give the degree of each task; see `by_degree`.
@@ -120,23 +120,23 @@ def degrees_of(
     Examples
     --------
     >>> ranks = Ranks([0, 3], [1, 1], 9, side="left_to_right", queries=[0, 1], targets=[1, 0])
-    >>> degrees_of(ranks, [1, 4], [2, 0], "mean")
+    >>> task_degrees(ranks, [1, 4], [2, 0], "mean")
     array([0.5, 3. ])
     """
     both = left_degrees, right_degrees
     if of is None:
-        of = _DEFAULT[left_degrees is not None, right_degrees is not None]
+        of = _DEFAULT_OF[left_degrees is not None, right_degrees is not None]
     choice("of", of, tuple(_DEGREES))
     forward = forward_tasks(ranks)
     found = []
-    for graph, value, labels in zip(GRAPHS, both, asked_pairs(ranks), strict=True):
+    for graph, value, labels in zip(GRAPHS, both, pair_entities(ranks), strict=True):
         name = f"{graph}_degrees"
         if of in GRAPHS and of != graph:
             found.append(np.zeros(len(ranks), dtype=np.int64))
         elif value is None:
             raise InputValueError(name, expected=f'degrees, which of="{of}" needs', got="none")
         else:
-            found.append(_looked_up(name, value, labels))
+            found.append(_degrees_of_tasks(name, value, labels))
     return np.asarray(_DEGREES[of](found[0], found[1], forward))
 
 
@@ -176,7 +176,7 @@ def _bucket_name(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _looked_up(name: str, value: Any, labels: Labels) -> IntArray:
+def _degrees_of_tasks(name: str, value: Any, labels: Labels) -> IntArray:
     """The degree of each task's entity."""
     words = labels.vocabulary
     if isinstance(value, Mapping) != (words is not None):
@@ -193,9 +193,9 @@ def _looked_up(name: str, value: Any, labels: Labels) -> IntArray:
             raise InputValueError(
                 name, expected="a degree for every entity", got=f"none for {missing!r}"
             )
-        table = _degrees_checked(name, [value[word] for word in named])
+        table = _check_degrees(name, [value[word] for word in named])
         return table[np.searchsorted(present, labels.codes)]
-    table = _degrees_checked(name, value)
+    table = _check_degrees(name, value)
     wrong = (labels.codes < 0) | (labels.codes >= len(table))
     if wrong.any():
         raise InputValueError(
@@ -206,7 +206,7 @@ def _looked_up(name: str, value: Any, labels: Labels) -> IntArray:
     return table[labels.codes]
 
 
-def _degrees_checked(name: str, value: Any) -> IntArray:
+def _check_degrees(name: str, value: Any) -> IntArray:
     table = index_array(name, value)
     if table.ndim != 1:
         raise InputValueError(name, expected="a 1-D array", got=f"shape {table.shape}")
@@ -236,7 +236,7 @@ def forward_tasks(ranks: Ranks) -> npt.NDArray[np.bool_]:
     return np.asarray(side.values == "left_to_right", dtype=bool)
 
 
-def asked_pairs(ranks: Ranks) -> tuple[Labels, Labels]:
+def pair_entities(ranks: Ranks) -> tuple[Labels, Labels]:
     """Give the left and the right entity of each task's pair, by the labels of the tasks.
 
     Parameters
@@ -258,7 +258,7 @@ def asked_pairs(ranks: Ranks) -> tuple[Labels, Labels]:
     --------
     >>> side = ["left_to_right", "right_to_left"]
     >>> ranks = Ranks([0, 1], [1, 1], 10, side=side, queries=[3, 5], targets=[5, 3])
-    >>> left, right = asked_pairs(ranks)
+    >>> left, right = pair_entities(ranks)
     >>> left.codes, right.codes
     (array([3, 3]), array([5, 5]))
     """

@@ -14,16 +14,16 @@ from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ..inference.similarity_sources import Scoring
-from ..two_graphs import DIRECTIONS, two_of
-from .nearest_entities import Asking, nearest_of
+from ..inference.similarity_sources import ScoringOptions
+from ..two_graphs import DIRECTIONS, check_two
+from .most_similar import SearchScope, find_most_similar
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
 
 
 # How often an entity is somebody's nearest: OpenEA's figure 9 (from so many times on).
-TIMES = {"0": 0, "1": 1, "2-4": 2, "5+": 5}
+COUNT_BUCKETS = {"0": 0, "1": 1, "2-4": 2, "5+": 5}
 
 
 class KOccurrence(NamedTuple):
@@ -112,9 +112,9 @@ class Hubness(ReadOnlyArrays, PlainTable):
         >>> hubness(np.eye(3), np.eye(3)[:2]).counts
         {'0': 0, '1': 1, '2-4': 1, '5+': 0}
         """
-        buckets = np.searchsorted(list(TIMES.values()), self.nearest, side="right") - 1
-        counts = np.bincount(buckets, minlength=len(TIMES)).tolist()
-        return dict(zip(TIMES, counts, strict=True))
+        buckets = np.searchsorted(list(COUNT_BUCKETS.values()), self.nearest, side="right") - 1
+        counts = np.bincount(buckets, minlength=len(COUNT_BUCKETS)).tolist()
+        return dict(zip(COUNT_BUCKETS, counts, strict=True))
 
     @property
     def shares(self) -> dict[str, float]:
@@ -232,9 +232,11 @@ def hubness(
     1      1        2    0    0.3333         0      0.3333
     10     3        3    0         0       nan           0
     """
-    asked = sizes_of(k)
-    how = Scoring(similarity, csls, nan, dtype, threads)
-    found = nearest_of(left, right, max(asked), Asking(direction, queries, candidates), how)
+    asked = check_k(k)
+    how = ScoringOptions(similarity, csls, nan, dtype, threads)
+    found = find_most_similar(
+        left, right, max(asked), SearchScope(direction, queries, candidates), how
+    )
 
     def times(first: int) -> IntArray:
         ids = found.ids[:, :first]
@@ -246,12 +248,12 @@ def hubness(
     return Hubness(found.targets, tasks, times(1), occurrences, direction, found.measure)
 
 
-def sizes_of(k: Any) -> tuple[int, ...]:
+def check_k(k: Any) -> tuple[int, ...]:
     """Check how many nearest are asked for; ascending and distinct.
 
     Examples
     --------
-    >>> sizes_of([10, 1, 10])
+    >>> check_k([10, 1, 10])
     (1, 10)
     """
     several = isinstance(k, (list, tuple)) or (isinstance(k, np.ndarray) and k.ndim == 1)
@@ -343,7 +345,7 @@ class HubnessTable(NamedRows[Hubness], PlainTable):
     def records(self) -> Records:
         """Give the table: shares of how often candidates are nearest, then for each k the rest."""
         told = ("isolated", "skewness", "robin_hood")
-        columns = ["", *TIMES, *(f"{name}@{k}" for k in self.k for name in told)]
+        columns = ["", *COUNT_BUCKETS, *(f"{name}@{k}" for k in self.k for name in told)]
         rows: list[list[object]] = []
         for name, row in self._rows.items():
             more = (getattr(row[k], word) for k in self.k for word in told)
@@ -409,7 +411,7 @@ def compare_hubness(
     asked = [choice("directions", direction, DIRECTIONS) for direction in directions]
     if not asked:
         raise InputValueError("directions", expected="at least one", got="none")
-    asking = dict(zip(DIRECTIONS, two_of("queries", queries), strict=True))
+    asking = dict(zip(DIRECTIONS, check_two("queries", queries), strict=True))
     given: dict[str, Any] = {"candidates": candidates, "similarity": similarity, "nan": nan}
     given |= {"dtype": dtype, "threads": threads, "k": k}
     rows = {}

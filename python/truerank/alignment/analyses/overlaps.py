@@ -18,7 +18,7 @@ from ...ranks.container import Ranks
 from ...reporting.reports import Report
 from ...tasks.arguments import ranks_of
 from ..two_graphs import DIRECTIONS
-from .buckets import asked_pairs
+from .buckets import pair_entities
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -237,21 +237,21 @@ def overlap(
     choice("kind", kind, KINDS)
     if side is not None:
         choice("side", side, DIRECTIONS)
-    reference = None if pairs is None else _pairs("pairs", pairs)
+    reference = None if pairs is None else _check_pairs("pairs", pairs)
     columns: dict[str, Flags] = {}
     first: tuple[str, Ranks] | None = None
     for name, model in models.items():
         if not isinstance(name, str):
             raise InputTypeError("models", expected="names that are str", got=type(name).__name__)
         if isinstance(model, (Ranks, Report)):
-            ranks = _of_side(name, ranks_of(f"models: {name!r}", model), side)
+            ranks = _select_side(name, ranks_of(f"models: {name!r}", model), side)
             first = first or (name, ranks)
             _check_alike(first, (name, ranks), allow_unlike)
             if reference is not None:
                 _check_reference(name, ranks, reference)
             columns[name] = np.asarray(getattr(ranks, kind) <= k)
         else:
-            columns[name] = _flags(name, model, reference)
+            columns[name] = _right_flags(name, model, reference)
     sizes = {name: len(column) for name, column in columns.items()}
     if len({*sizes.values()} | ({len(reference)} if reference is not None else set())) > 1:
         told = ", ".join(f"{size} for {name!r}" for name, size in sizes.items())
@@ -264,7 +264,7 @@ def overlap(
     return Overlap(tuple(columns), np.stack(list(columns.values()), axis=1))
 
 
-def _of_side(name: str, ranks: Ranks, side: str | None) -> Ranks:
+def _select_side(name: str, ranks: Ranks, side: str | None) -> Ranks:
     if side is None:
         return ranks
     if ranks.side is None:
@@ -287,7 +287,7 @@ def _check_reference(name: str, ranks: Ranks, reference: IntArray) -> None:
     """Refuse ranks of other pairs, as far as their labels say."""
     if ranks.queries is None or ranks.targets is None or len(ranks) != len(reference):
         return  # another number is refused for all models at once
-    left, right = asked_pairs(ranks)
+    left, right = pair_entities(ranks)
     if left.vocabulary is not None:
         raise InputTypeError(
             "models", expected="tasks with ids, as pairs have", got=f"names for {name!r}"
@@ -305,7 +305,7 @@ def _check_reference(name: str, ranks: Ranks, reference: IntArray) -> None:
         )
 
 
-def _flags(name: str, model: Any, reference: IntArray | None) -> Flags:
+def _right_flags(name: str, model: Any, reference: IntArray | None) -> Flags:
     """What flags say, or which pairs of the reference are among those of a model."""
     value = np.asarray(getattr(model, "pairs", model))
     if value.dtype == bool and value.ndim == 1:
@@ -316,7 +316,7 @@ def _flags(name: str, model: Any, reference: IntArray | None) -> Flags:
             expected="Ranks, a Report, flags of shape (tasks,), or pairs of ids of shape (n, 2)",
             got=f"dtype {value.dtype} and shape {value.shape} for {name!r}",
         )
-    found = _pairs(f"models: {name!r}", value)
+    found = _check_pairs(f"models: {name!r}", value)
     if reference is None:
         raise InputValueError("pairs", expected=f"a reference, for {name!r} is pairs of ids")
     _, codes = np.unique(np.concatenate([reference, found]), axis=0, return_inverse=True)
@@ -324,7 +324,7 @@ def _flags(name: str, model: Any, reference: IntArray | None) -> Flags:
     return np.isin(codes[: len(reference)], codes[len(reference) :])
 
 
-def _pairs(name: str, value: Any) -> IntArray:
+def _check_pairs(name: str, value: Any) -> IntArray:
     array = np.asarray(value)
     array = array.astype(np.int64).reshape(0, 2) if array.size == 0 else index_array(name, array)
     if array.ndim != 2 or array.shape[1] != 2:

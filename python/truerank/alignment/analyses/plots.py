@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 # From nobody's nearest over one entity's to that of many: the ends are what one looks for.
 _TIMES_COLOURS = {"0": "#e69f00", "1": "#cfd8dc", "2-4": "#56b4e9", "5+": "#0b3c6f"}
 _BANDS = ((0.05, 0.95, 0.14), (0.25, 0.75, 0.25))  # quantiles, and how dark the band is
-_WANTED = ("thresholds", "precision", "recall", "f1")  # of a curve
+_CURVE_ARRAYS = ("thresholds", "precision", "recall", "f1")  # of a curve
 # Of the picture of an overlap:
-_ROOM = 1.18  # how high the part with the bars is, for the highest bar and its number
-_ROW = 0.11  # how high a row of dots is, for the part with the bars
+_BAR_HEADROOM = 1.18  # how high the part with the bars is, for the highest bar and its number
+_DOT_ROW_HEIGHT = 0.11  # how high a row of dots is, for the part with the bars
 
 
 @public("truerank.alignment")
@@ -69,7 +69,7 @@ def plot_similarity_profile(
     'nearest neighbour'
     """
     named = check_named("profiles", profiles, SimilarityProfile)
-    ax = _axes("plot_similarity_profile", ax)
+    ax = _open_axes("plot_similarity_profile", ax)
     single = len(named) == 1
     for colour, (name, profile) in zip(colours_for(len(named)), named.items(), strict=True):
         places = np.arange(1, profile.k + 1)
@@ -92,7 +92,7 @@ def plot_similarity_profile(
     )
     sizes = {profile.tasks for profile in named.values()}
     counted = [f"{n:,} entities" for n in sizes if len(sizes) == 1]
-    ax.set_title(", ".join([_directions(named), *counted]), fontsize="medium")
+    ax.set_title(", ".join([_format_directions(named), *counted]), fontsize="medium")
     title = None if single else "mean, and 5% to 95%"
     ax.legend(frameon=False, title=title, loc="upper right" if single else "best")
     return ax
@@ -133,7 +133,7 @@ def plot_hubness(found: Hubness | Mapping[str, Hubness], *, ax: Axes | None = No
     names = list(named)
     if isinstance(found, Hubness):
         names = [f"{found.direction}, {found.measure}"]
-    ax = _axes("plot_hubness", ax, height=1.7 + 0.42 * len(named))
+    ax = _open_axes("plot_hubness", ax, height=1.7 + 0.42 * len(named))
     shares = np.array([list(row.shares.values()) for row in named.values()]) * 100
     starts = np.zeros(len(named))
     places = np.arange(len(named))
@@ -150,7 +150,7 @@ def plot_hubness(found: Hubness | Mapping[str, Hubness], *, ax: Axes | None = No
                     color="white" if times == "5+" else "black",
                 )
         starts = starts + shares[:, i]
-    ax.set_yticks(places, [spelt(escape_formulas(name)) for name in names])
+    ax.set_yticks(places, [directions_in_words(escape_formulas(name)) for name in names])
     ax.invert_yaxis()
     ax.set_xlim(0, 100)
     ax.set_xlabel("share of candidates (%)")
@@ -216,7 +216,7 @@ def plot_by_degree(
         {str(label) for row in tasks for label in row},
         key=lambda bucket: int(bucket.rstrip("+").partition("-")[0]),
     )
-    ax = _axes("plot_by_degree", ax)
+    ax = _open_axes("plot_by_degree", ax)
     width = 0.8 / len(named)
     bars = zip(colours_for(len(named)), named, values, strict=True)
     for i, (colour, name, row) in enumerate(bars):
@@ -235,7 +235,7 @@ def plot_by_degree(
     return ax
 
 
-class _Curve(NamedTuple):
+class _CurveArrays(NamedTuple):
     """Arrays of one length, without what cannot be drawn, and what the curve is of."""
 
     thresholds: FloatArray
@@ -281,36 +281,36 @@ def plot_dangling(curve: Any, *, ax: Axes | None = None) -> Axes:
     """
     several = isinstance(curve, Mapping)
     if several:
-        named = {str(name): _curve_of(one, f" for {name!r}") for name, one in curve.items()}
+        named = {str(name): _read_curve(one, f" for {name!r}") for name, one in curve.items()}
     else:
-        named = {"": _curve_of(curve, "")}
+        named = {"": _read_curve(curve, "")}
     if not named:
         raise InputValueError("curve", expected="at least one", got="none")
-    ax = _axes("plot_dangling", ax)
+    ax = _open_axes("plot_dangling", ax)
     if several:
-        _draw_each(ax, named)
+        _draw_f1_curves(ax, named)
     else:
-        _draw_one(ax, named[""])
+        _draw_single_curve(ax, named[""])
     measures = {one.by for one in named.values()}
     by = measures.pop() if len(measures) == 1 else None
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("threshold" if by is None else f"threshold of the {by}")
     ax.set_ylabel("F1" if several else "precision, recall, F1")
-    told = ['"has no counterpart"', _directions(named)]
+    told = ['"has no counterpart"', _format_directions(named)]
     ax.set_title(", ".join(filter(None, told)), fontsize="medium")
     _legend_beside(ax)
     return ax
 
 
-def _curve_of(curve: Any, whose: str) -> _Curve:
-    missing = [name for name in _WANTED if not hasattr(curve, name)]
+def _read_curve(curve: Any, whose: str) -> _CurveArrays:
+    missing = [name for name in _CURVE_ARRAYS if not hasattr(curve, name)]
     if missing:
         raise InputTypeError(
             "curve",
-            expected=f"{', '.join(_WANTED)}",
+            expected=f"{', '.join(_CURVE_ARRAYS)}",
             got=f"{type(curve).__name__} without {', '.join(missing)}{whose}",
         )
-    thresholds, *lines = (np.asarray(getattr(curve, name), np.float64) for name in _WANTED)
+    thresholds, *lines = (np.asarray(getattr(curve, name), np.float64) for name in _CURVE_ARRAYS)
     shapes = {values.shape for values in (thresholds, *lines)}
     if len(shapes) > 1 or thresholds.ndim != 1:
         raise InputValueError(
@@ -319,25 +319,25 @@ def _curve_of(curve: Any, whose: str) -> _Curve:
     drawn = np.isfinite(thresholds)
     precision, recall, f1 = (values[drawn] for values in lines)
     by, direction = getattr(curve, "by", None), getattr(curve, "direction", "")
-    return _Curve(thresholds[drawn], precision, recall, f1, by, direction)
+    return _CurveArrays(thresholds[drawn], precision, recall, f1, by, direction)
 
 
-def _draw_one(ax: Axes, curve: _Curve) -> None:
+def _draw_single_curve(ax: Axes, curve: _CurveArrays) -> None:
     lines = {"precision": curve.precision, "recall": curve.recall, "F1": curve.f1}
     for (name, values), colour in zip(lines.items(), COLOURS, strict=False):
         # what is said changes behind a threshold: who is below it is said to have none
         ax.step(curve.thresholds, values, where="pre", color=colour, label=name)
-    best = _best(curve)
+    best = _best_f1(curve)
     if best is not None:
         threshold, f1 = best
         told = f"best F1: {f1:.3f}\nbelow {threshold:.4g}"
         ax.plot(threshold, f1, "o", color=COLOURS[2], markersize=5, label=told)
 
 
-def _draw_each(ax: Axes, named: Mapping[str, _Curve]) -> None:
+def _draw_f1_curves(ax: Axes, named: Mapping[str, _CurveArrays]) -> None:
     styles = zip(colours_for(len(named)), dashes_for(len(named)), strict=True)
     for (colour, dashes), (name, curve) in zip(styles, named.items(), strict=True):
-        best = _best(curve)
+        best = _best_f1(curve)
         told = "" if best is None else f"\n{best[1]:.3f} below {best[0]:.4g}"
         style = {"linestyle": dashes, "label": escape_formulas(name) + told}
         ax.step(curve.thresholds, curve.f1, where="pre", color=colour, **style)
@@ -345,7 +345,7 @@ def _draw_each(ax: Axes, named: Mapping[str, _Curve]) -> None:
             ax.plot(*best, "o", color=colour, markersize=5)
 
 
-def _best(curve: _Curve) -> tuple[float, float] | None:
+def _best_f1(curve: _CurveArrays) -> tuple[float, float] | None:
     """The lowest threshold of the highest F1, and that."""
     f1 = np.where(np.isnan(curve.f1), -1.0, curve.f1)
     if not len(f1) or f1.max() < 0:
@@ -395,7 +395,7 @@ def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> A
     told = found.found
     names = [f"{escape_formulas(name)} ({told[name]:.1%})" for name in found.names]
     width = max(6.4, 1.2 + 0.28 * len(shown) + 0.08 * max(map(len, names)))
-    ax = _axes("plot_overlap", ax, height=3.2 + 0.26 * models, width=width)
+    ax = _open_axes("plot_overlap", ax, height=3.2 + 0.26 * models, width=width)
     places = np.arange(len(shown))
     shares = np.array([count for _, count in shown]) * 100 / found.tasks
     colours = [_colour(subset, models) for subset, _ in shown]
@@ -410,14 +410,14 @@ def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> A
             rotation=90 if len(shown) > 8 else 0,
         )
     # The dots stand below zero, in the same axes: any layout then keeps them below their bars.
-    top = _ROOM * shares.max()
-    rows = -_ROW * top * (np.arange(models) + 0.75)
+    top = _BAR_HEADROOM * shares.max()
+    rows = -_DOT_ROW_HEIGHT * top * (np.arange(models) + 0.75)
     for place, (subset, _), colour in zip(places, shown, colours, strict=True):
         inside = np.isin(np.arange(models), [found.names.index(name) for name in subset])
         ax.plot(np.full(models, place), rows, "o", color="#dddddd", markersize=6)
         ax.plot(np.full(inside.sum(), place), rows[inside], "o-", color=colour, markersize=6)
     ax.set_xlim(-0.6, len(shown) - 0.4)
-    ax.set_ylim(-_ROW * top * (models + 0.25), top)
+    ax.set_ylim(-_DOT_ROW_HEIGHT * top * (models + 0.25), top)
     ax.set_xticks([])
     numbers = ax.yaxis.get_major_locator().tick_values(0, shares.max())
     ax.set_yticks(numbers[(numbers >= 0) & (numbers <= top)])
@@ -443,7 +443,7 @@ def _colour(subset: Sequence[str], models: int) -> str:
     return COLOURS[2] if len(subset) == models > 1 else COLOURS[0]
 
 
-def _axes(function: str, ax: Axes | None, height: float = 3.6, width: float = 6.4) -> Axes:
+def _open_axes(function: str, ax: Axes | None, height: float = 3.6, width: float = 6.4) -> Axes:
     """The axes to draw into, with two of their four lines."""
     ax = axes_for(function, ax, height, width)
     ax.spines[["top", "right"]].set_visible(False)
@@ -454,17 +454,19 @@ def _legend_beside(ax: Axes) -> None:
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
-def _directions(named: Mapping[str, Any]) -> str:
+def _format_directions(named: Mapping[str, Any]) -> str:
     """The directions of several results, in words."""
-    return " and ".join(sorted({spelt(one.direction) for one in named.values() if one.direction}))
+    return " and ".join(
+        sorted({directions_in_words(one.direction) for one in named.values() if one.direction})
+    )
 
 
-def spelt(text: str) -> str:
+def directions_in_words(text: str) -> str:
     """Write directions in words.
 
     Examples
     --------
-    >>> spelt("left_to_right, cosine")
+    >>> directions_in_words("left_to_right, cosine")
     'left to right, cosine'
     """
     for direction in DIRECTIONS:

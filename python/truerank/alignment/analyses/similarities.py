@@ -12,8 +12,8 @@ from ...comparison.table_writer import PlainTable, Records, percent
 from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
-from ..inference.similarity_sources import Scoring
-from .nearest_entities import Asking, nearest_of
+from ..inference.similarity_sources import ScoringOptions
+from .most_similar import SearchScope, find_most_similar
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -95,12 +95,12 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
         These are the rows of OpenEA's figure 8 ("the average similarities between entities of the
         source KG and their top-5 nearest neighbors of the target KG").
         """
-        return np.array([_mean(column) for column in self._columns()])
+        return np.array([_mean(column) for column in self._neighbour_columns()])
 
     @property
     def std(self) -> FloatArray:
         """The standard deviation over tasks, ddof 0, for each neighbour: float64, shape (k,)."""
-        return np.array([_std(column) for column in self._columns()])
+        return np.array([_std(column) for column in self._neighbour_columns()])
 
     def quantiles(self, levels: Sequence[float] = LEVELS) -> FloatArray:
         """Give quantiles over tasks for each neighbour, linear between two similarities.
@@ -130,7 +130,7 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
         given = np.asarray(levels, dtype=np.float64)
         if given.ndim != 1 or not ((given >= 0) & (given <= 1)).all():
             raise InputValueError("levels", expected="numbers from 0 to 1", got=levels)
-        return np.array([_quantiles(column, given) for column in self._columns()]).T
+        return np.array([_quantiles(column, given) for column in self._neighbour_columns()]).T
 
     @property
     def gaps(self) -> FloatArray:
@@ -165,7 +165,7 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
         enough to enable the source entity to identify its counterpart correctly" (OpenEA, section
         6.1.1, which gives no formula; this is ours).
         """
-        return _mean(_present(self.variances))
+        return _mean(_without_nan(self.variances))
 
     @property
     def variance_of_means(self) -> float:
@@ -173,18 +173,19 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
 
         By the law of total variance it is at most `variance` where all tasks have k neighbours.
         """
-        means = _present(self.mean)
+        means = _without_nan(self.mean)
         return _std(means) ** 2 if len(means) > 1 else float("nan")
 
     def records(self) -> Records:
         """Give the table: a row for each neighbour, and one for the gap of the first two."""
         rows = [
-            [str(i + 1), len(column), *_summary(column)] for i, column in enumerate(self._columns())
+            [str(i + 1), len(column), *_summary(column)]
+            for i, column in enumerate(self._neighbour_columns())
         ]
-        gaps = self._second_gaps()
+        gaps = self._existing_gaps()
         if self.k > 1:
             rows.append(["gap 1-2", len(gaps), *_summary(gaps)])
-        return Records(["neighbour", "tasks", "mean", "std", *map(percent_of, LEVELS)], rows)
+        return Records(["neighbour", "tasks", "mean", "std", *map(format_level, LEVELS)], rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Give all numbers, as a logger wants them.
@@ -208,14 +209,14 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
         }
         return {**found, "gap": told[-1]} if self.k > 1 else found
 
-    def _columns(self) -> list[FloatArray]:
+    def _neighbour_columns(self) -> list[FloatArray]:
         """The similarities of each neighbour, of the tasks that have it."""
         return [
             column[ids >= 0].astype(np.float64)
             for column, ids in zip(self.similarities.T, self.ids.T, strict=True)
         ]
 
-    def _second_gaps(self) -> FloatArray:
+    def _existing_gaps(self) -> FloatArray:
         """The gaps of the tasks that have a second neighbour."""
         return self.gaps[self.ids[:, 1] >= 0] if self.k > 1 else np.zeros(0)
 
@@ -286,23 +287,23 @@ def similarity_profile(
     >>> profile.mean, profile.gaps
     (array([0.9, 0.7]), array([0.4, 0. ]))
     """
-    how = Scoring(similarity, csls, nan, dtype, threads)
-    found = nearest_of(left, right, k, Asking(direction, queries, candidates), how)
+    how = ScoringOptions(similarity, csls, nan, dtype, threads)
+    found = find_most_similar(left, right, k, SearchScope(direction, queries, candidates), how)
     return SimilarityProfile(found.queries, found.ids, found.similarities, direction, found.measure)
 
 
-def percent_of(level: float) -> str:
+def format_level(level: float) -> str:
     """Write a quantile's level without a space, for a heading.
 
     Examples
     --------
-    >>> percent_of(0.05)
+    >>> format_level(0.05)
     '5%'
     """
     return percent(level).replace(" ", "")
 
 
-def _present(values: FloatArray) -> FloatArray:
+def _without_nan(values: FloatArray) -> FloatArray:
     return values[~np.isnan(values)]
 
 

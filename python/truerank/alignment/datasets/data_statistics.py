@@ -186,7 +186,7 @@ def describe(data: AlignmentData, *, edges: Sequence[int] = EDGES) -> DataStatis
     sides = list(zip((data.left, data.right), pairs, strict=True))
     counts = [np.bincount(ids, minlength=graph.size) for graph, ids in sides]
     left, right = (
-        _of_graph(graph, count, edges) for (graph, _), count in zip(sides, counts, strict=True)
+        _count_graph(graph, count, edges) for (graph, _), count in zip(sides, counts, strict=True)
     )
     # whether the left and the right entity of each pair have other counterparts
     several = [count[ids] > 1 for count, (_, ids) in zip(counts, sides, strict=True)]
@@ -196,7 +196,7 @@ def describe(data: AlignmentData, *, edges: Sequence[int] = EDGES) -> DataStatis
     return DataStatistics(left, right, len(pairs[0]), kinds, splits)
 
 
-def _of_graph(graph: Graph, counterparts: IntArray, edges: Sequence[int]) -> GraphStatistics:
+def _count_graph(graph: Graph, counterparts: IntArray, edges: Sequence[int]) -> GraphStatistics:
     """Count what there is in a graph, whose entities have so many counterparts."""
     heads, relations, tails = distinct_rows(list(graph.triples.T))
     found = degrees(graph.triples, graph.size)

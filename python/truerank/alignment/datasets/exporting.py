@@ -91,7 +91,9 @@ AlignmentData(2 and 2 entities, 1 and 1 triples, 2 pairs; train 1, test 1))
     if not len(data.pairs):
         raise InputValueError("data", expected="at least one pair", got="none")
     graphs = (data.left, data.right)
-    names = [_names(side, graph) for side, graph in zip(("left", "right"), graphs, strict=True)]
+    names = [
+        _names_in_files(side, graph) for side, graph in zip(("left", "right"), graphs, strict=True)
+    ]
     files: dict[str, Lines] = {}
     for k, (graph, (entities, relations)) in enumerate(zip(graphs, names, strict=True), 1):
         if not len(graph.triples):
@@ -99,24 +101,24 @@ AlignmentData(2 and 2 entities, 1 and 1 triples, 2 pairs; train 1, test 1))
             raise InputValueError(
                 "data", expected="triples in both graphs", got=f"none in the {side} one"
             )
-        files[f"rel_triples_{k}"] = _rows(graph.triples, (entities, relations, entities))
+        files[f"rel_triples_{k}"] = _row_lines(graph.triples, (entities, relations, entities))
         aligned = data.pairs[:, k - 1]
         if _needs_list(graph.ids, entities, graph.triples[:, [0, 2]].ravel(), aligned):
-            files[f"ent_ids_{k}"] = _listed(graph.ids, entities)
+            files[f"ent_ids_{k}"] = _list_lines(graph.ids, entities)
         if _needs_list(graph.relation_ids, relations, graph.triples[:, 1]):
-            files[f"rel_ids_{k}"] = _listed(graph.relation_ids, relations)
+            files[f"rel_ids_{k}"] = _list_lines(graph.relation_ids, relations)
     ends = names[0][0], names[1][0]
-    files["ent_links"] = _rows(data.pairs, ends)
-    for k, fold in enumerate(_folds(data, splits), 1):
+    files["ent_links"] = _row_lines(data.pairs, ends)
+    for k, fold in enumerate(_check_folds(data, splits), 1):
         for split in SPLITS:
             place = os.path.join(folds, str(k), f"{split}_links")
-            files[place] = _rows(fold.get(split, data.pairs[:0]), ends)
+            files[place] = _row_lines(fold.get(split, data.pairs[:0]), ends)
     root = os.fsdecode(folder)
-    _check_others(root, folds, files)
+    _check_stale_files(root, folds, files)
     write_files(root, files, overwrite=overwrite)
 
 
-def _names(side: str, graph: Graph) -> tuple[Names, Names]:
+def _names_in_files(side: str, graph: Graph) -> tuple[Names, Names]:
     """Give what entities and relations are called in files: their names, or else their ids."""
     relations = int(graph.triples[:, 1].max(initial=-1)) + 1
     parts = (
@@ -156,12 +158,12 @@ def _needs_list(ids: IntArray | None, names: Names, *used: IntArray) -> bool:
     return ids is not None or not in_order or not there.all()
 
 
-def _listed(ids: IntArray | None, names: Names) -> Lines:
+def _list_lines(ids: IntArray | None, names: Names) -> Lines:
     numbers = (np.arange(len(names)) if ids is None else ids).tolist()
     return (f"{number}\t{name}" for number, name in zip(numbers, names, strict=True))
 
 
-def _rows(rows: IntArray, names: Sequence[Names]) -> Lines:
+def _row_lines(rows: IntArray, names: Sequence[Names]) -> Lines:
     """The lines of rows, each column by its names."""
     columns = [
         map(of.__getitem__, column.tolist()) for of, column in zip(names, rows.T, strict=True)
@@ -169,7 +171,7 @@ def _rows(rows: IntArray, names: Sequence[Names]) -> Lines:
     return map("\t".join, zip(*columns, strict=True))
 
 
-def _folds(
+def _check_folds(
     data: AlignmentData, splits: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None
 ) -> list[dict[str, IntArray]]:
     """Check the folds, each as the pairs of its splits."""
@@ -203,7 +205,7 @@ def _folds(
     return checked
 
 
-def _check_others(root: str, folds: str, files: Mapping[str, object]) -> None:
+def _check_stale_files(root: str, folds: str, files: Mapping[str, object]) -> None:
     """Refuse files of a folder that a reader would take for a part of what is written."""
     lists = [f"{what}_ids_{k}" for what in ("ent", "rel") for k in (1, 2)]
     others = [path for name in lists for path in (name, f"{name}.gz")]

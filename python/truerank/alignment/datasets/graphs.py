@@ -68,7 +68,7 @@ class Graph(ReadOnlyArrays):
         ids: Any = None,
         relation_ids: Any = None,
     ) -> None:
-        rows = _checked_triples(triples, size, "size")
+        rows = _check_triples(triples, size, "size")
         fields: dict[str, Any] = {"triples": read_only(rows.copy()), "size": int(size)}
         for name, labels in (("names", names), ("relations", relations)):
             fields[name] = None if labels is None else tuple(labels)
@@ -134,7 +134,7 @@ def degrees(triples: Any, entities: int) -> IntArray:
     >>> degrees([(0, 0, 1), (0, 0, 1), (0, 1, 1), (1, 0, 1)], 3)
     array([2, 3, 0])
     """
-    rows = _checked_triples(triples, entities, "entities")
+    rows = _check_triples(triples, entities, "entities")
     columns = distinct_rows(list(rows.T))
     heads, tails = columns[0], columns[2]
     found = np.bincount(heads, minlength=int(entities))
@@ -142,7 +142,7 @@ def degrees(triples: Any, entities: int) -> IntArray:
     return found.astype(np.int64, copy=False)
 
 
-def _checked_triples(triples: Any, entities: Any, name: str) -> IntArray:
+def _check_triples(triples: Any, entities: Any, name: str) -> IntArray:
     """Check that these are triples of so many entities, and give them as int64."""
     size = integer(name, entities, least=0, expected="how many there are")
     try:
@@ -213,10 +213,10 @@ class AlignmentData(ReadOnlyArrays):
             if not isinstance(graph, Graph):
                 raise InputTypeError(name, expected="a Graph", got=type(graph).__name__)
             object.__setattr__(self, name, graph)
-        object.__setattr__(self, "pairs", self._checked("pairs", pairs))
+        object.__setattr__(self, "pairs", self._check_pairs("pairs", pairs))
         if not isinstance(splits, Mapping | None):
             raise InputTypeError("splits", expected="a dict", got=type(splits).__name__)
-        named = {k: self._checked(f'splits["{k}"]', v) for k, v in (splits or {}).items()}
+        named = {k: self._check_pairs(f'splits["{k}"]', v) for k, v in (splits or {}).items()}
         object.__setattr__(self, "splits", named)
 
     def known(self, split: str = "test") -> dict[str, IntArray]:
@@ -263,7 +263,7 @@ class AlignmentData(ReadOnlyArrays):
             f"{len(self.pairs):,} pairs{'; ' * bool(splits)}{splits})"
         )
 
-    def _checked(self, name: str, value: Any) -> IntArray:
+    def _check_pairs(self, name: str, value: Any) -> IntArray:
         pairs = as_pairs(name, value)
         for column, graph in ((0, self.left), (1, self.right)):
             row = first_outside(np.ascontiguousarray(pairs[:, column]), graph.size)

@@ -13,7 +13,7 @@ import numpy as np
 from ...inputs.checks import integer, number
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ...tasks.row_keys import dense, first_rows, row_keys
+from ...tasks.row_keys import dense_codes, first_rows, row_keys
 from ..two_graphs import as_pairs
 
 if TYPE_CHECKING:
@@ -89,10 +89,10 @@ def split_pairs(
     array([[2, 2],
            [9, 9]])
     """
-    wanted = _shares(shares)
-    rows, places = _drawn(pairs, seed, together)
-    ends = np.cumsum(_sizes(len(rows), list(wanted.values()))).tolist()
-    return _dealt(rows, places, dict(zip(wanted, ends, strict=True)))
+    wanted = _check_shares(shares)
+    rows, places = _random_places(pairs, seed, together)
+    ends = np.cumsum(_split_sizes(len(rows), list(wanted.values()))).tolist()
+    return _deal(rows, places, dict(zip(wanted, ends, strict=True)))
 
 
 @public("truerank.alignment")
@@ -141,7 +141,7 @@ def five_folds(
     >>> sorted(int(pair[0]) for fold in folds for pair in fold["train"]) == list(range(20))
     True
     """
-    rows, places = _drawn(pairs, seed, together)
+    rows, places = _random_places(pairs, seed, together)
     n = len(rows)
     parts = integer("folds", folds, expected="an int")
     if not 2 <= parts <= n:
@@ -158,11 +158,11 @@ def five_folds(
         ends = {"train": last - first, "valid": last - first + held, "test": n}
         if not held:
             del ends["valid"]
-        made.append(_dealt(rows, (places - first) % n, ends))  # places on the ring, from the fold
+        made.append(_deal(rows, (places - first) % n, ends))  # places on the ring, from the fold
     return made
 
 
-def _shares(shares: str | Mapping[str, float]) -> Mapping[str, float]:
+def _check_shares(shares: str | Mapping[str, float]) -> Mapping[str, float]:
     """Check shares, or give those of a name."""
     if isinstance(shares, str):
         if shares not in SHARES:
@@ -189,7 +189,7 @@ def _fraction(share: float) -> Fraction:
     return Fraction(repr(float(share)))
 
 
-def _sizes(n: int, shares: Sequence[float]) -> list[int]:
+def _split_sizes(n: int, shares: Sequence[float]) -> list[int]:
     """Round shares of n to whole numbers that add up to n, by largest remainder."""
     quotas = [_fraction(share) * n for share in shares]
     sizes = list(map(floor, quotas))
@@ -199,13 +199,13 @@ def _sizes(n: int, shares: Sequence[float]) -> list[int]:
     return sizes
 
 
-def _dealt(rows: IntArray, places: IntArray, ends: Mapping[str, int]) -> dict[str, IntArray]:
+def _deal(rows: IntArray, places: IntArray, ends: Mapping[str, int]) -> dict[str, IntArray]:
     """Give each split what lies from the end of the one before to its own end."""
     part = np.searchsorted(list(ends.values()), places, side="right")
     return {name: rows[part == i] for i, name in enumerate(ends)}
 
 
-def _drawn(pairs: Any, seed: int, together: bool) -> tuple[IntArray, IntArray]:
+def _random_places(pairs: Any, seed: int, together: bool) -> tuple[IntArray, IntArray]:
     """Check pairs, and give them and the place of each, or of its group, in a random order."""
     rows = as_pairs("pairs", pairs)
     if not len(rows):
@@ -224,18 +224,18 @@ def _drawn(pairs: Any, seed: int, together: bool) -> tuple[IntArray, IntArray]:
         raise InputValueError("seed", expected="an int from 0 on", got=seed)
     raw = np.random.PCG64(start).random_raw(len(rows))
     order = np.argsort(raw, kind="stable")
-    return rows, _starts(order, linked(rows) if together else np.arange(len(rows)))
+    return rows, _group_starts(order, link_groups(rows) if together else np.arange(len(rows)))
 
 
-def linked(pairs: IntArray) -> IntArray:
+def link_groups(pairs: IntArray) -> IntArray:
     """Give for each pair the row of the first one that it is linked to by common entities.
 
     Examples
     --------
-    >>> linked(np.array([[0, 0], [1, 1], [2, 2], [0, 1], [3, 2]]))
+    >>> link_groups(np.array([[0, 0], [1, 1], [2, 2], [0, 1], [3, 2]]))
     array([0, 0, 2, 0, 2])
     """
-    left, right = dense(pairs[:, 0]), dense(pairs[:, 1])
+    left, right = dense_codes(pairs[:, 0]), dense_codes(pairs[:, 1])
     ends = (right + left.max(initial=0) + 1).tolist()
     above = list(range(max(ends, default=-1) + 1))  # a forest of entities
 
@@ -248,11 +248,11 @@ def linked(pairs: IntArray) -> IntArray:
     for a, b in zip(left.tolist(), ends, strict=True):
         a, b = root(a), root(b)
         above[max(a, b)] = min(a, b)
-    roots = dense(np.fromiter(map(root, left.tolist()), dtype=np.int64, count=len(pairs)))
+    roots = dense_codes(np.fromiter(map(root, left.tolist()), dtype=np.int64, count=len(pairs)))
     return first_rows(roots)[roots]
 
 
-def _starts(order: IntArray, groups: IntArray) -> IntArray:
+def _group_starts(order: IntArray, groups: IntArray) -> IntArray:
     """Give for each pair the place where its group begins.
 
     Groups stand in the order in which that of their pairs is drawn that was given first.

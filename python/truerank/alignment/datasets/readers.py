@@ -17,20 +17,20 @@ from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ...tasks.row_keys import look_up, row_keys
 from ...tasks.text import TRIPLE, is_path, line_of
-from ...tasks.vocabularies import Column, Words, settle
+from ...tasks.vocabularies import Column, LabelIndex, encode_columns
 from .graphs import SPLITS, AlignmentData, Graph
 from .text_tables import (
-    PAIR,
+    PAIR_COLUMNS,
     FileTable,
-    Listed,
-    as_ids,
-    by_number,
+    IdList,
     check_listed,
-    file_in,
-    in_order,
+    numeric_key,
     optional_file,
+    parse_ids,
     read_list,
     read_table,
+    required_file,
+    sort_labels,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 FOLDS = "721_5fold"  # OpenEA's folder of the folds
 
 # DBP15k's files of splits, in the order in which they are looked for.
-_DIVIDED = (
+_SPLIT_FILES = (
     {"train": "sup_pairs", "test": "ref_pairs"},
     {"train": "sup_ent_ids", "test": "ref_ent_ids"},
 )
@@ -102,35 +102,39 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     (array([[1, 1]]), array([8, 5, 6]), array([[0, 0, 1]]))
     """
     root = os.fsdecode(folder)
-    lists = [read_list("folder", file_in(root, f"ent_ids_{k}")) for k in (1, 2)]
-    left, right = (_graph_of_ids(root, k, listed) for k, listed in zip((1, 2), lists, strict=True))
-    files = next((files for files in _DIVIDED if optional_file(root, files["train"])), None)
+    lists = [read_list("folder", required_file(root, f"ent_ids_{k}")) for k in (1, 2)]
+    left, right = (
+        _read_dbp15k_graph(root, k, listed) for k, listed in zip((1, 2), lists, strict=True)
+    )
+    files = next((files for files in _SPLIT_FILES if optional_file(root, files["train"])), None)
     if files is None:
-        return AlignmentData(left, right, each_once([_pairs_of_ids(root, "ref_ent_ids", lists)]))
-    splits = {split: _pairs_of_ids(root, name, lists) for split, name in files.items()}
-    return AlignmentData(left, right, each_once(list(splits.values())), splits)
+        return AlignmentData(
+            left, right, distinct_pairs([_read_dbp15k_pairs(root, "ref_ent_ids", lists)])
+        )
+    splits = {split: _read_dbp15k_pairs(root, name, lists) for split, name in files.items()}
+    return AlignmentData(left, right, distinct_pairs(list(splits.values())), splits)
 
 
-def each_once(parts: Sequence[IntArray]) -> IntArray:
+def distinct_pairs(parts: Sequence[IntArray]) -> IntArray:
     """Give the pairs of all parts, those that came before left out."""
     pairs = np.concatenate(parts)
     _, first = np.unique(pairs, axis=0, return_index=True)
     return pairs[np.sort(first)]
 
 
-def _graph_of_ids(root: str, k: int, entities: Listed) -> Graph:
+def _read_dbp15k_graph(root: str, k: int, entities: IdList) -> Graph:
     """Read the triples of a graph, whose entities are listed."""
     found = optional_file(root, f"rel_ids_{k}")
     listed = None if found is None else read_list("folder", found)
-    relations = Words() if listed is None else listed.by_id
-    path = file_in(root, f"triples_{k}")
-    words = [entities.by_id, relations, entities.by_id]
-    table = read_table("folder", path, TRIPLE, words)
+    relations = LabelIndex() if listed is None else listed.by_id
+    path = required_file(root, f"triples_{k}")
+    label_indexes = [entities.by_id, relations, entities.by_id]
+    table = read_table("folder", path, TRIPLE, label_indexes)
     check_listed(table, (0, 2), entities.by_id, entities)
     names, places = None, None
     if listed is None:  # relations are numbered in the order of their ids, and have no names
-        ids = np.sort(as_ids(relations, [(table, 1)]))
-        _, places = in_order(relations, int)
+        ids = np.sort(parse_ids(relations, [(table, 1)]))
+        _, places = sort_labels(relations, int)
     else:
         check_listed(table, (1,), relations, listed)
         ids, names = listed.ids, listed.names
@@ -138,8 +142,10 @@ def _graph_of_ids(root: str, k: int, entities: Listed) -> Graph:
     return Graph(triples, len(entities.ids), entities.names, names, entities.ids, ids)
 
 
-def _pairs_of_ids(root: str, name: str, lists: Sequence[Listed]) -> IntArray:
-    table = read_table("folder", file_in(root, name), PAIR, [listed.by_id for listed in lists])
+def _read_dbp15k_pairs(root: str, name: str, lists: Sequence[IdList]) -> IntArray:
+    table = read_table(
+        "folder", required_file(root, name), PAIR_COLUMNS, [listed.by_id for listed in lists]
+    )
     for j, listed in enumerate(lists):
         check_listed(table, (j,), listed.by_id, listed)
     return table.array(None, None)
@@ -215,65 +221,73 @@ def read_openea(
     root = os.fsdecode(folder)
     if fold is not None:
         integer("fold", fold, expected="an int")
-    sides = [_Side(root, k) for k in (1, 2)]
+    sides = [_GraphFiles(root, k) for k in (1, 2)]
     read: dict[str, FileTable] = {}
-    find = file_in if fold is None else optional_file
+    find = required_file if fold is None else optional_file
     links = find(root, "ent_links")
     if links is not None:
-        read["ent_links"] = _links(links, sides)
+        read["ent_links"] = _read_links(links, sides)
     if fold is not None:
         for split in SPLITS:
             name = os.path.join(folds, str(fold), f"{split}_links")
-            path = (optional_file if split == "valid" else file_in)(root, name)
+            path = (optional_file if split == "valid" else required_file)(root, name)
             if path is not None:
-                read[split] = _links(path, sides, empty=split == "valid")
+                read[split] = _read_links(path, sides, empty=split == "valid")
     if links is not None and fold is not None:
-        _check_within(read)
+        _check_fold_pairs(read)
     left, right = sides
     orders = left.entities.places(), right.entities.places()
     pairs = {name: table.array(*orders) for name, table in read.items()}
     splits = {name: pairs[name] for name in SPLITS if name in pairs and len(pairs[name])}
-    whole = each_once([pairs["ent_links"]] if links is not None else list(splits.values()))
+    whole = distinct_pairs([pairs["ent_links"]] if links is not None else list(splits.values()))
     return AlignmentData(left.graph(), right.graph(), whole, splits)
 
 
-class _Names:
+class _NameSource:
     """The names of entities or relations: a list of them, or all that are met."""
 
     def __init__(self, root: str, name: str) -> None:
         path = optional_file(root, name)
-        self.listed: Listed | None = None
-        self.words = Words()
+        self.listed: IdList | None = None
+        self.label_index = LabelIndex()
         if path is not None:
             self.listed = read_list("folder", path, distinct=True)
-            self.words = self.listed.by_name
+            self.label_index = self.listed.by_name
 
     def check(self, table: FileTable, columns: Sequence[int]) -> None:
         if self.listed is not None:
-            check_listed(table, columns, self.words, self.listed)
+            check_listed(table, columns, self.label_index, self.listed)
 
     def places(self) -> IntArray | None:
         """The id of each word; None: its number."""
-        return in_order(self.words, by_number(self.words))[1] if self.listed is None else None
+        return (
+            sort_labels(self.label_index, numeric_key(self.label_index))[1]
+            if self.listed is None
+            else None
+        )
 
     def names(self) -> tuple[str, ...]:
         if self.listed is not None:
             return self.listed.names
-        return tuple(in_order(self.words, by_number(self.words))[0])
+        return tuple(sort_labels(self.label_index, numeric_key(self.label_index))[0])
 
     def ids(self) -> IntArray | None:
         return None if self.listed is None else self.listed.ids
 
 
-class _Side:
+class _GraphFiles:
     """The triples of one graph, before all names are known."""
 
     def __init__(self, root: str, k: int) -> None:
-        self.entities = _Names(root, f"ent_ids_{k}")
-        self.relations = _Names(root, f"rel_ids_{k}")
-        words = [self.entities.words, self.relations.words, self.entities.words]
-        path = file_in(root, f"rel_triples_{k}")
-        self.table = read_table("folder", path, TRIPLE, words)
+        self.entities = _NameSource(root, f"ent_ids_{k}")
+        self.relations = _NameSource(root, f"rel_ids_{k}")
+        label_indexes = [
+            self.entities.label_index,
+            self.relations.label_index,
+            self.entities.label_index,
+        ]
+        path = required_file(root, f"rel_triples_{k}")
+        self.table = read_table("folder", path, TRIPLE, label_indexes)
         self.entities.check(self.table, (0, 2))
         self.relations.check(self.table, (1,))
 
@@ -285,14 +299,16 @@ class _Side:
         return Graph(triples, len(names), names, *further)
 
 
-def _links(path: str, sides: Sequence[_Side], *, empty: bool = False) -> FileTable:
-    table = read_table("folder", path, PAIR, [side.entities.words for side in sides], empty=empty)
+def _read_links(path: str, sides: Sequence[_GraphFiles], *, empty: bool = False) -> FileTable:
+    table = read_table(
+        "folder", path, PAIR_COLUMNS, [side.entities.label_index for side in sides], empty=empty
+    )
     for j, side in enumerate(sides):
         side.entities.check(table, (j,))
     return table
 
 
-def _check_within(read: dict[str, FileTable]) -> None:
+def _check_fold_pairs(read: dict[str, FileTable]) -> None:
     """Refuse a pair of a fold that is not in ent_links."""
     tables = list(read.values())
     columns = [np.concatenate([table.columns[j] for table in tables]) for j in (0, 1)]
@@ -303,7 +319,7 @@ def _check_within(read: dict[str, FileTable]) -> None:
         there, _ = look_up(known, own)
         if len(there) < len(own):
             lost = np.setdiff1d(np.arange(len(own)), there)
-            raise table.wrong(int(lost[0]), f"the pair is not in {tables[0].path}")
+            raise table.error_in_row(int(lost[0]), f"the pair is not in {tables[0].path}")
 
 
 class _FileColumn(Column):
@@ -371,52 +387,60 @@ def read_pairs(
     named = {f'pairs["{k}"]': v for k, v in pairs.items()} if several else {"pairs": pairs}  # type: ignore[union-attr]
     if not named:
         raise InputValueError("pairs", expected="at least one file", got="none")
-    words = Words(), Words()
-    links = [read_table(name, _path(name, path), PAIR, words) for name, path in named.items()]
+    label_indexes = LabelIndex(), LabelIndex()
+    links = [
+        read_table(name, _check_path(name, path), PAIR_COLUMNS, label_indexes)
+        for name, path in named.items()
+    ]
     found: list[list[IntArray]] = []
     graphs = []
     triples = {"left": left_triples, "right": right_triples}
     for j, (side, given) in enumerate({"left": left, "right": right}.items()):
-        path, relations = triples[side], Words()
+        path, relations = triples[side], LabelIndex()
         wanted = [(table, j) for table in links]
         facts = None
         if path is not None:
             name = f"{side}_triples"
-            facts = read_table(name, _path(name, path), TRIPLE, [words[j], relations, words[j]])
+            facts = read_table(
+                name,
+                _check_path(name, path),
+                TRIPLE,
+                [label_indexes[j], relations, label_indexes[j]],
+            )
             wanted += [(facts, 0), (facts, 2)]
-        columns = [_column(table, position, words[j]) for table, position in wanted]
-        entities, ids = settle(side, f"{side} entity", given, columns)
+        columns = [_file_column(table, position, label_indexes[j]) for table, position in wanted]
+        entities, ids = encode_columns(side, f"{side} entity", given, columns)
         found.append(ids[: len(links)])
         graphs.append(
-            _graph_of_text(facts, ids[len(links) :], entities.size, entities.names, relations)
+            _make_graph(facts, ids[len(links) :], entities.size, entities.names, relations)
         )
     parts = [np.stack(both, axis=1) for both in zip(*found, strict=True)]
     if not several:
         return AlignmentData(graphs[0], graphs[1], parts[0])
     splits = dict(zip(pairs, parts, strict=True))  # type: ignore[arg-type]
-    return AlignmentData(graphs[0], graphs[1], each_once(parts), splits)
+    return AlignmentData(graphs[0], graphs[1], distinct_pairs(parts), splits)
 
 
-def _graph_of_text(
+def _make_graph(
     facts: FileTable | None,
     ends: Sequence[IntArray],
     size: int,
     names: tuple[str, ...] | None,
-    relations: Words,
+    relations: LabelIndex,
 ) -> Graph:
     """Make the graph of some triples, whose heads and tails are ids."""
     if facts is None:
         return Graph(size=size, names=names)
-    labels, places = in_order(relations, by_number(relations))
+    labels, places = sort_labels(relations, numeric_key(relations))
     triples = np.stack([ends[0], places[facts.columns[1]], ends[1]], axis=1)
     return Graph(triples, size, names, tuple(labels))
 
 
-def _column(table: FileTable, position: int, words: Words) -> Column:
-    return _FileColumn(table.where, position, table.columns[position], words, table.path)
+def _file_column(table: FileTable, position: int, label_index: LabelIndex) -> Column:
+    return _FileColumn(table.where, position, table.columns[position], label_index, table.path)
 
 
-def _path(name: str, path: object) -> str:
+def _check_path(name: str, path: object) -> str:
     if not is_path(path):
         raise InputTypeError(name, expected="a path", got=type(path).__name__)
     return os.fsdecode(path)  # type: ignore[arg-type]

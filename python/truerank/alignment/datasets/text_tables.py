@@ -13,14 +13,14 @@ import numpy as np
 
 from ...inputs.errors import InputValueError
 from ...tasks.text import line_of, read_text
-from ...tasks.vocabularies import Words
+from ...tasks.vocabularies import LabelIndex
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
 
 
-PAIR = ("left entity", "right entity")
-_LISTED = ("id", "name")
+PAIR_COLUMNS = ("left entity", "right entity")
+_LIST_COLUMNS = ("id", "name")
 _DIGITS = 18  # so many fit into int64
 
 
@@ -44,7 +44,7 @@ class FileTable:
         """The number of rows."""
         return len(self.columns[0])
 
-    def wrong(self, row: int, said: str) -> ValueError:
+    def error_in_row(self, row: int, said: str) -> ValueError:
         """An error that names the line of a row."""
         return ValueError(f"{self.where}: line {line_of(self.path, row)}: {said}")
 
@@ -57,7 +57,7 @@ class FileTable:
         return np.ascontiguousarray(np.stack(parts, axis=1))
 
 
-def file_in(folder: str, name: str) -> str:
+def required_file(folder: str, name: str) -> str:
     """Give the path of a file of a folder, or of the same gzipped; opening it may fail."""
     return optional_file(folder, name) or os.path.join(folder, name)
 
@@ -69,7 +69,12 @@ def optional_file(folder: str, name: str) -> str | None:
 
 
 def read_table(
-    name: str, path: str, columns: Sequence[str], words: Sequence[Words], *, empty: bool = False
+    name: str,
+    path: str,
+    columns: Sequence[str],
+    label_indexes: Sequence[LabelIndex],
+    *,
+    empty: bool = False,
 ) -> FileTable:
     """Read the columns of a file.
 
@@ -96,16 +101,16 @@ def read_table(
     """
 
     def coded(j: int, fields: Sequence[str]) -> IntArray:
-        return words[j].read(fields)
+        return label_indexes[j].encode(fields)
 
-    read = read_text(name, path, coded, columns=columns, further=False)
+    read = read_text(name, path, coded, columns=columns, more_columns=False)
     if not read and not empty:
         raise InputValueError(name, f"{path}: expected lines of {' and '.join(columns)}, got none")
     none = np.zeros(0, dtype=np.int64)
     return FileTable(f"{name}: {path}", path, read or [none for _ in columns])
 
 
-class Listed(NamedTuple):
+class IdList(NamedTuple):
     """What a file of ids and names lists.
 
     Attributes
@@ -120,28 +125,28 @@ class Listed(NamedTuple):
 
     ids: IntArray
     names: tuple[str, ...]
-    by_id: Words
-    by_name: Words
+    by_id: LabelIndex
+    by_name: LabelIndex
     where: str
 
 
-def read_list(name: str, path: str, *, distinct: bool = False) -> Listed:
+def read_list(name: str, path: str, *, distinct: bool = False) -> IdList:
     """Read a file of ids and names, each id once, and each name, if need be."""
-    by_id, by_name = Words(), Words()
-    table = read_table(name, path, _LISTED, [by_id, by_name])
+    by_id, by_name = LabelIndex(), LabelIndex()
+    table = read_table(name, path, _LIST_COLUMNS, [by_id, by_name])
     order = np.arange(len(table))
-    for column, what, needed in zip(table.columns, _LISTED, (True, distinct), strict=True):
+    for column, what, needed in zip(table.columns, _LIST_COLUMNS, (True, distinct), strict=True):
         if needed and not np.array_equal(column, order):
             row = int(np.argmax(column != order))
             first = line_of(path, int(column[row]))
-            said = list((by_id, by_name)[_LISTED.index(what)].codes)[column[row]]
-            raise table.wrong(row, f"the {what} {said!r} stands in line {first}, too")
+            said = list((by_id, by_name)[_LIST_COLUMNS.index(what)].codes)[column[row]]
+            raise table.error_in_row(row, f"the {what} {said!r} stands in line {first}, too")
     labels = list(by_name.codes)
     names = tuple(map(labels.__getitem__, table.columns[1].tolist()))
-    return Listed(as_ids(by_id, [(table, 0)]), names, by_id, by_name, path)
+    return IdList(parse_ids(by_id, [(table, 0)]), names, by_id, by_name, path)
 
 
-def as_ids(words: Words, columns: Sequence[tuple[FileTable, int]]) -> IntArray:
+def parse_ids(label_index: LabelIndex, columns: Sequence[tuple[FileTable, int]]) -> IntArray:
     """Give the integers that words stand for: digits, without a sign or leading zeros.
 
     Parameters
@@ -150,54 +155,58 @@ def as_ids(words: Words, columns: Sequence[tuple[FileTable, int]]) -> IntArray:
     columns : sequence of (FileTable, int)
         The columns of them, for messages.
     """
-    labels = list(words.codes)
+    labels = list(label_index.codes)
     for code, label in enumerate(labels):
         plain = label.isascii() and label.isdecimal() and len(label) <= _DIGITS
         if not plain or (label[0] == "0" and label != "0"):
             for table, j in columns:
                 rows = np.flatnonzero(table.columns[j] == code)
                 if len(rows):
-                    raise table.wrong(int(rows[0]), f"expected an id, got {label!r}")
+                    raise table.error_in_row(int(rows[0]), f"expected an id, got {label!r}")
     return np.fromiter(map(int, labels), dtype=np.int64, count=len(labels))
 
 
-def check_listed(table: FileTable, columns: Sequence[int], words: Words, listed: Listed) -> None:
+def check_listed(
+    table: FileTable, columns: Sequence[int], label_index: LabelIndex, listed: IdList
+) -> None:
     """Refuse words that were not there when the list had been read."""
     for j in columns:
         row = int(np.argmax(table.columns[j] >= len(listed.ids))) if len(table) else 0
         if len(table) and table.columns[j][row] >= len(listed.ids):
-            label = list(words.codes)[table.columns[j][row]]
-            raise table.wrong(row, f"{label!r} is not in {listed.where}")
+            label = list(label_index.codes)[table.columns[j][row]]
+            raise table.error_in_row(row, f"{label!r} is not in {listed.where}")
 
 
-def in_order(words: Words, key: Callable[[str], Any] | None = None) -> tuple[list[str], IntArray]:
+def sort_labels(
+    label_index: LabelIndex, key: Callable[[str], Any] | None = None
+) -> tuple[list[str], IntArray]:
     """Give words in ascending order, and the place in it for each number of a word.
 
     Examples
     --------
-    >>> words = Names()
-    >>> words.read(["c", "a"])
+    >>> label_index = LabelIndex()
+    >>> label_index.encode(["c", "a"])
     array([0, 1])
-    >>> in_order(words)
+    >>> sort_labels(label_index)
     (['a', 'c'], array([1, 0]))
     """
-    labels = sorted(words.codes, key=key)
+    labels = sorted(label_index.codes, key=key)
     places = np.empty(len(labels), dtype=np.int64)
-    places[[words.codes[label] for label in labels]] = np.arange(len(labels))
+    places[[label_index.codes[label] for label in labels]] = np.arange(len(labels))
     return labels, places
 
 
-def by_number(words: Words) -> Callable[[str], Any] | None:
+def numeric_key(label_index: LabelIndex) -> Callable[[str], Any] | None:
     """Give the key that sorts words as numbers where all of them are some; None elsewhere.
 
     Examples
     --------
-    >>> words = Names()
-    >>> _ = words.read(["10", "9"])
-    >>> in_order(words, by_number(words))
+    >>> label_index = LabelIndex()
+    >>> _ = label_index.encode(["10", "9"])
+    >>> sort_labels(label_index, numeric_key(label_index))
     (['9', '10'], array([1, 0]))
     """
-    numbers = all(word.isascii() and word.isdecimal() for word in words.codes)
+    numbers = all(word.isascii() and word.isdecimal() for word in label_index.codes)
     return (lambda word: (int(word), word)) if numbers else None
 
 

@@ -8,33 +8,33 @@ import numpy as np
 
 from ...inputs.errors import InputValueError
 from ...inputs.naming import import_extra
-from .proposals import stable_pairs
+from .stable_matching import stable_pairs
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...inputs.arrays import IntArray
-    from .proposals import Pairs
-    from .similarity_sources import Source
+    from .similarity_sources import SimilaritySource
+    from .stable_matching import ScoredPairs
 
 # Scores of the dense solver: in float64 they take 1 GiB, and the solver works where they are. It
 # is room for the 10,500 test pairs of a data set of 15,000, and none for all of 15,000 entities.
-MOST_CELLS = 1 << 27
-CANDIDATES = 32
-USER = 'method="optimal"'  # as a message calls it
+MAX_DENSE_CELLS = 1 << 27
+DEFAULT_CANDIDATES = 32
+METHOD_OPTION = 'method="optimal"'  # as a message calls it
 
 
 def optimal_pairs(
-    source: Source, dense: bool | None, candidates: int | None, k: int
-) -> tuple[Pairs, str]:
+    source: SimilaritySource, dense: bool | None, candidates: int | None, k: int
+) -> tuple[ScoredPairs, str]:
     """Give the matching of most pairs with the highest total, and what was solved.
 
     Parameters
     ----------
     source : Source
     dense : bool, optional
-        Whether all pairs are looked at; by default where there are no more than `MOST_CELLS`, and
-        no `candidates` are given.
+        Whether all pairs are looked at. Default: yes where there are at most `MAX_DENSE_CELLS` of
+        them and no `candidates` are given.
     candidates : int, optional
         How many nearest of each entity of either side are looked at.
     k : int
@@ -53,14 +53,14 @@ def optimal_pairs(
         )
     if dense is None:
         cells = len(source.left_ids) * len(source.right_ids)
-        dense = candidates is None and cells <= MOST_CELLS
+        dense = candidates is None and cells <= MAX_DENSE_CELLS
     if dense:
         return dense_pairs(source), "dense"
-    candidates = CANDIDATES if candidates is None else candidates
+    candidates = DEFAULT_CANDIDATES if candidates is None else candidates
     return sparse_pairs(source, candidates, k), f"sparse, {candidates} candidates per entity"
 
 
-def dense_pairs(source: Source) -> Pairs:
+def dense_pairs(source: SimilaritySource) -> ScoredPairs:
     """Give the matching with the highest total of all, by the dense solver.
 
     Raises
@@ -76,10 +76,10 @@ def dense_pairs(source: Source) -> Pairs:
     more than all that the others can differ by, so it is taken where nothing else is left, and then
     left out.
     """
-    solve = import_extra("scipy.optimize", USER).linear_sum_assignment
+    solve = import_extra("scipy.optimize", METHOD_OPTION).linear_sum_assignment
     if len(source.left_ids) > len(source.right_ids):  # the solver would copy the other shape
         right, left, scores = dense_pairs(source.swapped())
-        return _ordered(left, right, scores)
+        return _sort_by_left(left, right, scores)
     rows, columns = source.left_ids, source.right_ids
     costs = np.empty((len(rows), len(columns)))  # float64, as the solver has them
     for start, block in source.blocks(rows):
@@ -89,7 +89,7 @@ def dense_pairs(source: Source) -> Pairs:
     if absent.all():  # also where nobody takes part
         return rows[:0], columns[:0], np.empty(0, source.dtype)
     if absent.any():
-        costs[absent] = _beyond(costs, len(rows))
+        costs[absent] = _prohibitive_cost(costs, len(rows))
     row, column = solve(costs)
     scores = -costs[row, column]
     if absent.any():
@@ -98,7 +98,7 @@ def dense_pairs(source: Source) -> Pairs:
     return rows[row], columns[column], scores.astype(source.dtype)
 
 
-def sparse_pairs(source: Source, candidates: int, k: int) -> Pairs:
+def sparse_pairs(source: SimilaritySource, candidates: int, k: int) -> ScoredPairs:
     """Give the matching with the highest total of near pairs, by the sparse solver.
 
     Raises
@@ -118,12 +118,12 @@ def sparse_pairs(source: Source, candidates: int, k: int) -> Pairs:
     The solver takes a zero for no pair, so all scores are taken from the highest of them plus 1;
     that moves every matching of as many pairs by as much.
     """
-    solve = import_extra("scipy.sparse.csgraph", USER).min_weight_full_bipartite_matching
+    solve = import_extra("scipy.sparse.csgraph", METHOD_OPTION).min_weight_full_bipartite_matching
     if len(source.left_ids) > len(source.right_ids):
         right, left, scores = sparse_pairs(source.swapped(), candidates, k)
-        return _ordered(left, right, scores)
+        return _sort_by_left(left, right, scores)
     rows, columns = source.left_ids, source.right_ids
-    row, column, scores, matched = _near_pairs(source, candidates, k)
+    row, column, scores, matched = _candidate_pairs(source, candidates, k)
     _check_finite(scores, source, rows[row], columns[column])
     if not len(scores):
         return rows[:0], columns[:0], scores
@@ -132,10 +132,10 @@ def sparse_pairs(source: Source, candidates: int, k: int) -> Pairs:
     width = len(columns)
     if matched < len(rows):
         nobody = np.arange(len(rows))
-        beyond = np.full(len(rows), _beyond(costs, len(rows)))
+        beyond = np.full(len(rows), _prohibitive_cost(costs, len(rows)))
         row, column = np.concatenate([row, nobody]), np.concatenate([column, width + nobody])
         costs, width = np.concatenate([costs, beyond]), width + len(rows)
-    sparse = import_extra("scipy.sparse", USER)
+    sparse = import_extra("scipy.sparse", METHOD_OPTION)
     matrix = sparse.coo_array((costs, (row, column)), (len(rows), width)).tocsr()
     row_of, column_of = (np.asarray(found, np.int64) for found in solve(matrix))
     kept = column_of < len(columns)
@@ -145,8 +145,8 @@ def sparse_pairs(source: Source, candidates: int, k: int) -> Pairs:
     return rows[row_of], columns[column_of], scores[place]
 
 
-def _near_pairs(
-    source: Source, candidates: int, k: int
+def _candidate_pairs(
+    source: SimilaritySource, candidates: int, k: int
 ) -> tuple[IntArray, IntArray, npt.NDArray[Any], int]:
     """Positions and scores of near and stable pairs, by position, and how many are stable."""
     rows, columns = source.left_ids, source.right_ids
@@ -156,7 +156,7 @@ def _near_pairs(
         (source, rows, columns),
         (source.swapped(), columns, rows),
     ):
-        best = asking.best(min(candidates, max(1, len(other))))
+        best = asking.top_k(min(candidates, max(1, len(other))))
         there = best.ids >= 0
         pair = (np.repeat(ids, there.sum(axis=1)), best.ids[there])
         found.append((*(pair if asking is source else pair[::-1]), best.scores[there]))
@@ -166,19 +166,19 @@ def _near_pairs(
     return keys // max(1, len(columns)), keys % max(1, len(columns)), values[first], len(left)
 
 
-def _beyond(costs: npt.NDArray[Any], pairs: int) -> float:
+def _prohibitive_cost(costs: npt.NDArray[Any], pairs: int) -> float:
     """A cost that no other choice of so many pairs is worth; some of the costs may be NaN."""
     least, most = (float(f.reduce(costs, axis=None)) for f in (np.fmin, np.fmax))
     return most + (most - least + 1) * (pairs + 1)
 
 
-def _ordered(left: IntArray, right: IntArray, scores: npt.NDArray[Any]) -> Pairs:
+def _sort_by_left(left: IntArray, right: IntArray, scores: npt.NDArray[Any]) -> ScoredPairs:
     order = np.argsort(left, kind="stable")
     return left[order], right[order], scores[order]
 
 
 def _check_finite(
-    scores: npt.NDArray[Any], source: Source, left: IntArray, right: IntArray
+    scores: npt.NDArray[Any], source: SimilaritySource, left: IntArray, right: IntArray
 ) -> None:
     """Refuse infinite scores, of which there is no total."""
     infinite = np.isinf(scores)

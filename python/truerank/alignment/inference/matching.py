@@ -13,13 +13,13 @@ from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ..two_graphs import DIRECTIONS
 from .assignment import optimal_pairs
-from .found_pairs import Alignment
-from .proposals import stable_pairs
-from .similarity_sources import Scoring, source_of
+from .inferred_pairs import Alignment
+from .similarity_sources import ScoringOptions, open_source
+from .stable_matching import stable_pairs
 
 if TYPE_CHECKING:
-    from .proposals import Pairs
-    from .similarity_sources import Source
+    from .similarity_sources import SimilaritySource
+    from .stable_matching import ScoredPairs
 
 
 class _Options(NamedTuple):
@@ -147,11 +147,11 @@ def infer(
     """
     choice("method", method, tuple(_METHODS))
     choice("direction", direction, DIRECTIONS)
-    least = _threshold(threshold)
+    least = _check_threshold(threshold)
     options = _Options(
         direction,
         positive_integer("k", k),
-        _flag(dense),
+        _check_dense(dense),
         None
         if candidates_per_entity is None
         else positive_integer("candidates_per_entity", candidates_per_entity),
@@ -163,8 +163,8 @@ def infer(
     ):
         if given and method != of:
             raise InputValueError(name, expected=f'with method="{of}" alone', got=f'"{method}"')
-    how = Scoring(similarity, csls, nan, dtype, threads)
-    source = source_of(left, right, how, left_ids, right_ids)
+    how = ScoringOptions(similarity, csls, nan, dtype, threads)
+    source = open_source(left, right, how, left_ids, right_ids)
     (lefts, rights, scores), solved = _METHODS[method](source, options)
     if least is not None:
         kept = scores.astype(np.float64) >= least
@@ -181,38 +181,38 @@ def infer(
     )
 
 
-def _greedy(source: Source, options: _Options) -> tuple[Pairs, str]:
+def _greedy(source: SimilaritySource, options: _Options) -> tuple[ScoredPairs, str]:
     if options.direction == DIRECTIONS[0]:
-        return _nearest(source), options.direction
-    right, left, scores = _nearest(source.swapped())
+        return _find_most_similar(source), options.direction
+    right, left, scores = _find_most_similar(source.swapped())
     order = np.lexsort((right, left))
     return (left[order], right[order], scores[order]), options.direction
 
 
-def _nearest(source: Source) -> Pairs:
+def _find_most_similar(source: SimilaritySource) -> ScoredPairs:
     """Each left entity that has a nearest one, and that."""
-    best = source.best(1)
+    best = source.top_k(1)
     there = best.ids[:, 0] >= 0
     return source.left_ids[there], best.ids[there, 0], best.scores[there, 0]
 
 
-def _mutual(source: Source, options: _Options) -> tuple[Pairs, str]:
-    left, right, scores = _nearest(source)
+def _mutual(source: SimilaritySource, options: _Options) -> tuple[ScoredPairs, str]:
+    left, right, scores = _find_most_similar(source)
     chosen = np.unique(right)  # nobody else can be in a pair
-    back = source.swapped().best(1, chosen).ids[:, 0]
+    back = source.swapped().top_k(1, chosen).ids[:, 0]
     kept = back[np.searchsorted(chosen, right)] == left
     return (left[kept], right[kept], scores[kept]), ""
 
 
-def _stable(source: Source, options: _Options) -> tuple[Pairs, str]:
+def _stable(source: SimilaritySource, options: _Options) -> tuple[ScoredPairs, str]:
     return stable_pairs(source, options.k), ""
 
 
-def _optimal(source: Source, options: _Options) -> tuple[Pairs, str]:
+def _optimal(source: SimilaritySource, options: _Options) -> tuple[ScoredPairs, str]:
     return optimal_pairs(source, options.dense, options.candidates, options.k)
 
 
-_METHODS: dict[str, Callable[[Source, _Options], tuple[Pairs, str]]] = {
+_METHODS: dict[str, Callable[[SimilaritySource, _Options], tuple[ScoredPairs, str]]] = {
     "greedy": _greedy,
     "mutual": _mutual,
     "stable": _stable,
@@ -220,13 +220,13 @@ _METHODS: dict[str, Callable[[Source, _Options], tuple[Pairs, str]]] = {
 }
 
 
-def _flag(dense: object) -> bool | None:
+def _check_dense(dense: object) -> bool | None:
     if dense is not None and not isinstance(dense, (bool, np.bool_)):
         raise InputTypeError("dense", expected="a bool or None", got=type(dense).__name__)
     return None if dense is None else bool(dense)
 
 
-def _threshold(threshold: Any) -> float | None:
+def _check_threshold(threshold: Any) -> float | None:
     if threshold is None:
         return None
     found = number("threshold", threshold)

@@ -20,7 +20,7 @@ from ...inputs.errors import InputTypeError, InputValueError, renamed
 from ...inputs.scores import as_scores, widen_bfloat16
 from ...stores import Store, array_of, store_of
 from ...stores.recognition import is_chunked, is_group, is_stored
-from ..local_scaling import checked_csls, mean_of_best, means_of_vectors, take_off
+from ..local_scaling import check_csls, mean_of_top, means_of_vectors, subtract_means
 from ..two_graphs import BACKWARD, FORWARD, as_ids
 
 if TYPE_CHECKING:
@@ -29,17 +29,16 @@ if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
 
 
-NAN = ("raise", "omit")
-SIMILARITY = "cosine"  # what functions have for a default
+NAN_RULES = ("raise", "omit")
+DEFAULT_SIMILARITY = "cosine"  # what functions have for a default
 
-_CELLS = 1 << 22  # scores that are in memory at a time
-_NARROW = ("float16", "bfloat16", "float32", "int8", "int16", "uint8", "uint16")
-_EXACT = 1 << 53  # integers up to here are float64 numbers
+_BLOCK_CELLS = 1 << 22  # scores that are in memory at a time
+_FLOAT32_KINDS = ("float16", "bfloat16", "float32", "int8", "int16", "uint8", "uint16")
+_MAX_EXACT_INTEGER = 1 << 53  # integers up to here are float64 numbers
 _PATHS = (str, bytes, os.PathLike)
-_WHOLE = 1 << 80  # what is mapped is never cut into tiles
 
 
-class Source(ABC):
+class SimilaritySource(ABC):
     """The scores of left entities and right ones, of those that take part, in either direction.
 
     Ids are those of all entities of a side, also where only some take part. NaN are an error or
@@ -69,7 +68,7 @@ class Source(ABC):
         return self.roles.queries, self.roles.entities
 
     @abstractmethod
-    def plain(self, rows: IntArray) -> npt.NDArray[Any]:
+    def similarities(self, rows: IntArray) -> npt.NDArray[Any]:
         """Give the similarities of some left entities and all right ones, before CSLS."""
 
     @abstractmethod
@@ -89,7 +88,7 @@ class Source(ABC):
         other.csls = None if self.csls is None else self.csls.swapped()
         return other
 
-    def taking_part(self, left_ids: Any, right_ids: Any, csls: int | CSLS | None) -> Self:
+    def restrict(self, left_ids: Any, right_ids: Any, csls: int | CSLS | None) -> Self:
         """Let only some take part (None: all), and take means off, which may be of these."""
         self.left_ids = as_ids("left_ids", left_ids, self.shape[0])
         self.right_ids = as_ids("right_ids", right_ids, self.shape[1])
@@ -107,11 +106,13 @@ class Source(ABC):
         ValueError
             For a NaN, where the rule is "raise".
         """
-        block, columns = self.plain(rows), self.right_ids
+        block, columns = self.similarities(rows), self.right_ids
         if len(columns) < self.shape[1]:
             block = block[:, columns]
         if self.csls is not None:
-            block = take_off(block, self.csls.queries[rows, None], self.csls.entities[columns])
+            block = subtract_means(
+                block, self.csls.queries[rows, None], self.csls.entities[columns]
+            )
         if self.nan == "raise" and np.isnan(block).any():
             row, column = np.argwhere(np.isnan(block))[0]
             fault = _core.Fault("nan", -1, int(rows[row]), int(columns[column]))
@@ -120,20 +121,22 @@ class Source(ABC):
 
     def blocks(self, rows: IntArray) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Give the scores of some left entities in turn, and where each block begins."""
-        height = max(1, _CELLS // max(1, self.shape[1]))
+        height = max(1, _BLOCK_CELLS // max(1, self.shape[1]))
         for start in range(0, len(rows), height):
             yield start, self.scores(rows[start : start + height])
 
-    def best(self, k: int, rows: IntArray | None = None) -> TopK:
+    def top_k(self, k: int, rows: IntArray | None = None) -> TopK:
         """Give the k best right entities of some left ones (default: of all that take part)."""
         rows = self.left_ids if rows is None else rows
-        ids, scores = _nothing(len(rows), k, self.dtype)
+        ids, scores = _empty_top_k(len(rows), k, self.dtype)
         for start, block in self.blocks(rows):
             end = start + len(block)
-            ids[start:end], scores[start:end] = best_of_rows(block, self.right_ids, k)
+            ids[start:end], scores[start:end] = top_k_of_rows(block, self.right_ids, k)
         return TopK(ids, scores)
 
-    def accepting(self, k: int, rows: IntArray, held: npt.NDArray[Any], holders: IntArray) -> TopK:
+    def top_k_accepting(
+        self, k: int, rows: IntArray, held: npt.NDArray[Any], holders: IntArray
+    ) -> TopK:
         """Give the k best right entities that would take the left one for what they hold.
 
         Parameters
@@ -147,28 +150,28 @@ class Source(ABC):
             Whose that is; a number above all ids where it is free. Of equal scores the lower left
             id is taken.
         """
-        ids, scores = _nothing(len(rows), k, self.dtype)
+        ids, scores = _empty_top_k(len(rows), k, self.dtype)
         least, whose = held[self.right_ids], holders[self.right_ids]
         for start, block in self.blocks(rows):
             end = start + len(block)
             lower = rows[start:end, None] < whose
             taken = (block > least) | ((block == least) & lower)
             block = np.where(taken, block, block.dtype.type(np.nan))
-            ids[start:end], scores[start:end] = best_of_rows(block, self.right_ids, k)
+            ids[start:end], scores[start:end] = top_k_of_rows(block, self.right_ids, k)
         return TopK(ids, scores)
 
 
-class MatrixSource(Source):
+class MatrixSource(SimilaritySource):
     """Scores of a matrix in memory."""
 
     def __init__(self, matrix: npt.NDArray[Any], kind: str, nan: str, ids: Any) -> None:
         self.matrix, self.kind, self.nan = matrix, kind, nan
         self.shape = (matrix.shape[0], matrix.shape[1])
-        self.dtype = np.dtype(np.float32 if kind in _NARROW else np.float64)
+        self.dtype = np.dtype(np.float32 if kind in _FLOAT32_KINDS else np.float64)
         self.left_ids, self.right_ids = ids
         self.csls = None
 
-    def plain(self, rows: IntArray) -> npt.NDArray[Any]:
+    def similarities(self, rows: IntArray) -> npt.NDArray[Any]:
         """As in `Source`."""
         block = self.matrix[rows]
         if self.kind == "bfloat16":
@@ -187,7 +190,7 @@ class MatrixSource(Source):
         return CSLS(_means_of_rows(self, k), _means_of_rows(self.swapped(), k), k)
 
 
-class VectorSource(Source):
+class VectorSource(SimilaritySource):
     """Scores of vectors, made where they are needed."""
 
     def __init__(self, pairs: OpenEmbeddings, nan: str, threads: int | None) -> None:
@@ -196,7 +199,7 @@ class VectorSource(Source):
         self.left_ids, self.right_ids = (np.arange(size) for size in pairs.shape)
         self.csls = None
 
-    def plain(self, rows: IntArray) -> npt.NDArray[Any]:
+    def similarities(self, rows: IntArray) -> npt.NDArray[Any]:
         """As in `Source`."""
         return score_open_embeddings(self.pairs.with_csls(None), None, rows, self.threads)
 
@@ -218,21 +221,23 @@ class VectorSource(Source):
         other.pairs = self.pairs.swapped(other.roles)
         return other
 
-    def best(self, k: int, rows: IntArray | None = None) -> TopK:
+    def top_k(self, k: int, rows: IntArray | None = None) -> TopK:
         """As in `Source`."""
-        return self._best(k, self.left_ids if rows is None else rows, None)
+        return self._top_k(k, self.left_ids if rows is None else rows, None)
 
-    def accepting(self, k: int, rows: IntArray, held: npt.NDArray[Any], holders: IntArray) -> TopK:
+    def top_k_accepting(
+        self, k: int, rows: IntArray, held: npt.NDArray[Any], holders: IntArray
+    ) -> TopK:
         """As in `Source`."""
-        return self._best(k, rows, CurrentMatches(held, holders))
+        return self._top_k(k, rows, CurrentMatches(held, holders))
 
-    def _best(self, k: int, rows: IntArray, holding: CurrentMatches | None) -> TopK:
+    def _top_k(self, k: int, rows: IntArray, holding: CurrentMatches | None) -> TopK:
         among = self.right_ids if len(self.right_ids) < self.shape[1] else None
         given: dict[str, Any] = {"candidates": among, "nan": self.nan, "threads": self.threads}
         return topk_open_embeddings(self.pairs, k, rows=rows, current=holding, **given)
 
 
-def best_of_rows(
+def top_k_of_rows(
     scores: npt.NDArray[Any], columns: IntArray, k: int
 ) -> tuple[IntArray, npt.NDArray[Any]]:
     """Give the k best of every row, best first; of equal ones the lower ids; NaN are none.
@@ -251,11 +256,11 @@ def best_of_rows(
 
     Examples
     --------
-    >>> best_of_rows(np.array([[0.5, 0.9, 0.5, np.nan]]), np.arange(4), 2)
+    >>> top_k_of_rows(np.array([[0.5, 0.9, 0.5, np.nan]]), np.arange(4), 2)
     (array([[1, 0]]), array([[0.9, 0.5]]))
     """
     height, width = scores.shape
-    ids, found = _nothing(height, k, scores.dtype)
+    ids, found = _empty_top_k(height, k, scores.dtype)
     good = ~np.isnan(scores)
     if k < width:  # whatever is as good as the k-th best is sorted, nothing else
         kth = -np.partition(-scores, k - 1, axis=1)[:, k - 1 : k]
@@ -271,32 +276,32 @@ def best_of_rows(
     return ids, found
 
 
-def _nothing(height: int, k: int, dtype: Any) -> tuple[IntArray, npt.NDArray[Any]]:
+def _empty_top_k(height: int, k: int, dtype: Any) -> tuple[IntArray, npt.NDArray[Any]]:
     return np.full((height, k), -1, np.int64), np.full((height, k), np.nan, dtype)
 
 
-def _means_of_rows(source: Source, k: int) -> npt.NDArray[Any]:
+def _means_of_rows(source: SimilaritySource, k: int) -> npt.NDArray[Any]:
     """The mean of the k best of each left entity, added best first in float64; NaN for others."""
-    best = source.best(min(k, max(1, len(source.right_ids))))
+    best = source.top_k(min(k, max(1, len(source.right_ids))))
     found = np.full(source.shape[0], np.nan, source.dtype)
     with np.errstate(all="ignore"):  # what is infinite in float32
-        found[source.left_ids] = mean_of_best(best.scores, (best.ids >= 0).sum(axis=1))
+        found[source.left_ids] = mean_of_top(best.scores, (best.ids >= 0).sum(axis=1))
     return found
 
 
-class Scoring(NamedTuple):
+class ScoringOptions(NamedTuple):
     """How similarities are made: the arguments of `infer` of these names."""
 
-    similarity: str = SIMILARITY
+    similarity: str = DEFAULT_SIMILARITY
     csls: Any = None
     nan: str = "raise"
     dtype: Any = None
     threads: int | None = None
 
 
-def source_of(
-    left: Any, right: Any, how: Scoring, left_ids: Any = None, right_ids: Any = None
-) -> Source:
+def open_source(
+    left: Any, right: Any, how: ScoringOptions, left_ids: Any = None, right_ids: Any = None
+) -> SimilaritySource:
     """Check vectors, or a matrix where `right` is None, and what is asked of them.
 
     Raises
@@ -306,24 +311,24 @@ def source_of(
 
     Examples
     --------
-    >>> source_of([[0.5, 0.7], [0.2, 0.9]], None, Scoring()).best(1).ids
+    >>> open_source([[0.5, 0.7], [0.2, 0.9]], None, ScoringOptions()).top_k(1).ids
     array([[1],
            [1]])
     """
-    choice("nan", how.nan, NAN)
-    csls = checked_csls(how.csls)
-    return _opened_source(left, right, how).taking_part(left_ids, right_ids, csls)
+    choice("nan", how.nan, NAN_RULES)
+    csls = check_csls(how.csls)
+    return _open_all(left, right, how).restrict(left_ids, right_ids, csls)
 
 
-def _opened_source(left: Any, right: Any, how: Scoring) -> Source:
+def _open_all(left: Any, right: Any, how: ScoringOptions) -> SimilaritySource:
     """All entities, before CSLS; what is in files is mapped as long as anybody looks at it."""
     if right is None:
-        if how.similarity != SIMILARITY:
+        if how.similarity != DEFAULT_SIMILARITY:
             raise InputValueError(
                 "similarity", expected="none beside a matrix", got=repr(how.similarity)
             )
         with np.errstate(all="ignore"):
-            matrix, kind = _as_matrix(left, how.dtype)
+            matrix, kind = _read_checked_matrix(left, how.dtype)
         ids = np.arange(len(matrix)), np.arange(matrix.shape[1])
         return MatrixSource(matrix, kind, how.nan, ids)
     pairs = open_embeddings(left, right, how.similarity, None, how.dtype, roles=FORWARD)
@@ -332,7 +337,7 @@ def _opened_source(left: Any, right: Any, how: Scoring) -> Source:
     return VectorSource(pairs, how.nan, how.threads)
 
 
-def _as_matrix(value: Any, dtype: Any) -> tuple[npt.NDArray[Any], str]:
+def _read_checked_matrix(value: Any, dtype: Any) -> tuple[npt.NDArray[Any], str]:
     scores = read_matrix("left", value, dtype)
     matrix, kind = scores.array, scores.dtype
     if matrix.ndim != 2:
@@ -341,7 +346,7 @@ def _as_matrix(value: Any, dtype: Any) -> tuple[npt.NDArray[Any], str]:
         )
     if kind in ("int64", "uint64") and matrix.size:
         least, most = int(matrix.min()), int(matrix.max())
-        if max(-least, most) > _EXACT:
+        if max(-least, most) > _MAX_EXACT_INTEGER:
             raise InputValueError("left", expected="integers up to 2**53", got=f"{least} to {most}")
     return matrix, kind
 
@@ -380,7 +385,7 @@ def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
     if not is_stored(value):
         return as_scores(value, dtype, name)
     with renamed(scores=name):
-        _check_single(value)
+        _check_single_file(value)
         try:
             store = store_of(value, dtype) if isinstance(value, (*_PATHS, np.ndarray)) else None
         except OSError as error:
@@ -392,7 +397,7 @@ def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
             return Scores(array_of(store), store.dtype, store.swapped)
 
 
-def _check_single(value: Any) -> None:
+def _check_single_file(value: Any) -> None:
     """Refuse what is neither in memory nor a single file."""
     from ...stores.chunked import is_zarr
     from ...stores.file_names import is_glob

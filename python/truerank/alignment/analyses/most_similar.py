@@ -8,18 +8,18 @@ import numpy as np
 
 from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputValueError
-from ..inference.similarity_sources import Scoring, source_of
-from ..two_graphs import DIRECTIONS, GRAPHS, as_ids, two_of
+from ..inference.similarity_sources import ScoringOptions, open_source
+from ..two_graphs import DIRECTIONS, GRAPHS, as_ids, check_two
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...inputs.arrays import IntArray
 
-_PLAIN = Scoring()
+_PLAIN = ScoringOptions()
 
 
-class Asking(NamedTuple):
+class SearchScope(NamedTuple):
     """Who asks, and for whom.
 
     Attributes
@@ -37,7 +37,7 @@ class Asking(NamedTuple):
     candidates: Any = None
 
 
-class Nearest(NamedTuple):
+class MostSimilar(NamedTuple):
     """The nearest of every entity that asks, best first.
 
     Attributes
@@ -61,7 +61,9 @@ class Nearest(NamedTuple):
     measure: str
 
 
-def nearest_of(left: Any, right: Any, k: int, asked: Asking, how: Scoring = _PLAIN) -> Nearest:
+def find_most_similar(
+    left: Any, right: Any, k: int, asked: SearchScope, how: ScoringOptions = _PLAIN
+) -> MostSimilar:
     """Find the k nearest entities of the other graph.
 
     Parameters
@@ -71,7 +73,7 @@ def nearest_of(left: Any, right: Any, k: int, asked: Asking, how: Scoring = _PLA
         matrix, (n1, n2), in memory or as the path of one .npy file, and None.
     k : int
         How many, at least 1; more than there are candidates are as many as there are.
-    asked : Asking
+    asked : SearchScope
     how : Scoring
         A number of neighbours as its `csls` is of the candidates; means that were made before by
         ``csls_means(left, right)`` serve whichever direction is asked.
@@ -89,7 +91,7 @@ def nearest_of(left: Any, right: Any, k: int, asked: Asking, how: Scoring = _PLA
     Examples
     --------
     >>> left, right = np.eye(2), np.array([[1.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
-    >>> found = nearest_of(left, right, 2, Asking("left_to_right"))
+    >>> found = find_most_similar(left, right, 2, SearchScope("left_to_right"))
     >>> found.ids
     array([[0, 1],
            [1, 2]])
@@ -100,7 +102,7 @@ def nearest_of(left: Any, right: Any, k: int, asked: Asking, how: Scoring = _PLA
     direction, queries, candidates = asked
     choice("direction", direction, DIRECTIONS)
     most = positive_integer("k", k)
-    source = source_of(left, right, how, *two_of("candidates", candidates))
+    source = open_source(left, right, how, *check_two("candidates", candidates))
     for graph, ids in zip(GRAPHS, (source.left_ids, source.right_ids), strict=True):
         if not len(ids):
             raise InputValueError("candidates", expected=f"at least one {graph} entity", got="none")
@@ -116,8 +118,8 @@ def nearest_of(left: Any, right: Any, k: int, asked: Asking, how: Scoring = _PLA
             expected=f"entities of candidates, for csls={how.csls} has means of these alone",
             got=without[0],
         )
-    ids, similarities = source.best(min(most, len(source.right_ids)), rows)
+    ids, similarities = source.top_k(min(most, len(source.right_ids)), rows)
     measure = "scores" if right is None else how.similarity
     if source.csls is not None:
         measure += f", csls {source.csls.k}"
-    return Nearest(rows, source.right_ids, ids, similarities, measure)
+    return MostSimilar(rows, source.right_ids, ids, similarities, measure)

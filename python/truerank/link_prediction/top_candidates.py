@@ -9,7 +9,7 @@ import numpy as np
 from ..inputs.errors import InputValueError, renamed
 from ..inputs.scores import widen_bfloat16
 from ..stores import Store
-from ..tasks.arguments import Argument, opened, vectors_of
+from ..tasks.arguments import Argument, open_side_scores, read_side_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ..tasks.side_tasks import SideTasks
 
 Label = str | int
-Best = list[tuple[Label, float]]
+TopCandidates = list[tuple[Label, float]]
 
 
-class Lookup(NamedTuple):
+class TopCandidateSearch(NamedTuple):
     """Some tasks of a side, and how they were counted.
 
     Attributes
@@ -57,20 +57,20 @@ class Lookup(NamedTuple):
         """How many rows there must be."""
         return len(self.side.queries) if self.unique else self.side.height
 
-    def lists(self) -> tuple[list[IntArray] | None, Any]:
+    def selection_lists(self) -> tuple[list[IntArray] | None, Any]:
         """The filter of each task without its target, and its candidates."""
         targets = self.side.targets[self.tasks]
         without, among = self.side.selections(self.tasks)
         if isinstance(among, tuple):
-            among = _lists_of(*among)
+            among = _split_lists(*among)
         if without is None:
             return None, among
-        known = zip(_lists_of(*without), targets, strict=True)
+        known = zip(_split_lists(*without), targets, strict=True)
         return [answers[answers != target] for answers, target in known], among
 
-    def in_vectors(
+    def by_embeddings(
         self, queries: Argument, entities: Argument, bias: Argument, dtype: Any, **pairing: Any
-    ) -> list[tuple[Best, float]]:
+    ) -> list[tuple[TopCandidates, float]]:
         """Find the best candidates and the true score of each task by vectors.
 
         Parameters
@@ -82,10 +82,10 @@ class Lookup(NamedTuple):
         """
         from ..embeddings.scoring import score_embeddings, topk_embeddings
 
-        asked = vectors_of(queries, "queries", dtype, self.height, "query")
-        among_all = vectors_of(entities, "entities", dtype, self.side.columns, "candidate")
+        asked = read_side_vectors(queries, "queries", dtype, self.height, "query")
+        among_all = read_side_vectors(entities, "entities", dtype, self.side.columns, "candidate")
         pairing |= {"rows": self.rows, "dtype": dtype}
-        without, among = self.lists()
+        without, among = self.selection_lists()
         names = {"queries": queries.name, "entities": entities.name, "scores": queries.name}
         pairing["bias"] = bias.value
         with renamed(**names, bias=bias.name):
@@ -101,11 +101,11 @@ class Lookup(NamedTuple):
                 **pairing,
             )
         return [
-            (self._best(ids[i][ids[i] >= 0], scores[i]), true[i].item())
+            (self._label_scores(ids[i][ids[i] >= 0], scores[i]), true[i].item())
             for i in range(len(self.tasks))
         ]
 
-    def in_scores(self, scores: Argument, dtype: Any) -> list[tuple[Best, float]]:
+    def by_scores(self, scores: Argument, dtype: Any) -> list[tuple[TopCandidates, float]]:
         """Find the same in score matrices or files.
 
         Parameters
@@ -117,27 +117,27 @@ class Lookup(NamedTuple):
         """
         shape = self.height, self.side.columns
         columns = np.arange(self.side.columns)
-        without, among = self.lists()
+        without, among = self.selection_lists()
         found = []
         rules: dict[str, Any] = {
             "ascending": self.protocol.order == "ascending",
             "nan": self.protocol.nan,
         }
-        with opened(scores, dtype, None, False, shape, "query") as matrix:
+        with open_side_scores(scores, dtype, None, False, shape, "query") as matrix:
             held = matrix if isinstance(matrix, Store) else matrix.array
             for i, row in enumerate(self.rows.tolist()):
-                values = stored_row(held, matrix.dtype, row)
+                values = read_row(held, matrix.dtype, row)
                 of_task = among[i] if isinstance(among, list) else among
                 allowed = columns if of_task is None else np.unique(of_task)
                 if without is not None:
                     allowed = np.setdiff1d(allowed, without[i], assume_unique=True)
                 with renamed(scores=f"{scores.name}: row {row}"):
-                    best = best_columns(values, allowed, self.top, **rules)
+                    best = top_columns(values, allowed, self.top, **rules)
                 target = self.side.targets[self.tasks[i]]
-                found.append((self._best(best, values[best]), values[target].item()))
+                found.append((self._label_scores(best, values[best]), values[target].item()))
         return found
 
-    def _best(self, columns: Iterable[Any], scores: npt.NDArray[Any]) -> Best:
+    def _label_scores(self, columns: Iterable[Any], scores: npt.NDArray[Any]) -> TopCandidates:
         names = self.side.names
         return [
             (int(column) if names is None else names[int(column)], score.item())
@@ -145,7 +145,7 @@ class Lookup(NamedTuple):
         ]
 
 
-class Counted(NamedTuple):
+class TaskCounts(NamedTuple):
     """What ranks say of a task, to be held beside what a lookup found."""
 
     above: int
@@ -153,7 +153,7 @@ class Counted(NamedTuple):
     top: int
     ascending: bool
 
-    def fits(self, answer: Label, best: Best, score: float) -> bool:
+    def fits(self, answer: Label, best: TopCandidates, score: float) -> bool:
         """Whether the best candidates stand to the answer as it was counted.
 
         Parameters
@@ -168,7 +168,7 @@ class Counted(NamedTuple):
         Examples
         --------
         >>> best = [("a", 0.9), ("b", 0.5)]
-        >>> [Counted(above, 1, 2, False).fits("b", best, 0.5) for above in (1, 0)]
+        >>> [TaskCounts(above, 1, 2, False).fits("b", best, 0.5) for above in (1, 0)]
         [True, False]
         """
         if score != score:
@@ -183,11 +183,11 @@ class Counted(NamedTuple):
         return better <= self.above and better + level < self.above + self.tied
 
 
-def _lists_of(indptr: IntArray, indices: IntArray, lists: IntArray) -> list[IntArray]:
+def _split_lists(indptr: IntArray, indices: IntArray, lists: IntArray) -> list[IntArray]:
     return [indices[indptr[i] : indptr[i + 1]] for i in lists.tolist()]
 
 
-def stored_row(scores: npt.NDArray[Any] | Store, dtype: str, row: int) -> npt.NDArray[Any]:
+def read_row(scores: npt.NDArray[Any] | Store, dtype: str, row: int) -> npt.NDArray[Any]:
     """Give one row of scores, in native byte order and a dtype that numpy can compare.
 
     Parameters
@@ -201,7 +201,7 @@ def stored_row(scores: npt.NDArray[Any] | Store, dtype: str, row: int) -> npt.ND
 
     Examples
     --------
-    >>> stored_row(np.array([[1, 2], [0x3F80, 0x4000]], np.uint16), "bfloat16", 1)
+    >>> read_row(np.array([[1, 2], [0x3F80, 0x4000]], np.uint16), "bfloat16", 1)
     array([1., 2.], dtype=float32)
     """
     columns = np.arange(scores.shape[1])
@@ -212,7 +212,7 @@ def stored_row(scores: npt.NDArray[Any] | Store, dtype: str, row: int) -> npt.ND
     return found.astype(found.dtype.newbyteorder("="), copy=False)
 
 
-def best_columns(
+def top_columns(
     row: npt.NDArray[Any], columns: IntArray, k: int, *, ascending: bool = False, nan: str = "raise"
 ) -> IntArray:
     """Give the k best of some columns, best first; of equal scores the lowest columns.
@@ -241,7 +241,7 @@ def best_columns(
 
     Examples
     --------
-    >>> best_columns(np.array([0.5, 0.9, 0.5, 0.7]), np.arange(4), 3)
+    >>> top_columns(np.array([0.5, 0.9, 0.5, 0.7]), np.arange(4), 3)
     array([1, 3, 0])
     """
     values = row[columns]

@@ -184,7 +184,7 @@ class Alignment(ReadOnlyArrays):
             direction = self.solved if self.solved in DIRECTIONS else DIRECTIONS[0]
         choice("direction", direction, DIRECTIONS)
         asked, given = (0, 1) if direction == DIRECTIONS[0] else (1, 0)
-        right_pairs, left_out = self._taking_part(reference)
+        right_pairs, left_out = self._check_reference(reference)
         wanted = self._keys(right_pairs)
         correct = np.isin(self._keys(self.pairs), wanted)
         # Of several partners the best, of equal ones the lowest id.
@@ -194,10 +194,10 @@ class Alignment(ReadOnlyArrays):
         hits = int(correct[order[first]].sum())
         hit = int(correct.sum())
         return Agreement(
-            precision=_share(hit, len(self.pairs)),
-            recall=_share(hit, len(wanted)),
-            f1=_share(2 * hit, len(self.pairs) + len(wanted)),
-            hits_at_1=_share(hits, len(entities)),
+            precision=_ratio(hit, len(self.pairs)),
+            recall=_ratio(hit, len(wanted)),
+            f1=_ratio(2 * hit, len(self.pairs) + len(wanted)),
+            hits_at_1=_ratio(hits, len(entities)),
             correct=hit,
             predicted=len(self.pairs),
             reference=len(wanted),
@@ -207,7 +207,7 @@ class Alignment(ReadOnlyArrays):
             direction=direction,
         )
 
-    def _taking_part(self, reference: Any) -> tuple[IntArray, int]:
+    def _check_reference(self, reference: Any) -> tuple[IntArray, int]:
         """Reference pairs of entities that took part, each once, and how many others there are."""
         array = as_pairs("reference", reference, "pairs of shape (m, 2)")
         for side, (name, size) in enumerate(zip(("left", "right"), self.shape, strict=True)):
@@ -228,5 +228,5 @@ class Alignment(ReadOnlyArrays):
         return keys
 
 
-def _share(part: int, whole: int) -> float:
+def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else float("nan")

@@ -13,9 +13,9 @@ from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
-from ..local_scaling import checked_csls
+from ..local_scaling import check_csls
 from ..two_graphs import DIRECTIONS, as_ids
-from .similarity_sources import Scoring, source_of
+from .similarity_sources import ScoringOptions, open_source
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -183,7 +183,7 @@ def dangling(
     """
     choice("by", by, tuple(_VALUES))
     choice("direction", direction, DIRECTIONS)
-    source = source_of(left, right, Scoring(similarity, None, nan, dtype, threads))
+    source = open_source(left, right, ScoringOptions(similarity, None, nan, dtype, threads))
     asking = DIRECTIONS.index(direction)
     size = source.shape[asking]
     apart = as_ids("exclusive", exclusive, size)
@@ -198,11 +198,11 @@ def dangling(
     ids = np.union1d(apart, others)
     among = as_ids("candidates", candidates, source.shape[1 - asking])
     ids_of_sides = (ids, among) if asking == 0 else (among, ids)
-    source = source.taking_part(*ids_of_sides, checked_csls(csls))
-    best = (source if asking == 0 else source.swapped()).best(2)
+    source = source.restrict(*ids_of_sides, check_csls(csls))
+    best = (source if asking == 0 else source.swapped()).top_k(2)
     values = _VALUES[by](best)
     return DanglingCurve(
-        **_curve(values, np.isin(ids, apart)),
+        **_count_curve(values, np.isin(ids, apart)),
         exclusive=len(apart),
         entities=len(ids),
         by=by,
@@ -212,7 +212,7 @@ def dangling(
     )
 
 
-def _similarity(best: TopK) -> npt.NDArray[Any]:
+def _top_similarity(best: TopK) -> npt.NDArray[Any]:
     return np.where(best.ids[:, 0] >= 0, best.scores[:, 0], best.scores.dtype.type(-np.inf))
 
 
@@ -228,12 +228,12 @@ def _margin(best: TopK) -> npt.NDArray[Any]:
 
 
 _VALUES: dict[str, Callable[[TopK], npt.NDArray[Any]]] = {
-    "similarity": _similarity,
+    "similarity": _top_similarity,
     "margin": _margin,
 }
 
 
-def _curve(values: npt.NDArray[Any], apart: npt.NDArray[np.bool_]) -> dict[str, Any]:
+def _count_curve(values: npt.NDArray[Any], apart: npt.NDArray[np.bool_]) -> dict[str, Any]:
     """Count for every threshold that tells another set."""
     distinct, place = np.unique(values, return_inverse=True)
     above = np.nextafter(distinct[-1:], values.dtype.type(np.inf))
