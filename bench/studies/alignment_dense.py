@@ -1,11 +1,11 @@
-"""Time and memory of an alignment's evaluation, beside the dense way of OpenEA in numpy.
+"""Time and memory of evaluating an alignment, beside the dense way of OpenEA in numpy.
 
     python bench/studies/alignment_dense.py FOLDER [--rounds N] [--large N] [--output FOLDER]
 
 Random vectors are written to FOLDER and removed. Each contestant evaluates both directions in a
-process of its own, in turn, and the best of several rounds counts; peaks of memory are the
-kernel's. --large takes truerank alone to so many entities on either side, from mapped files, plain
-and with CSLS, and to stable pairs; it is written to a page of its own. --sizes is for a quick look.
+process of its own, in turn, and the best of several rounds counts; peaks of memory are those of
+the kernel. --large runs truerank alone with that many entities on either side, from mapped files,
+plain, with CSLS and for stable pairs, and writes a page of its own. --sizes is for a quick look.
 Linux only. Writes alignment_dense.md, or alignment_dense_large.md.
 """
 
@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from alignment_pages import page, pipes
-from embeddings_memory import resident
+from embeddings_memory import resident_memory
 from numpy.typing import NDArray
+from pages import format_page, markdown_table
 
 import truerank as tr
 
@@ -36,7 +36,7 @@ HERE = Path(__file__).parent
 DIM = 300
 SIZES = ((15_000, 15_000), (19_388, 19_572))  # OpenEA's smaller data sets; DBP15k zh-en
 PAIRS = 15_000
-NOISE = 4.0  # of a right vector, beside its left one: about half of the pairs are nearest
+NOISE = 4.0  # times a random vector is added on the right: about half of the pairs have rank 1
 K = 10
 WARM = 64  # entities of a first call, which is not timed
 STEP = 10_000  # rows drawn and written at once
@@ -44,8 +44,8 @@ GOALS = {"plain": 10.0, "csls": 6.0}
 LIMIT = 200e6
 
 
-class Given(NamedTuple):
-    """What a process works on: the first so many entities of both sides are the pairs."""
+class AlignmentProblem(NamedTuple):
+    """Embeddings of two graphs, whose first `pairs` entities are each other's counterparts."""
 
     left: Array
     right: Array
@@ -53,7 +53,7 @@ class Given(NamedTuple):
     threads: int | None
 
 
-class Told(NamedTuple):
+class Metrics(NamedTuple):
     """Metrics of both directions together."""
 
     mr: float
@@ -61,23 +61,23 @@ class Told(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a process took, in seconds and bytes, and what it told."""
+    """Seconds and bytes that a process took, and the metrics that it returned."""
 
     seconds: float
     imports: int
     vectors: int
     peak: int
     anonymous: int
-    told: dict[str, float]
+    metrics: dict[str, float]
 
 
 # -- the dense way ---------------------------------------------------------------------------------
 
 
-def similarities(given: Given, k: int | None) -> Array:
-    """All cosines at once, and CSLS of them, as the formula says it."""
+def similarities(problem: AlignmentProblem, k: int | None) -> Array:
+    """Return all cosines at once, or CSLS of them by its formula."""
     left, right = (
-        side / np.linalg.norm(side, axis=1, keepdims=True) for side in (given.left, given.right)
+        side / np.linalg.norm(side, axis=1, keepdims=True) for side in (problem.left, problem.right)
     )
     scores = np.matmul(left, right.T)
     if k is None:
@@ -87,94 +87,97 @@ def similarities(given: Given, k: int | None) -> Array:
 
 
 def nearest_means(scores: Array, k: int) -> Array:
-    """The mean of the k highest of each row, by a partition of the negated matrix."""
+    """Return the mean of the k highest of each row, by a partition of the negated matrix."""
     return np.mean(-np.partition(-scores, k - 1, axis=1)[:, :k], axis=1)
 
 
-def by_argsort(given: Given, k: int | None = None) -> Told:
-    """Where the right answer is in the sorted row, row by row, as OpenEA looks for it."""
-    scores = similarities(given, k)
+def by_argsort(problem: AlignmentProblem, k: int | None = None) -> Metrics:
+    """Find the position of the target in each sorted row, as OpenEA does."""
+    scores = similarities(problem, k)
     ranks = []
     for matrix in (scores, scores.T):
-        for i in range(given.pairs):
+        for i in range(problem.pairs):
             order = (-matrix[i, :]).argsort()
             ranks.append(np.where(order == i)[0][0] + 1)
-    return told_of(np.array(ranks))
+    return metrics_of(np.array(ranks))
 
 
-def by_counts(given: Given, k: int | None = None) -> Told:
-    """How many of the row are higher, 256 rows at once: the fastest that we know of in numpy."""
-    scores = similarities(given, k)
+def by_counts(problem: AlignmentProblem, k: int | None = None) -> Metrics:
+    """Count the higher scores, 256 rows at once: the fastest way in numpy that we know."""
+    scores = similarities(problem, k)
     ranks = []
     for matrix in (scores, scores.T):
-        for start in range(0, given.pairs, 256):
-            ids = np.arange(start, min(start + 256, given.pairs))
+        for start in range(0, problem.pairs, 256):
+            ids = np.arange(start, min(start + 256, problem.pairs))
             rows = np.ascontiguousarray(matrix[start : ids[-1] + 1])
-            true = rows[ids - start, ids][:, None]
-            tied = (rows == true).sum(axis=1)
-            ranks.append((rows > true).sum(axis=1) + (tied + 1) / 2)
-    return told_of(np.concatenate(ranks))
+            true_scores = rows[ids - start, ids][:, None]
+            tied = (rows == true_scores).sum(axis=1)
+            ranks.append((rows > true_scores).sum(axis=1) + (tied + 1) / 2)
+    return metrics_of(np.concatenate(ranks))
 
 
-def told_of(ranks: Array) -> Told:
-    return Told(float(ranks.mean()), float((ranks <= 1).mean()))
+def metrics_of(ranks: Array) -> Metrics:
+    return Metrics(float(ranks.mean()), float((ranks <= 1).mean()))
 
 
 # -- truerank --------------------------------------------------------------------------------------
 
 
-def by_truerank(given: Given, k: int | None = None) -> Told:
-    pairs = np.arange(given.pairs)[:, None].repeat(2, axis=1)
-    report = tr.alignment.evaluate(given.left, given.right, pairs, csls=k, threads=given.threads)
-    return Told(report["mr"], report["hits@1"])
-
-
-def stable(given: Given, k: int | None = None) -> Told:
-    """Stable pairs; the share that is right stands in for hits@1, and there is no rank."""
-    found = tr.alignment.infer(
-        given.left, given.right, method="stable", csls=k, threads=given.threads
+def by_truerank(problem: AlignmentProblem, k: int | None = None) -> Metrics:
+    pairs = np.arange(problem.pairs)[:, None].repeat(2, axis=1)
+    report = tr.alignment.evaluate(
+        problem.left, problem.right, pairs, csls=k, threads=problem.threads
     )
-    right = found.pairs[:, 0] == found.pairs[:, 1]
-    return Told(float("nan"), float(right[found.pairs[:, 0] < given.pairs].sum() / given.pairs))
+    return Metrics(report["mr"], report["hits@1"])
 
 
-class Way(NamedTuple):
-    """A contestant: what it runs, with how many nearest, and how many threads (None: its own)."""
+def stable(problem: AlignmentProblem, k: int | None = None) -> Metrics:
+    """Find stable pairs; the share of correct ones is given as hits@1, and there is no rank."""
+    alignment = tr.alignment.infer(
+        problem.left, problem.right, method="stable", csls=k, threads=problem.threads
+    )
+    ids, counterparts = alignment.pairs.T
+    correct = (ids == counterparts)[ids < problem.pairs].sum()
+    return Metrics(float("nan"), float(correct / problem.pairs))
+
+
+class Contestant(NamedTuple):
+    """What to run, with which k of CSLS and how many threads (None: its default)."""
 
     name: str
     kind: str
-    run: Callable[..., Told] | None
+    run: Callable[..., Metrics] | None
     k: int | None = None
     threads: int | None = None
 
 
-WAYS = {
-    way.name: way
-    for way in (
-        Way("nothing but the imports and the vectors", "", None),
-        Way("argsort of rows", "plain", by_argsort),
-        Way("> and == of rows", "plain", by_counts),
-        Way("truerank, one thread", "plain", by_truerank, threads=1),
-        Way("truerank", "plain", by_truerank),
-        Way("CSLS, argsort of rows", "csls", by_argsort, K),
-        Way("CSLS, > and == of rows", "csls", by_counts, K),
-        Way("CSLS, truerank, one thread", "csls", by_truerank, K, 1),
-        Way("CSLS, truerank", "csls", by_truerank, K),
-        Way("stable pairs, truerank", "stable", stable),
-        Way("CSLS, stable pairs, truerank", "stable", stable, K),
+CONTESTANTS = {
+    contestant.name: contestant
+    for contestant in (
+        Contestant("nothing but the imports and the vectors", "", None),
+        Contestant("argsort of rows", "plain", by_argsort),
+        Contestant("> and == of rows", "plain", by_counts),
+        Contestant("truerank, one thread", "plain", by_truerank, threads=1),
+        Contestant("truerank", "plain", by_truerank),
+        Contestant("CSLS, argsort of rows", "csls", by_argsort, K),
+        Contestant("CSLS, > and == of rows", "csls", by_counts, K),
+        Contestant("CSLS, truerank, one thread", "csls", by_truerank, K, 1),
+        Contestant("CSLS, truerank", "csls", by_truerank, K),
+        Contestant("stable pairs, truerank", "stable", stable),
+        Contestant("CSLS, stable pairs, truerank", "stable", stable, K),
     )
 }
 BASELINES = {"plain": "argsort of rows", "csls": "CSLS, argsort of rows"}
-DENSE = [name for name, way in WAYS.items() if way.kind != "stable"]
-LARGE = [name for name, way in WAYS.items() if way.run in (None, by_truerank, stable)]
-ONE_THREAD = [name for name, way in WAYS.items() if way.threads == 1]
+DENSE = [name for name, c in CONTESTANTS.items() if c.kind != "stable"]
+LARGE = [name for name, c in CONTESTANTS.items() if c.run in (None, by_truerank, stable)]
+ONE_THREAD = [name for name, c in CONTESTANTS.items() if c.threads == 1]
 
 
 # -- processes -------------------------------------------------------------------------------------
 
 
-def make(folder: Path, sizes: tuple[int, int], pairs: int) -> None:
-    """Write vectors: a right one is its left one and noise, and the others are random."""
+def write_vectors(folder: Path, sizes: tuple[int, int], pairs: int) -> None:
+    """Write vectors: those of a pair differ by noise, all others are random."""
     for name, size in zip(("left", "right"), sizes, strict=True):
         file = np.lib.format.open_memmap(
             folder / f"{name}.npy", "w+", np.dtype(np.float32), (size, DIM)
@@ -186,7 +189,7 @@ def make(folder: Path, sizes: tuple[int, int], pairs: int) -> None:
 
 
 def rows_of(right: bool, start: int, stop: int, pairs: int) -> Array:
-    """The rows of one step: the same whenever they are asked for."""
+    """Return the rows of one step, which are the same at every call."""
     shape = (stop - start, DIM)
     own = np.random.default_rng((int(right), start)).standard_normal(shape, dtype=np.float32)
     if right:
@@ -196,65 +199,72 @@ def rows_of(right: bool, start: int, stop: int, pairs: int) -> Array:
     return own
 
 
-def child(folder: Path, way: Way, pairs: int, mapped: bool) -> dict[str, Any]:
-    """Do one thing; times, and memory before and after the vectors are there."""
-    imports = resident(os.getpid())["VmHWM"]
+def run_contestant(
+    folder: Path, contestant: Contestant, pairs: int, mapped: bool
+) -> dict[str, Any]:
+    """Run a contestant; return its time, and memory before and after loading the vectors."""
+    imports = resident_memory(os.getpid())["VmHWM"]
     mode = "r" if mapped else None
     left, right = (np.load(folder / f"{name}.npy", mmap_mode=mode) for name in ("left", "right"))
-    vectors = resident(os.getpid())["VmHWM"]
-    told: dict[str, Any] = {"imports": imports, "vectors": vectors, "seconds": 0.0}
-    if way.run is not None:
-        # What is loaded at the first call, and threads that are started then, are nobody's work.
-        way.run(Given(left[:WARM], right[:WARM], min(WARM, pairs), way.threads), way.k)
+    vectors = resident_memory(os.getpid())["VmHWM"]
+    measured: dict[str, Any] = {"imports": imports, "vectors": vectors, "seconds": 0.0}
+    if contestant.run is not None:
+        # The first call loads code and starts threads, which is not part of the work.
+        contestant.run(
+            AlignmentProblem(left[:WARM], right[:WARM], min(WARM, pairs), contestant.threads),
+            contestant.k,
+        )
         start = time.perf_counter()
-        found = way.run(Given(left, right, pairs, way.threads), way.k)
-        told |= {"seconds": time.perf_counter() - start, "told": found._asdict()}
-    return told | {"peak": resident(os.getpid())["VmHWM"]}
+        metrics = contestant.run(
+            AlignmentProblem(left, right, pairs, contestant.threads), contestant.k
+        )
+        measured |= {"seconds": time.perf_counter() - start, "metrics": metrics._asdict()}
+    return measured | {"peak": resident_memory(os.getpid())["VmHWM"]}
 
 
-def watch(folder: Path, name: str, pairs: int, mapped: bool) -> Run:
-    """Run a process for it; anonymous memory is sampled from outside."""
+def run_and_sample(folder: Path, name: str, pairs: int, mapped: bool) -> Run:
+    """Run a contestant in a process of its own, and sample its anonymous memory."""
     command = [sys.executable, __file__, str(folder), "--way", name, "--pairs", str(pairs)]
     with subprocess.Popen(
         [*command, *["--mapped"] * mapped], stdout=subprocess.PIPE, text=True
     ) as process:
         anonymous = 0
         while process.poll() is None:
-            anonymous = max(anonymous, resident(process.pid).get("RssAnon", 0))
+            anonymous = max(anonymous, resident_memory(process.pid).get("RssAnon", 0))
             time.sleep(0.01)
-        said = process.communicate()[0]
+        output = process.communicate()[0]
     if process.returncode:
         raise RuntimeError(f"{name}: exit code {process.returncode}")
-    told = json.loads(said)
-    sizes = (told[key] for key in ("imports", "vectors", "peak"))
-    return Run(told["seconds"], *sizes, anonymous, told.get("told", {}))
+    measured = json.loads(output)
+    sizes = (measured[key] for key in ("imports", "vectors", "peak"))
+    return Run(measured["seconds"], *sizes, anonymous, measured.get("metrics", {}))
 
 
-def contest(
+def run_in_turn(
     folder: Path, names: Sequence[str], pairs: int, rounds: int, mapped: bool
 ) -> dict[str, Run]:
-    """All of them in turn, several times; the fastest run, with the highest peaks of all."""
+    """Run all in turn, several times; return the fastest runs, with the highest peaks of all."""
     runs: dict[str, list[Run]] = {name: [] for name in names}
     for _ in range(rounds):
         for name in names:
-            runs[name].append(watch(folder, name, pairs, mapped))
+            runs[name].append(run_and_sample(folder, name, pairs, mapped))
             print(name, f"{runs[name][-1].seconds:.2f} s", flush=True)
-    best = {}
-    for name, found in runs.items():
-        peak, anonymous = (max(getattr(run, what) for run in found) for what in Run._fields[3:5])
-        best[name] = min(found)._replace(peak=peak, anonymous=anonymous)
-    return best
+    fastest = {}
+    for name, repeats in runs.items():
+        peak, anonymous = (max(getattr(r, field) for r in repeats) for field in Run._fields[3:5])
+        fastest[name] = min(repeats)._replace(peak=peak, anonymous=anonymous)
+    return fastest
 
 
 def check(runs: dict[str, Run]) -> None:
-    """Contestants of one kind agree, but for what rounding does to near scores."""
+    """Raise an error if contestants of one kind differ by more than rounding explains."""
     for kind, baseline in BASELINES.items():
-        others = [name for name in runs if WAYS[name].kind == kind]
+        others = [name for name in runs if CONTESTANTS[name].kind == kind]
         if baseline in runs:
             for name in others:
-                a, b = runs[baseline].told, runs[name].told
-                for key, apart in {"mr": 1e-3 * a["mr"], "hits1": 1e-3}.items():
-                    if abs(a[key] - b[key]) > apart:
+                a, b = runs[baseline].metrics, runs[name].metrics
+                for key, tolerance in {"mr": 1e-3 * a["mr"], "hits1": 1e-3}.items():
+                    if abs(a[key] - b[key]) > tolerance:
                         raise ValueError(f"{name}: {key} {b[key]}, by argsort {a[key]}")
 
 
@@ -262,36 +272,36 @@ def check(runs: dict[str, Run]) -> None:
 
 
 def table(runs: dict[str, Run]) -> str:
-    """Times, ratios to the dense way, memory."""
+    """Return the table of times, ratios to the dense way, and memory."""
     heading = ["what", "time, s", "the dense way's time over it", "goal", "peak, MB"]
     heading += ["of it anonymous", "MR", "hits@1"]
     rows = []
     for name, run in runs.items():
-        way = WAYS[name]
-        baseline = runs.get(BASELINES.get(way.kind, ""))
+        contestant = CONTESTANTS[name]
+        baseline = runs.get(BASELINES.get(contestant.kind, ""))
         ratio, goal = "", ""
         if baseline is not None:
             times = baseline.seconds / run.seconds
             ratio = f"{times:.1f}"
-            if way.run is by_truerank:
-                met = "met" if times >= GOALS[way.kind] else "missed"
-                goal = f"{GOALS[way.kind]:.0f}: {met}"
-        told = run.told
+            if contestant.run is by_truerank:
+                met = "met" if times >= GOALS[contestant.kind] else "missed"
+                goal = f"{GOALS[contestant.kind]:.0f}: {met}"
+        metrics = run.metrics
         values = [
-            f"{run.seconds:.2f}" if way.run else "",
+            f"{run.seconds:.2f}" if contestant.run else "",
             ratio,
             goal,
             f"{run.peak / 1e6:,.0f}",
             f"{run.anonymous / 1e6:,.0f}",
-            f"{told['mr']:,.1f}" if told and told["mr"] == told["mr"] else "",
-            f"{told['hits1']:.4f}" if told else "",
+            f"{metrics['mr']:,.1f}" if metrics and metrics["mr"] == metrics["mr"] else "",
+            f"{metrics['hits1']:.4f}" if metrics else "",
         ]
         rows.append([name, *values])
-    return pipes(heading, rows)
+    return markdown_table(heading, rows)
 
 
 def machine() -> dict[str, Any]:
-    """What the page says of it."""
+    """Return what the page says about the machine."""
     config = np.show_config(mode="dicts") or {}
     simd = config.get("SIMD Extensions", {})
     blas = config.get("Build Dependencies", {}).get("blas", {})
@@ -308,18 +318,18 @@ def machine() -> dict[str, Any]:
 
 
 def dense(folder: Path, sizes: Sequence[tuple[int, int]], rounds: int) -> str:
-    """All contestants, on each size."""
-    parts, first = [], None
+    """Return the page of all contestants on each size."""
+    sections, first = [], None
     for size in sizes:
         pairs = min(PAIRS, *size)
         with tempfile.TemporaryDirectory(dir=folder) as place:
-            make(Path(place), size, pairs)
-            runs = contest(Path(place), DENSE, pairs, rounds, mapped=False)
+            write_vectors(Path(place), size, pairs)
+            runs = run_in_turn(Path(place), DENSE, pairs, rounds, mapped=False)
         check(runs)
         first = first or runs[DENSE[0]]
         heading = f"## {size[0]:,} x {size[1]:,}, {pairs:,} pairs"
         scores = f"The matrix has {4e-6 * size[0] * size[1]:,.0f} MB."
-        parts.append(f"{heading}\n\n{scores}\n\n{table(runs)}")
+        sections.append(f"{heading}\n\n{scores}\n\n{table(runs)}")
     assert first is not None
     text = TEXT.format(
         **machine(),
@@ -327,17 +337,17 @@ def dense(folder: Path, sizes: Sequence[tuple[int, int]], rounds: int) -> str:
         imports=first.imports / 1e6,
         vectors=first.vectors / 1e6,
         limit=LIMIT / 1e6,
-        parts="\n\n".join(parts),
+        sections="\n\n".join(sections),
     )
-    return page(text)
+    return format_page(text)
 
 
 def large(folder: Path, size: int, rounds: int) -> str:
-    """Truerank alone, from mapped files."""
+    """Return the page of truerank alone, from mapped files."""
     names = [name for name in LARGE if name not in ONE_THREAD]
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        make(Path(place), (size, size), size)
-        runs = contest(Path(place), names, size, rounds, mapped=True)
+        write_vectors(Path(place), (size, size), size)
+        runs = run_in_turn(Path(place), names, size, rounds, mapped=True)
     text = LARGE_TEXT.format(
         **machine(),
         size=size,
@@ -347,7 +357,7 @@ def large(folder: Path, size: int, rounds: int) -> str:
         imports=runs[names[0]].imports / 1e6,
         table=table(runs),
     )
-    return page(text)
+    return format_page(text)
 
 
 TEXT = """# Evaluating an alignment: the dense way and truerank's
@@ -373,7 +383,7 @@ Both directions are evaluated, and all entities of the other side are candidates
 - Peaks include the imports ({imports:.0f} MB) and the vectors ({vectors:.0f} MB together with them
   in the first size). The goal for truerank is a peak below {limit:.0f} MB.
 
-{parts}
+{sections}
 
 MR and hits@1 are those of both directions together. The contestants agree to a thousandth: matrix
 products differ in rounding.
@@ -402,13 +412,13 @@ if __name__ == "__main__":
     parser.add_argument("--large", type=int, metavar="N")
     parser.add_argument("--sizes", help="as 1500x1500,1938x1957")
     parser.add_argument("--output", type=Path, default=HERE)
-    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--way", choices=CONTESTANTS, help=argparse.SUPPRESS)
     parser.add_argument("--pairs", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--mapped", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.way is not None:
-        way = WAYS[options.way]
-        print(json.dumps(child(options.folder, way, options.pairs, options.mapped)))
+        contestant = CONTESTANTS[options.way]
+        print(json.dumps(run_contestant(options.folder, contestant, options.pairs, options.mapped)))
         sys.exit()
     if options.large is not None:
         text = large(options.folder, options.large, options.rounds or 1)

@@ -2,8 +2,8 @@
 
     python bench/studies/alignment_protocols.py DBP15K_FOLDER [--output FOLDER] [--pairs N]
 
-The vectors of alignment_vectors.py, 30 % of the pairs known, are evaluated in all the ways that
-papers choose between, and looked at: hubs, degrees, entities without a counterpart. --pairs tests
+The embeddings of alignment_vectors.py, with 30 % of the pairs known, are evaluated in all ways that
+papers choose between, and examined: hubs, degrees, entities without a counterpart. --pairs tests
 fewer pairs, for a quick look. Writes alignment_protocols.md and its pictures. Needs scipy and
 matplotlib.
 """
@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from alignment_pages import page, points
 from alignment_protocols_page import (
     NAME,
     SIDES,
@@ -31,8 +30,9 @@ from alignment_protocols_page import (
     profiles_table,
     reports_table,
 )
-from alignment_vectors import Made, split, vectors
+from alignment_vectors import Embeddings, make_embeddings, split
 from numpy.typing import NDArray
+from pages import bullet_list, format_page
 
 import truerank as tr
 
@@ -41,7 +41,7 @@ Reports = dict[str, tr.Report]
 
 HERE = Path(__file__).parent
 
-WAYS = ("test", "unaligned", "all")
+CANDIDATES = ("test", "unaligned", "all")
 SIMILARITIES = ("cosine", "dot", "l1", "inverse_l1", "l2", "inverse_l2")
 NEAREST = (1, 5, 10, 20)
 USUAL = 10
@@ -55,24 +55,26 @@ METHODS: dict[str, dict[str, str]] = {
 }
 
 
-class Given(NamedTuple):
-    """Data, splits and vectors."""
+class Study(NamedTuple):
+    """The data, its splits, and the embeddings."""
 
     data: Any
     train: Array
     test: Array
-    made: Made  # of unit length
-    raw: Made  # as the components gave them
+    unit: Embeddings  # of unit length
+    raw: Embeddings  # not normalised
 
-    def report(self, way: str = "all", *, made: Made | None = None, **options: Any) -> tr.Report:
-        """The report of one protocol."""
-        known = None if way == "test" else {"train": self.train}
-        vectors = self.made if made is None else made
-        return tr.alignment.evaluate(*vectors, self.test, known=known, candidates=way, **options)
+    def report(
+        self, among: str = "all", *, embeddings: Embeddings | None = None, **options: Any
+    ) -> tr.Report:
+        """Return the report of one protocol, ranked among these candidates."""
+        known = None if among == "test" else {"train": self.train}
+        pair = self.unit if embeddings is None else embeddings
+        return tr.alignment.evaluate(*pair, self.test, known=known, candidates=among, **options)
 
     @property
     def unaligned(self) -> tuple[Array, Array]:
-        """All entities but those that were known in training; exclusive ones, too."""
+        """All entities but those known in training; exclusive ones are included."""
         sizes = (self.data.left.size, self.data.right.size)
         left, right = (
             np.setdiff1d(np.arange(size), ids)
@@ -82,105 +84,105 @@ class Given(NamedTuple):
 
     @property
     def reached(self) -> tuple[Array, Array]:
-        """All entities that some known pair reaches: the others have zeros for a vector."""
-        left, right = (np.flatnonzero(side.any(axis=1)) for side in self.made)
+        """All entities reached from some known pair; the vectors of the others are zero."""
+        left, right = (np.flatnonzero(side.any(axis=1)) for side in self.unit)
         return left, right
 
     @property
     def exclusive(self) -> Array:
-        """Left entities that no pair has."""
+        """Left entities that are in no pair."""
         return np.setdiff1d(np.arange(self.data.left.size), self.data.pairs[:, 0])
 
 
-class Inferred(NamedTuple):
-    """What one method said, and how long it took."""
+class Inference(NamedTuple):
+    """The alignment that one method infers, its agreement with the truth, and the seconds."""
 
     alignment: Any
-    agreed: Any
+    agreement: Any
     seconds: float
 
 
-def given_of(folder: Path, pairs: int | None) -> Given:
-    """Read, split, make vectors."""
+def prepare(folder: Path, pairs: int | None) -> Study:
+    """Read the data, split it, and make the embeddings."""
     data = tr.alignment.read_dbp15k(folder)
     parts = split(data)
-    made, raw = (vectors(data, parts["train"], unit=unit) for unit in (True, False))
-    return Given(data, parts["train"], parts["test"][:pairs], made, raw)
+    unit, raw = (make_embeddings(data, parts["train"], unit=unit) for unit in (True, False))
+    return Study(data, parts["train"], parts["test"][:pairs], unit, raw)
 
 
-# -- what is measured ------------------------------------------------------------------------------
+# -- measurements ----------------------------------------------------------------------------------
 
 
-def by_candidates(given: Given) -> Reports:
-    return {way: given.report(way) for way in WAYS}
+def by_candidates(study: Study) -> Reports:
+    return {among: study.report(among) for among in CANDIDATES}
 
 
-def by_similarity(given: Given, made: Made) -> Reports:
-    return {name: given.report(made=made, similarity=name) for name in SIMILARITIES}
+def by_similarity(study: Study, embeddings: Embeddings) -> Reports:
+    return {name: study.report(embeddings=embeddings, similarity=name) for name in SIMILARITIES}
 
 
-def by_similarity_of_reached(given: Given) -> Reports:
-    """Without the entities that have zeros, which are at one distance from all of unit length."""
-    left, right = given.reached
-    test = given.test[np.isin(given.test[:, 0], left) & np.isin(given.test[:, 1], right)]
+def by_similarity_of_reached(study: Study) -> Reports:
+    """Leave out zero vectors, which have the same distance from all vectors of unit length."""
+    left, right = study.reached
+    test = study.test[np.isin(study.test[:, 0], left) & np.isin(study.test[:, 1], right)]
     return {
-        name: tr.alignment.evaluate(*given.made, test, candidates=(left, right), similarity=name)
+        name: tr.alignment.evaluate(*study.unit, test, candidates=(left, right), similarity=name)
         for name in ("cosine", "dot", "l2")
     }
 
 
-def by_csls(given: Given, way: str) -> Reports:
-    reports = {"plain": given.report(way)}
-    return reports | {f"CSLS {k}": given.report(way, csls=k) for k in NEAREST}
+def by_csls(study: Study, among: str) -> Reports:
+    reports = {"plain": study.report(among)}
+    return reports | {f"CSLS {k}": study.report(among, csls=k) for k in NEAREST}
 
 
-def inferred(given: Given, ids: tuple[Array, Array]) -> dict[str, dict[str, Inferred]]:
-    """By score and method, among these entities."""
-    found: dict[str, dict[str, Inferred]] = {}
+def infer(study: Study, ids: tuple[Array, Array]) -> dict[str, dict[str, Inference]]:
+    """Infer alignments among these entities, by score and method."""
+    results: dict[str, dict[str, Inference]] = {}
     for score, k in SCORES.items():
-        found[score] = {}
+        results[score] = {}
         for name, options in METHODS.items():
             start = time.perf_counter()
             alignment = tr.alignment.infer(
-                *given.made, left_ids=ids[0], right_ids=ids[1], csls=k, **options
+                *study.unit, left_ids=ids[0], right_ids=ids[1], csls=k, **options
             )
             seconds = time.perf_counter() - start
-            agreed = alignment.evaluate(given.test)
-            found[score][name] = Inferred(alignment, agreed, seconds)
+            agreement = alignment.evaluate(study.test)
+            results[score][name] = Inference(alignment, agreement, seconds)
             print(f"{len(ids[0])} x {len(ids[1])}, {score}, {name}: {seconds:.1f} s", flush=True)
-    return found
+    return results
 
 
-def hubs(given: Given) -> dict[str, Any]:
-    """Before and after CSLS, both ways, all entities that are not aligned in training."""
+def hubs(study: Study) -> dict[str, Any]:
+    """Measure hubness before and after CSLS, in both directions, of entities not in training."""
     return {
         f"{score}, {SIDES[side]}": tr.alignment.hubness(
-            *given.made, k=(1, 10), direction=side, candidates=given.unaligned, csls=k
+            *study.unit, k=(1, 10), direction=side, candidates=study.unaligned, csls=k
         )
         for side in list(SIDES)[:2]
         for score, k in SCORES.items()
     }
 
 
-def profiles(given: Given) -> dict[str, Any]:
-    """Similarities of the test entities, and of those without a counterpart, to their nearest."""
-    who = {"with a counterpart": given.test[:, 0], "without": given.exclusive}
+def profiles(study: Study) -> dict[str, Any]:
+    """Similarities to the nearest, of the test entities and of those without a counterpart."""
+    queries = {"with a counterpart": study.test[:, 0], "without": study.exclusive}
     return {
         name: tr.alignment.similarity_profile(
-            *given.made, k=5, queries=ids, candidates=given.unaligned
+            *study.unit, k=5, queries=ids, candidates=study.unaligned
         )
-        for name, ids in who.items()
+        for name, ids in queries.items()
     }
 
 
-def curves(given: Given) -> dict[str, Any]:
-    """Entities without a counterpart told by a threshold."""
+def curves(study: Study) -> dict[str, Any]:
+    """Find entities without a counterpart by a threshold."""
     return {
         f"{by}, {score}": tr.alignment.dangling(
-            *given.made,
-            given.exclusive,
-            matched=given.test[:, 0],
-            candidates=given.unaligned[1],
+            *study.unit,
+            study.exclusive,
+            matched=study.test[:, 0],
+            candidates=study.unaligned[1],
             by=by,
             csls=k,
         )
@@ -189,43 +191,43 @@ def curves(given: Given) -> dict[str, Any]:
     }
 
 
-def degree_reports(given: Given) -> Reports:
-    """By the sum of the degrees of both entities."""
+def degree_reports(study: Study) -> Reports:
+    """Reports by the sum of the degrees of both entities."""
     degrees = [
         tr.alignment.degrees(graph.triples, graph.size)
-        for graph in (given.data.left, given.data.right)
+        for graph in (study.data.left, study.data.right)
     ]
     return {
-        score: tr.alignment.by_degree(given.report(csls=k), *degrees, edges=EDGES)
+        score: tr.alignment.by_degree(study.report(csls=k), *degrees, edges=EDGES)
         for score, k in SCORES.items()
     }
 
 
-EDGES = (1, 6, 11, 16, 31, 61)  # OpenEA's, and further: the graphs are denser than theirs
+EDGES = (1, 6, 11, 16, 31, 61)  # OpenEA's and more: these graphs are denser than theirs
 
 
-def unlike(one: tr.Report, two: tr.Report) -> int:
-    """How many tasks have other counts."""
-    a, b = one.ranks, two.ranks
+def differing(first: tr.Report, second: tr.Report) -> int:
+    """Return how many tasks have different counts."""
+    a, b = first.ranks, second.ranks
     if a.queries != b.queries or a.targets != b.targets:
-        raise ValueError("unlike tasks")
+        raise ValueError("the tasks differ")
     return int(((a.above != b.above) | (a.tied != b.tied)).sum())
 
 
-# -- what is said ----------------------------------------------------------------------------------
+# -- the page --------------------------------------------------------------------------------------
 
 
-def findings(given: Given, results: Mapping[str, Any]) -> list[str]:
-    """What the numbers say."""
-    ways, csls = results["candidates"], results["csls, all"]
+def summarise(study: Study, results: Mapping[str, Any]) -> list[str]:
+    """Return the results in sentences."""
+    among, csls = results["candidates"], results["csls, all"]
     unit, raw, near = results["unit"], results["raw"], results["reached"]
-    sizes = (given.data.left.size, given.data.right.size)
-    zeros = [size - len(ids) for size, ids in zip(sizes, given.reached, strict=True)]
+    sizes = (study.data.left.size, study.data.right.size)
+    zeros = [size - len(ids) for size, ids in zip(sizes, study.reached, strict=True)]
     f1 = {
-        (place, score, name): one.agreed.f1
+        (place, score, name): inference.agreement.f1
         for place in ("among test", "among unaligned")
         for score, methods in results[place].items()
-        for name, one in methods.items()
+        for name, inference in methods.items()
     }
     after = f"CSLS {USUAL}"
     greedy, optimal = "greedy, zh to en", "optimal"
@@ -235,25 +237,25 @@ def findings(given: Given, results: Mapping[str, Any]) -> list[str]:
     trivial = 2 * curve.exclusive / (curve.entities + curve.exclusive)
     best = max(results["dangling"].items(), key=lambda item: item[1].average_precision)
     return [
-        f"**Candidates.** Among the test entities hits@1 is {ways['test']['hits@1']:.4f}, among "
-        f"all of the other graph {ways['all']['hits@1']:.4f}; without those known in training "
-        f"{ways['unaligned']['hits@1']:.4f}. MR is {ways['test']['mr']:.0f}, "
-        f"{ways['all']['mr']:.0f} and {ways['unaligned']['mr']:.0f}. AMRI is "
-        f"{ways['test']['amri']:.4f}, {ways['all']['amri']:.4f} and "
-        f"{ways['unaligned']['amri']:.4f}.",
+        f"**Candidates.** Among the test entities hits@1 is {among['test']['hits@1']:.4f}, among "
+        f"all of the other graph {among['all']['hits@1']:.4f}; without those known in training "
+        f"{among['unaligned']['hits@1']:.4f}. MR is {among['test']['mr']:.0f}, "
+        f"{among['all']['mr']:.0f} and {among['unaligned']['mr']:.0f}. AMRI is "
+        f"{among['test']['amri']:.4f}, {among['all']['amri']:.4f} and "
+        f"{among['unaligned']['amri']:.4f}.",
         "**Similarities.** At unit length, cosine, dot and l2 give the same order except for "
-        f"rounding, which changes the counts of {unlike(near['cosine'], near['dot']):,} of "
+        f"rounding, which changes the counts of {differing(near['cosine'], near['dot']):,} of "
         f"{len(near['cosine'].ranks):,} tasks with dot and of "
-        f"{unlike(near['cosine'], near['l2']):,} with l2. But over all entities l2 has hits@1 "
+        f"{differing(near['cosine'], near['l2']):,} with l2. But over all entities l2 has hits@1 "
         f"{unit['l2']['hits@1']:.4f}, cosine {unit['cosine']['hits@1']:.4f}, and the counts of "
-        f"{unlike(unit['cosine'], unit['l2']):,} of {len(unit['l2'].ranks):,} tasks differ: "
+        f"{differing(unit['cosine'], unit['l2']):,} of {len(unit['l2'].ranks):,} tasks differ: "
         f"{zeros[0]} and {zeros[1]} entities are not reached from any known pair, and their zero "
         "vectors lie at distance 1 from all others, nearer than any entity with a cosine below "
         "1/2. By cosine they are far. The bounded inverse 1 / (1 + d) gives the order of -d, "
         "except where rounding makes scores equal: in "
-        f"{unlike(unit['l1'], unit['inverse_l1']):,} tasks with l1, and "
-        f"{unlike(unit['l2'], unit['inverse_l2']):,} with l2. Without normalisation the vectors "
-        f"have different lengths: hits@1 is {raw['cosine']['hits@1']:.4f} by cosine, "
+        f"{differing(unit['l1'], unit['inverse_l1']):,} tasks with l1, and "
+        f"{differing(unit['l2'], unit['inverse_l2']):,} with l2. Without normalisation the "
+        f"vectors have different lengths: hits@1 is {raw['cosine']['hits@1']:.4f} by cosine, "
         f"{raw['dot']['hits@1']:.4f} by dot, {raw['l2']['hits@1']:.4f} by l2.",
         f"**CSLS** among all entities: hits@1 {csls['plain']['hits@1']:.4f} plain, "
         + ", ".join(f"{csls[f'CSLS {k}']['hits@1']:.4f} (k = {k})" for k in NEAREST)
@@ -281,20 +283,20 @@ def findings(given: Given, results: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def markdown(given: Given, results: Mapping[str, Any], seconds: float) -> str:
-    """The page."""
-    left, right = given.unaligned
+def markdown(study: Study, results: Mapping[str, Any], seconds: float) -> str:
+    """Return the page."""
+    left, right = study.unaligned
     text = TEXT.format(
         python=platform.python_version(),
         numpy=np.__version__,
         seconds=seconds,
-        train=len(given.train),
-        test=len(given.test),
-        left=given.data.left.size,
-        right=given.data.right.size,
+        train=len(study.train),
+        test=len(study.test),
+        left=study.data.left.size,
+        right=study.data.right.size,
         unaligned_left=len(left),
         unaligned_right=len(right),
-        said=points(findings(given, results)),
+        summary=bullet_list(summarise(study, results)),
         candidates=candidates_table(results["candidates"]),
         unit=reports_table("at unit length", results["unit"]),
         raw=reports_table("as they are", results["raw"]),
@@ -307,7 +309,7 @@ def markdown(given: Given, results: Mapping[str, Any], seconds: float) -> str:
         degrees=degrees_table(results["degrees"]),
         curves=curves_table(results["dangling"]),
     )
-    return page(text)
+    return format_page(text)
 
 
 TEXT = """# One model of entity alignment under every protocol
@@ -319,7 +321,7 @@ candidates "all", realistic ranks, both directions together, unless stated other
 
 ## Results
 
-{said}
+{summary}
 
 ## Candidates
 
@@ -391,26 +393,26 @@ English entities that are not aligned in training.
 
 
 def main(folder: Path, output: Path, pairs: int | None) -> None:
-    """Measure, draw, write."""
+    """Measure, draw, and write the page."""
     start = time.perf_counter()
-    given = given_of(folder, pairs)
-    tests = (np.sort(given.test[:, 0]), np.sort(given.test[:, 1]))
+    study = prepare(folder, pairs)
+    tests = (np.sort(study.test[:, 0]), np.sort(study.test[:, 1]))
     results = {
-        "candidates": by_candidates(given),
-        "unit": by_similarity(given, given.made),
-        "raw": by_similarity(given, given.raw),
-        "reached": by_similarity_of_reached(given),
-        "csls, all": by_csls(given, "all"),
-        "csls, test": by_csls(given, "test"),
-        "hubness": hubs(given),
-        "similarities": profiles(given),
-        "degrees": degree_reports(given),
-        "dangling": curves(given),
-        "among test": inferred(given, tests),
-        "among unaligned": inferred(given, tests if pairs else given.unaligned),
+        "candidates": by_candidates(study),
+        "unit": by_similarity(study, study.unit),
+        "raw": by_similarity(study, study.raw),
+        "reached": by_similarity_of_reached(study),
+        "csls, all": by_csls(study, "all"),
+        "csls, test": by_csls(study, "test"),
+        "hubness": hubs(study),
+        "similarities": profiles(study),
+        "degrees": degree_reports(study),
+        "dangling": curves(study),
+        "among test": infer(study, tests),
+        "among unaligned": infer(study, tests if pairs else study.unaligned),
     }
     draw(output, results)
-    text = markdown(given, results, time.perf_counter() - start)
+    text = markdown(study, results, time.perf_counter() - start)
     (output / f"{NAME}.md").write_text(text, encoding="utf-8")
     print(text)
 

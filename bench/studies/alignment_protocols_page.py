@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from alignment_pages import pipes
 from numpy.typing import NDArray
+from pages import markdown_table
 
 import truerank as tr
 
@@ -25,7 +25,7 @@ KEYS = {"mr": "MR", "mrr": "MRR", "hits@1": "hits@1", "hits@10": "hits@10", "amr
 
 
 def draw(output: Path, results: Mapping[str, Any]) -> None:
-    """All pictures as SVG; the same bytes for the same numbers."""
+    """Draw all pictures as SVG; the same numbers give the same bytes."""
     import matplotlib as mpl
 
     mpl.rcParams |= {"svg.hashsalt": "truerank", "svg.fonttype": "none", "font.size": 9}
@@ -41,31 +41,31 @@ def _figure(columns: int, height: float) -> tuple[Any, Any]:
     return figure, figure.subplots(1, columns)
 
 
-def draw_hubs(found: dict[str, Any]) -> Any:
+def draw_hubs(hubs: dict[str, Any]) -> Any:
     figure, ax = _figure(1, 3)
-    tr.alignment.plot_hubness(found, ax=ax)
+    tr.alignment.plot_hubness(hubs, ax=ax)
     return figure
 
 
-def draw_profiles(found: dict[str, Any]) -> Any:
+def draw_profiles(profiles: dict[str, Any]) -> Any:
     figure, ax = _figure(1, 3.6)
-    tr.alignment.plot_similarity_profile(found, ax=ax)
+    tr.alignment.plot_similarity_profile(profiles, ax=ax)
     ax.set_title("")
     return figure
 
 
-def draw_degrees(found: Reports) -> Any:
+def draw_degrees(reports: Reports) -> Any:
     figure, ax = _figure(1, 3.6)
-    tr.alignment.plot_by_degree(found, ax=ax)
+    tr.alignment.plot_by_degree(reports, ax=ax)
     ax.set_ylim(0, 1)
     return figure
 
 
-def draw_curves(found: dict[str, Any]) -> Any:
+def draw_curves(curves: dict[str, Any]) -> Any:
     figure, axes = _figure(2, 3.6)
     for ax, by in zip(axes, ("similarity", "margin"), strict=True):
-        curve = found[f"{by}, cosine"]
-        tr.alignment.plot_dangling(thinned(curve), ax=ax)
+        curve = curves[f"{by}, cosine"]
+        tr.alignment.plot_dangling(thin(curve), ax=ax)
         ax.get_legend().remove()
         ax.set_title("")
         ax.set_xlim(*np.quantile(curve.values, (0.002, 0.998)))
@@ -74,11 +74,11 @@ def draw_curves(found: dict[str, Any]) -> Any:
     return figure
 
 
-def thinned(curve: Any, most: int = 400) -> SimpleNamespace:
-    """The curve at fewer thresholds: a picture shows no more."""
-    kept = np.unique(np.linspace(0, len(curve) - 1, most).astype(int))
-    arrays = {name: getattr(curve, name)[kept] for name in ("thresholds", "precision", "recall")}
-    return SimpleNamespace(**arrays, f1=curve.f1[kept], by=curve.by, direction=curve.direction)
+def thin(curve: Any, most: int = 400) -> SimpleNamespace:
+    """Return the curve at fewer thresholds, as many as a picture can show."""
+    sample = np.unique(np.linspace(0, len(curve) - 1, most).astype(int))
+    arrays = {name: getattr(curve, name)[sample] for name in ("thresholds", "precision", "recall")}
+    return SimpleNamespace(**arrays, f1=curve.f1[sample], by=curve.by, direction=curve.direction)
 
 
 PICTURES: dict[str, Callable[[Any], Any]] = {
@@ -92,89 +92,89 @@ PICTURES: dict[str, Callable[[Any], Any]] = {
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def cells(report: tr.Report, side: str) -> list[str]:
+def metric_cells(report: tr.Report, side: str) -> list[str]:
     values = {key: float(report[f"{side}.{key}"]) for key in KEYS}
     return [f"{value:,.1f}" if key == "mr" else f"{value:.4f}" for key, value in values.items()]
 
 
 def candidates_table(reports: Reports) -> str:
     rows = [
-        [f"{way}, {name}", f"{int(_of(report, side).max()):,}", *cells(report, side)]
+        [f"{way}, {name}", f"{int(_candidates(report, side).max()):,}", *metric_cells(report, side)]
         for way, report in reports.items()
         for side, name in SIDES.items()
     ]
-    return pipes(["candidates, direction", "of them", *KEYS.values()], rows)
+    return markdown_table(["candidates, direction", "of them", *KEYS.values()], rows)
 
 
-def _of(report: tr.Report, side: str) -> Array:
-    """How many candidates the tasks of a side have."""
+def _candidates(report: tr.Report, side: str) -> Array:
+    """Return the numbers of candidates of the tasks of a side."""
     ranks = report.ranks
     return ranks.candidates[slice(None) if side == "both" else ranks.side.values == side]
 
 
 def reports_table(heading: str, reports: Reports) -> str:
-    return pipes(
+    return markdown_table(
         [heading, *KEYS.values()],
-        [[name, *cells(report, "both")] for name, report in reports.items()],
+        [[name, *metric_cells(report, "both")] for name, report in reports.items()],
     )
 
 
-def inference_table(found: dict[str, dict[str, Any]]) -> str:
+def inference_table(results: dict[str, dict[str, Any]]) -> str:
     rows = []
-    for score, methods in found.items():
-        for name, (alignment, agreed, seconds) in methods.items():
-            shares = (agreed.precision, agreed.recall, agreed.f1, agreed.hits_at_1)
-            said = alignment.solved if alignment.method == "optimal" else ""
+    for score, methods in results.items():
+        for name, (alignment, agreement, seconds) in methods.items():
+            shares = (agreement.precision, agreement.recall, agreement.f1, agreement.hits_at_1)
+            solved = alignment.solved if alignment.method == "optimal" else ""
             rows.append(
                 [
-                    f"{name}, {score}{', ' * bool(said)}{said}",
-                    f"{agreed.predicted:,}",
+                    f"{name}, {score}{', ' * bool(solved)}{solved}",
+                    f"{agreement.predicted:,}",
                     *(f"{value:.4f}" for value in shares),
                     f"{seconds:.1f}",
                 ]
             )
-    return pipes(["method, score", "pairs", "P", "R", "F1", "hits@1", "time, s"], rows)
+    return markdown_table(["method, score", "pairs", "P", "R", "F1", "hits@1", "time, s"], rows)
 
 
-def hubs_table(found: dict[str, Any]) -> str:
+def hubs_table(hubs: dict[str, Any]) -> str:
     heading = ["score, direction", "0", "1", "2-4", "5+", "skewness", "Robin Hood", "largest"]
     rows = []
-    for name, one in found.items():
-        ten = one[10]
-        numbers = [f"{one.shares[times]:.3f}" for times in heading[1:5]]
+    for name, hubness in hubs.items():
+        ten = hubness[10]
+        numbers = [f"{hubness.shares[times]:.3f}" for times in heading[1:5]]
         numbers += [f"{ten.skewness:.2f}", f"{ten.robin_hood:.3f}", f"{ten.largest:,}"]
         rows.append([name, *numbers])
-    return pipes(heading, rows)
+    return markdown_table(heading, rows)
 
 
-def degrees_table(found: Reports) -> str:
-    tasks = next(iter(found.values())).group_tasks()
+def degrees_table(reports: Reports) -> str:
+    tasks = next(iter(reports.values())).group_tasks()
     values = {
         f"{key}, {score}": report.group_values(key)
         for key in ("hits@1", "mrr")
-        for score, report in found.items()
+        for score, report in reports.items()
     }
     rows = [
         [str(bucket), f"{count:,}", *(f"{value[bucket]:.4f}" for value in values.values())]
         for bucket, count in tasks.items()
     ]
-    return pipes(["degrees added", "tasks", *values], rows)
+    return markdown_table(["degrees added", "tasks", *values], rows)
 
 
-def curves_table(found: dict[str, Any]) -> str:
+def curves_table(curves: dict[str, Any]) -> str:
     rows = []
-    for name, curve in found.items():
+    for name, curve in curves.items():
         at = int(np.argmax(curve.f1))
         numbers = (curve.best_threshold, curve.precision[at], curve.recall[at], curve.best_f1)
         rows.append([name, *(f"{x:.4f}" for x in (*numbers, curve.average_precision))])
     heading = ["threshold on", "best threshold", "P", "R", "F1", "average precision"]
-    return pipes(heading, rows)
+    return markdown_table(heading, rows)
 
 
-def profiles_table(found: dict[str, Any]) -> str:
+def profiles_table(profiles: dict[str, Any]) -> str:
     rows = []
-    for name, profile in found.items():
+    for name, profile in profiles.items():
         gap = float(np.mean(profile.gaps))
         rows.append([name, f"{profile.tasks:,}", *(f"{x:.4f}" for x in (*profile.mean, gap))])
     nth = ["1st", "2nd", "3rd", "4th", "5th"]
-    return pipes(["left entities", "of them", *nth, "1st less 2nd"], rows)
+    return markdown_table(["left entities", "of them", *nth, "1st less 2nd"], rows)

@@ -4,8 +4,8 @@
 
 The paper (Berrendorf et al., 2020) trains models with several amounts of aligned pairs, and ranks
 each on test sets of several sizes, among the entities of the test pairs, on five random splits.
-Here the models are those of alignment_vectors.py; further to the paper, MRR and hits@10 with their
-adjusted indices, and the same against all entities of the other graph. Writes
+Here the models are those of alignment_vectors.py. Beyond the paper, there are MRR and hits@10 with
+their adjusted indices, and all of it against all entities of the other graph too. Writes
 alignment_test_size.svg and .md. Needs scipy and matplotlib.
 """
 
@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from alignment_pages import page, pipes, points
-from alignment_vectors import split, vectors
+from alignment_vectors import make_embeddings, split
 from numpy.typing import NDArray
+from pages import bullet_list, format_page, markdown_table
 
 import truerank as tr
 
@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)  # of all pairs, for training
 USUAL = 0.3
-PARTS = tuple(k / 10 for k in range(1, 11))  # of the other pairs, for testing
+FRACTIONS = tuple(k / 10 for k in range(1, 11))  # of the other pairs, for testing
 KEYS = {
     "mr": "MR",
     "mrr": "MRR",
@@ -43,7 +43,7 @@ KEYS = {
     "ah@10": "adjusted hits@10",
 }
 COLOURS = dict(zip(SHARES, ("#b3cde3", "#8c96c6", "#8856a7", "#d55e00", "#333333"), strict=True))
-# Metric, title, and what is shown of it.
+# Metric, title and limits of the axis.
 PANELS = (
     ("mr", "MR", None),
     ("hits@1", "hits@1", (0, 1)),
@@ -55,15 +55,15 @@ PANELS = (
 
 
 class Case(NamedTuple):
-    """Trained with a share of the pairs, tested on a part of the others, among candidates."""
+    """Trained on a share of the pairs, tested on a fraction of the others, among candidates."""
 
     share: float
-    part: float
+    fraction: float
     candidates: str
 
 
-class Found(NamedTuple):
-    """Metrics of one case, a row for each split."""
+class Metrics(NamedTuple):
+    """The metrics of one case, a row for each split."""
 
     pairs: int
     values: Array
@@ -72,54 +72,56 @@ class Found(NamedTuple):
         return float(self.values[:, list(KEYS).index(key)].mean())
 
     def deviation(self, key: str) -> float:
-        """Between the splits."""
+        """The standard deviation between the splits."""
         return float(self.values[:, list(KEYS).index(key)].std(ddof=1))
 
 
-Results = Mapping[Case, Found]
-FIXED = "the same pairs"  # that the largest share leaves for all, in place of candidates
+Results = Mapping[Case, Metrics]
+FIXED = "the same pairs"  # in place of candidates: the pairs that no share uses for training
 
 
-def values_of(made: Any, test: Array, train: Array, candidates: str) -> list[float]:
-    """All metrics, of both directions together."""
+def values_of(embeddings: Any, test: Array, train: Array, candidates: str) -> list[float]:
+    """Return all metrics, of both directions together."""
     known = {"train": train} if candidates == "all" else None
-    report = tr.alignment.evaluate(*made, test, known=known, candidates=candidates)
+    report = tr.alignment.evaluate(*embeddings, test, known=known, candidates=candidates)
     return [float(report[key]) for key in KEYS]
 
 
 def measure(data: Any, seeds: int) -> Results:
-    """Every case on every split."""
+    """Evaluate every case on every split."""
     rows: dict[Case, list[list[float]]] = {}
     sizes: dict[Case, int] = {}
     for seed in range(seeds):
-        # Splits of one seed deal out one random order: what a larger share leaves for testing, all
-        # smaller ones leave, too.
+        # Splits of one seed use one random order: pairs that are left for testing by a larger share
+        # are left by all smaller ones too.
         common = split(data, max(SHARES), seed)["test"]
         for share in SHARES:
             start = time.perf_counter()
             parts = split(data, share, seed)
-            made = vectors(data, parts["train"], seed=seed)
+            embeddings = make_embeddings(data, parts["train"], seed=seed)
             cases = [(Case(share, 1.0, FIXED), common)]
-            for part in PARTS:
+            for fraction in FRACTIONS:
                 test = parts["test"]
-                if part < 1:
-                    shares = {"test": part, "left": 1 - part}
+                if fraction < 1:
+                    shares = {"test": fraction, "left": 1 - fraction}
                     test = tr.alignment.split_pairs(test, shares, seed=seed)["test"]
-                ways = ("test", "all") if share == USUAL else ("test",)
-                cases += [(Case(share, part, way), test) for way in ways]
+                selections = ("test", "all") if share == USUAL else ("test",)
+                cases += [(Case(share, fraction, name), test) for name in selections]
             for case, test in cases:
-                way = "test" if case.candidates == FIXED else case.candidates
-                rows.setdefault(case, []).append(values_of(made, test, parts["train"], way))
+                candidates = "test" if case.candidates == FIXED else case.candidates
+                rows.setdefault(case, []).append(
+                    values_of(embeddings, test, parts["train"], candidates)
+                )
                 sizes[case] = len(test)
             print(f"seed {seed}, {share:.0%} trained: {time.perf_counter() - start:.1f} s")
-    return {case: Found(sizes[case], np.array(values)) for case, values in rows.items()}
+    return {case: Metrics(sizes[case], np.array(values)) for case, values in rows.items()}
 
 
 # -- the picture -----------------------------------------------------------------------------------
 
 
 def draw(results: Results, path: Path) -> None:
-    """Metrics against the number of test pairs, a line for each model; the same bytes again."""
+    """Draw metrics against the number of test pairs, a line for each model, as reproducible SVG."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -127,7 +129,7 @@ def draw(results: Results, path: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(2, 3, figsize=(10, 6), layout="constrained", sharex=True)
-    for ax, (key, title, shown) in zip(axes.flat, PANELS, strict=True):
+    for ax, (key, title, limits) in zip(axes.flat, PANELS, strict=True):
         for share in SHARES:
             _line(ax, results, key, share, "test", label=f"{share:.0%}", marker="o")
         _line(ax, results, key, USUAL, "all", label=f"{USUAL:.0%}, among all", linestyle="--")
@@ -135,11 +137,11 @@ def draw(results: Results, path: Path) -> None:
         ax.grid(axis="y", linewidth=0.4, alpha=0.5)
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_xlim(0, None)
-        if shown is None:
+        if limits is None:
             ax.set_yscale("log")
             ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         else:
-            ax.set_ylim(*shown)
+            ax.set_ylim(*limits)
     for ax in axes[1]:
         ax.set_xlabel("test pairs")
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -156,14 +158,12 @@ def draw(results: Results, path: Path) -> None:
     plt.close(figure)
 
 
-def _line(ax: Any, results: Results, key: str, share: float, way: str, **style: Any) -> None:
-    """A line of one model, with the deviation between splits as a band."""
-    cases = [Case(share, part, way) for part in PARTS]
-    found = [results[case] for case in cases]
-    x = [one.pairs for one in found]
-    means, spread = (
-        np.array([getattr(one, what)(key) for one in found]) for what in ("mean", "deviation")
-    )
+def _line(ax: Any, results: Results, key: str, share: float, candidates: str, **style: Any) -> None:
+    """Draw the line of one model, with the deviation between splits as a band."""
+    points = [results[Case(share, fraction, candidates)] for fraction in FRACTIONS]
+    x = [point.pairs for point in points]
+    means = np.array([point.mean(key) for point in points])
+    spread = np.array([point.deviation(key) for point in points])
     colour = COLOURS[share]
     ax.fill_between(x, means - spread, means + spread, color=colour, alpha=0.2, linewidth=0)
     ax.plot(x, means, color=colour, linewidth=1, markersize=2.5, **style)
@@ -172,57 +172,64 @@ def _line(ax: Any, results: Results, key: str, share: float, way: str, **style: 
 # -- the tables ------------------------------------------------------------------------------------
 
 
-def cell(found: Found, key: str) -> str:
-    mean, spread = found.mean(key), found.deviation(key)
+def cell(metrics: Metrics, key: str) -> str:
+    mean, spread = metrics.mean(key), metrics.deviation(key)
     return f"{mean:,.1f} ({spread:.1f})" if key == "mr" else f"{mean:.4f} ({spread:.4f})"
 
 
-def table(heading: str, rows: Mapping[str, Found]) -> str:
-    """All metrics, a line for each row."""
-    return pipes(
+def table(heading: str, rows: Mapping[str, Metrics]) -> str:
+    """Return a table of all metrics."""
+    return markdown_table(
         [heading, "pairs", *KEYS.values()],
         [
-            [name, f"{found.pairs:,}", *(cell(found, key) for key in KEYS)]
-            for name, found in rows.items()
+            [name, f"{metrics.pairs:,}", *(cell(metrics, key) for key in KEYS)]
+            for name, metrics in rows.items()
         ],
     )
 
 
 def drift_table(results: Results) -> str:
-    """What a metric is on the smallest test sets beside what it is on the largest."""
+    """Return a table that compares the smallest test sets with the largest."""
     names = [f"{KEYS[key]}, times" if key == "mr" else f"{KEYS[key]}, plus" for key in KEYS]
     rows = []
-    for share, way in [*((share, "test") for share in SHARES), (USUAL, "all")]:
-        few, many = (results[Case(share, part, way)] for part in (PARTS[0], PARTS[-1]))
+    for share, candidates in [*((share, "test") for share in SHARES), (USUAL, "all")]:
+        few, many = (
+            results[Case(share, fraction, candidates)] for fraction in (FRACTIONS[0], FRACTIONS[-1])
+        )
         cells = [
             f"{few.mean(key) / many.mean(key):.3f}"
             if key == "mr"
             else f"{few.mean(key) - many.mean(key):+.4f}"
             for key in KEYS
         ]
-        rows.append([f"{share:.0%}, {way}", *cells])
-    return pipes(["trained with, candidates", *names], rows)
+        rows.append([f"{share:.0%}, {candidates}", *cells])
+    return markdown_table(["trained with, candidates", *names], rows)
 
 
-def findings(results: Results) -> list[str]:
-    """What the numbers say."""
-    few, many = (results[Case(USUAL, part, "test")] for part in (PARTS[0], PARTS[-1]))
-    line = [results[Case(USUAL, part, "test")] for part in PARTS]
-    whole = [results[Case(USUAL, part, "all")] for part in PARTS]
+def summarise(results: Results) -> list[str]:
+    """Return the results in sentences."""
+    few, many = (
+        results[Case(USUAL, fraction, "test")] for fraction in (FRACTIONS[0], FRACTIONS[-1])
+    )
+    line = [results[Case(USUAL, fraction, "test")] for fraction in FRACTIONS]
+    whole = [results[Case(USUAL, fraction, "all")] for fraction in FRACTIONS]
 
-    def span(found: list[Found], key: str) -> float:
-        means = [one.mean(key) for one in found]
+    def span(cases: list[Metrics], key: str) -> float:
+        means = [case.mean(key) for case in cases]
         return max(means) - min(means)
 
-    lines = {share: [results[Case(share, part, "test")] for part in PARTS] for share in SHARES}
+    lines = {
+        share: [results[Case(share, fraction, "test")] for fraction in FRACTIONS]
+        for share in SHARES
+    }
     least, most = min(SHARES), max(SHARES)
     rest = [results[Case(share, 1.0, "test")] for share in (least, most)]
     same = [results[Case(share, 1.0, FIXED)] for share in (least, most)]
 
-    def gain(two: list[Found], key: str) -> float:
-        return two[1].mean(key) - two[0].mean(key)
+    def gain(cases: list[Metrics], key: str) -> float:
+        return cases[1].mean(key) - cases[0].mean(key)
 
-    widest = max(span(found, "amri") for found in lines.values())
+    widest = max(span(line, "amri") for line in lines.values())
     return [
         f"**One model, smaller test sets** ({USUAL:.0%} trained, among the test entities). From "
         f"{many.pairs:,} pairs to {few.pairs:,}, MR falls from {many.mean('mr'):.1f} to "
@@ -263,9 +270,9 @@ def findings(results: Results) -> list[str]:
 
 
 def markdown(results: Results, seeds: int, seconds: float) -> str:
-    """The findings, the picture, the tables."""
-    by_part = {
-        way: {f"{part:.0%}": results[Case(USUAL, part, way)] for part in PARTS}
+    """Return the page: results, picture, tables."""
+    by_fraction = {
+        way: {f"{fraction:.0%}": results[Case(USUAL, fraction, way)] for fraction in FRACTIONS}
         for way in ("test", "all")
     }
     by_share = {
@@ -277,16 +284,16 @@ def markdown(results: Results, seeds: int, seconds: float) -> str:
         numpy=np.__version__,
         seconds=seconds,
         seeds=seeds,
-        found=points(findings(results)),
+        results=bullet_list(summarise(results)),
         drift=drift_table(results),
         usual=USUAL,
-        test=table("tested", by_part["test"]),
-        all=table("tested", by_part["all"]),
+        test=table("tested", by_fraction["test"]),
+        all=table("tested", by_fraction["all"]),
         rest=table("trained", by_share["test"]),
         same=table("trained", by_share[FIXED]),
         fixed=by_share[FIXED][f"{USUAL:.0%}"].pairs,
     )
-    return page(text)
+    return format_page(text)
 
 
 TEXT = """# Figure 3 of "On the Ambiguity": metrics against the size of the test set
@@ -304,7 +311,7 @@ impossible with these vectors.
 
 ## Results
 
-{found}
+{results}
 
 ## From the largest test set to the smallest
 

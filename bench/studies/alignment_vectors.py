@@ -1,13 +1,13 @@
-"""Vectors of the entities of two graphs, made of aligned pairs and triples alone.
+"""Embeddings of the entities of two graphs, from aligned pairs and triples alone.
 
     python bench/studies/alignment_vectors.py DBP15K_FOLDER [CACHE_FOLDER] [--output FOLDER]
 
 A small model without training and without a deep-learning framework, in the manner of label
 propagation: each aligned pair known from training gets a random unit vector, the same in both
-graphs. The vectors are propagated along the triples, and what arrives at an entity describes it by
-the known pairs around it. No names, no attributes. `vectors` takes seconds, and serves the other
-studies. Run as a script it tries variants, and writes alignment_vectors.md; with CACHE_FOLDER it
-keeps the vectors of the first split there, left.npy and right.npy. Needs scipy.
+graphs. The vectors are propagated along the triples, so that each entity is described by the known
+pairs around it. No names or attributes are used. `make_embeddings` takes seconds; the other studies
+use it. As a script, this file tries variants and writes alignment_vectors.md; with CACHE_FOLDER it
+saves the embeddings of the first split there, left.npy and right.npy. Needs scipy.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from alignment_pages import page, pipes
 from numpy.typing import NDArray
+from pages import format_page, markdown_table
 
 import truerank as tr
 
@@ -33,19 +33,19 @@ SHARE = 0.3  # of the pairs, for training
 HITS = (1, 10)
 
 
-class Made(NamedTuple):
-    """A vector for each entity of the two graphs, float32; zeros where no known pair reaches it."""
+class Embeddings(NamedTuple):
+    """A float32 vector for each entity of two graphs; zeros where no known pair reaches it."""
 
     left: Array
     right: Array
 
 
 def split(data: Data, share: float = SHARE, seed: int = 0) -> dict[str, Array]:
-    """Pairs for training and for testing."""
+    """Return pairs for training and for testing."""
     return tr.alignment.split_pairs(data.pairs, {"train": share, "test": 1 - share}, seed=seed)
 
 
-def vectors(
+def make_embeddings(
     data: Data,
     train: Array,
     *,
@@ -57,60 +57,61 @@ def vectors(
     weighing: str = "both",
     power: float = 0.75,
     unit: bool = True,
-) -> Made:
-    """Make the vectors.
+) -> Embeddings:
+    """Make the embeddings of both graphs.
 
-    Of each graph, with A its adjacency matrix (1 where a triple connects two entities, both ways),
-    D its degrees, and S the random vectors of the known pairs (zeros for other entities):
+    For each graph, let A be its adjacency matrix (1 where a triple connects two entities, in either
+    direction), D its degrees, and S the random vectors of the known pairs (zeros for other
+    entities). The views are:
 
-    - views of the hops: ``A' S, A' A' S, ...``, where ``A' = D^-1/2 A D^-1/2``;
-    - two views of the relations: the vector of a relation is the sum of S over the entities that
-      are its tails, normalised, and weighed by the logarithm of how rare it is; an entity gets the
-      sum of those of the relations whose head it is; and the same with heads for tails.
+    - those of the hops: ``A' S, A' A' S, ...``, where ``A' = D^-1/2 A D^-1/2``;
+    - two of the relations: the vector of a relation is the sum of S over its tails, normalised and
+      weighted by the logarithm of its rarity; an entity gets the sum over the relations of which it
+      is a head; and the same with heads and tails exchanged.
 
-    Every view of every entity is normalised, and all are put side by side. Principal components of
-    both graphs together, not centred, make `dim` of them.
+    Every view of every entity is normalised, and all are concatenated. Principal components of both
+    graphs together, not centred, reduce them to `dim` coordinates.
 
     Parameters
     ----------
     data : AlignmentData
     train : (k, 2) pairs
     seed : of the random vectors
-    dim : coordinates in the end; None: all, (hops + 2) * width
+    dim : coordinates of the result; None: all, (hops + 2) * width
     width : coordinates of the random vectors
     hops : how far they are propagated
-    relations : whether the views of relations are there
+    relations : whether to use the views of the relations
     weighing : "both": D^-1/2 on both sides of A; "mean": D^-1 A
-    power : components are scaled by their variance to the power of (power - 1) / 2: 1 leaves them
-    unit : whether all are normalised in the end
+    power : components are scaled by their variance to the power of (power - 1) / 2; 1 does nothing
+    unit : whether to normalise the result
     """
     known = np.random.default_rng(seed).standard_normal((len(train), width), dtype=np.float32)
-    known = normalised(known)
+    known = normalise(known)
     sides = []
     for graph, ids in zip((data.left, data.right), np.asarray(train).T, strict=True):
         start = np.zeros((graph.size, width), np.float32)
         start[ids] = known
-        views = along_triples(graph, start, hops, weighing)
+        views = propagate(graph, start, hops, weighing)
         if relations:
-            views += by_relations(graph, start)
-        sides.append(np.hstack([normalised(view) for view in views]))
+            views += relation_views(graph, start)
+        sides.append(np.hstack([normalise(view) for view in views]))
     if dim is not None:
-        sides = components(sides, dim, power)
-    return Made(*(map(normalised, sides) if unit else sides))
+        sides = principal_components(sides, dim, power)
+    return Embeddings(*(map(normalise, sides) if unit else sides))
 
 
-def normalised(rows: Array) -> Array:
-    """Rows of unit length; those of zeros stay."""
+def normalise(rows: Array) -> Array:
+    """Return rows of unit length; rows of zeros do not change."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)
 
 
-def along_triples(graph: Any, start: Array, hops: int, weighing: str) -> list[Array]:
-    """What arrives after one step, two, ..."""
+def propagate(graph: Any, start: Array, hops: int, weighing: str) -> list[Array]:
+    """Return the vectors after one step, after two, ... along the triples."""
     head, _, tail = graph.triples.T
     ends = (np.concatenate([head, tail]), np.concatenate([tail, head]))
-    joined = sp.coo_array((np.ones(len(ends[0]), np.float32), ends), (graph.size, graph.size))
-    adjacency = joined.tocsr()  # sums what occurs twice
+    summed = sp.coo_array((np.ones(len(ends[0]), np.float32), ends), (graph.size, graph.size))
+    adjacency = summed.tocsr()  # repeated triples are summed
     adjacency.data[:] = 1
     degrees = np.maximum(np.diff(adjacency.indptr), 1).astype(np.float32)
     left, right = {"both": (-0.5, -0.5), "mean": (-1.0, 0.0)}[weighing]
@@ -123,26 +124,26 @@ def along_triples(graph: Any, start: Array, hops: int, weighing: str) -> list[Ar
     return views
 
 
-def by_relations(graph: Any, start: Array) -> list[Array]:
-    """What the relations of an entity have at their other ends, all over the graph."""
+def relation_views(graph: Any, start: Array) -> list[Array]:
+    """Return the views of the relations: what other triples of a relation have at its other end."""
     head, relation, tail = graph.triples.T
     count = int(relation.max()) + 1
     rarity = np.log1p(len(head) / np.maximum(np.bincount(relation, minlength=count), 1))
     members = []
     for ends in (head, tail):
         ones = np.ones(len(ends), np.float32)
-        found = sp.coo_array((ones, (relation, ends)), (count, graph.size)).tocsr()
-        found.data[:] = 1
-        members.append(found)
+        matrix = sp.coo_array((ones, (relation, ends)), (count, graph.size)).tocsr()
+        matrix.data[:] = 1
+        members.append(matrix)
     heads, tails = members
     return [
-        own.T @ (normalised(other @ start) * rarity[:, None].astype(np.float32))
+        own.T @ (normalise(other @ start) * rarity[:, None].astype(np.float32))
         for own, other in ((heads, tails), (tails, heads))
     ]
 
 
-def components(sides: list[Array], dim: int, power: float) -> list[Array]:
-    """Principal components of both graphs together."""
+def principal_components(sides: list[Array], dim: int, power: float) -> list[Array]:
+    """Return the principal components of both graphs together."""
     moments = sum((side.T @ side).astype(np.float64) for side in sides)
     variances, directions = np.linalg.eigh(moments)
     variances, directions = variances[::-1][:dim], directions[:, ::-1][:, :dim]
@@ -172,7 +173,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 class Row(NamedTuple):
-    """A variant: its size, time, and what it reaches."""
+    """A variant: its size, its time and its metrics."""
 
     name: str
     dim: int
@@ -181,20 +182,20 @@ class Row(NamedTuple):
 
 
 def try_all(data: Data, parts: dict[str, Array]) -> list[Row]:
-    """All variants on one split, ranked among the test entities and by cosine."""
+    """Evaluate all variants on one split, among the test entities and by cosine."""
     rows = []
     for name, options in VARIANTS.items():
         start = time.perf_counter()
-        made = vectors(data, parts["train"], **options)
+        embeddings = make_embeddings(data, parts["train"], **options)
         seconds = time.perf_counter() - start
-        report = tr.alignment.evaluate(*made, parts["test"], candidates="test")
-        rows.append(Row(name, made.left.shape[1], seconds, report))
-        print(name, made.left.shape, f"{seconds:.1f} s", report["hits@1"], report["amri"])
+        report = tr.alignment.evaluate(*embeddings, parts["test"], candidates="test")
+        rows.append(Row(name, embeddings.left.shape[1], seconds, report))
+        print(name, embeddings.left.shape, f"{seconds:.1f} s", report["hits@1"], report["amri"])
     return rows
 
 
-def markdown(data: Data, parts: dict[str, Array], rows: list[Row], reached: tr.Report) -> str:
-    """What the variants reach."""
+def markdown(data: Data, parts: dict[str, Array], rows: list[Row], among_all: tr.Report) -> str:
+    """Return the page: the metrics of the variants."""
     keys = ("mr", "mrr", *(f"hits@{k}" for k in HITS), "amri")
     titles = ("MR", "MRR", *(f"hits@{k}" for k in HITS), "AMRI")
     rows_of_cells = [
@@ -207,7 +208,7 @@ def markdown(data: Data, parts: dict[str, Array], rows: list[Row], reached: tr.R
         ]
         for name, dim, seconds, report in rows
     ]
-    left, right = (int((~side.any(axis=1)).sum()) for side in vectors(data, parts["train"]))
+    left, right = (int((~side.any(axis=1)).sum()) for side in make_embeddings(data, parts["train"]))
     text = TEXT.format(
         python=platform.python_version(),
         numpy=np.__version__,
@@ -216,17 +217,17 @@ def markdown(data: Data, parts: dict[str, Array], rows: list[Row], reached: tr.R
         test=len(parts["test"]),
         share=SHARE,
         chance=1 / len(parts["test"]),
-        all_hits=reached["hits@1"],
-        all_ten=reached["hits@10"],
-        all_amri=reached["amri"],
+        all_hits=among_all["hits@1"],
+        all_ten=among_all["hits@10"],
+        all_amri=among_all["amri"],
         left=left,
         right=right,
-        table=pipes(["variant", "d", "time, s", *titles], rows_of_cells),
+        table=markdown_table(["variant", "d", "time, s", *titles], rows_of_cells),
     )
-    return page(text)
+    return format_page(text)
 
 
-TEXT = """# Vectors of an entity alignment, without training
+TEXT = """# Embeddings for entity alignment, without training
 
 Made by `python bench/studies/alignment_vectors.py DBP15K_FOLDER`, with Python {python} and numpy
 {numpy}. DBP15k zh-en: {sizes} entities; {train:,} pairs known ({share:.0%}), {test:,} tested.
@@ -249,18 +250,18 @@ report); times are those of one core beside other work.
 
 
 def main(folder: Path, cache: Path | None, output: Path) -> None:
-    """Try the variants; keep the vectors."""
+    """Evaluate the variants and save the embeddings."""
     data = tr.alignment.read_dbp15k(folder)
     parts = split(data)
-    made = vectors(data, parts["train"])
+    embeddings = make_embeddings(data, parts["train"])
     if cache is not None:
         cache.mkdir(parents=True, exist_ok=True)
-        np.save(cache / "left.npy", made.left)
-        np.save(cache / "right.npy", made.right)
-    reached = tr.alignment.evaluate(
-        *made, parts["test"], known={"train": parts["train"]}, candidates="all"
+        np.save(cache / "left.npy", embeddings.left)
+        np.save(cache / "right.npy", embeddings.right)
+    among_all = tr.alignment.evaluate(
+        *embeddings, parts["test"], known={"train": parts["train"]}, candidates="all"
     )
-    text = markdown(data, parts, try_all(data, parts), reached)
+    text = markdown(data, parts, try_all(data, parts), among_all)
     (output / "alignment_vectors.md").write_text(text, encoding="utf-8")
     print(text)
 

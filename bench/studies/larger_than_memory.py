@@ -3,9 +3,9 @@
     python bench/studies/larger_than_memory.py FOLDER [--gigabytes 1 4 30] [--output FOLDER]
 
 Makes each file in FOLDER, ranks it with a cold page cache, with `--io map` and `--io read`, and
-compares every count with the one that the file was made with. The last file is ranked once more in
-a process that is killed half way and resumed, and once within a limit of its memory, all of its
-mappings counted. Linux only. Writes larger_than_memory.md; all other files are removed.
+compares every count with the expected one. The last file is ranked once more in a process that is
+killed halfway and resumed, and once within a limit on its memory, including all of its mappings.
+Linux only. Writes larger_than_memory.md; all other files are removed.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from embeddings_memory import resident_memory
 from numpy.typing import NDArray
+from pages import markdown_table
 
 Array = NDArray[Any]
 
 HERE = Path(__file__).parent
 COLUMNS = 2_500_000  # a row is 10 MB
 ROWS = 100  # of a gigabyte
-POOL = 1 << 24  # scores that every row is a window of: 64 MB
-SMALLEST = 0.01  # of one row: what a process takes at least
+POOL = 1 << 24  # scores, 64 MB; every row is a window of them
+SMALLEST = 0.01  # gigabytes, one row: what a process takes at least
 LIMIT = 1 << 30  # bytes of address space
-WAYS = ("map", "read")
+MODES = ("map", "read")
 
 
-class Made(NamedTuple):
-    """A file of scores, and what is to be counted in it."""
+class ScoreFile(NamedTuple):
+    """A file of scores, and its expected counts."""
 
     gigabytes: float
     scores: Path
@@ -49,7 +51,7 @@ class Made(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What one process took, in seconds and bytes."""
+    """Seconds and bytes that one process took."""
 
     seconds: float
     anonymous: int
@@ -59,8 +61,8 @@ class Run(NamedTuple):
     errors: str
 
 
-def make(folder: Path, gigabytes: float) -> Made:
-    """Write a file, a random window of a pool in each row, and count with numpy as it goes."""
+def write_scores(folder: Path, gigabytes: float) -> ScoreFile:
+    """Write a file with a random window of a pool in each row; count with numpy too."""
     rng = np.random.default_rng(0)
     pool = rng.random(POOL, np.float32)  # 2 ** 24 values: some tie
     rows = max(1, round(gigabytes * ROWS))
@@ -74,23 +76,24 @@ def make(folder: Path, gigabytes: float) -> Made:
         for i, start in enumerate(starts):
             row = pool[start : start + COLUMNS]
             file.write(row)
-            truth = row[targets[i]]
-            above[i], tied[i] = np.count_nonzero(row > truth), np.count_nonzero(row == truth)
+            true_score = row[targets[i]]
+            above[i] = np.count_nonzero(row > true_score)
+            tied[i] = np.count_nonzero(row == true_score)
         file.flush()
         os.fsync(file.fileno())
     np.save(paths[1], targets)
-    return Made(gigabytes, *paths, above, tied)
+    return ScoreFile(gigabytes, *paths, above, tied)
 
 
-def cool(path: Path) -> None:
+def drop_from_cache(path: Path) -> None:
     """Drop a file's pages from the cache."""
     with path.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def plain_read(path: Path) -> float:
-    """Seconds that dd takes for the cold file."""
-    cool(path)
+    """Return the seconds that dd takes to read the cold file."""
+    drop_from_cache(path)
     start = time.perf_counter()
     subprocess.run(["dd", f"if={path}", "of=/dev/null", "bs=16M", "status=none"], check=True)
     return time.perf_counter() - start
@@ -99,28 +102,21 @@ def plain_read(path: Path) -> float:
 # -- a run -----------------------------------------------------------------------------------------
 
 
-def resident(process: int) -> dict[str, int]:
-    """Bytes of a process by kind: anonymous, of files, the peak; nothing once it is over."""
-    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
-    fields = (line.split(":", 1) for line in lines if line.startswith(("Rss", "VmHWM")))
-    return {name: int(value.split()[0]) * 1024 for name, value in fields}
-
-
 def limit_memory() -> None:
-    """Bound the whole address space of this process: anonymous memory, libraries, files."""
+    """Limit the whole address space of this process: anonymous memory, libraries, files."""
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
 
 
 def rank(
-    made: Made,
+    score_file: ScoreFile,
     ranks: Path,
     *options: str,
     before: Callable[[], None] | None = None,
     kill_after: float = float("inf"),
 ) -> Run:
-    """Evaluate a cold file in a new process, sampled every 5 ms, killed after some seconds."""
-    cool(made.scores)
-    command = [sys.executable, "-m", "truerank", "evaluate", made.scores, made.targets]
+    """Evaluate a cold file in a new process, sampled every 5 ms and killed after `kill_after` s."""
+    drop_from_cache(score_file.scores)
+    command = [sys.executable, "-m", "truerank", "evaluate", score_file.scores, score_file.targets]
     command += ["--save", ranks, "--metrics", "mrr", *options]
     start = time.perf_counter()
     with subprocess.Popen(
@@ -128,8 +124,8 @@ def rank(
     ) as process:
         peaks = dict.fromkeys(("RssAnon", "RssFile", "VmHWM"), 0)
         while process.poll() is None:
-            found = resident(process.pid)
-            peaks = {name: max(peak, found.get(name, 0)) for name, peak in peaks.items()}
+            now = resident_memory(process.pid)
+            peaks = {name: max(peak, now.get(name, 0)) for name, peak in peaks.items()}
             if time.perf_counter() - start > kill_after:
                 process.kill()
                 break
@@ -138,45 +134,45 @@ def rank(
     return Run(time.perf_counter() - start, *peaks.values(), process.returncode, errors)
 
 
-def check(made: Made, ranks: Path) -> None:
-    """Compare saved counts with those that the file was made with."""
+def check(score_file: ScoreFile, ranks: Path) -> None:
+    """Compare saved counts with the expected ones."""
     with np.load(ranks) as saved:
         for name in ("above", "tied"):
-            if not np.array_equal(saved[name], getattr(made, name)):
-                raise ValueError(f"{ranks}: {name} is not what is in {made.scores}")
+            if not np.array_equal(saved[name], getattr(score_file, name)):
+                raise ValueError(f"{ranks}: {name} is not what is in {score_file.scores}")
 
 
-def same(one: Path, other: Path) -> bool:
-    """Whether two files of ranks hold the same arrays, bit for bit."""
+def are_equal(one: Path, other: Path) -> bool:
+    """Return whether two files of ranks have the same arrays, bit for bit."""
     with np.load(one) as a, np.load(other) as b:
         return a.files == b.files and all(a[name].tobytes() == b[name].tobytes() for name in a)
 
 
-def finished(run: Run) -> Run:
-    """The run, if it ended well."""
+def require_success(run: Run) -> Run:
+    """Return the run if its exit code is 0."""
     if run.code:
         raise RuntimeError(f"exit code {run.code}: {run.errors}")
     return run
 
 
-# -- what is measured ------------------------------------------------------------------------------
+# -- measurements ----------------------------------------------------------------------------------
 
 Row = Sequence[object]
 
 
-def measure(made: Made, ways: Iterable[str]) -> tuple[list[Row], dict[str, Run]]:
-    """A row of the first table for each way of reading."""
+def measure(score_file: ScoreFile, modes: Iterable[str]) -> tuple[list[Row], dict[str, Run]]:
+    """Return the rows of the first table, one for each `--io`, and their runs."""
     runs, rows = {}, []
-    for way in ways:
-        read = plain_read(made.scores)  # right before, for the disk is not always as fast
-        ranks = made.scores.with_name(f"ranks-{way}.npz")
-        run = runs[way] = finished(rank(made, ranks, "--io", way))
-        check(made, ranks)
-        rate = made.scores.stat().st_size / 1e9
+    for mode in modes:
+        read = plain_read(score_file.scores)  # right before, as the speed of the disk varies
+        ranks = score_file.scores.with_name(f"ranks-{mode}.npz")
+        run = runs[mode] = require_success(rank(score_file, ranks, "--io", mode))
+        check(score_file, ranks)
+        rate = score_file.scores.stat().st_size / 1e9
         rows.append(
             (
-                f"{made.gigabytes:g} GB",
-                way,
+                f"{score_file.gigabytes:g} GB",
+                mode,
                 f"{run.seconds:.1f} s",
                 f"{rate / run.seconds:.2f}",
                 f"{rate / read:.2f}",
@@ -188,74 +184,76 @@ def measure(made: Made, ways: Iterable[str]) -> tuple[list[Row], dict[str, Run]]
     return rows, runs
 
 
-def killed_and_resumed(made: Made, way: str, whole: Run) -> Row:
-    """Kill a run half way, resume it, compare its ranks with those of the run left alone."""
-    ranks = made.scores.with_name(f"resumed-{way}.npz")
+def kill_and_resume(score_file: ScoreFile, mode: str, whole: Run) -> Row:
+    """Kill a run halfway, resume it, and compare its ranks with those of an uninterrupted run."""
+    ranks = score_file.scores.with_name(f"resumed-{mode}.npz")
     ranks.unlink(missing_ok=True)
-    stopped = rank(made, ranks, "--io", way, "--resume", kill_after=whole.seconds / 2)
+    stopped = rank(score_file, ranks, "--io", mode, "--resume", kill_after=whole.seconds / 2)
     if stopped.code != -signal.SIGKILL or ranks.exists():
         raise RuntimeError(f"not killed: {stopped}")
-    resumed = finished(rank(made, ranks, "--io", way, "--resume"))
-    brought = re.search(r"Resumed: (.+) of .+ had been counted", resumed.errors)
-    check(made, ranks)
-    alike = same(ranks, made.scores.with_name(f"ranks-{way}.npz"))
-    left = sorted(made.scores.parent.glob(f"{ranks.name}*"))
-    if not alike or left != [ranks]:
-        raise RuntimeError(f"resumed: {resumed}; alike: {alike}, files: {left}")
+    resumed = require_success(rank(score_file, ranks, "--io", mode, "--resume"))
+    counted = re.search(r"Resumed: (.+) of .+ had been counted", resumed.errors)
+    check(score_file, ranks)
+    equal = are_equal(ranks, score_file.scores.with_name(f"ranks-{mode}.npz"))
+    left = sorted(score_file.scores.parent.glob(f"{ranks.name}*"))
+    if not equal or left != [ranks]:
+        raise RuntimeError(f"resumed: {resumed}; equal: {equal}, files: {left}")
     times = [f"{run.seconds:.1f} s" for run in (whole, stopped, resumed)]
-    times.insert(2, brought[1] if brought else "nothing")
-    return f"{made.gigabytes:g} GB", way, *times, megabytes(resumed.anonymous), "yes"
+    times.insert(2, counted[1] if counted else "nothing")
+    return f"{score_file.gigabytes:g} GB", mode, *times, megabytes(resumed.anonymous), "yes"
 
 
-def limited(made: Made, way: str) -> Row:
-    """Rank within the limit."""
-    ranks = made.scores.with_name(f"limited-{way}.npz")
-    run = finished(rank(made, ranks, "--io", way, before=limit_memory))
-    check(made, ranks)
-    alike = same(ranks, made.scores.with_name(f"ranks-{way}.npz"))
+def rank_within_limit(score_file: ScoreFile, mode: str) -> Row:
+    """Rank a file within the limit."""
+    ranks = score_file.scores.with_name(f"limited-{mode}.npz")
+    run = require_success(rank(score_file, ranks, "--io", mode, before=limit_memory))
+    check(score_file, ranks)
+    equal = are_equal(ranks, score_file.scores.with_name(f"ranks-{mode}.npz"))
     sizes = map(megabytes, (run.anonymous, run.file, run.total))
-    return f"{made.gigabytes:g} GB", way, f"{run.seconds:.1f} s", *sizes, "yes" if alike else "no"
+    return (
+        f"{score_file.gigabytes:g} GB",
+        mode,
+        f"{run.seconds:.1f} s",
+        *sizes,
+        "yes" if equal else "no",
+    )
 
 
 def megabytes(size: int) -> str:
     return f"{size / 1e6:.0f} MB"
 
 
-def table(heading: str, rows: Iterable[Row]) -> str:
-    """A pipe table."""
-    names = heading.split(" | ")
-    lines = [names, ["---", "---", *["---:"] * (len(names) - 2)], *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-
-
 def main(folder: Path, gigabytes: list[float], output: Path) -> None:
-    """Measure and write."""
+    """Measure and write the page."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     plain, resumed, bounded = [], [], []
     for size in (SMALLEST, *gigabytes):
         with tempfile.TemporaryDirectory(dir=folder) as place:
-            made = make(Path(place), size)
-            rows, runs = measure(made, WAYS)
+            score_file = write_scores(Path(place), size)
+            rows, runs = measure(score_file, MODES)
             plain += rows
             if size == gigabytes[-1]:
-                resumed = [killed_and_resumed(made, way, runs[way]) for way in WAYS]
-                bounded = [limited(made, way) for way in WAYS]
+                resumed = [kill_and_resume(score_file, mode, runs[mode]) for mode in MODES]
+                bounded = [rank_within_limit(score_file, mode) for mode in MODES]
         print(*rows, sep="\n", flush=True)
     numbers = {
-        "plain": table(
+        "plain": markdown_table(
             "file | --io | time | GB/s | dd, GB/s | peak anonymous | peak of files | peak in all",
             plain,
+            text_columns=2,
         ),
-        "resumed": table(
+        "resumed": markdown_table(
             "file | --io | left alone | killed after | kept | resumed | anonymous | same ranks",
             resumed,
+            text_columns=2,
         ),
-        "bounded": table(
+        "bounded": markdown_table(
             "file | --io | time | peak anonymous | peak of files | peak in all | same ranks",
             bounded,
+            text_columns=2,
         ),
     }
-    told = TEXT.format(
+    page = TEXT.format(
         python=platform.python_version(),
         numpy=np.__version__,
         memory=f"{memory / 1e9:.0f}",
@@ -263,8 +261,8 @@ def main(folder: Path, gigabytes: list[float], output: Path) -> None:
         cores=len(os.sched_getaffinity(0)),
         **numbers,
     )
-    (output / "larger_than_memory.md").write_text(told, encoding="utf-8")
-    print(told)
+    (output / "larger_than_memory.md").write_text(page, encoding="utf-8")
+    print(page)
 
 
 TEXT = """# Files larger than memory

@@ -19,13 +19,14 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from graphs import MODELS, SETS, SPLITS, Array, Arrays, Graph, Model, vectors_of
+from pages import markdown_table
 
 import truerank as tr
 from truerank import _core
@@ -216,13 +217,6 @@ def evaluate(
     return case
 
 
-def table(heading: str, rows: Iterable[Sequence[str]]) -> str:
-    """A pipe table whose first two columns are text."""
-    names = heading.split(" | ")
-    lines = [names, ["---", "---", *["---:"] * (len(names) - 2)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def times(cases: Sequence[Case]) -> str:
     """Seconds of both, and the ratio."""
     rows = []
@@ -242,7 +236,11 @@ def times(cases: Sequence[Case]) -> str:
             )
         )
     theirs = "PyKEEN | in batches of | test triples"
-    return table(f"set | model | d | task | evaluation | {theirs} | times | goal: {GOAL}", rows)
+    return markdown_table(
+        f"set | model | d | task | evaluation | {theirs} | times | goal: {GOAL}",
+        rows,
+        text_columns=2,
+    )
 
 
 def metrics(cases: Sequence[Case]) -> str:
@@ -260,7 +258,7 @@ def metrics(cases: Sequence[Case]) -> str:
         rows.append((*case.name, tasks, *cells, str(tied), f"{100 * case.equal:.0f} %", differ))
     keys = " | ".join(KEYS)
     ends = "that tie | equal scores | ranks that differ"
-    return table(f"set | model | d | tasks | {keys} | {ends}", rows)
+    return markdown_table(f"set | model | d | tasks | {keys} | {ends}", rows, text_columns=2)
 
 
 def main(

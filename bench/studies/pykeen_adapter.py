@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from graphs import SETS, SPLITS, Graph
+from pages import markdown_table
 from pykeen.evaluation import RankBasedEvaluator
 from pykeen.evaluation.evaluator import create_sparse_positive_filter_, filter_scores_
 from pykeen.models import model_resolver
@@ -196,13 +197,6 @@ def ranking(case: Case, side: str, rounds: int) -> Ranking:
     return Ranking(best["ours"], best["task"], best["theirs"], best["filtering"])
 
 
-def table(heading: str, rows: Iterable[Sequence[str]]) -> str:
-    """A pipe table whose first two columns are text."""
-    names = heading.split(" | ")
-    lines = [names, ["---", "---", *["---:"] * (len(names) - 2)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def shown(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
 
@@ -225,8 +219,10 @@ def wholes(measured: Iterable[tuple[Case, Whole]]) -> str:
             )
         )
     ours = "fused | own scores | PyKEEN | in batches of | test triples"
-    return table(
-        f"set | model | {ours} | fused: times | own: times | ranks apart | by at most", rows
+    return markdown_table(
+        f"set | model | {ours} | fused: times | own: times | ranks apart | by at most",
+        rows,
+        text_columns=2,
     )
 
 
@@ -241,7 +237,9 @@ def rankings(measured: Iterable[tuple[Case, str, Ranking]]) -> str:
         for case, side, run in measured
     ]
     ours = "truerank | of which the task | PyKEEN | of which the filter"
-    return table(f"set | scores of | {ours} | times | without both: times", rows)
+    return markdown_table(
+        f"set | scores of | {ours} | times | without both: times", rows, text_columns=2
+    )
 
 
 def main(

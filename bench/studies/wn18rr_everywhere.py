@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pages import markdown_table
 
 import truerank as tr
 
@@ -221,13 +222,6 @@ def measure(tasks: Tasks, rounds: int) -> tuple[dict[str, float], dict[str, str]
 # -- what is written -------------------------------------------------------------------------------
 
 
-def table(heading: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A pipe table whose first column is text."""
-    names = list(heading)
-    lines = [names, ["---", *["---:"] * (len(names) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def metrics(ranks: tr.Ranks) -> str:
     """Both sides, each of them, each relation: both sides."""
     report, by_relation = tr.report(ranks), tr.report(ranks, by="relation")
@@ -240,21 +234,19 @@ def metrics(ranks: tr.Ranks) -> str:
     for relation in sorted(groups, key=lambda relation: -groups[relation]):
         values = [by_relation.groups[relation][key] for key in KEYS]
         rows.append((f"`{relation}`", groups[relation], values))
-    return table(
+    return markdown_table(
         ("", "tasks", *KEYS),
         ([name, f"{tasks:,}", *(f"{x:.4f}" if x < 9 else f"{x:.0f}" for x in values)]
-         for name, tasks, values in rows),
-    )  # fmt: skip
+         for name, tasks, values in rows))  # fmt: skip
 
 
 def rates(times: dict[str, float], nbytes: int) -> str:
     """Time and rate of each way, and how much of the rate in memory that is."""
     whole = times["in memory"]
-    return table(
+    return markdown_table(
         ("scores", "ms", "GB/s", "of the rate in memory"),
         ([name, f"{1000 * t:.0f}", f"{nbytes / 1e9 / t:.1f}", f"{whole / t:.2f}"]
-         for name, t in times.items()),
-    )  # fmt: skip
+         for name, t in times.items()))  # fmt: skip
 
 
 def main(folder: Path, output: Path, rounds: int) -> None:
