@@ -1,14 +1,14 @@
-"""Link prediction end to end: truerank against PyKEEN's evaluator, same triples, same vectors.
+"""Link prediction end to end: truerank against PyKEEN's evaluator, same triples and embeddings.
 
     python bench/studies/link_prediction_pykeen.py DATA_FOLDER [--sets ...] [--models ...]
         [--dims 64 256] [--batch-sizes 32 256] [--limit SECONDS] [--rounds 5] [--output FOLDER]
 
 DATA_FOLDER holds WN18RR: train.txt, valid.txt and test.txt. The second set has the size of
-FB15k-237, whose triples are not at hand, and is drawn. PyKEEN's DistMult and TransE interactions
-are loaded with vectors, and its RankBasedEvaluator ranks the test split, filtered; truerank builds
-its task from the same arrays and evaluates the same vectors. PyKEEN's better batch size is found on
-some test triples first; a run of it that would take longer than the limit is one of fewer test
-triples, scaled. Needs torch and pykeen. Writes link_prediction_pykeen.md.
+FB15k-237, whose triples are not available, and is drawn at random. PyKEEN's DistMult and TransE
+get embeddings, and its RankBasedEvaluator ranks the test split, filtered; truerank builds its task
+from the same arrays and evaluates the same embeddings. PyKEEN's faster batch size is found on some
+test triples first; a run that would take longer than the limit has fewer test triples, and its time
+is scaled. Needs torch and pykeen. Writes link_prediction_pykeen.md.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ SIDES = ("head", "tail")
 KINDS = ("optimistic", "realistic", "pessimistic")
 GOAL = 100
 PILOT = 256  # test triples on which PyKEEN's batch size is chosen
-SOME = 32  # test triples whose scores are compared
+COMPARED = 32  # test triples whose scores are compared
 
 
 # -- the contestants -------------------------------------------------------------------------------
 
 
-class Ours(NamedTuple):
-    """What a run of truerank took, in seconds, and found."""
+class OurRun(NamedTuple):
+    """The seconds of a run of truerank, and its results."""
 
     building: float
     evaluating: float
@@ -63,8 +63,8 @@ class Ours(NamedTuple):
         return self.building + self.evaluating
 
 
-def by_truerank(graph: Graph, model: Model, entities: Array, relations: Array) -> Ours:
-    """Task, filter and labels, queries, ranks, and the metrics that are compared."""
+def by_truerank(graph: Graph, model: Model, entities: Array, relations: Array) -> OurRun:
+    """Make the task with filter and labels, rank, and compute the metrics to compare."""
     start = time.perf_counter()
     known = {split: graph.triples[split] for split in ("train", "valid")}
     task = tr.link_prediction.Task(
@@ -81,15 +81,15 @@ def by_truerank(graph: Graph, model: Model, entities: Array, relations: Array) -
         unique=True,
     )
     values = report.to_dict([f"{kind}.{key}" for kind in KINDS for key in KEYS])
-    return Ours(built - start, time.perf_counter() - built, report, values)
+    return OurRun(built - start, time.perf_counter() - built, report, values)
 
 
-class Theirs(NamedTuple):
-    """What a run of PyKEEN took and found: metrics, and the ranks of each side and kind."""
+class TheirRun(NamedTuple):
+    """The seconds of a run of PyKEEN, its metrics, and its ranks by side and kind."""
 
     seconds: float
     batch: int
-    tests: int  # test triples that it evaluated, the first of all
+    tests: int  # how many test triples it evaluated, from the first on
     values: dict[str, float]
     ranks: dict[tuple[str, str], Array]
     scores: Array  # all tails of some test triples
@@ -97,8 +97,8 @@ class Theirs(NamedTuple):
 
 def by_pykeen(
     graph: Graph, model: Model, entities: Array, relations: Array, batch: int, tests: int
-) -> Theirs:
-    """PyKEEN's own evaluation; loading the vectors into its model is not timed."""
+) -> TheirRun:
+    """Run PyKEEN's own evaluation; making its model with the embeddings is not timed."""
     import torch
     from pykeen.evaluation import RankBasedEvaluator
     from pykeen.models import ERModel
@@ -108,7 +108,7 @@ def by_pykeen(
     torch.set_num_threads(int(_core.default_threads()))
     known = [torch.from_numpy(graph.triples[split]) for split in SPLITS]
 
-    def loaded(vectors: Array) -> dict[str, Any]:
+    def representation(vectors: Array) -> dict[str, Any]:
         initializer = PretrainedInitializer(torch.from_numpy(vectors))
         return {"shape": (vectors.shape[1],), "initializer": initializer}
 
@@ -116,10 +116,10 @@ def by_pykeen(
         triples_factory=CoreTriplesFactory(known[0], graph.entities, graph.relations),
         interaction=model.interaction,
         interaction_kwargs=model.options,
-        entity_representations_kwargs=loaded(entities),
-        relation_representations_kwargs=loaded(relations),
+        entity_representations_kwargs=representation(entities),
+        relation_representations_kwargs=representation(relations),
     )
-    evaluator = RankBasedEvaluator(clear_on_finalize=False)  # which keeps the ranks
+    evaluator = RankBasedEvaluator(clear_on_finalize=False)  # keep the ranks
     start = time.perf_counter()
     result = evaluator.evaluate(
         network,
@@ -130,31 +130,31 @@ def by_pykeen(
     )
     values = dict(result.to_flat_dict())
     seconds = time.perf_counter() - start
-    ranks = {key: np.concatenate(parts) for key, parts in evaluator.ranks.items()}
-    scores = network.predict_t(known[-1][:SOME, :2]).detach().numpy()
-    return Theirs(seconds, batch, tests, values, ranks, scores)
+    ranks = {key: np.concatenate(batches) for key, batches in evaluator.ranks.items()}
+    scores = network.predict_t(known[-1][:COMPARED, :2]).detach().numpy()
+    return TheirRun(seconds, batch, tests, values, ranks, scores)
 
 
-def in_time(arrays: Arrays, batches: Sequence[int], limit: float) -> Theirs:
-    """PyKEEN with the better of the batch sizes, on as many test triples as the limit allows."""
+def by_pykeen_within(arrays: Arrays, batches: Sequence[int], limit: float) -> TheirRun:
+    """Run PyKEEN with the faster batch size, on as many test triples as fit within the limit."""
     tests = len(arrays[0].triples["test"])
     pilots = [by_pykeen(*arrays, batch, min(PILOT, tests)) for batch in batches]
-    best = min(pilots, key=lambda run: run.seconds)
-    share = limit / (best.seconds / best.tests * tests)
-    return by_pykeen(*arrays, best.batch, tests if share >= 1 else round(share * tests))
+    fastest = min(pilots, key=lambda run: run.seconds)
+    share = limit / (fastest.seconds / fastest.tests * tests)
+    return by_pykeen(*arrays, fastest.batch, tests if share >= 1 else round(share * tests))
 
 
-# -- what is compared ------------------------------------------------------------------------------
+# -- comparisons -----------------------------------------------------------------------------------
 
 
 class Case(NamedTuple):
-    """One set, model and dimension."""
+    """One data set, model and dimension."""
 
     graph: Graph
     model: Model
     dim: int
-    ours: Ours
-    theirs: Theirs
+    ours: OurRun
+    theirs: TheirRun
     equal: float  # the share of scores whose bits are the same
 
     @property
@@ -166,59 +166,64 @@ class Case(NamedTuple):
         return len(self.graph.triples["test"])
 
     @property
-    def whole(self) -> float:
-        """Seconds of PyKEEN for all test triples."""
+    def pykeen_seconds(self) -> float:
+        """Seconds of PyKEEN for all test triples, scaled where it had fewer."""
         return self.theirs.seconds * self.tests / self.theirs.tests
 
     @property
     def ratio(self) -> float:
-        return self.whole / self.ours.seconds
+        return self.pykeen_seconds / self.ours.seconds
 
-    def side(self, side: str) -> tr.Ranks:
-        """Our ranks of a side, of the test triples that PyKEEN evaluated."""
+    def our_ranks(self, side: str) -> tr.Ranks:
+        """Return our ranks of a side, of the test triples that PyKEEN evaluated."""
         ranks = self.ours.report.ranks
         return ranks[ranks.side.values == side][: self.theirs.tests]
 
 
 def equal_scores(
-    graph: Graph, model: Model, entities: Array, relations: Array, theirs: Theirs
+    graph: Graph, model: Model, entities: Array, relations: Array, theirs: TheirRun
 ) -> float:
-    """The share of PyKEEN's scores, of all tails of some test triples, that are ours exactly."""
-    head, relation, _ = graph.triples["test"][:SOME].T
+    """Return the share of PyKEEN's scores, of all tails of some test triples, that equal ours."""
+    head, relation, _ = graph.triples["test"][:COMPARED].T
     queries = model.tail(entities[head], relations[relation])
     ours = tr.score_embeddings(queries, entities, similarity=model.similarity)
     return float((ours == theirs.scores).mean())
 
 
-def unlike(case: Case) -> tuple[int, float, int]:
-    """Tasks whose realistic ranks differ, by how much at most, and how many tie with either."""
-    count, most, tied = 0, 0.0, 0
+def differing_ranks(case: Case) -> tuple[int, float, int]:
+    """Count the tasks whose realistic ranks differ; return the largest difference, and the ties."""
+    count, largest, tied = 0, 0.0, 0
     for side in SIDES:
-        ours, ranks = case.side(side), case.theirs.ranks
-        apart = np.abs(ours.realistic - ranks[side, "realistic"])
-        count += int((apart > 0).sum())
-        most = max(most, float(apart.max()))
+        ours, ranks = case.our_ranks(side), case.theirs.ranks
+        differences = np.abs(ours.realistic - ranks[side, "realistic"])
+        count += int((differences > 0).sum())
+        largest = max(largest, float(differences.max()))
         spread = ranks[side, "pessimistic"] - ranks[side, "optimistic"]
         tied += int(((ours.tied > 1) | (spread > 0)).sum())
-    return count, most, tied
+    return count, largest, tied
 
 
 def evaluate(
     graph: Graph, model: Model, dim: int, batches: Sequence[int], limit: float, rounds: int
 ) -> Case:
-    """truerank before and after PyKEEN: what comes nearest to taking turns with it."""
+    """Run truerank before and after PyKEEN, which is close to taking turns."""
     arrays = graph, model, *vectors_of(graph, model, dim)
     ours = [by_truerank(*arrays) for _ in range(rounds)]
-    theirs = in_time(arrays, batches, limit)
+    theirs = by_pykeen_within(arrays, batches, limit)
     ours += [by_truerank(*arrays) for _ in range(rounds)]
-    best = min(ours, key=lambda run: run.seconds)
-    case = Case(graph, model, dim, best, theirs, equal_scores(*arrays, theirs))
-    print(*case.name, f"{best.seconds:.3f} s, PyKEEN {case.whole:.1f} s", sep=", ", flush=True)
+    fastest = min(ours, key=lambda run: run.seconds)
+    case = Case(graph, model, dim, fastest, theirs, equal_scores(*arrays, theirs))
+    print(
+        *case.name,
+        f"{fastest.seconds:.3f} s, PyKEEN {case.pykeen_seconds:.1f} s",
+        sep=", ",
+        flush=True,
+    )
     return case
 
 
 def times(cases: Sequence[Case]) -> str:
-    """Seconds of both, and the ratio."""
+    """Return the table of times and ratios."""
     rows = []
     for case in cases:
         run = case.theirs
@@ -228,7 +233,7 @@ def times(cases: Sequence[Case]) -> str:
                 *case.name,
                 f"{case.ours.building * 1000:.0f} ms",
                 f"{case.ours.evaluating * 1000:.0f} ms",
-                f"{case.whole:.1f} s",
+                f"{case.pykeen_seconds:.1f} s",
                 str(run.batch),
                 scaled,
                 f"{case.ratio:.0f}",
@@ -244,17 +249,18 @@ def times(cases: Sequence[Case]) -> str:
 
 
 def metrics(cases: Sequence[Case]) -> str:
-    """The metrics of both, and the tasks that differ."""
+    """Return the table of metrics and of differing ranks."""
     rows = []
     for case in cases:
-        count, most, tied = unlike(case)
-        report = tr.report(tr.concatenate([case.side(side) for side in SIDES]))
+        count, largest, tied = differing_ranks(case)
+        report = tr.report(tr.concatenate([case.our_ranks(side) for side in SIDES]))
         cells = []
         for key, theirs in KEYS.items():
-            ours, said = report[key], case.theirs.values[f"both.realistic.{theirs}"]
-            cells.append(f"{ours:.6g} ({said - ours:+.1g})" if said != ours else f"{ours:.6g}")
+            ours, value = report[key], case.theirs.values[f"both.realistic.{theirs}"]
+            difference = f" ({value - ours:+.1g})" if value != ours else ""
+            cells.append(f"{ours:.6g}{difference}")
         tasks = f"{2 * case.theirs.tests:,}"
-        differ = f"{count} (by {most:g})" if count else "none"
+        differ = f"{count} (by {largest:g})" if count else "none"
         rows.append((*case.name, tasks, *cells, str(tied), f"{100 * case.equal:.0f} %", differ))
     keys = " | ".join(KEYS)
     ends = "that tie | equal scores | ranks that differ"
@@ -271,7 +277,7 @@ def main(
     rounds: int,
     output: Path,
 ) -> None:
-    """Measure and write."""
+    """Measure and write the page."""
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     graphs = [SETS[name](data) for name in sets]
@@ -282,13 +288,13 @@ def main(
         for dim in dims
     ]
     ratios = [case.ratio for case in cases]
-    described = [
+    descriptions = [
         f"- **{graph.name}**: "
         + " / ".join(f"{len(graph.triples[split]):,}" for split in SPLITS)
         + f" triples, {graph.entities:,} entities, {graph.relations} relations."
         for graph in graphs
     ]
-    told = TEXT.format(
+    page = TEXT.format(
         python=platform.python_version(),
         numpy=np.__version__,
         torch=version("torch"),
@@ -296,19 +302,19 @@ def main(
         isa=_core.isa(),
         threads=_core.default_threads(),
         cores=len(os.sched_getaffinity(0)),
-        described="\n".join(described),
+        descriptions="\n".join(descriptions),
         times=times(cases),
         metrics=metrics(cases),
-        least=f"{min(ratios):.0f}",
-        most=f"{max(ratios):.0f}",
+        lowest=f"{min(ratios):.0f}",
+        highest=f"{max(ratios):.0f}",
         batches=" or ".join(map(str, batch_sizes)),
         limit=f"{limit:.0f}",
         pilot=PILOT,
-        some=SOME,
+        compared=COMPARED,
         rounds=2 * rounds,
     )
-    (output / "link_prediction_pykeen.md").write_text(told, encoding="utf-8")
-    print(told)
+    (output / "link_prediction_pykeen.md").write_text(page, encoding="utf-8")
+    print(page)
 
 
 TEXT = """# Link prediction end to end, beside PyKEEN
@@ -317,7 +323,7 @@ Made by `python bench/studies/link_prediction_pykeen.py DATA_FOLDER`, with Pytho
 {numpy}, torch {torch}, PyKEEN {pykeen} and {cores} cores; {threads} threads each, truerank's
 instruction set {isa}.
 
-{described}
+{descriptions}
 
 The triples of the second set are drawn at random, with degrees about as skewed as those of
 FB15k-237: nothing can be learned from them, and few tasks share a query, which is more work for
@@ -337,7 +343,7 @@ fit, scaled.
 
 {times}
 
-truerank is {least} to {most} times as fast.
+truerank is {lowest} to {highest} times as fast.
 
 ## Metrics
 
@@ -346,13 +352,13 @@ in brackets, the difference of PyKEEN's.
 
 {metrics}
 
-"Equal scores" counts, among all tails of {some} test triples, the scores with the same bits. Both
-sum in float32. torch adds up the L1 norm coordinate by coordinate, as truerank does, and TransE's
-coordinates are rounded in the same way (h + r and r - t first): where all scores are equal, so are
-all ranks. For DistMult torch rounds each product and sums in another order, while truerank uses
-fused multiply-adds in order; where a candidate's score is close to the true score, the last bits
-decide. The remaining differences come from PyKEEN's realistic ranks and their means, which are
-float32.
+"Equal scores" counts, among all tails of {compared} test triples, the scores with the same bits.
+Both sum in float32. torch adds up the L1 norm coordinate by coordinate, as truerank does, and
+TransE's coordinates are rounded in the same way (h + r and r - t first): where all scores are
+equal, so are all ranks. For DistMult torch rounds each product and sums in another order, while
+truerank uses fused multiply-adds in order; where a candidate's score is close to the true score,
+the last bits decide. The remaining differences come from PyKEEN's realistic ranks and their means,
+which are float32.
 """
 
 

@@ -1,12 +1,12 @@
-"""truerank.adapters.pykeen in PyKEEN's place: whole evaluations, and the ranking part.
+"""truerank.adapters.pykeen instead of PyKEEN's evaluator: whole evaluations, and ranking alone.
 
     python bench/studies/pykeen_adapter.py DATA_FOLDER [--sets ...] [--models ...] [--dim 64]
         [--batch-sizes 32 256] [--limit SECONDS] [--rounds 5] [--quick] [--output FOLDER]
 
 DATA_FOLDER holds WN18RR: train.txt, valid.txt and test.txt. The second set has the size of
-FB15k-237, and is drawn. Models are PyKEEN's own, as they are initialised: what an evaluation costs
-does not depend on what was learned. PyKEEN's better batch size is found on some test triples first;
-a run that would take longer than the limit is one of fewer test triples, scaled. Needs torch and
+FB15k-237, and is drawn at random. Models are PyKEEN's own, untrained: what an evaluation costs does
+not depend on training. PyKEEN's faster batch size is found on some test triples first; a run that
+would take longer than the limit has fewer test triples, and its time is scaled. Needs torch and
 pykeen. Writes pykeen_adapter.md.
 """
 
@@ -50,11 +50,11 @@ SIDES = {"head": 0, "tail": 2}
 FUSED_GOAL, RANKING_GOAL = 100, 5
 PILOT = 256  # test triples on which PyKEEN's batch size is chosen
 RANKED = 2048  # test triples whose scores are ranked
-BATCH = 256  # of them at once
+BATCH = 256  # test triples ranked at once
 
 
 class Case(NamedTuple):
-    """A set and a model."""
+    """A data set and a model."""
 
     graph: Graph
     name: str
@@ -64,7 +64,7 @@ class Case(NamedTuple):
         return torch.from_numpy(self.graph.triples[split])
 
 
-def case_of(graph: Graph, name: str, dim: int) -> Case:
+def make_case(graph: Graph, name: str, dim: int) -> Case:
     factory = CoreTriplesFactory(
         torch.from_numpy(graph.triples["train"]), graph.entities, graph.relations
     )
@@ -72,11 +72,11 @@ def case_of(graph: Graph, name: str, dim: int) -> Case:
     return Case(graph, name, model_resolver.make(name, triples_factory=factory, **options).eval())
 
 
-def evaluated(evaluator: Any, case: Case, tests: int, batch: int) -> tuple[float, Any]:
-    """Seconds of `evaluator.evaluate`, metrics included, and its result."""
+def time_evaluation(evaluator: Any, case: Case, tests: int, batch: int) -> tuple[float, Any]:
+    """Return the seconds of `evaluator.evaluate`, metrics included, and its result."""
     triples = case.triples("test")
     known = [case.triples("train"), case.triples("valid")]
-    if tests < len(triples):  # they are filtered as among all
+    if tests < len(triples):  # the filter is that of all test triples
         known.append(triples[tests:])
     start = time.perf_counter()
     result = evaluator.evaluate(
@@ -90,29 +90,31 @@ def evaluated(evaluator: Any, case: Case, tests: int, batch: int) -> tuple[float
     return time.perf_counter() - start, result
 
 
-class Whole(NamedTuple):
-    """Whole evaluations of a case, in seconds for all test triples."""
+class WholeTimes(NamedTuple):
+    """WholeTimes evaluations of a case, in seconds for all test triples."""
 
     fused: float
     own: float
     theirs: float
     batch: int
-    tests: int  # that PyKEEN evaluated, and truerank by the model's own scores
-    differ: int  # realistic ranks of the fused path that are not PyKEEN's
-    most: float
+    tests: int  # test triples that PyKEEN evaluated, and truerank by the model's own scores
+    differing: int  # realistic ranks of the fused path that differ from PyKEEN's
+    largest: float  # difference of them
 
 
-def whole(case: Case, batches: Sequence[int], limit: float, rounds: int) -> Whole:
+def time_whole(case: Case, batches: Sequence[int], limit: float, rounds: int) -> WholeTimes:
     total = len(case.graph.triples["test"])
-    fused = [evaluated(RankEvaluator(fused=True), case, total, 32) for _ in range(rounds)]
-    pilots = {b: evaluated(RankBasedEvaluator(), case, min(PILOT, total), b)[0] for b in batches}
+    fused = [time_evaluation(RankEvaluator(fused=True), case, total, 32) for _ in range(rounds)]
+    pilots = {
+        b: time_evaluation(RankBasedEvaluator(), case, min(PILOT, total), b)[0] for b in batches
+    }
     batch = min(pilots, key=lambda b: pilots[b])
     tests = min(total, max(PILOT, round(limit / pilots[batch] * PILOT)))
     evaluator = RankBasedEvaluator(clear_on_finalize=False)
-    theirs, _ = evaluated(evaluator, case, tests, batch)
-    own, _ = evaluated(RankEvaluator(fused=False), case, tests, batch)
+    theirs, _ = time_evaluation(evaluator, case, tests, batch)
+    own, _ = time_evaluation(RankEvaluator(fused=False), case, tests, batch)
     ranks = fused[0][1].ranks
-    apart = np.concatenate(
+    differences = np.concatenate(
         [
             np.abs(
                 ranks[ranks.side.values == side][:tests].realistic
@@ -121,39 +123,39 @@ def whole(case: Case, batches: Sequence[int], limit: float, rounds: int) -> Whol
             for side in SIDES
         ]
     )
-    return Whole(
+    return WholeTimes(
         fused=min(seconds for seconds, _ in fused),
         own=own * total / tests,
         theirs=theirs * total / tests,
         batch=batch,
         tests=tests,
-        differ=int((apart > 0).sum()),
-        most=float(apart.max()),
+        differing=int((differences > 0).sum()),
+        largest=float(differences.max()),
     )
 
 
-class Ranking(NamedTuple):
-    """Scores that are there already, ranked; seconds for some test triples on one side."""
+class RankingTimes(NamedTuple):
+    """Seconds to rank computed scores, of some test triples on one side."""
 
     ours: float
-    task: float  # of which to make the task: queries, filter, labels
+    task: float  # included: making the task with queries, filter and labels
     theirs: float
-    filtering: float  # of which to find and write the filter
+    filtering: float  # included: finding the filter and writing NaN
 
 
-def ranking(case: Case, side: str, rounds: int) -> Ranking:
-    """Both rank each batch of the same scores; those PyKEEN writes to are copied, untimed."""
+def time_ranking(case: Case, side: str, rounds: int) -> RankingTimes:
+    """Rank each batch of the same scores by both; PyKEEN overwrites a copy, made untimed."""
     column = SIDES[side]
     triples = case.triples("test")[:RANKED]
     known = {split: case.triples(split) for split in ("train", "valid")}
-    parts = list(triples.split(BATCH))
-    best: dict[str, float] = {}
+    batches = list(triples.split(BATCH))
+    fastest: dict[str, float] = {}
 
-    def took(name: str, seconds: float) -> None:
-        best[name] = min(best.get(name, np.inf), seconds)
+    def record(name: str, seconds: float) -> None:
+        fastest[name] = min(fastest.get(name, np.inf), seconds)
 
     with torch.inference_mode():
-        scores = [case.model.predict(part, target=side).clone() for part in parts]
+        scores = [case.model.predict(batch, target=side).clone() for batch in batches]
         for _ in range(rounds):
             start = time.perf_counter()
             task = tr.link_prediction.Task(
@@ -163,59 +165,67 @@ def ranking(case: Case, side: str, rounds: int) -> Ranking:
                 relations=case.graph.relations,
                 sides=(side,),
             )
-            took("task", time.perf_counter() - start)
-            asked = task.sides[side]
-            places = np.split(np.arange(len(triples)), range(BATCH, len(triples), BATCH))
+            record("task", time.perf_counter() - start)
+            tasks = task.sides[side]
+            task_batches = np.split(np.arange(len(triples)), range(BATCH, len(triples), BATCH))
             ranks = []
-            for part, where in zip(scores, places, strict=True):
-                without, _ = asked.selections(where)
-                ranks.append(tr.rank(part, asked.targets[where], filter=without))
+            for block, ids in zip(scores, task_batches, strict=True):
+                selection, _ = tasks.selections(ids)
+                ranks.append(tr.rank(block, tasks.targets[ids], filter=selection))
             tr.report(tr.concatenate(ranks).with_labels(side=side)).to_dict()
-            took("ours", time.perf_counter() - start)
+            record("ours", time.perf_counter() - start)
 
             evaluator, filtering, seconds = RankBasedEvaluator(), 0.0, 0.0
             start = time.perf_counter()
-            every = prepare_filter_triples(triples, list(known.values()))
+            known_triples = prepare_filter_triples(triples, list(known.values()))
             filtering += time.perf_counter() - start
-            for part, original in zip(parts, scores, strict=True):
-                copied = original.clone()
+            for batch, original in zip(batches, scores, strict=True):
+                block = original.clone()
                 start = time.perf_counter()
-                rows = torch.arange(len(part))
-                listed, _ = create_sparse_positive_filter_(part, every, filter_col=column)
-                true = copied[rows, part[:, column]]
-                copied = filter_scores_(copied, listed)
-                copied[rows, part[:, column]] = true
+                rows = torch.arange(len(batch))
+                filtered, _ = create_sparse_positive_filter_(
+                    batch, known_triples, filter_col=column
+                )
+                true_scores = block[rows, batch[:, column]]
+                block = filter_scores_(block, filtered)
+                block[rows, batch[:, column]] = true_scores
                 filtering += time.perf_counter() - start
                 start = time.perf_counter()
-                evaluator.process_scores_(part, side, copied, true[:, None])
+                evaluator.process_scores_(batch, side, block, true_scores[:, None])
                 seconds += time.perf_counter() - start
             start = time.perf_counter()
             evaluator.finalize().to_flat_dict()
             seconds += time.perf_counter() - start
-            took("theirs", seconds + filtering)
-            took("filtering", filtering)
-    return Ranking(best["ours"], best["task"], best["theirs"], best["filtering"])
+            record("theirs", seconds + filtering)
+            record("filtering", filtering)
+    return RankingTimes(fastest["ours"], fastest["task"], fastest["theirs"], fastest["filtering"])
 
 
-def shown(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
 
 
-def goal(ratio: float, wanted: float) -> str:
-    return f"{ratio:.0f}" if ratio >= wanted else f"{ratio:.0f} (missed)"
+def format_ratio(ratio: float, goal: float) -> str:
+    return f"{ratio:.0f}" if ratio >= goal else f"{ratio:.0f} (missed)"
 
 
-def wholes(measured: Iterable[tuple[Case, Whole]]) -> str:
+def whole_table(measured: Iterable[tuple[Case, WholeTimes]]) -> str:
     rows = []
     for case, run in measured:
         total = len(case.graph.triples["test"])
         scaled = "all" if run.tests == total else f"{run.tests:,}, scaled"
-        differ = f"{run.differ} of {2 * run.tests:,}" if run.differ else "none"
+        differ = f"{run.differing} of {2 * run.tests:,}" if run.differing else "none"
         rows.append(
             (
-                *(case.graph.name, case.name, shown(run.fused), shown(run.own), shown(run.theirs)),
-                *(str(run.batch), scaled, goal(run.theirs / run.fused, FUSED_GOAL)),
-                *(f"{run.theirs / run.own:.1f}", differ, f"{run.most:g}"),
+                *(
+                    case.graph.name,
+                    case.name,
+                    format_seconds(run.fused),
+                    format_seconds(run.own),
+                    format_seconds(run.theirs),
+                ),
+                *(str(run.batch), scaled, format_ratio(run.theirs / run.fused, FUSED_GOAL)),
+                *(f"{run.theirs / run.own:.1f}", differ, f"{run.largest:g}"),
             )
         )
     ours = "fused | own scores | PyKEEN | in batches of | test triples"
@@ -226,12 +236,17 @@ def wholes(measured: Iterable[tuple[Case, Whole]]) -> str:
     )
 
 
-def rankings(measured: Iterable[tuple[Case, str, Ranking]]) -> str:
+def ranking_table(measured: Iterable[tuple[Case, str, RankingTimes]]) -> str:
     rows = [
         (
-            *(case.graph.name, f"{case.name}, {side}s", shown(run.ours), shown(run.task)),
-            *(shown(run.theirs), shown(run.filtering)),
-            goal(run.theirs / run.ours, RANKING_GOAL),
+            *(
+                case.graph.name,
+                f"{case.name}, {side}s",
+                format_seconds(run.ours),
+                format_seconds(run.task),
+            ),
+            *(format_seconds(run.theirs), format_seconds(run.filtering)),
+            format_ratio(run.theirs / run.ours, RANKING_GOAL),
             f"{(run.theirs - run.filtering) / (run.ours - run.task):.0f}",
         )
         for case, side, run in measured
@@ -253,31 +268,31 @@ def main(
     quick: bool,
     output: Path,
 ) -> None:
-    """Measure and write."""
+    """Measure and write the page."""
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     torch.set_num_threads(int(_core.default_threads()))
     if quick:
         sets, models, limit, rounds = sets[:1], models[:2], 10.0, 2
     graphs = [SETS[name](data) for name in sets]
-    cases = [case_of(graph, name, dim) for graph in graphs for name in models]
+    cases = [make_case(graph, name, dim) for graph in graphs for name in models]
     measured = []
     for case in cases:
-        measured.append((case, whole(case, batch_sizes, limit, rounds)))
+        measured.append((case, time_whole(case, batch_sizes, limit, rounds)))
         print(case.graph.name, case.name, measured[-1][1], flush=True)
-    ranked = [
-        (case, side, ranking(case, side, rounds))
+    rankings = [
+        (case, side, time_ranking(case, side, rounds))
         for case in cases
         if case.name == models[0]
         for side in SIDES
     ]
-    described = [
+    descriptions = [
         f"- **{graph.name}**: "
         + " / ".join(f"{len(graph.triples[split]):,}" for split in SPLITS)
         + f" triples, {graph.entities:,} entities, {graph.relations} relations."
         for graph in graphs
     ]
-    told = TEXT.format(
+    page = TEXT.format(
         python=platform.python_version(),
         numpy=np.__version__,
         torch=version("torch"),
@@ -286,9 +301,9 @@ def main(
         threads=_core.default_threads(),
         cores=len(os.sched_getaffinity(0)),
         quick=QUICK if quick else "",
-        described="\n".join(described),
-        wholes=wholes(measured),
-        rankings=rankings(ranked),
+        descriptions="\n".join(descriptions),
+        wholes=whole_table(measured),
+        rankings=ranking_table(rankings),
         dim=dim,
         batches=" or ".join(map(str, batch_sizes)),
         limit=f"{limit:.0f}",
@@ -299,8 +314,8 @@ def main(
         fused_goal=FUSED_GOAL,
         ranking_goal=RANKING_GOAL,
     )
-    (output / "pykeen_adapter.md").write_text(told, encoding="utf-8")
-    print(told)
+    (output / "pykeen_adapter.md").write_text(page, encoding="utf-8")
+    print(page)
 
 
 QUICK = "\nThis is a quick run (`--quick`): a part of the sets and models, and rough times.\n"
@@ -311,12 +326,12 @@ Made by `python bench/studies/pykeen_adapter.py DATA_FOLDER`, with Python {pytho
 torch {torch}, PyKEEN {pykeen} and {cores} cores; {threads} threads each, truerank's instruction set
 {isa}.
 {quick}
-{described}
+{descriptions}
 
 The triples of the set of FB15k-237's size are drawn at random, with degrees about as skewed. Models
 are PyKEEN's own, d = {dim}, untrained.
 
-## Whole evaluations
+## WholeTimes evaluations
 
 `evaluator.evaluate(model, ...)`, both sides, filtered, to the flat dictionary of all metrics:
 `RankEvaluator()` of truerank.adapters.pykeen against PyKEEN's `RankBasedEvaluator()`. "Fused": the

@@ -1,12 +1,11 @@
-"""Sampled negatives against full ranking: what flatters, what does not.
+"""Sampled negatives against full ranking: which metrics they change.
 
     python bench/studies/sampled.py KINSHIPS_FOLDER WN18RR_FOLDER [--output FOLDER] [--seeds N]
 
-KINSHIPS_FOLDER holds triples.npz and the arrays of four published models; WN18RR_FOLDER is what
-`wn18rr.py` wrote (--vectors-only is enough). Each model is ranked against all entities, and against
-samples of them: uniform, or of the types of the relation (entities seen in that position of it),
-and against all of those.
-Writes sampled.svg and sampled.md. Needs matplotlib.
+KINSHIPS_FOLDER holds triples.npz and the arrays of four published models; WN18RR_FOLDER is the
+output of `wn18rr.py` (--vectors-only is enough). Each model is ranked against all entities, and
+against samples of them: uniform, or of the types of the relation (entities seen in that position of
+it), and against all of those. Writes sampled.svg and sampled.md. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from pages import markdown_table
 
 import truerank as tr
 
@@ -58,8 +58,8 @@ MARKERS = {"wn18rr": "o", "complex": "o", "rotate": "s", "transe": "^", "tucker"
 PANELS = (("mrr", "MRR"), ("hits@10", "hits@10"), ("index.mr", "AMRI"), ("z.mrr", "z of MRR"))
 
 
-class Way(NamedTuple):
-    """What the true answers are ranked against: some negatives of a kind, or all there are."""
+class Candidates(NamedTuple):
+    """What targets are ranked against: some negatives of a kind, or all of them."""
 
     kind: str
     negatives: int | None = None
@@ -70,87 +70,87 @@ class Way(NamedTuple):
         return f"{self.kind}, {self.negatives:,}"
 
 
-FULL, FULL_TYPED = Way(UNIFORM), Way(TYPED)
+FULL, FULL_TYPED = Candidates(UNIFORM), Candidates(TYPED)
 
 
-class Found(NamedTuple):
-    """One model, one way: the metrics of each seed, and how many candidates there were."""
+class Metrics(NamedTuple):
+    """The metrics of one model and one kind of candidates, by seed."""
 
     values: dict[str, list[float]]
-    candidates: float
-    least: int
-    own: float  # the mean of the tasks' own indices, all tasks alike
+    candidates: float  # mean number
+    fewest: int
+    mean_index: float  # the mean of the tasks' own indices, with equal weights
 
     def mean(self, key: str) -> float:
         return float(np.mean(self.values[key]))
 
     def deviation(self, key: str) -> float:
         values = self.values[key]
-        if np.ptp(values) < 1e-9:  # also of full ranking, which has no seeds
+        if np.ptp(values) < 1e-9:  # also for full ranking, which has no seeds
             return 0.0
         return float(np.std(values, ddof=1))
 
 
-Results = Mapping[str, Mapping[Way, Found]]
+Results = Mapping[str, Mapping[Candidates, Metrics]]
 
 
-def ways_of(model: str) -> list[Way]:
-    """Full ranking first, then samples from few to many."""
-    samples = [Way(kind, size) for kind in (UNIFORM, TYPED) for size in NEGATIVES[model]]
+def candidates_of(model: str) -> list[Candidates]:
+    """Return full ranking first, then samples from few to many."""
+    samples = [Candidates(kind, size) for kind in (UNIFORM, TYPED) for size in NEGATIVES[model]]
     return [FULL, FULL_TYPED, *samples]
 
 
-def evaluate(folder: Path, file: str, way: Way, seed: int) -> tr.Report:
-    """The filtered report of one model, both sides, every candidate or a sample."""
-    typed = way.kind == TYPED
-    candidates: Any = "typed" if typed else "all"
-    if way.negatives is not None:
-        candidates = tr.link_prediction.Sampled(way.negatives, typed=typed, seed=seed)
-    with np.load(folder / "triples.npz") as triples, np.load(folder / file) as vectors:
+def evaluate(folder: Path, file: str, candidates: Candidates, seed: int) -> tr.Report:
+    """Return the filtered report of one model, of both sides."""
+    typed = candidates.kind == TYPED
+    chosen: Any = "typed" if typed else "all"
+    if candidates.negatives is not None:
+        chosen = tr.link_prediction.Sampled(candidates.negatives, typed=typed, seed=seed)
+    with np.load(folder / "triples.npz") as triples, np.load(folder / file) as model:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # duplicates and leaks of the data sets are known
             task = tr.link_prediction.Task(
                 triples["test"],
                 {split: triples[split] for split in SPLITS},
-                entities=len(vectors["entities"]),
-                candidates=candidates,
+                entities=len(model["entities"]),
+                candidates=chosen,
             )
         return task.evaluate_embeddings(
-            vectors["queries_tail"],
-            vectors["queries_head"],
-            vectors["entities"],
-            similarity=str(vectors["similarity"]),
+            model["queries_tail"],
+            model["queries_head"],
+            model["entities"],
+            similarity=str(model["similarity"]),
         )
 
 
-def measure(folder: Path, file: str, way: Way, seeds: int) -> Found:
-    """Every seed of one way; full ranking has none."""
-    chosen = range(1 if way.negatives is None else seeds)
-    reports = [evaluate(folder, file, way, seed) for seed in chosen]
-    candidates, ranks = (
+def measure(folder: Path, file: str, candidates: Candidates, seeds: int) -> Metrics:
+    """Evaluate every seed; full ranking has none."""
+    chosen = range(1 if candidates.negatives is None else seeds)
+    reports = [evaluate(folder, file, candidates, seed) for seed in chosen]
+    sizes, ranks = (
         np.concatenate([getattr(report.ranks, name) for report in reports])
         for name in ("candidates", "realistic")
     )
-    several = candidates > 1
-    own = 1 - 2 * (ranks[several] - 1) / (candidates[several] - 1)
+    several = sizes > 1
+    indices = 1 - 2 * (ranks[several] - 1) / (sizes[several] - 1)
     values = {key: [float(report[key]) for report in reports] for key in KEYS}
-    return Found(values, float(candidates.mean()), int(candidates.min()), float(own.mean()))
+    return Metrics(values, float(sizes.mean()), int(sizes.min()), float(indices.mean()))
 
 
-def measure_all(kinships: Path, wn18rr: Path, seeds: int) -> dict[str, dict[Way, Found]]:
-    """All models, all ways."""
-    found = {}
+def measure_all(kinships: Path, wn18rr: Path, seeds: int) -> dict[str, dict[Candidates, Metrics]]:
+    """Evaluate all models against all kinds of candidates."""
+    results = {}
     for model in NAMES:
         folder, file = (wn18rr, "complex.npz") if model == "wn18rr" else (kinships, f"{model}.npz")
-        found[model] = {way: measure(folder, file, way, seeds) for way in ways_of(model)}
-    return found
+        results[model] = {c: measure(folder, file, c, seeds) for c in candidates_of(model)}
+    return results
 
 
-# -- what is written -------------------------------------------------------------------------------
+# -- picture and page ------------------------------------------------------------------------------
 
 
 def draw(results: Results, path: Path) -> None:
-    """A row for each data set; solid lines are uniform samples, dotted ones typed."""
+    """Draw a row for each data set; solid lines are uniform samples, dotted ones typed."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -174,13 +174,14 @@ def draw(results: Results, path: Path) -> None:
     plt.close(figure)
 
 
-def _lines(ax: Any, model: str, found: Mapping[Way, Found], key: str) -> None:
+def _lines(ax: Any, model: str, metrics: Mapping[Candidates, Metrics], key: str) -> None:
     for kind, style in ((UNIFORM, "-"), (TYPED, ":")):
-        ways = [*(Way(kind, size) for size in NEGATIVES[model]), Way(kind)]
+        points = [metrics[Candidates(kind, size)] for size in NEGATIVES[model]]
+        points.append(metrics[Candidates(kind)])
         ax.errorbar(
-            range(len(ways)),
-            [found[way].mean(key) for way in ways],
-            [found[way].deviation(key) for way in ways],
+            range(len(points)),
+            [point.mean(key) for point in points],
+            [point.deviation(key) for point in points],
             color=COLOURS[model],
             marker=MARKERS[model],
             markersize=4,
@@ -191,60 +192,64 @@ def _lines(ax: Any, model: str, found: Mapping[Way, Found], key: str) -> None:
 
 
 def number(value: float) -> str:
-    """Four digits after the point of what is about one, else three in all."""
+    """Format a number: four digits after the point if it is about 1, else one."""
     return f"{value:.4f}" if abs(value) < 2 else f"{value:,.1f}"
 
 
-def table(found: Mapping[Way, Found]) -> str:
-    """A row for each way: means over the seeds and, in brackets, deviations between them."""
+def table(metrics: Mapping[Candidates, Metrics]) -> str:
+    """Return a row for each kind of candidates: means over seeds and, in brackets, deviations."""
     heading = ["ranked against", "candidates", *KEYS.values()]
-    lines = [heading, ["---", *["---:"] * (len(heading) - 1)]]
-    for way, values in found.items():
+    rows = []
+    for candidates, values in metrics.items():
         cells = [
             number(values.mean(key))
             + (f" ({values.deviation(key):.2g})" if len(values.values[key]) > 1 else "")
             for key in KEYS
         ]
-        lines.append([str(way), f"{values.candidates:,.1f}", *cells])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        rows.append([str(candidates), f"{values.candidates:,.1f}", *cells])
+    return markdown_table(heading, rows)
 
 
 def orders(results: Results, key: str) -> str:
-    """How often the four models come in the order of full ranking, over all samples and seeds."""
-    full, kept, every = _order(results, key, FULL, 0), 0, 0
-    for way in ways_of(KINSHIPS[0])[2:]:
-        for seed in range(len(results[KINSHIPS[0]][way].values[key])):
-            kept += _order(results, key, way, seed) == full
-            every += 1
-    return f"in {kept} of {every} samples by {KEYS[key]}"
+    """Say how often the four models have the order of full ranking, over all samples and seeds."""
+    full, same, total = _order(results, key, FULL, 0), 0, 0
+    for candidates in candidates_of(KINSHIPS[0])[2:]:
+        for seed in range(len(results[KINSHIPS[0]][candidates].values[key])):
+            same += _order(results, key, candidates, seed) == full
+            total += 1
+    return f"in {same} of {total} samples by {KEYS[key]}"
 
 
-def _order(results: Results, key: str, way: Way, seed: int) -> list[str]:
-    return sorted(KINSHIPS, key=lambda model: -results[model][way].values[key][seed])
+def _order(results: Results, key: str, candidates: Candidates, seed: int) -> list[str]:
+    return sorted(KINSHIPS, key=lambda model: -results[model][candidates].values[key][seed])
 
 
-def findings(results: Results) -> list[str]:
-    """What the numbers say."""
-    words, kin = results["wn18rr"], {model: results[model] for model in KINSHIPS}
-    full, hundred, thousand = words[FULL], words[Way(UNIFORM, 100)], words[Way(UNIFORM, 1000)]
-    typed, every = words[Way(TYPED, 100)], words[FULL_TYPED]
-    ten = {m: found[Way(UNIFORM, 10)] for m, found in kin.items()}
-    all_of = {m: found[FULL] for m, found in kin.items()}
+def summarise(results: Results) -> list[str]:
+    """Return the results in sentences."""
+    wordnet, kinships = results["wn18rr"], {model: results[model] for model in KINSHIPS}
+    full, hundred, thousand = (
+        wordnet[FULL],
+        wordnet[Candidates(UNIFORM, 100)],
+        wordnet[Candidates(UNIFORM, 1000)],
+    )
+    typed, every = wordnet[Candidates(TYPED, 100)], wordnet[FULL_TYPED]
+    ten = {m: metrics[Candidates(UNIFORM, 10)] for m, metrics in kinships.items()}
+    against_all = {m: metrics[FULL] for m, metrics in kinships.items()}
 
-    def spread(key: str, by: Mapping[str, Found]) -> float:
-        values = [found.mean(key) for found in by.values()]
+    def spread(key: str, by: Mapping[str, Metrics]) -> float:
+        values = [metrics.mean(key) for metrics in by.values()]
         return max(values) - min(values)
 
-    def apart(key: str, kind: str) -> float:
+    def largest_change(key: str, kind: str) -> float:
         return max(
-            abs(found[way].mean(key) - found[Way(kind)].mean(key))
-            for found in results.values()
-            for way in found
-            if way.kind == kind
+            abs(metrics[candidates].mean(key) - metrics[Candidates(kind)].mean(key))
+            for metrics in results.values()
+            for candidates in metrics
+            if candidates.kind == kind
         )
 
-    transe, complex_ = (all_of[model].mean("hits@10") for model in ("transe", "complex"))
-    kept = ", ".join(orders(results, key) for key in ("mrr", "index.mr", "hits@10"))
+    transe, complex_ = (against_all[model].mean("hits@10") for model in ("transe", "complex"))
+    same_order = ", ".join(orders(results, key) for key in ("mrr", "index.mr", "hits@10"))
     return [
         f"**MRR and hits@10 are too high.** On WN18RR the MRR is {full.mean('mrr'):.3f} against "
         f"all entities, {thousand.mean('mrr'):.3f} against a thousand and "
@@ -257,18 +262,19 @@ def findings(results: Results) -> list[str]:
         "counts as 0.0025, the latter as 0.5.",
         "**AMRI is not, where all tasks have equally many candidates.** A uniform sample "
         "divides the ranks of all tasks and their expectation by the same factor: the index of "
-        f"the mean rank is the same, to within {apart('index.mr', UNIFORM):.4f} for all models "
-        "and sizes. No other metric or index here estimates its full value from a sample.",
+        f"the mean rank is the same, to within {largest_change('index.mr', UNIFORM):.4f} for all "
+        "models and sizes. No other metric or index here estimates its full value from a "
+        "sample.",
         "**With typed negatives it is another mean.** Relations have different numbers of typed "
         "entities, and AMRI weights a task by its candidates; a sample gives all tasks equally "
         f"many. On WN18RR AMRI is {every.mean('index.mr'):.3f} against all typed entities and "
         f"{typed.mean('index.mr'):.3f} against a hundred, which is about the plain mean of the "
-        f"tasks' own indices against all typed entities, {every.own:.3f}.",
+        f"tasks' own indices against all typed entities, {every.mean_index:.3f}.",
         "**Typed negatives are harder.** On WN18RR the MRR against a hundred is "
         f"{typed.mean('mrr'):.3f} typed and {hundred.mean('mrr'):.3f} uniform. Against all typed "
         f"entities it is {every.mean('mrr'):.3f}, hardly above the {full.mean('mrr'):.3f} of all "
-        f"entities. A relation with few typed entities has fewer than requested: {typed.least} "
-        "candidates at least.",
+        "entities. A relation with few typed entities has fewer than requested, as few as "
+        f"{typed.fewest} candidates.",
         "**z of the mean rank hardly changes; those of MRR and hits@10 do.** z of MR is "
         f"{full.mean('z.mr'):.1f} in full and {hundred.mean('z.mr'):.1f} against a hundred: rank "
         f"and deviation shrink by the same factor. z of MRR falls from {full.mean('z.mrr'):,.0f} "
@@ -276,12 +282,12 @@ def findings(results: Results) -> list[str]:
         f"{hundred.mean('z.hits@10'):.0f}, although both metrics rose: reaching the top of 101 "
         "is much likelier by chance than reaching the top of 40,943. z orders models of one "
         "protocol, and says nothing across protocols.",
-        f"**Models come closer.** The four of Kinships span {spread('mrr', all_of):.3f} of MRR "
-        f"in full and {spread('mrr', ten):.3f} against ten; of hits@10 "
-        f"{spread('hits@10', all_of):.3f} and {spread('hits@10', ten):.3f}. They have the order "
-        f"of full ranking {kept}. hits@10 of TransE and ComplEx, {transe:.4f} and {complex_:.4f} "
-        "in full, depend on the first ten ranks, which among few candidates are no longer the "
-        "same ten.",
+        f"**Models come closer.** The four of Kinships span {spread('mrr', against_all):.3f} of "
+        f"MRR in full and {spread('mrr', ten):.3f} against ten; of hits@10 "
+        f"{spread('hits@10', against_all):.3f} and {spread('hits@10', ten):.3f}. They have the "
+        f"order of full ranking {same_order}. hits@10 of TransE and ComplEx, {transe:.4f} and "
+        f"{complex_:.4f} in full, depend on the first ten ranks, which among few candidates are "
+        "no longer the same ten.",
         "**Seeds matter least.** Between seeds the MRR on WN18RR has a deviation of "
         f"{hundred.deviation('mrr'):.2g} against a hundred uniform negatives; what sampling does "
         f"to its mean is {hundred.mean('mrr') - full.mean('mrr'):.2g}.",
@@ -289,14 +295,14 @@ def findings(results: Results) -> list[str]:
 
 
 def main(kinships: Path, wn18rr: Path, output: Path, seeds: int) -> None:
-    """Measure, draw and write."""
+    """Measure, draw, and write the page."""
     start = time.perf_counter()
     results = measure_all(kinships, wn18rr, seeds)
     seconds = time.perf_counter() - start
     draw(results, output / "sampled.svg")
     bullets = [
         textwrap.fill(text, 100, initial_indent="- ", subsequent_indent="  ")
-        for text in findings(results)
+        for text in summarise(results)
     ]
     told = TEXT.format(
         seeds=seeds,
