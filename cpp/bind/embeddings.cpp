@@ -14,8 +14,8 @@
 namespace truerank::bind {
 namespace {
 
-EmbeddingArrays embeddings_of(ScoreArray queries, ScoreArray entities, std::string_view similarity,
-                              std::optional<py::array> bias, std::optional<EmbeddingArrays::Means> means) {
+EmbeddingArrays make_embeddings(ScoreArray queries, ScoreArray entities, std::string_view similarity,
+                                std::optional<py::array> bias, std::optional<EmbeddingArrays::Means> means) {
     const auto* row = std::find_if(std::begin(kSimilarities), std::end(kSimilarities),
                                    [&](const NamedSimilarity& known) { return similarity == known.name; });
     require(row != std::end(kSimilarities), "similarity: unknown");
@@ -68,8 +68,8 @@ CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_ar
     return results;
 }
 
-py::array scores_of(const EmbeddingArrays& pairs, const std::optional<Int64Array>& rows,
-                    const std::optional<Int64Array>& targets, int threads) {
+py::array score_vectors(const EmbeddingArrays& pairs, const std::optional<Int64Array>& rows,
+                        const std::optional<Int64Array>& targets, int threads) {
     const Embeddings embeddings = pairs.view();
     const std::int64_t size = require_queries(rows, embeddings.queries.rows);
     if (targets) {
@@ -89,7 +89,7 @@ py::array scores_of(const EmbeddingArrays& pairs, const std::optional<Int64Array
     return scores;
 }
 
-std::tuple<Int64Array, py::array, std::optional<Fault>> topk(
+std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(
     const EmbeddingArrays& pairs, const TaskArrays& task_arrays, std::int64_t k, std::string_view nan,
     const std::optional<std::pair<py::array, Int64Array>>& current_matches, std::int64_t block, int threads) {
     const Embeddings embeddings = pairs.view();
@@ -155,14 +155,14 @@ void register_embeddings(py::module_& m) {
     for (std::size_t i = 0; i < std::size(kSimilarities); ++i) names[i] = py::str(kSimilarities[i].name);
     m.attr("similarities") = names;
     py::class_<EmbeddingArrays>(m, "Embeddings", py::is_final(), "Vectors, and how a query and an entity are scored.")
-        .def(py::init(&embeddings_of), py::arg("queries"), py::arg("entities"), py::arg("similarity"),
+        .def(py::init(&make_embeddings), py::arg("queries"), py::arg("entities"), py::arg("similarity"),
              py::arg("bias").none(true) = py::none(), py::arg("means").none(true) = py::none());
     m.def("rank_embeddings", &rank_vectors, py::arg("embeddings"), py::arg("tasks"), py::arg("rules"), py::arg("block"),
           py::arg("threads"), "Counts as rank gives them, for the scores of vectors.");
-    m.def("score_embeddings", &scores_of, py::arg("embeddings"), py::arg("rows").none(true),
+    m.def("score_embeddings", &score_vectors, py::arg("embeddings"), py::arg("rows").none(true),
           py::arg("targets").none(true), py::arg("threads"),
           "The scores of queries and their targets, or of queries and all entities.");
-    m.def("topk_embeddings", &topk, py::arg("embeddings"), py::arg("tasks"), py::arg("k"), py::arg("nan"),
+    m.def("topk_embeddings", &topk_vectors, py::arg("embeddings"), py::arg("tasks"), py::arg("k"), py::arg("nan"),
           py::arg("current_matches").none(true), py::arg("block"), py::arg("threads"),
           "The top k entities of each query, their scores (-1 and NaN where there are fewer), and what made them void, "
           "or None.");

@@ -33,7 +33,7 @@ TRUERANK_BOUND(truerank::bind::GridArrays);
 namespace truerank::bind {
 namespace {
 
-std::vector<std::int64_t> ids_of(const Int64Array& ids) {
+std::vector<std::int64_t> checked_ids(const Int64Array& ids) {
     require(ids.ndim() == 1 && ids.size() > 0, "left, right: no ids");
     std::vector<std::int64_t> copy(ids.data(), ids.data() + ids.size());
     require(std::adjacent_find(copy.begin(), copy.end(), std::greater_equal<>()) == copy.end(),
@@ -42,8 +42,8 @@ std::vector<std::int64_t> ids_of(const Int64Array& ids) {
     return copy;
 }
 
-GridArrays grid_of(EmbeddingArrays embeddings, const Int64Array& left, const Int64Array& right) {
-    GridArrays grid{std::move(embeddings), ids_of(left), ids_of(right)};
+GridArrays make_grid(EmbeddingArrays embeddings, const Int64Array& left, const Int64Array& right) {
+    GridArrays grid{std::move(embeddings), checked_ids(left), checked_ids(right)};
     grid.view();
     return grid;
 }
@@ -102,7 +102,7 @@ std::tuple<py::array, py::array, std::optional<Fault>> topk_means(const GridArra
 
 void register_grids(py::module_& m) {
     py::class_<GridArrays>(m, "Grid", py::is_final(), "Embeddings, and which queries and entities take part.")
-        .def(py::init(&grid_of), py::arg("embeddings"), py::arg("left"), py::arg("right"));
+        .def(py::init(&make_grid), py::arg("embeddings"), py::arg("left"), py::arg("right"));
     m.def("rank_grid", &rank_both, py::arg("grid"), py::arg("tasks"), py::arg("filter_left").none(true), py::arg("nan"),
           py::arg("block"), py::arg("threads"),
           "Counts of queries that rank entities, and of entities that rank queries.");

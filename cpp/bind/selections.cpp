@@ -12,13 +12,13 @@ namespace {
 using Indices32 = py::array_t<std::int32_t>;
 using Indices64 = py::array_t<std::int64_t>;
 
-SelectionArrays selection_of(Int64Array indptr, py::array indices, std::optional<Int64Array> lists, bool shared) {
+SelectionArrays make_selection(Int64Array indptr, py::array indices, std::optional<Int64Array> lists, bool shared) {
     SelectionArrays selection{std::move(indptr), std::move(indices), std::move(lists), shared};
     selection.check();
     return selection;
 }
 
-SelectionArrays selection_of_ranges(Int64Array indptr) {
+SelectionArrays make_ranges(Int64Array indptr) {
     SelectionArrays selection{std::move(indptr), Int64Array(0), {}, false, true};
     selection.check();
     return selection;
@@ -128,9 +128,9 @@ void register_selections(py::module_& m) {
     add_attribute<&SelectionArrays::lists>(selection, "lists", "The list of every task; None: task i has list i.");
     add_attribute<&SelectionArrays::shared>(selection, "shared", "Whether all tasks share one list.");
     selection
-        .def(py::init(&selection_of), py::arg("indptr"), py::arg("indices"), py::arg("lists") = py::none(),
+        .def(py::init(&make_selection), py::arg("indptr"), py::arg("indices"), py::arg("lists") = py::none(),
              py::arg("shared") = false)
-        .def_static("of_ranges", &selection_of_ranges, py::arg("indptr"),
+        .def_static("of_ranges", &make_ranges, py::arg("indptr"),
                     "A selection without indices: list i holds the columns indptr[i] to indptr[i + 1] - 1.")
         .def("first_task_without", &first_task_without, py::arg("columns"),
              "The first task whose list lacks its column, or -1.")

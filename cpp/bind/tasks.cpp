@@ -20,23 +20,25 @@ constexpr std::string_view kFaultKinds[] = {"none", "target", "nan", "nan_true_s
 constexpr const char* kCountNames[] = {"above", "tied", "candidates", "nan", "inf", "at_best", "best", "differing"};
 py::handle count_names[std::size(kCountNames)];
 
-TaskArrays tasks_of(std::optional<Int64Array> rows, std::optional<Int64Array> targets,
-                    std::optional<SelectionArrays> filter, std::optional<SelectionArrays> candidates) {
+TaskArrays make_tasks(std::optional<Int64Array> rows, std::optional<Int64Array> targets,
+                      std::optional<SelectionArrays> filter, std::optional<SelectionArrays> candidates) {
     require(!filter || !filter->ranges, "filter: ranges");
     return {std::move(rows), std::move(targets), std::move(filter), std::move(candidates)};
 }
 
-AuditedRules rules_of(bool ascending, std::string_view nan, bool audit) { return {{ascending, nan_rule(nan)}, audit}; }
+AuditedRules make_rules(bool ascending, std::string_view nan, bool audit) {
+    return {{ascending, nan_rule(nan)}, audit};
+}
 
 bool is_ascending(const AuditedRules& r) { return r.rules.ascending; }
 std::string_view nan_name(const AuditedRules& r) { return kNanRules[static_cast<std::size_t>(r.rules.nan)]; }
 
 using RulesState = std::tuple<bool, std::string, bool>;
 RulesState state_of(const AuditedRules& r) { return {r.rules.ascending, std::string(nan_name(r)), r.audit}; }
-AuditedRules from_state(const RulesState& state) { return std::apply(rules_of, state); }
+AuditedRules from_state(const RulesState& state) { return std::apply(make_rules, state); }
 
 std::string_view fault_name(const Fault& fault) { return kFaultKinds[static_cast<std::size_t>(fault.kind)]; }
-Fault fault_of(std::string_view kind, std::int64_t task, std::int64_t row, std::int64_t column) {
+Fault make_fault(std::string_view kind, std::int64_t task, std::int64_t row, std::int64_t column) {
     const auto* name = std::find(std::begin(kFaultKinds) + 1, std::end(kFaultKinds), kind);
     require(name != std::end(kFaultKinds), "fault: unknown kind");
     return {static_cast<Fault::Kind>(name - std::begin(kFaultKinds)), task, row, column};
@@ -90,20 +92,20 @@ void register_tasks(py::module_& m) {
         count_names[i] = PyUnicode_InternFromString(kCountNames[i]);
     }
     py::class_<TaskArrays>(m, "Tasks", py::is_final(), "Which row each task reads, and which columns count.")
-        .def(py::init(&tasks_of), py::arg("rows").none(true), py::arg("targets").none(true),
+        .def(py::init(&make_tasks), py::arg("rows").none(true), py::arg("targets").none(true),
              py::arg("filter").none(true) = py::none(), py::arg("candidates").none(true) = py::none());
     py::class_<AuditedRules> rules(m, "Rules", py::is_final(), "How scores are compared and what is counted.");
     add_attribute<&is_ascending>(rules, "ascending");
     add_attribute<&nan_name>(rules, "nan");
     add_attribute<&AuditedRules::audit>(rules, "audit");
-    rules.def(py::init(&rules_of), py::arg("ascending"), py::arg("nan"), py::arg("audit"))
+    rules.def(py::init(&make_rules), py::arg("ascending"), py::arg("nan"), py::arg("audit"))
         .def(py::pickle(&state_of, &from_state));
     py::class_<Fault> fault(m, "Fault", py::is_final(), "What made counts void.");
     add_attribute<&fault_name>(fault, "kind");
     add_attribute<&Fault::task>(fault, "task");
     add_attribute<&Fault::row>(fault, "row");
     add_attribute<&Fault::column>(fault, "column");
-    fault.def(py::init(&fault_of), py::arg("kind"), py::arg("task"), py::arg("row"), py::arg("column"));
+    fault.def(py::init(&make_fault), py::arg("kind"), py::arg("task"), py::arg("row"), py::arg("column"));
     py::class_<CountArrays> counts(m, "Counts", py::is_final(), "Counts by name: arrays of one integer for each task.");
     add_attribute<&CountArrays::arrays>(counts, "arrays");
     add_attribute<&CountArrays::fault>(counts, "fault", "What made the counts void, or None.");

@@ -17,8 +17,8 @@ struct Grid {
     Embeddings embeddings;
     std::vector<std::int64_t> left;
     std::vector<std::int64_t> right;
-    std::int64_t lefts() const { return static_cast<std::int64_t>(left.size()); }
-    std::int64_t rights() const { return static_cast<std::int64_t>(right.size()); }
+    std::int64_t left_size() const { return static_cast<std::int64_t>(left.size()); }
+    std::int64_t right_size() const { return static_cast<std::int64_t>(right.size()); }
 };
 
 // Task i pairs query rows[i] with entity targets[i], both of the grid, and is counted in both directions. The

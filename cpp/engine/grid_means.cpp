@@ -151,20 +151,20 @@ class TopScoresSink {
 template <class C>
 Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution execution, C* left, C* right) {
     const Scoring<C> scoring(grid.embeddings);
-    const std::array<std::int64_t, 2> indptr{0, grid.rights()};
+    const std::array<std::int64_t, 2> indptr{0, grid.right_size()};
     const Selection among = single_list(indptr, grid.right);
     SortedTasks sorted = sort_grid_tasks(grid, {0, nullptr, nullptr}, among);
     // Gives each query one task, so that the memory for tasks limits the number of queries in a cell.
-    for (std::int64_t i = 0; i <= grid.lefts(); ++i) sorted.queries[static_cast<std::size_t>(i)].first_task = i;
+    for (std::int64_t i = 0; i <= grid.left_size(); ++i) sorted.queries[static_cast<std::size_t>(i)].first_task = i;
     // No list is longer than the other side.
-    typename TopScoresSink<C>::Shared shared{TopScores<C>(std::min(k, grid.rights())),
-                                             TopScores<C>(std::min(k, grid.lefts())), sorted, nan};
-    shared.left.reset(grid.lefts(), 0);
-    shared.right.reset(grid.rights(), 0);
+    typename TopScoresSink<C>::Shared shared{TopScores<C>(std::min(k, grid.right_size())),
+                                             TopScores<C>(std::min(k, grid.left_size())), sorted, nan};
+    shared.left.reset(grid.left_size(), 0);
+    shared.right.reset(grid.right_size(), 0);
     // The lists of the columns stay in the last-level cache, roughly, as those of the queries do.
     constexpr std::int64_t list_bytes = std::int64_t{16} << 20, longest = 1 << 16;
     const std::int64_t lists = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
-    if (execution.block == 0 && lists < std::min(longest, grid.rights())) execution.block = lists;
+    if (execution.block == 0 && lists < std::min(longest, grid.right_size())) execution.block = lists;
     sweep(scoring, sorted, execution, shared.left.bytes(), [&] { return TopScoresSink<C>(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
     const auto mean = [&](TopScores<C>& lists, std::int64_t n, C* means) {
@@ -175,8 +175,8 @@ Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution exec
             for (std::int64_t i = chunk * step; i < std::min(n, (chunk + 1) * step); ++i) means[i] = lists.mean(i);
         });
     };
-    mean(shared.left, grid.lefts(), left);
-    mean(shared.right, grid.rights(), right);
+    mean(shared.left, grid.left_size(), left);
+    mean(shared.right, grid.right_size(), right);
     return {};
 }
 

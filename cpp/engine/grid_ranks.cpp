@@ -28,7 +28,7 @@ struct TaskLayers {
         for (std::size_t i = 0; i < grid.right.size(); ++i) {
             position[static_cast<std::size_t>(grid.right[i])] = static_cast<std::int64_t>(i);
         }
-        std::vector<std::int64_t> height(static_cast<std::size_t>(grid.rights()), 0);
+        std::vector<std::int64_t> height(static_cast<std::size_t>(grid.right_size()), 0);
         std::vector<std::int64_t> slots, layer;
         for (const std::int64_t task : sorted.order) {
             const std::int64_t column = position[static_cast<std::size_t>(
@@ -37,10 +37,10 @@ struct TaskLayers {
             layer.push_back(height[static_cast<std::size_t>(column)]++);
         }
         std::int64_t layers = 0;
-        for (std::int64_t begin = 0; begin < grid.rights(); begin += lanes) {
+        for (std::int64_t begin = 0; begin < grid.right_size(); begin += lanes) {
             first.push_back(layers);
             const auto from = height.begin() + begin;
-            layers += *std::max_element(from, from + std::min(lanes, grid.rights() - begin));
+            layers += *std::max_element(from, from + std::min(lanes, grid.right_size() - begin));
         }
         first.push_back(layers);
         true_scores.assign(static_cast<std::size_t>(layers * lanes), std::numeric_limits<C>::quiet_NaN());
@@ -234,7 +234,7 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
                              const Selection& filter_left, NanRule nan, Execution execution, const Counts& to_right,
                              const Counts& to_left) {
     const Scoring<C> scoring(grid.embeddings);
-    const std::array<std::int64_t, 2> indptr{0, grid.rights()};
+    const std::array<std::int64_t, 2> indptr{0, grid.right_size()};
     const Selection right = single_list(indptr, grid.right);
     const SortedTasks sorted = sort_grid_tasks(grid, tasks, right);
     std::vector<std::int64_t> targets;
@@ -243,8 +243,8 @@ std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selecti
     }
     std::vector<C> true_scores(targets.size());
     score_pairs(scoring, sorted.rows.data(), targets.data(), tasks.size, execution, true_scores.data());
-    std::fill_n(to_right.candidates, tasks.size, grid.rights());
-    std::fill_n(to_left.candidates, tasks.size, grid.lefts());
+    std::fill_n(to_right.candidates, tasks.size, grid.right_size());
+    std::fill_n(to_left.candidates, tasks.size, grid.left_size());
     const TaskLayers<C> layers(grid, sorted, tasks, true_scores, scoring.lanes());
 
     const std::vector<std::int64_t> none(static_cast<std::size_t>(tasks.size), 0);

@@ -125,7 +125,7 @@ class Ranker {
     bool is_single_task(TaskIds ids) const { return ids.size() == 1 && !counts_.audit(); }
     void gather_true_scores(TaskIds ids, TrueScores<T>& true_scores) const;
     void count(const T* scores, std::int64_t n, TrueScores<T>& true_scores) const;
-    void count(const T* scores, std::int64_t n, T true_score, RowCounts& found) const;
+    void count(const T* scores, std::int64_t n, T true_score, RowCounts& row_counts) const;
     template <class Columns, class Use>
     void pack(Worker& worker, TaskIds rows, std::int64_t n, const Columns& columns, const Use& use) const;
 

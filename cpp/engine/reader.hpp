@@ -31,15 +31,15 @@ class Reader {
   public:
     explicit Reader(const Scores& scores) : scores_(scores) {
         const auto fits = [](std::ptrdiff_t bytes) { return bytes % static_cast<std::ptrdiff_t>(alignof(T)) == 0; };
-        plain_ = !scores.swapped && fits(scores.row_stride) && fits(scores.column_stride) &&
-                 reinterpret_cast<std::uintptr_t>(scores.data) % alignof(T) == 0;
+        is_plain_ = !scores.swapped && fits(scores.row_stride) && fits(scores.column_stride) &&
+                    reinterpret_cast<std::uintptr_t>(scores.data) % alignof(T) == 0;
     }
 
     // Whether scores are aligned and in native byte order.
-    bool plain() const { return plain_; }
-    bool contiguous_rows() const { return plain_ && scores_.column_stride == size; }
+    bool is_plain() const { return is_plain_; }
+    bool contiguous_rows() const { return is_plain_ && scores_.column_stride == size; }
     bool contiguous_columns() const {
-        return plain_ && scores_.row_stride == size && std::abs(scores_.column_stride) > size;
+        return is_plain_ && scores_.row_stride == size && std::abs(scores_.column_stride) > size;
     }
     // Whether the scores of a column are closer together than those of a row.
     bool column_major() const { return std::abs(scores_.row_stride) < std::abs(scores_.column_stride); }
@@ -60,7 +60,7 @@ class Reader {
             for (std::int64_t i = 0; i < n; ++i) {
                 std::memcpy(out + i * width, at(rows[i], columns(0)), static_cast<std::size_t>(width * size));
             }
-        } else if (plain_) {
+        } else if (is_plain_) {
             pack(rows, n, width, columns, out, [](const char* from) { return *reinterpret_cast<const T*>(from); });
         } else {
             pack(rows, n, width, columns, out, [this](const char* from) { return load(from); });
@@ -94,7 +94,7 @@ class Reader {
     }
 
     const Scores& scores_;
-    bool plain_;
+    bool is_plain_;
 };
 
 }  // namespace truerank

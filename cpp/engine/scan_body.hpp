@@ -60,11 +60,11 @@ void Ranker<T>::count(const T* scores, std::int64_t n, TrueScores<T>& true_score
 
 // A single task needs no tables.
 template <class T>
-void Ranker<T>::count(const T* scores, std::int64_t n, T true_score, RowCounts& found) const {
+void Ranker<T>::count(const T* scores, std::int64_t n, T true_score, RowCounts& row_counts) const {
     const auto size = static_cast<std::size_t>(n);
-    found.nan += Order<T>::is_nan(Order<T>::key(true_score))
-                     ? kernels_.count_several(scores, size, nullptr, 0, nullptr, nullptr)
-                     : kernels_.count_one(scores, size, true_score, &found.counts);
+    row_counts.nan += Order<T>::is_nan(Order<T>::key(true_score))
+                          ? kernels_.count_several(scores, size, nullptr, 0, nullptr, nullptr)
+                          : kernels_.count_one(scores, size, true_score, &row_counts.counts);
 }
 
 // Copies the rows' scores in columns(0) to columns(n - 1), some columns at a time, and calls use(i, scores, width) with
@@ -191,10 +191,10 @@ void Ranker<T>::scan_single_tasks(Worker& worker, std::int64_t first, std::int64
             if (worker.stopped(end - begin)) return;
             const std::int64_t task = group(g)[0];
             if (finishes_rows) prefetch_filter(task);
-            RowCounts found;
+            RowCounts row_counts;
             count(reader_.in_place(row(task), begin), end - begin,
-                  worker.single_true_scores[static_cast<std::size_t>(g - first)], found);
-            add_counts(task, found.counts, found.nan, whole_rows);
+                  worker.single_true_scores[static_cast<std::size_t>(g - first)], row_counts);
+            add_counts(task, row_counts.counts, row_counts.nan, whole_rows);
         }
         if (finishes_rows) finish_groups(worker, start, next);
     }

@@ -87,27 +87,27 @@ void Ranker<T>::subtract_filtered(Worker& worker, TaskIds ids, std::int64_t list
         const T true_score = true_score_of(ids[0]);
         const bool keeps_target = !tasks_.is_partial() && filter_.has(list, tasks_.targets[ids[0]]);
         const bool nan = Order<T>::is_nan(Order<T>::key(true_score));
-        RowCounts found;
+        RowCounts row_counts;
         pack_filtered(
-            [&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, true_score, found); });
-        subtract(ids[0], found.counts, found.nan, keeps_target, nan);
+            [&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, true_score, row_counts); });
+        subtract(ids[0], row_counts.counts, row_counts.nan, keeps_target, nan);
         return settle(worker, ids[0], size - n + keeps_target);
     }
-    TrueScores<T>& found = worker.filtered_counts;
-    gather_true_scores(ids, found);
-    pack_filtered([&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, found); });
+    TrueScores<T>& filtered = worker.filtered_counts;
+    gather_true_scores(ids, filtered);
+    pack_filtered([&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, filtered); });
     for (std::size_t t = 0; t < ids.size(); ++t) {
         const std::int64_t task = ids[t];
         const bool keeps_target = !tasks_.is_partial() && filter_.has(list, tasks_.targets[task]);
-        const bool nan = found.slots[t] == found.none;
-        subtract(task, found.counts_of(t), found.nan, keeps_target, nan);
+        const bool nan = filtered.slots[t] == filtered.none;
+        subtract(task, filtered.counts_of(t), filtered.nan, keeps_target, nan);
         if (counts_.audit()) {
             const Key<T> key = Order<T>::key(true_score_of(task));
             const bool inf = has_nan<T> && (key == Order<T>::top() || key == Order<T>::bottom());
             const Key<T> best = best_[static_cast<std::size_t>(task)];
-            counts_.inf[task] -= found.infinities() - (keeps_target && inf);
+            counts_.inf[task] -= filtered.infinities() - (keeps_target && inf);
             at_best_[static_cast<std::size_t>(task)] -=
-                (found.best == best ? found.at_best : 0) - (keeps_target && !nan && key == best);
+                (filtered.best == best ? filtered.at_best : 0) - (keeps_target && !nan && key == best);
         }
         settle(worker, task, size - n + keeps_target);
     }

@@ -30,12 +30,12 @@ namespace truerank {
 namespace {
 
 // More threads than this make no count faster, and OpenMP ends the process if the system refuses one.
-constexpr int kMostThreads = 256;
+constexpr int kMaxThreads = 256;
 
 std::atomic<bool> is_forked_child{false};
 std::atomic<int> busy_threads{0};
 
-// The number of processors that the control group allows, rounded up; kMostThreads if it sets no limit. Read once.
+// The number of processors that the control group allows, rounded up; kMaxThreads if it sets no limit. Read once.
 int cgroup_limit() {
     static const int limit = [] {
         long long quota = -1, period = 0;
@@ -52,8 +52,8 @@ int cgroup_limit() {
             read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota);
             read("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period);
         }
-        if (quota <= 0 || period <= 0) return kMostThreads;
-        return static_cast<int>(std::clamp<long long>((quota + period - 1) / period, 1, kMostThreads));
+        if (quota <= 0 || period <= 0) return kMaxThreads;
+        return static_cast<int>(std::clamp<long long>((quota + period - 1) / period, 1, kMaxThreads));
     }();
     return limit;
 }
@@ -63,7 +63,7 @@ int affinity_limit() {
     cpu_set_t set;
     // The call fails if there are more processors than the set has room for: then there is no small limit.
     if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-    return kMostThreads;
+    return kMaxThreads;
 #else
 #ifdef _WIN32
     // Both are 0 if the process has processors of several groups.
@@ -73,7 +73,7 @@ int affinity_limit() {
     }
 #endif
     const unsigned n = std::thread::hardware_concurrency();
-    return n == 0 ? 1 : static_cast<int>(std::min<unsigned>(n, kMostThreads));
+    return n == 0 ? 1 : static_cast<int>(std::min<unsigned>(n, kMaxThreads));
 #endif
 }
 
@@ -84,12 +84,12 @@ int requested_threads() { return omp_get_max_threads(); }
 // is loaded, and has no effect unless it is a positive number.
 const int environment_threads = [] {
     const char* const text = std::getenv("OMP_NUM_THREADS");
-    if (text == nullptr) return kMostThreads;
+    if (text == nullptr) return kMaxThreads;
     char* end = nullptr;
     const long number = std::strtol(text, &end, 10);
     while (*end == ' ') ++end;
-    if (number < 1 || (*end != '\0' && *end != ',')) return kMostThreads;
-    return static_cast<int>(std::min<long>(number, kMostThreads));
+    if (number < 1 || (*end != '\0' && *end != ',')) return kMaxThreads;
+    return static_cast<int>(std::min<long>(number, kMaxThreads));
 }();
 int requested_threads() { return environment_threads; }
 #endif
@@ -141,7 +141,7 @@ bool has_openmp() {
 }
 
 int default_threads() {
-    return std::clamp(std::min({requested_threads(), affinity_limit(), cgroup_limit()}), 1, kMostThreads);
+    return std::clamp(std::min({requested_threads(), affinity_limit(), cgroup_limit()}), 1, kMaxThreads);
 }
 
 void guard_forks() {
@@ -160,7 +160,7 @@ bool Stop::poll() {
     if (now - last_poll_ < std::chrono::milliseconds(50)) return false;
     last_poll_ = now;
     if (!interrupted_()) return false;
-    interrupted_flag_ = true;
+    was_interrupted_ = true;
     request();
     return true;
 }
@@ -178,7 +178,7 @@ void Stop::wait_for_workers(const std::atomic<int>& working) {
 }
 
 Team::Team(int requested, std::int64_t chunks) : size_(1), reserved_(0) {
-    const int useful = static_cast<int>(std::min<std::int64_t>(chunks, kMostThreads));
+    const int useful = static_cast<int>(std::min<std::int64_t>(chunks, kMaxThreads));
     if (useful <= 1 || requested == 1 || is_forked_child.load(std::memory_order_relaxed)) return;
     const int available = default_threads() - busy_threads.load(std::memory_order_relaxed);
     size_ = std::clamp(requested > 0 ? requested : available, 1, useful);

@@ -48,7 +48,7 @@ class Stop {
     // Waits, on the calling thread, until no other thread is working, and goes on polling meanwhile.
     void wait_for_workers(const std::atomic<int>& working);
     void request() { flag_.store(true, std::memory_order_relaxed); }
-    bool interrupted() const { return interrupted_flag_; }
+    bool interrupted() const { return was_interrupted_; }
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -56,7 +56,7 @@ class Stop {
     bool (*interrupted_)();
     std::atomic<bool> flag_{false};
     // Used by the calling thread alone.
-    bool interrupted_flag_ = false;
+    bool was_interrupted_ = false;
     std::int64_t work_since_poll_ = 0;
     Clock::time_point last_poll_ = Clock::now();
 };

@@ -59,10 +59,10 @@ class Vectors {
         const std::int64_t depth = this->depth();
         if (n < lanes) std::fill_n(out, depth * lanes, C{0});
         if (packing.squares) std::fill_n(squares, lanes, 0.0);
-        if (!in_place_) scratch.resize(static_cast<std::size_t>(kAtOnce * depth));
-        for (std::int64_t first = 0; first < n; first += kAtOnce) {
-            const std::int64_t width = std::min(kAtOnce, n - first);
-            const C* vectors[kAtOnce];
+        if (!in_place_) scratch.resize(static_cast<std::size_t>(kVectorsAtOnce * depth));
+        for (std::int64_t first = 0; first < n; first += kVectorsAtOnce) {
+            const std::int64_t width = std::min(kVectorsAtOnce, n - first);
+            const C* vectors[kVectorsAtOnce];
             for (std::int64_t i = 0; i < width; ++i) {
                 if (in_place_) {
                     vectors[i] = reinterpret_cast<const C*>(matrix_.data + ids[first + i] * matrix_.row_stride);
@@ -72,7 +72,7 @@ class Vectors {
                     vectors[i] = copy;
                 }
             }
-            double sums[kAtOnce];
+            double sums[kVectorsAtOnce];
             if (packing.squares) {
                 add_squares(vectors, width, depth, sums);
                 std::copy_n(sums, width, squares + first);
@@ -85,9 +85,9 @@ class Vectors {
                         to[k * lanes + i] = static_cast<C>(static_cast<double>(vectors[i][k]) / sums[i]);
                     }
                 }
-            } else if (width == kAtOnce) {
+            } else if (width == kVectorsAtOnce) {
                 for (std::int64_t k = 0; k < depth; ++k) {
-                    for (std::int64_t i = 0; i < kAtOnce; ++i) to[k * lanes + i] = vectors[i][k];
+                    for (std::int64_t i = 0; i < kVectorsAtOnce; ++i) to[k * lanes + i] = vectors[i][k];
                 }
             } else {
                 for (std::int64_t k = 0; k < depth; ++k) {
@@ -99,7 +99,7 @@ class Vectors {
 
   private:
     // Vectors that are packed at once: a cache line of floats.
-    static constexpr std::int64_t kAtOnce = 16;
+    static constexpr std::int64_t kVectorsAtOnce = 16;
     using Read = void (*)(const Scores&, std::int64_t, C*);
 
     template <class T>

@@ -326,7 +326,7 @@ TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, K
     for (std::size_t i = 0; i < n; i += chunk) {
         const std::size_t m = std::min(chunk, n - i);
         keys_of<T, Bytes>(scores + i, m, keys);
-        Key<T> found = *best;
+        Key<T> new_best = *best;
         if (ascending) {
             Counter least = static_cast<Counter>(*best) - static_cast<Counter>(Order<T>::bottom());
             for (std::size_t j = 0; j < m; ++j) {
@@ -334,14 +334,14 @@ TRUERANK_INLINE void best_body(const T* scores, std::size_t n, bool ascending, K
                     static_cast<Counter>(static_cast<Counter>(keys[j]) - static_cast<Counter>(Order<T>::bottom()));
                 least = lifted < least ? lifted : least;
             }
-            found = static_cast<Key<T>>(static_cast<Counter>(least + static_cast<Counter>(Order<T>::bottom())));
+            new_best = static_cast<Key<T>>(static_cast<Counter>(least + static_cast<Counter>(Order<T>::bottom())));
         } else {
-            for (std::size_t j = 0; j < m; ++j) found = keys[j] > found ? keys[j] : found;
+            for (std::size_t j = 0; j < m; ++j) new_best = keys[j] > new_best ? keys[j] : new_best;
         }
         std::int64_t equal = 0;
-        for (std::size_t j = 0; j < m; ++j) equal += keys[j] == found ? 1 : 0;
-        *count = equal + (found == *best ? *count : 0);
-        *best = found;
+        for (std::size_t j = 0; j < m; ++j) equal += keys[j] == new_best ? 1 : 0;
+        *count = equal + (new_best == *best ? *count : 0);
+        *best = new_best;
     }
 }
 

@@ -243,7 +243,7 @@ template <class A, std::size_t Vectors, class T>
 TRUERANK_INLINE unsigned rows_at_least_body(const T* scores, std::size_t rows, const T* row_thresholds,
                                             const T* lane_thresholds) {
     using Counts = typename A::Counts;
-    unsigned found = 0;
+    unsigned row_bits = 0;
     for (std::size_t i = 0; i < rows; ++i) {
         const auto row_threshold = A::broadcast(row_thresholds[i]);
         Counts below{};
@@ -253,9 +253,9 @@ TRUERANK_INLINE unsigned rows_at_least_body(const T* scores, std::size_t rows, c
             below = A::add(below, score < row_threshold);
             below = A::add(below, score < A::load(lane_thresholds + v * A::size));
         }
-        found |= static_cast<unsigned>(A::any(below ^ (Counts{} + 2 * Vectors))) << i;
+        row_bits |= static_cast<unsigned>(A::any(below ^ (Counts{} + 2 * Vectors))) << i;
     }
-    return found;
+    return row_bits;
 }
 
 template <class A, std::size_t Vectors, class T, class Bits>

@@ -21,14 +21,14 @@ struct PlainCounts {
 
 template <class T, class N>
 PlainCounts<T> plain(const T* scores, std::size_t n, N true_score) {
-    PlainCounts<T> found;
+    PlainCounts<T> counts;
     for (std::size_t i = 0; i < n; ++i) {
         const auto score = number(scores[i]);
-        found.above += score > true_score;
-        found.tied += score == true_score;
-        found.nan += is_nan(score);
+        counts.above += score > true_score;
+        counts.tied += score == true_score;
+        counts.nan += is_nan(score);
     }
-    return found;
+    return counts;
 }
 
 // A random score that is a number.
@@ -144,11 +144,12 @@ void check_best(Checks& checks, const char* name, Random& random) {
             // In one call, and in two.
             for (const std::size_t cut : {std::size_t{0}, n / 3}) {
                 Key<T> best = start;
-                std::int64_t found = 0;
-                count_kernels<T>().best(scores, cut, ascending, &best, &found);
-                count_kernels<T>().best(scores + cut, n - cut, ascending, &best, &found);
-                checks.expect(best == expected && found == count, "best, %s, %zu scores, ascending %d, distribution %d",
-                              name, n, ascending, static_cast<int>(distribution));
+                std::int64_t actual = 0;
+                count_kernels<T>().best(scores, cut, ascending, &best, &actual);
+                count_kernels<T>().best(scores + cut, n - cut, ascending, &best, &actual);
+                checks.expect(best == expected && actual == count,
+                              "best, %s, %zu scores, ascending %d, distribution %d", name, n, ascending,
+                              static_cast<int>(distribution));
             }
         }
     });

@@ -30,8 +30,8 @@ constexpr DType dtype_of() {
 struct Lists {
     std::vector<std::int64_t> indptr{0}, indices;
     Selection selection;
-    void close() { indptr.push_back(static_cast<std::int64_t>(indices.size())); }
-    const Selection& over(std::int64_t columns) {
+    void end_list() { indptr.push_back(static_cast<std::int64_t>(indices.size())); }
+    const Selection& selection_over(std::int64_t columns) {
         selection.indptr = indptr.data();
         selection.indices = indices.data();
         selection.size = static_cast<std::int64_t>(indptr.size()) - 1;
@@ -115,16 +115,17 @@ void check_case(Checks& checks, const char* name, const Case& c, Random& random)
             if (random.one_in(9)) filter.indices.push_back(column);
             if (random.one_in(2) || column == targets.back()) candidate_lists.indices.push_back(column);
         }
-        filter.close();
-        candidate_lists.close();
+        filter.end_list();
+        candidate_lists.end_list();
     }
     matrix.lay_out();
     const std::size_t n = static_cast<std::size_t>(c.tasks);
     std::vector<std::int64_t> counts[6];
     for (auto& of_tasks : counts) of_tasks.assign(n, 0);
     const Fault fault =
-        rank(matrix.view, {c.tasks, rows.data(), targets.data()}, c.has_filter ? filter.over(c.columns) : Selection{},
-             c.has_candidates ? candidate_lists.over(c.columns) : Selection{}, {c.ascending, c.rule}, 3,
+        rank(matrix.view, {c.tasks, rows.data(), targets.data()},
+             c.has_filter ? filter.selection_over(c.columns) : Selection{},
+             c.has_candidates ? candidate_lists.selection_over(c.columns) : Selection{}, {c.ascending, c.rule}, 3,
              [] { return false; },
              {counts[0].data(), counts[1].data(), counts[2].data(), c.audit ? counts[3].data() : nullptr,
               c.audit ? counts[4].data() : nullptr, c.audit ? counts[5].data() : nullptr});

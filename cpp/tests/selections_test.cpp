@@ -9,7 +9,7 @@
 namespace truerank::tests {
 namespace {
 
-bool never() { return false; }
+bool not_interrupted() { return false; }
 
 template <class Index>
 struct Lists {
@@ -27,7 +27,7 @@ struct Lists {
         }
         return lists;
     }
-    std::vector<Index> of(std::size_t list) const {
+    std::vector<Index> entries_of(std::size_t list) const {
         return {indices.begin() + indptr[list], indices.begin() + indptr[list + 1]};
     }
 };
@@ -51,31 +51,31 @@ Lists<Index> random_lists(std::int64_t n, std::int64_t longest, std::int64_t bou
 }
 
 template <class Index>
-void check_checked(Checks& checks, const Lists<Index>& lists, std::int64_t bound) {
+void check_list_checks(Checks& checks, const Lists<Index>& lists, std::int64_t bound) {
     ListCheck expected;
     for (std::size_t i = lists.indices.size(); i > 0; --i) {
         const auto index = static_cast<std::int64_t>(lists.indices[i - 1]);
         if (index < 0 || index >= bound) expected.first_outside = static_cast<std::int64_t>(i) - 1;
     }
     for (std::size_t list = 0; list + 1 < lists.indptr.size(); ++list) {
-        const std::vector<Index> own = lists.of(list);
+        const std::vector<Index> own = lists.entries_of(list);
         expected.sorted =
             expected.sorted && std::adjacent_find(own.begin(), own.end(), std::greater_equal<>()) == own.end();
     }
-    const ListCheck found = check_lists(lists.selection(), bound, 2, never);
-    checks.expect(found.first_outside == expected.first_outside &&
-                      (expected.first_outside >= 0 || found.sorted == expected.sorted),
+    const ListCheck actual = check_lists(lists.selection(), bound, 2, not_interrupted);
+    checks.expect(actual.first_outside == expected.first_outside &&
+                      (expected.first_outside >= 0 || actual.sorted == expected.sorted),
                   "check_lists, %zu entries, bound %lld", lists.indices.size(), static_cast<long long>(bound));
 }
 
 template <class Index>
-void check_sorted(Checks& checks, const Lists<Index>& lists, std::int64_t bound) {
+void check_list_sorting(Checks& checks, const Lists<Index>& lists, std::int64_t bound) {
     const Selection selection = lists.selection();
     std::vector<Index> indices = lists.indices;
     std::vector<std::int64_t> lengths(static_cast<std::size_t>(selection.size), -1);
-    sort_lists(selection, indices.data(), lengths.data(), bound, 2, never);
+    sort_lists(selection, indices.data(), lengths.data(), bound, 2, not_interrupted);
     for (std::size_t list = 0; list < lengths.size(); ++list) {
-        std::vector<Index> expected = lists.of(list);
+        std::vector<Index> expected = lists.entries_of(list);
         std::sort(expected.begin(), expected.end());
         expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
         checks.expect(lengths[list] == static_cast<std::int64_t>(expected.size()) &&
@@ -90,7 +90,7 @@ void check_searches(Checks& checks, const Lists<Index>& lists, std::int64_t boun
     for (int repeat = 0; repeat < 200; ++repeat) {
         const std::int64_t list = random.below(selection.size), column = random.below(bound + 1);
         const std::int64_t start = selection.indptr[list], end = selection.indptr[list + 1];
-        const std::vector<Index> own = lists.of(static_cast<std::size_t>(list));
+        const std::vector<Index> own = lists.entries_of(static_cast<std::size_t>(list));
         const std::int64_t expected =
             start + (std::lower_bound(own.begin(), own.end(), static_cast<Index>(column)) - own.begin());
         const bool has = std::binary_search(own.begin(), own.end(), static_cast<Index>(column));
@@ -110,7 +110,7 @@ void check_searches(Checks& checks, const Lists<Index>& lists, std::int64_t boun
     std::vector<std::int64_t> columns;
     std::int64_t absent = -1;
     for (std::int64_t list = 0; list < selection.size; ++list) {
-        const std::vector<Index> own = lists.of(static_cast<std::size_t>(list));
+        const std::vector<Index> own = lists.entries_of(static_cast<std::size_t>(list));
         if (own.empty() && absent < 0) absent = list;
         columns.push_back(own.empty() ? 0 : static_cast<std::int64_t>(own[own.size() / 2]));
     }
@@ -123,26 +123,26 @@ void check_as(Checks& checks, Random& random) {
         for (const std::int64_t longest : {1, 3, 50, 2000}) {
             for (const bool sorted : {true, false}) {
                 Lists<Index> lists = random_lists<Index>(600, longest, bound, sorted, random);
-                check_checked(checks, lists, bound);
-                check_checked(checks, lists, bound - 1);
-                check_sorted(checks, lists, bound);
+                check_list_checks(checks, lists, bound);
+                check_list_checks(checks, lists, bound - 1);
+                check_list_sorting(checks, lists, bound);
                 if (sorted) check_searches(checks, lists, bound, random);
                 if (lists.indices.empty()) continue;
                 lists.indices[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(lists.indices.size())))] =
                     -1;
-                check_checked(checks, lists, bound);
+                check_list_checks(checks, lists, bound);
             }
         }
     }
     // A long list is sorted in another way, and several threads check it.
     for (const bool sorted : {true, false}) {
         const Lists<Index> lists = random_lists<Index>(5, 1'500'000, 3'000'000, sorted, random);
-        check_checked(checks, lists, 3'000'000);
-        check_sorted(checks, lists, 3'000'000);
+        check_list_checks(checks, lists, 3'000'000);
+        check_list_sorting(checks, lists, 3'000'000);
     }
     const Lists<Index> none = random_lists<Index>(3, 0, 0, true, random);
-    check_checked(checks, none, 0);
-    check_sorted(checks, none, 0);
+    check_list_checks(checks, none, 0);
+    check_list_sorting(checks, none, 0);
 }
 
 }  // namespace

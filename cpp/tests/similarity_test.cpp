@@ -237,10 +237,10 @@ void check_counts(Checks& checks, Random& random) {
             bool right = kernels.count(scores.data(), rows, first.data(),
                                        {true_scores.data(), above.data(), tied.data()}) == nan;
             for (std::size_t task = 0; task < tasks; ++task) {
-                std::uint64_t found[2] = {0, 0}, expected[2] = {3 * counters, 4 * counters};
+                std::uint64_t actual[2] = {0, 0}, expected[2] = {3 * counters, 4 * counters};
                 for (std::size_t v = 0; v < counters; ++v) {
-                    found[0] += above[task * counters + v];
-                    found[1] += tied[task * counters + v];
+                    actual[0] += above[task * counters + v];
+                    actual[1] += tied[task * counters + v];
                 }
                 for (std::size_t i = 0; i < rows; ++i) {
                     if (first[i] > static_cast<std::int64_t>(task) || static_cast<std::int64_t>(task) >= first[i + 1]) {
@@ -251,7 +251,7 @@ void check_counts(Checks& checks, Random& random) {
                         expected[1] += scores[i * lanes + j] == true_scores[task];
                     }
                 }
-                right = right && found[0] == expected[0] && found[1] == expected[1];
+                right = right && actual[0] == expected[0] && actual[1] == expected[1];
             }
             checks.expect(right, "count, %s, %zu rows, %zu tasks, distribution %d", type_name<T>(), rows, tasks,
                           static_cast<int>(distribution));
@@ -325,12 +325,12 @@ void check_thresholds(Checks& checks, Random& random) {
                 kernels.rows_at_least(scores.data(), rows, row_thresholds.data(), lane_thresholds.data()) == expected,
                 "rows_at_least, %s, %zu rows, distribution %d", type_name<T>(), rows, static_cast<int>(distribution));
 
-            std::vector<typename TaskCounters<T>::Counter> found(lanes, 9);
-            kernels.lanes_at_least(scores.data(), row_thresholds[0], lane_thresholds.data(), found.data());
+            std::vector<typename TaskCounters<T>::Counter> actual(lanes, 9);
+            kernels.lanes_at_least(scores.data(), row_thresholds[0], lane_thresholds.data(), actual.data());
             bool right = true;
             for (std::size_t j = 0; j < lanes; ++j) {
                 right = right &&
-                        (found[j] != 0) == (from(scores[j], row_thresholds[0]) || from(scores[j], lane_thresholds[j]));
+                        (actual[j] != 0) == (from(scores[j], row_thresholds[0]) || from(scores[j], lane_thresholds[j]));
             }
             checks.expect(right, "lanes_at_least, %s, distribution %d", type_name<T>(), static_cast<int>(distribution));
         }
@@ -342,7 +342,7 @@ void check_emulated_fma(Checks& checks, Random& random) {
     using A = Arithmetic<float, 16, false>;
     for (int repeat = 0; repeat < 60'000; ++repeat) {
         const Kind kind = kKinds[repeat % 4];
-        float a[A::size], b[A::size], c[A::size], found[A::size];
+        float a[A::size], b[A::size], c[A::size], actual[A::size];
         for (int i = 0; i < A::size; ++i) {
             a[i] = component<float>(kind, random);
             b[i] = component<float>(kind, random);
@@ -355,11 +355,11 @@ void check_emulated_fma(Checks& checks, Random& random) {
                 c[i] = std::ldexp(component<float>(Kind::small, random), static_cast<int>(random.below(60)) - 50);
             }
         }
-        A::store(found, A::fma(A::load(a), A::load(b), A::load(c)));
+        A::store(actual, A::fma(A::load(a), A::load(b), A::load(c)));
         for (int i = 0; i < A::size; ++i) {
-            checks.expect(same(found[i], std::fma(a[i], b[i], c[i])), "fma, %a * %a + %a = %a",
+            checks.expect(same(actual[i], std::fma(a[i], b[i], c[i])), "fma, %a * %a + %a = %a",
                           static_cast<double>(a[i]), static_cast<double>(b[i]), static_cast<double>(c[i]),
-                          static_cast<double>(found[i]));
+                          static_cast<double>(actual[i]));
         }
     }
 }

@@ -14,8 +14,8 @@
 namespace truerank::tests {
 namespace {
 
-bool never() { return false; }
-bool at_once() { return true; }
+bool not_interrupted() { return false; }
+bool interrupted_at_once() { return true; }
 
 void check_chunks(Checks& checks, int requested, std::int64_t chunks) {
     const Team team(requested, chunks);
@@ -25,7 +25,7 @@ void check_chunks(Checks& checks, int requested, std::int64_t chunks) {
     std::vector<std::atomic<int>> times(static_cast<std::size_t>(chunks));
     std::atomic<bool> wrong{false};
     const auto caller = std::this_thread::get_id();
-    parallel_for(team, chunks, never, [&](std::int64_t chunk, int worker, Stop&) {
+    parallel_for(team, chunks, not_interrupted, [&](std::int64_t chunk, int worker, Stop&) {
         ++times[static_cast<std::size_t>(chunk)];
         const bool is_caller = std::this_thread::get_id() == caller;
         if (worker < 0 || worker >= team.size() || (worker == 0) != is_caller) wrong = true;
@@ -37,10 +37,10 @@ void check_chunks(Checks& checks, int requested, std::int64_t chunks) {
 }
 
 // The threads that were requested run at the same time.
-void check_together(Checks& checks, int size) {
+void check_simultaneous(Checks& checks, int size) {
     const Team team(size, size);
     std::atomic<int> here{0};
-    parallel_for(team, size, never, [&](std::int64_t, int, Stop& stop) {
+    parallel_for(team, size, not_interrupted, [&](std::int64_t, int, Stop& stop) {
         ++here;
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
         while (here < size && !stop.requested(false, 0) && std::chrono::steady_clock::now() < end) {
@@ -55,7 +55,7 @@ void check_errors(Checks& checks, int threads) {
     std::atomic<int> begun{0};
     bool caught = false;
     try {
-        parallel_for(team, 1000, never, [&](std::int64_t chunk, int, Stop&) {
+        parallel_for(team, 1000, not_interrupted, [&](std::int64_t chunk, int, Stop&) {
             ++begun;
             if (chunk == 3) throw std::runtime_error("three");
             std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -69,7 +69,7 @@ void check_errors(Checks& checks, int threads) {
     // All of them throw, and one error is thrown on.
     caught = false;
     try {
-        parallel_for(team, 1000, never, [](std::int64_t, int, Stop&) { throw std::runtime_error("each"); });
+        parallel_for(team, 1000, not_interrupted, [](std::int64_t, int, Stop&) { throw std::runtime_error("each"); });
     } catch (const std::runtime_error&) {
         caught = true;
     }
@@ -78,7 +78,7 @@ void check_errors(Checks& checks, int threads) {
     caught = false;
     begun = 0;
     try {
-        parallel_for(team, 1000, at_once, [&](std::int64_t, int worker, Stop& stop) {
+        parallel_for(team, 1000, interrupted_at_once, [&](std::int64_t, int worker, Stop& stop) {
             ++begun;
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
             stop.requested(worker == 0, kWorkBetweenPolls);
@@ -96,7 +96,7 @@ void check_idle_caller(Checks& checks) {
     bool caught = false;
     const auto start = std::chrono::steady_clock::now();
     try {
-        parallel_for(team, 2, at_once, [&](std::int64_t, int, Stop& stop) {
+        parallel_for(team, 2, interrupted_at_once, [&](std::int64_t, int, Stop& stop) {
             if (std::this_thread::get_id() == caller) return;
             while (!stop.requested(false, 0) && std::chrono::steady_clock::now() - start < std::chrono::seconds(20)) {
                 std::this_thread::yield();
@@ -115,7 +115,7 @@ void check_arithmetic(Checks& checks, int threads) {
     std::fesetround(FE_UPWARD);
     std::atomic<int> wrong{0};
     const Team team(threads, 100);
-    parallel_for(team, 100, never, [&](std::int64_t, int, Stop&) {
+    parallel_for(team, 100, not_interrupted, [&](std::int64_t, int, Stop&) {
         volatile double one = 1, tiny = 0x1p-60, least = std::numeric_limits<double>::min();
         wrong += one + tiny != 1;
         wrong += least / 2 == 0;
@@ -132,7 +132,7 @@ void check_threads(Checks& checks) {
     for (const int requested : {0, 1, 2, 3, 8}) {
         for (const std::int64_t chunks : {0, 1, 2, 3, 7, 10'000}) check_chunks(checks, requested, chunks);
     }
-    for (const int size : {2, 5}) check_together(checks, size);
+    for (const int size : {2, 5}) check_simultaneous(checks, size);
     for (const int threads : {1, 2, 4}) check_errors(checks, threads);
     check_idle_caller(checks);
     for (const int threads : {1, 3}) check_arithmetic(checks, threads);

@@ -26,8 +26,8 @@ struct Problem {
     Embeddings embeddings;
 
     // With `ties`, components are small integers. A NaN component makes all scores of its vector NaN.
-    Problem(const Sizes& wanted, Similarity of, bool ties, std::int64_t nan_every, Random& random)
-        : sizes(wanted), similarity(of) {
+    Problem(const Sizes& sizes_, Similarity similarity_, bool ties, std::int64_t nan_every, Random& random)
+        : sizes(sizes_), similarity(similarity_) {
         const auto fill = [&](std::vector<T>& vectors, std::int64_t n) {
             vectors.resize(static_cast<std::size_t>(n * sizes.depth));
             for (T& x : vectors) x = static_cast<T>(ties ? static_cast<double>(random.below(3) - 1) : random.normal());
