@@ -1,0 +1,174 @@
+"""What may be passed to `infer`: arrays, maps and files of any dtype and layout."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import truerank as tr
+from strategies.score_matrices import METHODS
+from truerank.alignment.analyses.hubs import hubness
+from truerank.alignment.analyses.similarities import similarity_profile
+from truerank.alignment.inference.dangling_entities import dangling
+from truerank.alignment.inference.matching import infer
+from truerank.alignment.inference.similarity_sources import (
+    MatrixSource,
+    ScoringOptions,
+    open_source,
+)
+from truerank.stores.recognition import file_map_of
+
+pytestmark = pytest.mark.python_only
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_inputs(method: str, tmp_path: Path) -> None:
+    """Read-only, mapped, in files, of any dtype and layout; never written to."""
+    rng = np.random.default_rng(4)
+    left, right = (rng.integers(-9, 9, (n, 3)).astype(np.float32) / 4 for n in (11, 12))
+    expected = infer(left, right, method=method, similarity="dot")
+    for side, array in (("left", left), ("right", right)):
+        array.flags.writeable = False
+        np.save(tmp_path / f"{side}.npy", array)
+    paths = tmp_path / "left.npy", str(tmp_path / "right.npy")
+    mapped = np.load(paths[0], mmap_mode="r")
+    half = left.astype(np.float16), np.asfortranarray(right.astype(np.float16))
+    brain = left.astype(ml_dtypes.bfloat16), right.astype(ml_dtypes.bfloat16)
+    for sides in ((left, right), paths, (mapped, right), half, brain, (left.tolist(), right)):
+        found = infer(*sides, method=method, similarity="dot")
+        np.testing.assert_array_equal(found.pairs, expected.pairs)
+        np.testing.assert_array_equal(found.scores, expected.scores)
+    raw = [side.view(np.uint16) for side in brain]
+    found = infer(*raw, method=method, similarity="dot", dtype="bfloat16")
+    np.testing.assert_array_equal(found.pairs, expected.pairs)
+
+
+@pytest.mark.parametrize("kind", ["f2", ">f4", "f8", "i8"])
+def test_a_matrix_in_a_file(kind: str, tmp_path: Path) -> None:
+    """Mapped, by rows or by columns, by whatever path; never made anew."""
+    scores = np.random.default_rng(8).integers(0, 99, (40, 50)).astype(kind)
+    path = tmp_path / "S.npy"
+    for layout in (scores, np.asfortranarray(scores)):
+        np.save(path, layout)
+        for matrix in (path, str(path), np.load(path, mmap_mode="r")):
+            for method in METHODS:
+                found = infer(matrix, None, method=method, csls=2)
+                expected = infer(scores, None, method=method, csls=2)
+                np.testing.assert_array_equal(found.pairs, expected.pairs)
+                np.testing.assert_array_equal(found.scores, expected.scores, strict=True)
+    source = open_source(path, None, ScoringOptions())
+    assert isinstance(source, MatrixSource)
+    assert file_map_of(source.matrix) is not None
+    assert not source.matrix.flags.writeable
+
+
+def test_raw_and_empty_matrices_in_files(tmp_path: Path) -> None:
+    path = tmp_path / "S.npy"
+    scores = np.random.default_rng(9).random((5, 6)).astype(ml_dtypes.bfloat16)
+    np.save(path, scores.view(np.uint16))
+    expected = infer(scores, None)
+    found = infer(path, None, dtype="bfloat16")
+    np.testing.assert_array_equal(found.scores, expected.scores)
+    for shape in ((0, 3), (3, 0)):
+        np.save(path, np.zeros(shape))
+        assert infer(path, None).shape == shape
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("kind", "wide"),
+    [
+        ("f2", "f4"), ("f4", "f4"), ("f8", "f8"), (">f4", "f4"), ("i1", "f4"), ("u2", "f4"),
+        ("i4", "f8"), ("i8", "f8"), ("u8", "f8"), (ml_dtypes.bfloat16, "f4"),
+    ],
+)  # fmt: skip
+def test_matrices(method: str, kind: Any, wide: str) -> None:
+    scores = np.random.default_rng(5).integers(0, 90, (7, 9))
+    expected = infer(scores.astype(float), None, method=method)
+    given = scores.astype(kind)
+    given.flags.writeable = False
+    for matrix in (given, np.asfortranarray(given), np.repeat(given, 2, axis=1)[:, ::2]):
+        found = infer(matrix, None, method=method)
+        np.testing.assert_array_equal(found.pairs, expected.pairs)
+        np.testing.assert_array_equal(found.scores, expected.scores)
+        assert found.scores.dtype == wide
+
+
+def test_matrices_that_are_no_single_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "part-0.npy", np.eye(3))
+    path, only = (
+        str(tmp_path / "part-0.npy"),
+        "left: expected a matrix in memory or the path of one",
+    )
+    chunked = SimpleNamespace(shape=(3, 3), dtype=np.dtype("f4"), chunks=(1, 3))
+    chunked = type(
+        "Chunked", (), {**vars(chunked), "__getitem__": None, "__module__": "library.arrays"}
+    )()
+    (tmp_path / "S.zarr").mkdir()
+    (tmp_path / "S.zarr" / "zarr.json").write_text("{}")
+    with tr.open_scores(path) as store:
+        for matrix, got in (
+            (store, "<|FileStore|Store"),
+            ([path, path], "a list of paths"),
+            (str(tmp_path / "part-*.npy"), "the pattern '.*part-[*].npy'"),
+            (tmp_path / "S.zarr", "a folder of zarr, '.*S.zarr'"),
+            (chunked, "library's Chunked"),
+        ):
+            with pytest.raises(TypeError, match=rf"^{only} \.npy file, got ({got})"):
+                infer(matrix, None)
+
+
+def test_files_that_are_no_matrix(tmp_path: Path) -> None:
+    path = tmp_path / "S.npy"
+    np.save(path, np.eye(30))
+    whole = path.read_bytes()
+    for content, message in (
+        (b"", "expected a .npy file, this one is empty"),
+        (b"PK\3\4 and so on", "expected a .npy file, this one begins with"),
+        (whole[:-8], r"expected 7,328 bytes .*, the file has 7,320"),
+        (whole[:20], "the .npy header is broken"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=rf"^left: .*S\.npy: {message}"):
+            infer(path, None)
+    np.save(path, np.ones(3))
+    with pytest.raises(ValueError, match=r"^left: expected a matrix \(left, right\), got shape"):
+        infer(path, None)
+    np.save(path, np.ones((3, 3), bool))
+    with pytest.raises(TypeError, match=r"^left: .*S\.npy: expected one of float16.*dtype bool"):
+        infer(path, None)
+    with pytest.raises(FileNotFoundError, match=r"left: .*missing\.npy"):
+        infer(tmp_path / "missing.npy", None)
+    with pytest.raises((OSError, ValueError), match=r"left: .*"):
+        infer(tmp_path, None)
+    for nothing in ("", "a\0b"):
+        with pytest.raises(ValueError, match=r"^left: expected the path of a file"):
+            infer(nothing, None)
+
+
+def test_a_map_of_a_file_that_shrank(tmp_path: Path) -> None:
+    np.save(tmp_path / "S.npy", np.eye(90))
+    mapped = np.load(tmp_path / "S.npy", mmap_mode="r")
+    os.truncate(tmp_path / "S.npy", 5000)
+    with pytest.raises(ValueError, match=r"^left: .*S\.npy: expected .*, the file has 5,000"):
+        infer(mapped, None)
+
+
+def test_analyses_of_a_matrix_in_a_file(tmp_path: Path) -> None:
+    scores = np.random.default_rng(10).random((8, 9))
+    np.save(tmp_path / "S.npy", scores)
+    for call in (hubness, similarity_profile, partial(dangling, exclusive=[0])):
+        found = call(tmp_path / "S.npy", None)
+        np.testing.assert_equal(found.to_dict(), call(scores, None).to_dict())
+
+
+def test_missing_files(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"missing\.npy"):
+        infer(tmp_path / "missing.npy", np.ones((4, 2)))

@@ -1,0 +1,201 @@
+"""Both directions counted from a matrix, in memory and in files, against the slow twin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.alignment import Array
+from strategies.alignments import NAN_RULES, alignments, matrices
+from support.alignment_runs import (
+    SIMILARITIES,
+    TILES,
+    check,
+    outcome,
+    same,
+    saved,
+    task_of,
+)
+from support.problems import LAYOUTS
+from truerank.alignment import Task
+
+KEPT = [name for name in LAYOUTS if not name.endswith("for all")]
+
+
+@given(st.data())
+def test_matrices(data: st.DataObject) -> None:
+    """In memory in any layout, by tiles of any size."""
+    drawn = data.draw(alignments())
+    scores = data.draw(matrices(drawn.sizes))
+    k = data.draw(st.one_of(st.none(), st.integers(1, 9)))
+    orders = ["descending", "ascending"] if k is None else ["descending"]
+    rules = {
+        "order": data.draw(st.sampled_from(orders)),
+        "nan": data.draw(st.sampled_from(NAN_RULES)),
+        "audit": data.draw(st.booleans()),
+    }
+    shaped = LAYOUTS[data.draw(st.sampled_from(KEPT))](scores)
+    threads = data.draw(st.sampled_from([1, 2]))
+    most = data.draw(st.sampled_from([1, 8, 40, 1 << 20]))
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in TILES:
+            patch.setattr(module, name, most)
+        got = outcome(
+            lambda: drawn.task().evaluate_scores(shaped, csls=k, threads=threads, **rules)
+        )
+    check(drawn, got, scores, k, **rules)
+
+
+class Chunks:
+    """The least that an array in chunks is; it counts how often each chunk is decoded."""
+
+    def __init__(self, array: Array, chunks: tuple[int, int]) -> None:
+        self.array, self.chunks = array, chunks
+        self.shape, self.dtype = array.shape, array.dtype
+        self.decoded: Counter[tuple[int, int]] = Counter()
+
+    def __getitem__(self, key: tuple[slice, slice]) -> Array:
+        (tall, wide), (down, across) = self.chunks, key
+        for top in range(down.start // tall, -(-down.stop // tall)):
+            for left in range(across.start // wide, -(-across.stop // wide)):
+                self.decoded[top, left] += 1
+        return self.array[key]
+
+
+def in_parts(folder: Path, scores: Array, axis: int) -> Any:
+    """Two files that follow each other, by rows or by columns."""
+    for number, part in enumerate(np.array_split(scores, 2, axis=axis)):
+        np.save(folder / f"part-{axis}-{number}.npy", part)
+    return tr.open_scores(str(folder / f"part-{axis}-*.npy"), axis=axis)
+
+
+STORES: dict[str, Callable[[Path, Array], Any]] = {
+    "rows": lambda folder, scores: saved(folder, scores, "C"),
+    "columns": lambda folder, scores: str(saved(folder, scores, "F")),
+    "map": lambda folder, scores: np.load(saved(folder, scores, "C"), mmap_mode="r"),
+    "shards by rows": lambda folder, scores: in_parts(folder, scores, 0),
+    "shards by columns": lambda folder, scores: in_parts(folder, scores, 1),
+    "chunks": lambda folder, scores: Chunks(scores, (2, 3)),
+    "chunks of rows": lambda folder, scores: Chunks(scores, (2, 99)),
+}
+
+
+@pytest.mark.parametrize("io", ["map", "read"])
+@pytest.mark.parametrize("name", STORES)
+@given(st.data())
+@settings(max_examples=15)
+def test_files(
+    name: str, io: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """As in memory, whatever they are cut into and however they are read."""
+    folder = tmp_path_factory.getbasetemp()
+    drawn = data.draw(alignments(least=2))
+    scores = data.draw(matrices(drawn.sizes))
+    k = data.draw(st.sampled_from([None, 1, 3]))
+    rules = {
+        "order": "descending",
+        "nan": data.draw(st.sampled_from(NAN_RULES)),
+        "audit": data.draw(st.booleans()),
+    }
+    most = data.draw(st.sampled_from([1, 8, 40, 1 << 20]))
+    stored = STORES[name](folder, scores)
+    with pytest.MonkeyPatch.context() as patch:
+        for module, attribute in TILES:
+            patch.setattr(module, attribute, most)
+        got = outcome(lambda: drawn.task().evaluate_scores(stored, csls=k, io=io, **rules))
+    check(drawn, got, scores, k, **rules)
+    if isinstance(stored, Path) and isinstance(got, tr.Report):
+        assert got.protocol.files == (str(stored),)
+
+
+@pytest.mark.parametrize(("k", "times"), [(None, 1), (2, 2)])
+def test_what_is_stored_is_read_once(
+    k: int | None, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And once more for the means of CSLS; single chunks for the scores of the pairs."""
+    for module, name in TILES:
+        monkeypatch.setattr(module, name, 400)
+    scores = np.random.default_rng(0).random((40, 30)).astype(np.float32)
+    source = Chunks(scores, (10, 99))
+    task = Task([(0, 0), (1, 7), (9, 3)], left=40, right=30)
+    task.evaluate_scores(source, csls=k)
+    assert source.decoded == {(0, 0): times + 1, (1, 0): times, (2, 0): times, (3, 0): times}
+    grid = Chunks(scores, (10, 10))
+    task.evaluate_scores(grid, csls=k)
+    assert grid.decoded[0, 0] == times + 2  # of both directions, where no rows are whole
+    assert grid.decoded[3, 2] == times
+
+
+@pytest.mark.parametrize(("k", "times"), [(None, 1), (3, 2)])
+def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: Any, times: int) -> None:
+    for module, name in TILES:
+        monkeypatch.setattr(module, name, 4000)
+    scores = np.random.default_rng(0).random((50, 100)).astype(np.float32)
+    path = saved(tmp_path, scores, "C")
+    task = Task([(i, i) for i in range(50)], left=50, right=100)
+    for given_scores in (path, scores):
+        told: list[tr.Progress] = []
+        task.evaluate_scores(given_scores, csls=k, progress=told.append)
+        assert [one.done for one in told] == [4000 * i for i in range(5 * times + 1)]
+        assert {one.total for one in told} == {20_000 * times}
+    with pytest.raises(TypeError, match=r"^progress: expected a callable, got int"):
+        task.evaluate_scores(path, progress=3)
+
+
+@pytest.mark.parametrize("k", [None, 10])
+def test_memory_does_not_grow_with_the_matrix(tmp_path: Path, k: int | None) -> None:
+    """36 MB in a file; what CSLS makes of a block is a few MB."""
+    import tracemalloc
+
+    path = tmp_path / "scores.npy"
+    table = np.lib.format.open_memmap(path, "w+", np.float32, (3000, 3000))
+    table[:] = np.random.default_rng(0).random(3000, np.float32)
+    table[np.arange(3000), np.arange(3000)] += 0.5
+    table.flush()
+    del table
+    task = Task(np.arange(6000).reshape(2, 3000).T % 3000, left=3000, right=3000)
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in TILES:
+            patch.setattr(module, name, 1 << 20)
+        tracemalloc.start()
+        try:
+            report = task.evaluate_scores(path, csls=k)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 12e6
+    assert report["mr"] < 300
+
+
+def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
+    path = saved(tmp_path, np.zeros((50, 100), np.float32), "C")
+    task = Task([(0, 0)], left=50, right=100)
+
+    def cut(progress: tr.Progress) -> None:
+        import os
+
+        if not progress.done:
+            os.truncate(path, 1000)
+
+    for k in (None, 3):
+        saved(tmp_path, np.zeros((50, 100), np.float32), "C")
+        with pytest.raises(ValueError, match=r"scores-C\.npy"):
+            task.evaluate_scores(path, csls=k, progress=cut)
+
+
+def test_bfloat16_is_widened() -> None:
+    bits = (SIMILARITIES.view(np.uint32) >> 16).astype(np.uint16)
+    wide = (bits.astype(np.uint32) << 16).view(np.float32)
+    for k in (None, 2):
+        expected = task_of().evaluate_scores(wide, csls=k)
+        found = task_of().evaluate_scores(bits, dtype="bfloat16", csls=k)
+        assert same(found, expected)
+    assert found.protocol.dtype == "float32"
