@@ -181,7 +181,9 @@ def test_indices() -> None:
         with pytest.raises(ValueError, match="rows: expected 2 rows, one for each target, got 1"):
             function(*pair, [0, 1], rows=[0])
     none = np.zeros((0, 10), np.float32)
-    with pytest.raises(ValueError, match="targets: expected no task, for there are no entities"):
+    with pytest.raises(
+        ValueError, match="targets: expected no tasks, because there are no entities"
+    ):
         tr.rank_embeddings(vectors.queries, none, 0)
     calls: list[Callable[[Any], Any]] = [
         lambda rows: tr.rank_embeddings(*pair, [0, 0], rows=rows),

@@ -113,7 +113,7 @@ def test_an_array_that_is_resized_is_noticed() -> None:
     source = Chunks(scores(4, 4, "f4"), (2, 2))
     store = open_scores(source)
     source.shape = (3, 4)
-    with pytest.raises(ValueError, match=r"expected shape \(4, 4\), by now it is \(3, 4\)"):
+    with pytest.raises(ValueError, match=r"expected shape \(4, 4\), but now it is \(3, 4\)"):
         store.check()
 
 
@@ -168,9 +168,9 @@ def test_zarr_members(tmp_path: Path) -> None:
                 assert_same(store, arrays[member or "scores"])
         with pytest.raises(ValueError, match="expected member 'x', there are 'other', 'scores'"):
             open_scores(source, member="x")
-        with pytest.raises(ValueError, match="expected an array, 'deep' is none"):
+        with pytest.raises(ValueError, match="expected an array, 'deep' is not one"):
             open_scores(source, member="deep")
-    with pytest.raises(ValueError, match="there are none, it is one array"):
+    with pytest.raises(ValueError, match="it has no members, it is one array"):
         open_scores(tmp_path / "g" / "scores", member="x")
 
 

@@ -121,9 +121,9 @@ FAULTS = {
         "x.npy", npy(), "expected (5, 6), got (6, 5)", {"shape": (5, 6)}
     ),
     "fewer dimensions given": Fault("x.npy", npy(), "expected (30,), got (6, 5)", {"shape": 30}),
-    "an offset": Fault("x.npy", npy(), "offset: only of raw binary files", {"offset": 4}),
+    "an offset": Fault("x.npy", npy(), "offset: only for raw binary files", {"offset": 4}),
     "another order than given": Fault("x.npy", npy(), 'order: "F" is of raw', {"order": "F"}),
-    "a member of a .npy": Fault("x.npy", npy(), "there are none in a .npy", {"member": "a"}),
+    "a member of a .npy": Fault("x.npy", npy(), "there are no members in a .npy", {"member": "a"}),
     # archives
     "compressed": Fault(
         "x.npz", zipped(("s.npy",), zipfile.ZIP_DEFLATED), "s.npy: is compressed, and cannot"
@@ -178,7 +178,9 @@ FAULTS = {
         "x.dat", b"x" * 8, "x.dat: expected one of", {"dtype": "c8", "shape": 1}, TypeError
     ),
     "raw, no dtype": Fault("x.dat", b"", "got 'f5'", {"dtype": "f5", "shape": 1}, TypeError),
-    "raw, a member": Fault("x.dat", b"x" * 120, "there are none in a raw", {**RAW, "member": "a"}),
+    "raw, a member": Fault(
+        "x.dat", b"x" * 120, "there are no members in a raw", {**RAW, "member": "a"}
+    ),
 }
 ARGUMENTS = {
     "axis": ({"axis": 2}, ValueError, "axis: expected 0 (rows) or 1 (columns), got 2"),

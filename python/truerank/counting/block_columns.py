@@ -125,7 +125,7 @@ class ColumnSet(NamedTuple):
         return _merge_runs(starts, stops)
 
     def first_common(self, other: ColumnSet) -> int:
-        """Give the first column that both have, or -1."""
+        """Return the first column that both have, or -1."""
         if not self.starts.size or not other.starts.size:
             return -1
         # the last run of this set that starts at or before each run of the other, and the next
@@ -139,19 +139,19 @@ class ColumnSet(NamedTuple):
         return -1 if first == np.iinfo(int).max else first
 
     def missing(self, columns: int) -> ColumnSet:
-        """Give the columns from 0 to `columns` - 1 that are not in the set."""
+        """Return the columns from 0 to `columns` - 1 that are not in the set."""
         return column_range(0, columns) - self
 
 
 def column_range(start: int, stop: int) -> ColumnSet:
-    """Give the columns from `start` to `stop` - 1."""
+    """Return the columns from `start` to `stop` - 1."""
     if stop <= start:
         return ColumnSet(np.zeros(0, np.int64), np.zeros(0, np.int64))
     return ColumnSet(np.array([start], np.int64), np.array([stop], np.int64))
 
 
 def columns_of(ordered: IntArray) -> ColumnSet:
-    """Give the set of some columns, which are in ascending order and distinct.
+    """Return the set of some columns, which are in ascending order and distinct.
 
     Examples
     --------

@@ -249,7 +249,7 @@ class RankCounter:
         return self._counted.partial_counts.arrays["differing"].copy()
 
     def ranks(self) -> Ranks:
-        """Give the ranks of all tasks, once all columns have been counted.
+        """Return the ranks of all tasks, once all columns have been counted.
 
         Returns
         -------

@@ -83,7 +83,7 @@ class PartialCounts:
             self.arrays[name][where] += array
 
     def plus(self, counts: Mapping[str, IntArray]) -> PartialCounts:
-        """Give new tallies with what a part found for all tasks; these stay as they are."""
+        """Return new tallies with what a part found for all tasks; these stay as they are."""
         total = PartialCounts(len(self.arrays["above"]), self.rules)
         total.arrays = {name: array.copy() for name, array in self.arrays.items()}
         total.add(counts)

@@ -162,7 +162,7 @@ def _are_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
 
 
 def tile_count(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCount:
-    """Give what counts the tiles: for good where they are whole rows, else part by part."""
+    """Return what counts the tiles: for good where they are whole rows, else part by part."""
     return (_WholeRowCount if _are_whole_rows(store, tiles, io) else _PartialRowCount)(store, job)
 
 
@@ -205,7 +205,7 @@ def open_blocks(
 
 @contextmanager
 def column_tiles(scores: _core.Scores | Store) -> Iterator[Iterator[ColumnTile]]:
-    """Give the columns of a block: where each stretch of them begins, and the matrix.
+    """Return the columns of a block: where each stretch of them begins, and the matrix.
 
     Of a store the next stretch is made while the one before is counted; a matrix is gone when the
     next is asked for.

@@ -234,7 +234,7 @@ def score_embeddings(
     dtype: Any = None,
     threads: int | None = None,
 ) -> npt.NDArray[Any]:
-    """Give scores as an array: those that `rank_embeddings` counts, bit for bit.
+    """Return scores as an array: those that `rank_embeddings` counts, bit for bit.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def topk_embeddings(
     block: int | None = None,
     threads: int | None = None,
 ) -> TopK:
-    """Give the k best candidates of every task, best first, without storing the other scores.
+    """Return the k best candidates of every task, best first, without storing the other scores.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def topk_open_embeddings(
     threads: int | None = None,
     current: CurrentMatches | None = None,
 ) -> TopK:
-    """Give the k best candidates of vectors that are open, as `topk_embeddings` does.
+    """Return the k best candidates of vectors that are open, as `topk_embeddings` does.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class CSLS(NamedTuple):
     k: int
 
     def swapped(self) -> CSLS:
-        """Give the same for the other direction: entities ask."""
+        """Return the same for the other direction: entities ask."""
         return CSLS(self.entities, self.queries, self.k)
 
 
@@ -118,7 +118,7 @@ class OpenEmbeddings(NamedTuple):
         return self._replace(csls=CSLS(*means, csls.k))
 
     def swapped(self, roles: Roles) -> OpenEmbeddings:
-        """Give the other direction of vectors without a bias: entities ask."""
+        """Return the other direction of vectors without a bias: entities ask."""
         csls = None if self.csls is None else self.csls.swapped()
         swapped = self._replace(queries=self.entities, entities=self.queries)
         return swapped._replace(csls=csls, roles=roles)

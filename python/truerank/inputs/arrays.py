@@ -1,6 +1,6 @@
-"""Arrays as they come, of torch and JAX too, and as Ranks keep them: checked and read-only.
+"""Arrays that users hand over, of torch and JAX too: checked, read-only, in the host's memory.
 
-Neither library is imported: where it has not been, nobody has an array of it.
+Neither library is imported here: a program that has not imported it has no array of it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_tensor(value: object) -> bool:
 
 
 def is_on_device(value: Any) -> bool:
-    """Whether an array of torch or JAX is not in the host's memory, or not in one piece.
+    """Whether an array of torch or JAX is on a device: not in the host's memory as a whole.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def is_on_device(value: Any) -> bool:
 
 
 def on_host(value: Any, name: str = "array") -> Any:
-    """Copy an array from wherever it is, as a whole; what is in the host's memory stays as it is.
+    """Copy an array on a device to the host's memory; return anything else as it is.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def on_host(value: Any, name: str = "array") -> Any:
     Raises
     ------
     TypeError
-        For a tensor that has no numbers to read, as `dense` does.
+        For a tensor that has no numbers to read, as `dense_tensor` does.
 
     Examples
     --------
@@ -74,12 +74,12 @@ def on_host(value: Any, name: str = "array") -> Any:
 
 
 def dense_tensor(tensor: Any, name: str) -> Any:
-    """Give a tensor without its gradient, or say why it has no numbers to read.
+    """Return a tensor without its gradient.
 
     Raises
     ------
     TypeError
-        For one that is not dense (sparse, nested, quantized, distributed) or has no data.
+        For a tensor that is not dense (sparse, nested, quantized, distributed) or has no data.
     """
     for words, is_such in _NOT_DENSE.items():
         if is_such(tensor):
@@ -102,7 +102,7 @@ _NOT_DENSE: dict[str, Callable[[Any], bool]] = {
 
 
 def tensor_array(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
-    """View the memory of a tensor on the host, or of a copy of one that is elsewhere.
+    """View a tensor as a numpy array; a tensor on a device is copied to the host first.
 
     Parameters
     ----------
@@ -114,14 +114,14 @@ def tensor_array(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
     Returns
     -------
     array : ndarray
-        Of the bits as int16 where numpy has no such dtype.
+        int16 with the same bits where numpy does not have the dtype.
     dtype : str or None
-        What those are: "bfloat16".
+        The dtype of those bits, "bfloat16"; None for a dtype that numpy has.
 
     Raises
     ------
     TypeError
-        For a tensor that has no numbers to read, and for a dtype that numpy has not.
+        For a tensor that has no numbers to read, and for a dtype that numpy does not have.
     """
     torch = sys.modules["torch"]
     if not tensor.is_cpu:
@@ -141,13 +141,13 @@ def tensor_array(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
 
 
 def as_array(value: Any, name: str = "array") -> npt.NDArray[Any]:
-    """Make an array of anything, as numpy does; of a tensor on an accelerator, too.
+    """Make an array of anything that numpy takes, and of a tensor on a device.
 
     Raises
     ------
     TypeError
-        For what cannot be read: a tensor that is not dense, a list of some on an accelerator, an
-        array that has been deleted.
+        For what cannot be read: a tensor that is not dense, a list of tensors on a device, an array
+        that has been deleted.
 
     Examples
     --------
@@ -158,7 +158,10 @@ def as_array(value: Any, name: str = "array") -> npt.NDArray[Any]:
         return value
     try:
         return np.asarray(value)
-    except (RuntimeError, TypeError) as error:  # it costs nothing where nothing is elsewhere
+    except (
+        RuntimeError,
+        TypeError,
+    ) as error:  # a device is looked for only then: it costs others nothing
         host_copy = on_host(value, name)
         if host_copy is not value and not is_on_device(host_copy):
             return as_array(host_copy, name)
@@ -174,7 +177,7 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 class ReadOnlyArrays:
-    """A base of results with read-only arrays: numpy's pickles do not keep that they are.
+    """Base of results whose arrays stay read-only in copies and pickles, where numpy forgets it.
 
     Examples
     --------
@@ -187,12 +190,12 @@ class ReadOnlyArrays:
     """
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)  # dataclasses that are frozen let nothing else in
+        self.__dict__.update(state)  # a frozen dataclass allows no other way
         _make_read_only(state)
 
 
 def _make_read_only(value: object) -> None:
-    """Lock an array, or those in a mapping or a tuple."""
+    """Make an array read-only, or all arrays in a mapping or a tuple."""
     if isinstance(value, np.ndarray):
         read_only(value)
     elif isinstance(value, (Mapping, tuple)):
@@ -204,15 +207,15 @@ _INT64_MAX = np.iinfo(np.int64).max
 
 
 def index_array(name: str, value: object, *, copy: bool = True) -> IntArray:
-    """Check integers of any shape that a range is checked for later, and return them as int64.
+    """Check integers that will be used as indices, of any shape, and return them as int64.
 
     Parameters
     ----------
     name : str
         The argument's name, for the messages.
     value : array_like of int
-        Integers of any dtype. Unsigned ones above 2**63 - 1 become 2**63 - 1, which no range
-        contains.
+        Integers of any dtype. Unsigned ones above 2**63 - 1 become 2**63 - 1, so that the check of
+        their range refuses them.
     copy : bool
         False takes over an int64 array that nobody else writes to.
 
@@ -233,7 +236,7 @@ def index_array(name: str, value: object, *, copy: bool = True) -> IntArray:
 
 
 def integers(name: str, value: object, *, length: int | None = None, copy: bool = True) -> IntArray:
-    """Check a 1-D array of integers and give it as read-only int64.
+    """Check a 1-D array of integers and return it as read-only int64.
 
     Parameters
     ----------
@@ -281,12 +284,12 @@ def _any_integers(name: str, value: object, array: npt.NDArray[Any]) -> npt.NDAr
 
 
 def checked_weights(value: object, *, length: int, copy: bool = True) -> FloatArray:
-    """Check weights, one for each task, and give them as read-only float64.
+    """Check weights, one for each task, and return them as read-only float64.
 
     Parameters
     ----------
     value : array_like of float or int, shape (length,)
-        Finite and not negative. Whether all are 0 is the caller's business.
+        Finite and not negative. The caller checks that not all of them are 0.
     length : int
         The number of tasks.
     copy : bool

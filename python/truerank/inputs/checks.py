@@ -1,4 +1,4 @@
-"""Checks of single arguments: integers, numbers, words out of a few, indices within a range."""
+"""Checks of single arguments: integers, numbers, words from a list, indices within a range."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ if TYPE_CHECKING:
 ORDERS = ("descending", "ascending")
 NAN_RULES = ("raise", "worst", "omit")
 IO = ("map", "read")
-# More threads than are of use, and more of anything than an array holds, yet within 64 bits.
+# No machine has more threads, and no array more entries: larger numbers mean the same, and these
+# stay within 64 bits.
 _MAX_THREADS = 1 << 20
 _MAX_INTEGER = 1 << 40
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
-    """Whether a value is an integer of Python or numpy; a bool is none."""
+    """Whether a value is an integer of Python or numpy; a bool is not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> TypeGuard[float | np.number[Any]]:
-    """Whether a value is a real number of Python or numpy; a bool is none."""
+    """Whether a value is a real number of Python or numpy; a bool is not."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
@@ -39,7 +40,7 @@ def integer(
     expected: str = "",
     range: str = "",
 ) -> int:
-    """Check an integer and give it as Python's own, whose sums do not wrap.
+    """Check an integer and return it as a Python int, whose sums do not wrap.
 
     Parameters
     ----------
@@ -47,19 +48,19 @@ def integer(
         The argument's name.
     value : object
     least, most : int, optional
-        The range it must lie in.
+        The smallest and the largest value that is allowed.
     expected : str, optional
-        What the message says was expected. Default: "an integer" for another type, the range for
-        an integer out of it.
+        What the message says was expected. Default: "an integer" for another type, the allowed
+        range for an integer outside it.
     range : str, optional
-        What it says of an integer out of the range, where that is something else.
+        What the message says for an integer outside the range, where that differs.
 
     Raises
     ------
     InputTypeError
-        For anything but an integer; for a bool too.
+        For anything but an integer, also for a bool.
     InputValueError
-        For an integer out of the range.
+        For an integer outside the range.
 
     Examples
     --------
@@ -90,22 +91,22 @@ def integer(
 
 
 def positive_integer(name: str, value: object) -> int:
-    """Check an integer of at least 1, and give no more than an array can hold."""
+    """Check an integer of at least 1, and return at most 2**40, which no array's length exceeds."""
     return min(integer(name, value, least=1), _MAX_INTEGER)
 
 
 def integer_at_least(name: str, value: object, least: int = 0) -> int:
-    """Check an integer that is not below `least`, as seeds and numbers of resamples are."""
+    """Check an integer that is not below `least`, such as a seed or a number of resamples."""
     return integer(name, value, least=least, expected=f"an integer >= {least}")
 
 
 def number(name: str, value: object, *, expected: str = "a number") -> float:
-    """Check a real number of any kind, and give it as Python's own.
+    """Check a real number of any kind, and return it as a Python float.
 
     Raises
     ------
     InputTypeError
-        For anything else; for a bool too.
+        For anything else, also for a bool.
     """
     if not is_number(value):
         raise InputTypeError(name, expected=expected, got=type(value).__name__)
@@ -121,7 +122,7 @@ def confidence(level: object) -> float:
 
 
 def choice(name: str, value: object, choices: tuple[str, ...]) -> str:
-    """Check a word that must be one of some."""
+    """Check that a word is one of the choices."""
     if not isinstance(value, str):
         raise InputTypeError(name, expected="a str", got=type(value).__name__)
     if value not in choices:
@@ -130,13 +131,13 @@ def choice(name: str, value: object, choices: tuple[str, ...]) -> str:
 
 
 def thread_count(threads: object) -> int:
-    """Check a number of threads; 0 stands for the default."""
+    """Check a number of threads; None becomes 0, which stands for the default."""
     return 0 if threads is None else min(integer("threads", threads, least=1), _MAX_THREADS)
 
 
 def first_outside(values: IntArray, bound: int) -> int:
-    """The position of the first value outside of [0, bound), or -1."""
-    # As unsigned integers, negative ones are larger than any bound.
+    """Return the position of the first value outside of [0, bound), or -1."""
+    # As unsigned integers, negative values are larger than any bound.
     if values.size == 0 or int(values.view(np.uint64).max()) < bound:
         return -1
     return int(np.argmax((values < 0) | (values >= bound)))
@@ -148,7 +149,7 @@ def check_range(name: str, values: IntArray, bound: int, what: str) -> None:
     if position < 0:
         return
     if not bound:
-        raise InputValueError(name, expected=f"no task, for there are no {what}")
+        raise InputValueError(name, expected=f"no tasks, because there are no {what}")
     raise InputValueError(
         name,
         expected=f"integers from 0 to {bound - 1} ({bound} {what})",
@@ -173,5 +174,5 @@ def check_shape(
 
 
 def forbidden_nan(name: str, what: str, rule: str) -> InputValueError:
-    """Make the error of a NaN that the rule for them does not allow."""
+    """Return the error for a NaN that the rule for NaN does not allow."""
     return InputValueError(name, f"{what} is NaN, which {spelled('nan', rule)} does not allow")

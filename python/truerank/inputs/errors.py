@@ -1,9 +1,9 @@
-"""The errors of bad input: which argument it is about, what was expected and what came.
+"""Errors of bad input: which argument is wrong, what was expected and what came.
 
-A check raises one of them whole, under the name that its caller gave to the argument. A caller
-whose own caller knows the argument by another name says so with `renamed`, which maps that field
-alone: no message is edited after it was written. A message that mentions another argument writes it
-with `spelled`, for a command line has options where Python has arguments (`spelling`).
+A check raises the whole error, under the name that its caller gave to the argument. If the caller's
+own caller knows the argument by another name, the call stands within `renamed`, which changes that
+name alone: no message is edited after it was written. A message that mentions another argument
+writes it with `spelled`, because a command line has options where Python has arguments: `spelling`.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ _SPELLING: ContextVar[Mapping[str, str]] = ContextVar("truerank_spelling")
 
 
 class InputError(Exception):
-    """Bad input. What is raised is an `InputValueError` or an `InputTypeError`.
+    """Bad input, raised as an `InputValueError` or an `InputTypeError`.
 
-    Its text is ``argument: expected ..., got ...``, or the argument and a problem in words; where
-    the fault is in a file, a block or another part, that comes first, after the argument.
+    The text is ``argument: expected ..., got ...``, or the argument and a problem in words. If the
+    fault is in a file, a block or another part, its name stands after the argument.
 
     Parameters
     ----------
     argument : str
-        The name of the argument; of a part of it after a colon, as in ``"filter: indptr"``.
+        The name of the argument. The name of a part follows a colon, as in ``"filter: indptr"``.
     problem : str
         What is wrong, where `expected` and `got` cannot say it.
     expected : str
         What would have been right.
     got : object, optional
-        What came; its `str` is shown.
+        What came; the message shows its `str`.
     place : str, optional
-        The file, or whatever else of the argument it is that is wrong.
+        The file or other part of the argument that is wrong.
 
     Attributes
     ----------
     argument, problem, expected, got, place : str
-        As given; empty where nothing is said.
+        As given; empty where nothing was given.
 
     Examples
     --------
@@ -78,11 +78,11 @@ class InputError(Exception):
         return _make_error, (type(self), *fields)
 
     def of(self, argument: str) -> Self:
-        """Give the same error about an argument of another name."""
+        """Return the same error for an argument of another name."""
         return _make_error(type(self), argument, self.problem, self.expected, self.got, self.place)
 
     def among(self, names: Mapping[str, str]) -> Self:
-        """Give the same error about the argument by another name, where names has one for it.
+        """Return the same error under the name that `names` has for the argument, if any.
 
         Examples
         --------
@@ -94,19 +94,19 @@ class InputError(Exception):
 
 
 class InputValueError(InputError, ValueError):
-    """A value, a shape or a combination of arguments that cannot be."""
+    """A value, a shape or a combination of arguments that is not allowed."""
 
     __module__ = "truerank"
 
 
 class InputTypeError(InputError, TypeError):
-    """An argument of a type that is not taken."""
+    """An argument of a type that is not allowed."""
 
     __module__ = "truerank"
 
 
 def _renamed_argument(names: Mapping[str, str], argument: str) -> str:
-    """The name of an argument, or of the whole before a colon that it is a part of."""
+    """Return the new name of an argument; of "whole: part", the whole is renamed."""
     if argument in names:
         return names[argument]
     argument_name, colon, rest = argument.partition(": ")
@@ -121,12 +121,12 @@ def _make_error(
 
 @contextmanager
 def renamed(**names: str) -> Iterator[None]:
-    """Let errors of input name the caller's arguments.
+    """Rename arguments in the errors of bad input that the block raises.
 
     Parameters
     ----------
     **names : str
-        The caller's name for each argument that is called otherwise within the block.
+        The caller's name of each argument that has another name within the block.
 
     Examples
     --------
@@ -147,12 +147,13 @@ def renamed(**names: str) -> Iterator[None]:
 
 @contextmanager
 def spelling(words: Mapping[str, str]) -> Iterator[None]:
-    """Let messages mention arguments in other words than Python's.
+    """Let messages within the block spell arguments in another way than Python does.
 
     Parameters
     ----------
     words : mapping of str to str
-        What to write, by what Python writes: an argument, or a call with it. None: as Python does.
+        What to write, by what Python writes: an argument's name alone or with "=". Arguments that
+        are missing here are written as in Python.
 
     Examples
     --------
@@ -168,14 +169,14 @@ def spelling(words: Mapping[str, str]) -> Iterator[None]:
 
 
 def spelled(argument: str, value: object = None) -> str:
-    """Write an argument that a message mentions, as the caller of truerank would.
+    """Return an argument that a message mentions, as the user of truerank would write it.
 
     Parameters
     ----------
     argument : str
         As Python writes it.
     value : object, optional
-        What it is given.
+        The value that it is given.
 
     Examples
     --------

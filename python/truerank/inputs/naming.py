@@ -1,7 +1,7 @@
-"""Names that users see: the package that a public name shows, and the libraries that are missing.
+"""Names that users see: the package that a public name shows, and how to install what is missing.
 
 A public class or function shows the package that users import it from, wherever it is defined, so
-that a pickle of today can be read when its module has another name.
+that a pickle of today can still be read after its module got another name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 def public(package: str) -> Callable[[T], T]:
-    """Let a class or a function show the package that users import it from.
+    """Make a decorator that lets a class or function show the package that users import it from.
 
     Parameters
     ----------
@@ -41,15 +41,15 @@ def public(package: str) -> Callable[[T], T]:
 def lazy_names(
     package: str, modules: dict[str, str], names: list[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make what loads the public names of a package when they are first used.
+    """Make the functions that import the public names of a package when they are first used.
 
     Parameters
     ----------
     package : str
         Its name.
     modules : dict of str to str
-        The module that each name is in, within the package; one whose own name it is, is meant
-        itself.
+        The module that defines each name, within the package. A module of that very name is itself
+        what the name stands for.
     names : list of str
         All public names.
 
@@ -71,12 +71,12 @@ def lazy_names(
 
 
 class ModuleAlias(NamedTuple):
-    """What finds a module by a second name, where nothing else does; for `sys.meta_path`.
+    """A finder for `sys.meta_path` that imports a module by a second name.
 
     Parameters
     ----------
     name, module : str
-        The name that it is imported by, and its own.
+        The second name, and the module's own.
 
     Examples
     --------
@@ -91,23 +91,23 @@ class ModuleAlias(NamedTuple):
     module: str
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Give what imports the module, if it is asked for."""
+        """Return the spec of the module if the name is its second one."""
         return ModuleSpec(name, self) if name == self.name else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Give the module itself, which may have been imported before."""
+        """Import the module by its own name, unless that has been done."""
         module = import_module(self.module)
         spec.loader_state = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give it back the name of its own."""
+        """Restore the spec that the module had under its own name."""
         if module.__spec__ is not None:
             module.__spec__ = module.__spec__.loader_state
 
 
 def import_extra(module: str, user: str, extra: str | None = None) -> Any:
-    """Import a library that is an extra of ours, or say in one line how to install it.
+    """Import a library that an extra installs, or raise an error that says how to install it.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def import_extra(module: str, user: str, extra: str | None = None) -> Any:
     user : str
         What needs it, as the message calls it: a function, a class, a module.
     extra : str, optional
-        The extra that brings it. Default: the name of its package.
+        The extra that installs it. Default: the name of its package.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def import_extra(module: str, user: str, extra: str | None = None) -> Any:
     Raises
     ------
     ImportError
-        If its package is not installed. What is broken within it keeps its own error.
+        If its package is not installed. An error within an installed package is raised as it is.
 
     Examples
     --------

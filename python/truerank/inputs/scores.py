@@ -1,4 +1,4 @@
-"""Scores as they come: any array-like becomes a view that the core can read, without a copy."""
+"""Scores that users hand over: any array-like becomes a view for the core, without a copy."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ DTYPES = (
     *("int8", "int16", "int32", "int64"),
     *("uint8", "uint16", "uint32", "uint64"),
 )
-# 16-bit floats also travel as raw bytes, and as the integers that have their bits.
+# 16-bit floats may also come as raw bytes, or as integers with the same bits.
 _NARROW = ("bfloat16", "float16")
 _RAW_BITS = ("int16", "uint16")
-# Of the machine's own byte order: the usual ones, told at no cost.
+# In the machine's own byte order: the usual case, recognized by one look-up.
 _NATIVE_NAMES = {np.dtype(name): name for name in DTYPES if name != "bfloat16"}
 
 
 class Form(NamedTuple):
-    """What an array must be, and how messages call that."""
+    """What an array must be, and the words for it in messages."""
 
     shape: str = "a matrix (rows, columns) or a single row (columns,)"
     dimensions: tuple[int, ...] = (1, 2)
@@ -36,7 +36,7 @@ class Form(NamedTuple):
     instead_of_mask: str = "; give a filter instead"
     dense: str = "dense scores"
     instead_of_complex: str = ""
-    # whether a dtype of 16 bits says nothing of arrays that say themselves what they are
+    # whether dtype="bfloat16" or "float16" is only about raw 16-bit arrays, and others keep theirs
     narrow_is_raw: bool = False
 
 
@@ -52,23 +52,23 @@ class DtypeRequest(NamedTuple):
     def name_of(
         self, dtype: np.dtype[Any], name: str = "scores", place: str = "", known: str | None = None
     ) -> str:
-        """Give the name of the dtype that scores have, or say why they cannot have it.
+        """Return the name of the dtype that scores have.
 
         Parameters
         ----------
         dtype : dtype
-            What numpy calls it.
+            The dtype of the array.
         name, place : str
             The argument, and the file, for the messages.
         known : str, optional
-            What it is, where numpy has no name for it.
+            The name of the dtype, if numpy has none for it.
 
         Raises
         ------
         TypeError
-            For a dtype that scores cannot have, and where another one is wanted.
+            For a dtype that scores cannot have, and if the caller says that they have another.
         """
-        # A structured dtype is called "void" with its size, too.
+        # numpy calls a structured dtype "void" with its size too.
         plain = dtype.names is None and dtype.subdtype is None
         found = known or (dtype.name if plain else "struct")
         form = self.form
@@ -102,19 +102,19 @@ def as_scores(
     ----------
     value : array_like, shape (rows, columns) or (columns,)
         An array, or anything with `__array__`, the buffer protocol or DLPack; torch tensors and JAX
-        arrays, of which a whole copy is made where they are not in the host's memory. `Scores`,
-        which have been checked, stay as they are.
+        arrays, which are copied as a whole if they are on a device. `Scores`, which have been
+        checked before, stay as they are.
     dtype : str or dtype, optional
-        What raw 16-bit scores are, "bfloat16" or "float16"; else the dtype that is expected.
+        What raw 16-bit scores are, "bfloat16" or "float16"; for others, the dtype that is expected.
     name : str
         The argument's name, for the messages.
     form : Form
-        What it must be, where it is not scores.
+        What the array must be, if it is not scores.
 
     Raises
     ------
     TypeError
-        For scores that are no numbers of a supported dtype, and where `dtype` names another.
+        For scores that are not numbers of a supported dtype, and if `dtype` names another.
     ValueError
         For scores that are neither a matrix nor a single row.
     """
@@ -138,7 +138,7 @@ def check_dimensions(
 
 
 def widen_bfloat16(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Give bfloat16 numbers, two raw bytes each, as float32: they are its upper halves.
+    """Return bfloat16 numbers, given as two raw bytes each, as float32, whose upper half they are.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def widen_bfloat16(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 
 def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], str | None]:
-    """An array over the same memory, and the name of its dtype where numpy has none for it."""
+    """Return an array over the same memory, and the name of its dtype if numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
     if isinstance(value, np.ma.MaskedArray):
@@ -176,7 +176,7 @@ def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
         raise InputTypeError(
             name,
             expected="an array in the host's memory",
-            got=f"{type(value).__name__} ({error}); torch.from_dlpack of it may be anywhere",
+            got=f"{type(value).__name__} ({error}); torch.from_dlpack reads it on any device",
         ) from None
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def selection_of_tasks(selection: Selection, where: slice | IntArray) -> Selection:
-    """Give the selection of some of the tasks, without a copy where they are a slice."""
+    """Return the selection of some of the tasks, without a copy if they are a slice."""
     indptr, indices, lists, shared = selection_arrays(selection)
     if shared:
         return selection
@@ -34,20 +34,20 @@ def selection_of_tasks(selection: Selection, where: slice | IntArray) -> Selecti
 
 
 def copy_selection(selection: Selection) -> Selection:
-    """Give the selection in arrays that are nobody else's."""
+    """Return the selection with a copy of its indices, so that it shares no array with the user."""
     indptr, indices, lists, shared = selection_arrays(selection)
     return Selection(indptr, indices.copy(), lists, shared)
 
 
 def selection_arrays(selection: Selection) -> tuple[IntArray, Any, IntArray | None, bool]:
-    """Give all that a selection holds: what `Selection` takes."""
+    """Return the fields of a selection, as `Selection` takes them."""
     return selection.indptr, selection.indices, selection.lists, selection.shared
 
 
 def selection_at_columns(
     selection: Selection, ordered: IntArray, order: IntArray, columns: int, threads: int
 ) -> Selection:
-    """Give what the lists have of some columns, numbered by where those stand.
+    """Restrict the lists to some columns, and renumber the columns by their positions.
 
     Parameters
     ----------
@@ -55,11 +55,11 @@ def selection_at_columns(
     ordered : ndarray of int64, shape (n,)
         The columns, in ascending order and distinct.
     order : ndarray of int64, shape (n,)
-        Where each of them stands.
+        The position of each of them.
     columns : int
-        How many there are in all.
+        The number of columns in all.
     threads : int
-        As many as the core may take; 0 for the default.
+        The most threads that the core may use; 0 for the default.
     """
     indptr, indices, lists, shared = selection_arrays(selection)
     if columns <= 8 * len(indices):  # a table is quicker than a search, and no larger
@@ -85,9 +85,9 @@ def as_selection(
     value : None, (indptr, indices), (indptr, indices, lists), sparse matrix, or index lists
         As in `rank`.
     tasks, columns : int
-        How many lists there must be, and the bound of their indices.
+        The number of lists, and the bound of their indices.
     threads : int
-        As many as the core may take; 0 for the default.
+        The most threads that the core may use; 0 for the default.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def as_selection(
     Raises
     ------
     TypeError
-        For an unknown form, or indices that are no integers.
+        For an unknown form, or indices that are not integers.
     ValueError
         For lengths that do not fit, and indices out of range.
     """
@@ -128,7 +128,7 @@ def as_selection(
 def check_indptr(
     name: str, indptr: IntArray, lists: int, entries: int, what: str = "indices"
 ) -> None:
-    """Check where the lists of a selection begin and end, of some entries."""
+    """Check the `indptr` of a number of lists that have a number of entries together."""
     if indptr.shape != (lists + 1,) or lists < 0:
         got = len(indptr) if indptr.ndim == 1 else f"shape {indptr.shape}"
         expected = f"an indptr of length {lists + 1} (tasks + 1)"
@@ -149,7 +149,7 @@ def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
     Parameters
     ----------
     x : array_like of int, shape (tasks, width)
-        One list of columns per row; entries equal to `pad` are none.
+        One list of columns per row; entries equal to `pad` are left out.
     pad : int, default -1
         The value that fills short rows. It may stand anywhere in a row.
 
@@ -162,7 +162,7 @@ def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
     Raises
     ------
     TypeError
-        If `x` or `pad` are no integers.
+        If `x` or `pad` are not integers.
     ValueError
         If `x` is not two-dimensional.
 
@@ -212,8 +212,10 @@ def _parse_array(name: str, array: npt.NDArray[Any]) -> Selection:
     if array.ndim == 1 and name == "candidates":
         return _parse_shared(name, array)
     hint = ""
-    if array.ndim == 2:  # a mask of zeros and ones looks the same
-        hint = "; csr_from_padded(x) has index lists, scipy.sparse.csr_array(mask) those of a mask"
+    if array.ndim == 2:  # padded lists and a mask of zeros and ones look the same
+        hint = (
+            "; give csr_from_padded(x) for padded index lists, scipy.sparse.csr_array(x) for a mask"
+        )
     got = f"an array of shape {array.shape}" if array.dtype.kind != "O" else "an object"
     raise InputTypeError(
         name, expected="(indptr, indices), a sparse matrix or index lists", got=f"{got}{hint}"
@@ -246,7 +248,7 @@ def _is_flat(value: Sequence[Any]) -> bool:
 
 
 def _parse_indices(name: str, value: object) -> npt.NDArray[Any]:
-    """Native, contiguous int32 or int64, without a copy where they are that."""
+    """Return native, contiguous int32 or int64, without a copy if they are that already."""
     array = as_array(value, name)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
         return np.require(array, requirements=["C", "A"])

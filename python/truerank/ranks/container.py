@@ -266,7 +266,7 @@ class Ranks:
     def __getitem__(
         self, index: int | slice | Sequence[int] | Sequence[bool] | npt.NDArray[Any]
     ) -> Ranks:
-        """Give some of the tasks, with their labels, weights and audit and the same protocol.
+        """Return some of the tasks, with their labels, weights and audit and the same protocol.
 
         Parameters
         ----------
@@ -326,7 +326,7 @@ class Ranks:
         targets: LabelsLike | EllipsisType | None = ...,
         labels: Mapping[str, LabelsLike | None] | EllipsisType | None = ...,
     ) -> Ranks:
-        """Give the same ranks with other labels; what is not named stays, None takes it away.
+        """Return the same ranks with other labels; what is not named stays, None takes it away.
 
         `labels` has those of other names: each of them is set, or taken away by None.
 
@@ -352,7 +352,7 @@ class Ranks:
         return Ranks._of_fields(fields)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
-        """Give the same ranks with other weights, or with None without.
+        """Return the same ranks with other weights, or with None without.
 
         Examples
         --------
@@ -363,7 +363,7 @@ class Ranks:
         return Ranks._of_fields({**self._fields(), "weights": new})
 
     def with_protocol(self, **fields: Any) -> Ranks:
-        """Give the same ranks with some fields of the protocol changed.
+        """Return the same ranks with some fields of the protocol changed.
 
         Examples
         --------

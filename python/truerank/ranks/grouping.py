@@ -21,7 +21,7 @@ _SIDES_OF_ONE_GRAPH = {"head", "tail"}  # sides whose answers are the same entit
 
 
 def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]:
-    """Give the group of each task as a code, and what the codes stand for.
+    """Return the group of each task as a code, and what the codes stand for.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def _differs_by_side(label: str | None, side: Labels) -> bool:
 
 
 def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
-    """Give weights under which each query, relation or answer of a side counts once.
+    """Return weights under which each query, relation or answer of a side counts once.
 
     The weight of a task is 1 / (number of the tasks of its group), where a group is a label within
     a side. Under them a mean over tasks is the mean over groups of the means within, so that the

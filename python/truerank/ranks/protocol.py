@@ -121,7 +121,7 @@ class Protocol:
         ]
 
     def joined(self, other: Protocol) -> Protocol:
-        """Give the protocol of ranks joined over tasks: the comparable fields are this one's.
+        """Return the protocol of ranks joined over tasks: the comparable fields are this one's.
 
         A provenance field in which the two differ becomes "mixed"; `files` are listed together.
 

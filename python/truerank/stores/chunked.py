@@ -1,6 +1,6 @@
-"""A matrix in chunks that are decoded as a whole: zarr arrays, HDF5 datasets, and their like.
+"""Matrices in chunks that are decoded as a whole: zarr arrays, HDF5 datasets and others like them.
 
-zarr and h5py are extras, imported where a path asks for them.
+zarr and h5py are extras, imported when a path needs them.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZARR = ("zarr.json", ".zarray", ".zgroup")
-# How an unchunked dataset is read where it cannot be read as a file.
+# Columns read at a time of a dataset without chunks that cannot be read as a raw file.
 _UNCHUNKED_LENGTH = 1024
 
 
 class ChunkStore(Store):
-    """A matrix in chunks; tiles are of whole ones, so that each is decoded once.
+    """A matrix in chunks. Tiles consist of whole chunks, so that each chunk is decoded once.
 
     Parameters
     ----------
     array : object
-        With `shape`, `dtype`, `chunks` and slices.
-    wanted : Wanted
-        What the caller says of the dtype.
+        It has `shape`, `dtype` and `chunks`, and can be sliced.
+    request : DtypeRequest
+        What the caller says about the dtype.
     name : str
-        The file or folder it is in, if known.
-    closing : callable, optional
-        What to call in the end; none for an array that is the caller's.
+        The file or folder that the array is in, if known.
+    on_close : callable, optional
+        Called when the store is closed; None for an array that is the caller's.
 
     Raises
     ------
@@ -103,7 +103,7 @@ class ChunkStore(Store):
             raise InputValueError("scores", "the store is closed", place=self._name)
         expected = self.shape[1:] if self.single_row else self.shape
         if tuple(self._array.shape) != expected:
-            problem = f"expected shape {expected}, by now it is {self._array.shape}"
+            problem = f"expected shape {expected}, but now it is {self._array.shape}"
             raise InputValueError("scores", problem, place=self._name)
 
     def state(self) -> list[Any]:
@@ -142,12 +142,12 @@ class ChunkStore(Store):
             columns = f"columns {across.start} to {across.stop - 1}"
             problem = f"cannot read {rows}, {columns}: {error}"
             raise InputValueError("scores", problem, place=self._name) from error
-        # Some libraries give the bytes as they are stored, others in the machine's order.
+        # Some libraries return the stored byte order, others the machine's.
         return scores.reshape(tile.height, tile.width).astype(self.carrier, copy=False)
 
 
 def _file_state(name: str) -> list[int]:
-    """Bytes and time of a file; of a folder, how many files too, and the latest time."""
+    """Return the number of files at a path or below it, their bytes and their latest time."""
     import os
 
     if not os.path.isdir(name):
@@ -168,7 +168,7 @@ def is_zarr(path: str) -> bool:
 
 
 def open_zarr(name: str, member: str | None, request: DtypeRequest) -> Store:
-    """Open a folder of zarr.
+    """Open a zarr folder.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def open_zarr(name: str, member: str | None, request: DtypeRequest) -> Store:
     TypeError
         For a dtype that scores cannot have.
     ValueError
-        For a damaged store, and a member that is not there.
+        For a damaged store, and for a member that does not exist.
     """
     zarr = import_extra("zarr", f"scores: {name}")
     try:
@@ -190,7 +190,7 @@ def open_zarr(name: str, member: str | None, request: DtypeRequest) -> Store:
 def open_hdf5(
     name: str, member: str | None, request: DtypeRequest, descriptors: Descriptors | None = None
 ) -> Store:
-    """Open a file of HDF5; a dataset that lies in it as a whole is read as a raw file is.
+    """Open an HDF5 file; a dataset that lies in it in one piece is read like a raw file.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def open_hdf5(
     TypeError
         For a dtype that scores cannot have.
     ValueError
-        For a damaged file, and a member that is not there.
+        For a damaged file, and for a member that does not exist.
     """
     h5py = import_extra("h5py", f"scores: {name}")
     try:
@@ -224,16 +224,16 @@ def open_array_or_group(
     on_close: Callable[[], object] | None = None,
     descriptors: Descriptors | None = None,
 ) -> Store:
-    """Make a store of an array, or of one in a group of arrays."""
+    """Make the store of an array, or of an array in a group."""
     array, place = group, name
     if not hasattr(group, "shape"):
         if member is None or member not in group:
             member = _pick_array(group, member, name)
         array, place = group.get(member), f"{name}: {member}" if name else member
         if not _is_array(array):
-            raise InputValueError("member", f"expected an array, {member!r} is none", place=name)
+            raise InputValueError("member", f"expected an array, {member!r} is not one", place=name)
     elif member is not None:
-        raise InputValueError("member", "there are none, it is one array", place=name)
+        raise InputValueError("member", "it has no members, it is one array", place=name)
     layout = _contiguous_layout(array, request, place or name)
     if layout is None:
         return ChunkStore(array, request, name or path_of_array(array), on_close)
@@ -248,12 +248,12 @@ def open_array_or_group(
 
 
 def _is_array(found: Any) -> bool:
-    """Whether it has a shape: groups, links that lead nowhere and empty datasets have none."""
+    """Whether an entry has a shape: groups, dangling links and empty datasets have none."""
     return getattr(found, "shape", None) is not None
 
 
 def _pick_array(group: Any, member: str | None, name: str) -> str:
-    """The array that is meant, of those that lie in a group itself."""
+    """Return the name of the array that is meant, among those directly in a group."""
     keys = sorted(map(str, group))
     names = [key for key in keys if _is_array(group.get(key))]
     if keys and not names:
@@ -264,7 +264,7 @@ def _pick_array(group: Any, member: str | None, name: str) -> str:
 
 
 def path_of_array(array: Any) -> str:
-    """The file or folder that an array of zarr or h5py is in, if it is known and there."""
+    """Return the file or folder of a zarr or h5py array; "" if unknown or if it does not exist."""
     if hasattr(array, "file"):
         path = os.fsdecode(array.file.filename)
     else:
@@ -275,7 +275,7 @@ def path_of_array(array: Any) -> str:
 
 
 def _contiguous_layout(array: Any, request: DtypeRequest, name: str) -> FileLayout | None:
-    """Where a dataset of HDF5 lies, if it is in one piece, as it is, and nobody writes to it."""
+    """Return where an HDF5 dataset lies, if it is in one piece and nobody can write to it."""
     if package_of(array) != "h5py" or array.chunks is not None:
         return None
     in_file = array.file.mode == "r" and array.file.driver in ("sec2", "stdio")

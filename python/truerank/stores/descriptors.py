@@ -1,4 +1,4 @@
-"""Open files: few at a time, however many shards there are, and checked to be still the same."""
+"""Open files: few at a time, however many shards there are; a file that was replaced is refused."""
 
 from __future__ import annotations
 
@@ -16,32 +16,34 @@ _MAX_IDLE = 64
 
 
 class Descriptors:
-    """Descriptors of files opened for reading, of which the least recently used are closed.
+    """Descriptors of files opened for reading; the least recently used are closed.
 
     Parameters
     ----------
-    most : int
-        How many stay open while nobody uses them.
+    max_idle : int
+        How many may stay open while nobody uses them.
     """
 
     def __init__(self, max_idle: int = _MAX_IDLE) -> None:
         self._max_idle = max_idle
-        self._open: dict[str, list[int]] = {}  # descriptor and users; the last used comes last
+        self._open: dict[
+            str, list[int]
+        ] = {}  # descriptor and number of users; the last used comes last
         self._identities: dict[str, tuple[int, int]] = {}
         self._lock = threading.Lock()
-        self._folder = os.getcwd()  # relative names stay good after a chdir
+        self._folder = os.getcwd()  # so that relative names stay valid after a chdir
         self._closed = False
 
     @contextmanager
     def lease(self, name: str) -> Iterator[int]:
-        """Give the descriptor of a file, which stays open until the block ends.
+        """Yield the descriptor of a file, which stays open until the block ends.
 
         Raises
         ------
         OSError
-            As the system gives it, by the name that was given.
+            As the system raises it, with the name that was given.
         ValueError
-            If it is no regular file, is another one than before, or all have been closed.
+            If it is not a regular file, is another file than before, or all have been closed.
         """
         with self._lock:
             if self._closed:
@@ -57,7 +59,7 @@ class Descriptors:
                 self._close_idle()
 
     def close(self) -> None:
-        """Close all that nobody uses, and the others as soon as nobody does."""
+        """Close the descriptors that nobody uses, and the others as soon as nobody uses them."""
         with self._lock:
             self._closed, self._max_idle = True, 0
             self._close_idle()
@@ -82,7 +84,7 @@ class Descriptors:
 
 
 def open_regular(name: str, folder: str) -> int:
-    """Open a regular file for reading; a pipe would block, and a folder has no scores."""
+    """Open a regular file for reading: a pipe would block, and a folder holds no scores."""
     path = os.path.join(folder, name)
     try:
         mode = os.stat(path).st_mode
@@ -99,12 +101,12 @@ _seek_lock = threading.Lock()
 
 
 def read_at(descriptor: int, size: int, offset: int, name: str) -> bytes:
-    """Read bytes at an offset, without moving the position where the system can.
+    """Read bytes at an offset, without moving the file position if the system can do that.
 
     Raises
     ------
     ValueError
-        If the file ends before them; it names the file.
+        If the file ends before that many bytes; it names the file.
     """
     parts = []
     while size:
@@ -124,11 +126,11 @@ def _seek_and_read(descriptor: int, size: int, offset: int) -> bytes:
         return os.read(descriptor, size)
 
 
-_pread = getattr(os, "pread", _seek_and_read)  # Windows has none
+_pread = getattr(os, "pread", _seek_and_read)  # Windows has no pread
 
 
 def prefetch(descriptor: int, ranges: list[tuple[int, int]]) -> None:
-    """Hint that ranges (offset, size) come next, so that a cold disk fetches them side by side."""
+    """Tell the system that ranges (offset, size) are read next, so that it fetches them at once."""
     if hasattr(os, "posix_fadvise"):
         with suppress(OSError):  # not every file system takes hints
             for offset, size in ranges:

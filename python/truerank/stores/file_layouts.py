@@ -1,4 +1,4 @@
-"""Where a matrix lies in a file: a `.npy`, a member of an `.npz`, or raw binary.
+"""Where a matrix lies in a file: in a `.npy`, in a member of an `.npz`, or in raw binary.
 
 Nothing in a file is executed, and no size that it declares is trusted.
 """
@@ -23,16 +23,16 @@ ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _LOCAL_HEADER_BYTES = 30  # bytes of a member's local header before its name
 _ENCRYPTED_OR_PATCHED = 0x01 | 0x20 | 0x40  # flags: encrypted, patched data, strongly encrypted
 _UTF8_NAMES = 0x800  # flag: names are UTF-8, else of code page 437
-# Longer than any that numpy parses. A header may declare 4 GB of itself.
+# Longer than any header that numpy parses. A header may declare that it is 4 GB long.
 _MAX_HEADER_BYTES = 1 << 17
 _MAX_LENGTH = int(np.iinfo(np.int64).max)
 
 
 class FileLayout(NamedTuple):
-    """A matrix in a file: where it begins, and how it lies."""
+    """Where a matrix begins in a file, and how it is laid out."""
 
     name: str
-    source: str  # who says so
+    source: str  # what the layout comes from, in messages
     offset: int
     shape: tuple[int, int]
     dtype: str
@@ -47,7 +47,7 @@ class FileLayout(NamedTuple):
         return self.shape[0] * self.shape[1] * self.carrier.itemsize
 
     def check(self, size: int) -> None:
-        """Hold the size of the file against what the matrix needs."""
+        """Check that the file has the size that the matrix needs."""
         expected = self.offset + self.nbytes
         if size < expected or (self.exact and size != expected):
             described = f"{self.source} {self.shape} {self.dtype}, from byte {self.offset:,}"
@@ -64,8 +64,8 @@ def npy_layout(descriptor: int, name: str, request: DtypeRequest = ANY_DTYPE) ->
         The open file.
     name : str
         What messages call it.
-    wanted : Wanted
-        What the caller says of the dtype.
+    request : DtypeRequest
+        What the caller says about the dtype.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def npy_layout(descriptor: int, name: str, request: DtypeRequest = ANY_DTYPE) ->
 def checked_dtype_and_shape(
     name: str, array: Any, request: DtypeRequest
 ) -> tuple[np.dtype[Any], str, tuple[int, int]]:
-    """Give dtype, its name, and shape of what has them, checked as those of a file."""
+    """Return the dtype of an array, its name, and the shape, checked like those of a file."""
     carrier = np.dtype(array.dtype)
     lengths = tuple(int(length) for length in array.shape)
     return (
@@ -96,7 +96,7 @@ def checked_dtype_and_shape(
 def _parse_npy(
     descriptor: int, start: int, end: int, name: str, request: DtypeRequest
 ) -> FileLayout:
-    """Read a header that lies in a stretch of a file."""
+    """Read the header of a `.npy` that lies between two offsets of a file."""
     import io
 
     head = read_at(descriptor, min(_MAX_HEADER_BYTES, end - start), start, name)
@@ -107,14 +107,14 @@ def _parse_npy(
     stream = io.BytesIO(head)
     try:
         version = np.lib.format.read_magic(stream)
-        # Version 3 is version 2 with names of fields in UTF-8, which scores have none of.
+        # Version 3 is version 2 with UTF-8 names of fields, and scores have no fields.
         read = np.lib.format.read_array_header_1_0
         if version in ((2, 0), (3, 0)):
             read = np.lib.format.read_array_header_2_0
         elif version != (1, 0):
             raise ValueError(f"format version {version[0]}.{version[1]} is not known")
         lengths, by_columns, carrier = read(stream)
-    except Exception as error:  # numpy lets out whatever its parser meets
+    except Exception as error:  # numpy raises whatever its parser raises
         problem = f"the .npy header is broken: {_parser_message(error)}"
         raise InputValueError("scores", problem, place=name) from None
     dtype_name = _checked_dtype_name(name, carrier, request)
@@ -134,7 +134,7 @@ def _parse_npy(
 
 
 def _parser_message(error: Exception) -> str:
-    """What numpy's parser says, without the insides of the parser."""
+    """Return what numpy's parser says, without the names of its objects."""
     import re
 
     return re.sub(r"<ast\.(\w+) object at \w+>", r"\1", str((error.args or ("",))[0]))
@@ -149,17 +149,17 @@ def _describe_start(head: bytes) -> str:
 
 
 def _checked_dtype_name(name: str, carrier: np.dtype[Any], request: DtypeRequest) -> str:
-    """The name of the scores' dtype, by the rules that arrays have."""
-    if carrier.subdtype is not None:  # numpy would make further dimensions of it
+    """Return the name of the scores' dtype, by the same rules as for arrays."""
+    if carrier.subdtype is not None:  # numpy would turn it into further dimensions
         raise InputTypeError("scores", expected="numbers", got=f"dtype {carrier}", place=name)
     return request.name_of(carrier, place=name)
 
 
 def _check_byte_order(name: str, header: bytes, carrier: np.dtype[Any]) -> None:
-    """Refuse a dtype of several bytes in an order that the header does not say."""
+    """Refuse a dtype of several bytes whose byte order the header does not state."""
     import re
 
-    if carrier.itemsize == 1 or carrier.kind == "V":  # raw bytes have no order of their own
+    if carrier.itemsize == 1 or carrier.kind == "V":  # raw bytes have no byte order
         return
     found = re.search(rb"""['"]descr['"]\s*:\s*['"]([^'"]*)""", header)
     if found and found[1][:1] not in b"<>":
@@ -168,7 +168,7 @@ def _check_byte_order(name: str, header: bytes, carrier: np.dtype[Any]) -> None:
 
 
 def _matrix_shape(name: str, lengths: tuple[int, ...], form: Form = SCORES) -> tuple[int, int]:
-    """Rows and columns of a matrix, or of a single row."""
+    """Return the rows and columns of a matrix or of a single row."""
     if len(lengths) not in (1, 2):
         raise InputValueError("scores", expected=form.shape, got=f"shape {lengths}", place=name)
     if min(lengths) < 0 or max(lengths) > _MAX_LENGTH:
@@ -178,22 +178,22 @@ def _matrix_shape(name: str, lengths: tuple[int, ...], form: Form = SCORES) -> t
 
 
 def npz_layout(descriptor: int, name: str, member: str | None, request: DtypeRequest) -> FileLayout:
-    """Find the matrix of a member of an `.npz` that is stored as it is.
+    """Find the matrix of a member of an `.npz` that is stored without compression.
 
     Parameters
     ----------
-    descriptor, name, wanted
-        As in `of_npy`.
+    descriptor, name, request
+        As in `npy_layout`.
     member : str, optional
-        With or without ".npy". Default: the only one, or else "scores".
+        Its name, with or without ".npy". Default: the only member, or else "scores".
 
     Raises
     ------
     TypeError
         For a dtype that scores cannot have.
     ValueError
-        For a damaged archive, and a member that is not there, is compressed or encrypted, or has
-        a broken header.
+        For a damaged archive, and for a member that does not exist, is compressed or encrypted, or
+        has a broken header.
     """
     info = _find_member(descriptor, name, member)
     place = f"{name}: {info.filename}"
@@ -211,7 +211,7 @@ def npz_layout(descriptor: int, name: str, member: str | None, request: DtypeReq
     if not 0 <= info.header_offset <= size - _LOCAL_HEADER_BYTES - info.file_size:
         raise InputValueError("scores", "the archive is damaged or cut short", place=place)
     local_header = read_at(descriptor, _LOCAL_HEADER_BYTES, info.header_offset, name)
-    # Its name and extra field may be of other lengths than the directory's.
+    # Here the name and the extra field may have other lengths than in the directory.
     length = int.from_bytes(local_header[26:28], "little")
     start = (
         info.header_offset
@@ -233,13 +233,13 @@ def npz_layout(descriptor: int, name: str, member: str | None, request: DtypeReq
 
 
 def _find_member(descriptor: int, name: str, member: str | None) -> ZipInfo:
-    """The directory's entry of a member, or of the one that is meant."""
+    """Return the directory's entry of a member, or of the one that is meant by default."""
     import zipfile
 
     try:
         with open(descriptor, "rb", closefd=False) as file, zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
-    except Exception as error:  # zipfile lets out whatever its parser meets
+    except Exception as error:  # zipfile raises whatever its parser raises
         if isinstance(error, OSError) and error.errno not in (None, 22):
             raise  # the disk's fault; a wild offset is EINVAL
         raise InputValueError("scores", f"the archive is damaged: {error}", place=name) from None
@@ -250,12 +250,12 @@ def _find_member(descriptor: int, name: str, member: str | None) -> ZipInfo:
 
 
 def pick_member(name: str, names: list[str], member: str | None) -> int:
-    """The position of a member: the one asked for, the only one, or "scores".
+    """Return the position of a member: the named one, else the only one, else "scores".
 
     Raises
     ------
     ValueError
-        If there is none, or more than one; it lists them.
+        If there is no such member, or more than one; it lists the members.
     """
     chosen = "scores" if member is None and len(names) != 1 else member
     matching = [i for i, candidate in enumerate(names) if chosen is None or candidate == chosen]
@@ -278,18 +278,18 @@ def raw_layout(
     offset: int = 0,
     order: str = "C",
 ) -> FileLayout:
-    """Place the matrix of a raw binary file, which must end where the matrix does.
+    """Lay out the matrix of a raw binary file, which must end where the matrix does.
 
     Parameters
     ----------
     name : str
         What messages call the file.
     size : int
-        Its bytes.
+        Its size in bytes.
     dtype : str or dtype
-        One that scores may have; numpy's marks of a byte order are understood.
+        One that scores may have; "<" and ">" before it state a byte order, as in numpy.
     lengths : tuple of int
-        (rows, columns) or (columns,); one of them may be -1, which follows from the size.
+        (rows, columns) or (columns,); one of them may be -1 and follows from the size.
     offset : int
         Bytes before the scores.
     order : {"C", "F"}
@@ -322,10 +322,10 @@ def raw_layout(
 
 
 def _raw_dtype(dtype: object) -> tuple[np.dtype[Any], object]:
-    """The dtype to read raw scores as, and what they are where numpy has no name for it."""
+    """Return the dtype to read raw scores as, and the name of theirs if it may differ from it."""
     text = str(dtype).removeprefix("torch.")
     name = text.lstrip("<>")
-    if name in DTYPES:  # by those names numpy takes no mark
+    if name in DTYPES:  # with these names numpy takes no mark of a byte order
         carrier = np.dtype(np.uint16 if name == "bfloat16" else name)
         swap = text[0] == (">" if sys.byteorder == "little" else "<")
         return carrier.newbyteorder("S" if swap else "="), name
@@ -340,7 +340,7 @@ def _raw_dtype(dtype: object) -> tuple[np.dtype[Any], object]:
 def _infer_length(
     name: str, lengths: tuple[int, ...], size: int, offset: int, itemsize: int, dtype: str
 ) -> tuple[int, ...]:
-    """Fill in the one length that is -1."""
+    """Fill in the one length that is -1, from the size of the file."""
     known_scores = sum(length for length in lengths if length != -1) if len(lengths) == 2 else 1
     row_bytes, scores_bytes = known_scores * itemsize, size - offset
     if row_bytes == 0:

@@ -1,4 +1,4 @@
-"""Names of files: what a glob finds, in the order people count, without a shard that is missing."""
+"""Names of shards: the files that a pattern matches, in numeric order, none of them missing."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ _WILDCARDS = "*?["
 
 
 def is_glob(name: str) -> bool:
-    """Whether a name is a pattern; a file that has the name itself goes first."""
+    """Whether a name is a pattern and not the name of an existing file."""
     return any(wildcard in name for wildcard in _WILDCARDS) and not os.path.lexists(name)
 
 
 def matching_files(pattern: str) -> list[str]:
-    """Give the files that match a pattern, part-2 before part-10.
+    """Return the files that match a pattern, part-2 before part-10.
 
     Raises
     ------
     FileNotFoundError
-        If there is none, or if one of those that the names count is missing.
+        If no file matches, or if the numbers in the names show that a shard is missing.
     """
     import errno
     import glob
@@ -39,7 +39,7 @@ def matching_files(pattern: str) -> list[str]:
 
 
 def natural_key(name: str) -> tuple[list[str | int], str]:
-    """Sort key: runs of digits count as numbers."""
+    """Return a sort key in which runs of digits count as numbers."""
     return _split_numbers(name), name
 
 
@@ -51,9 +51,9 @@ def _split_numbers(name: str) -> list[str | int]:
 
 
 def _missing_shard(names: list[str]) -> tuple[str, str] | None:
-    """Neighbours between which a number is missing, where one number counts the shards by one.
+    """Return two neighbours between which a number is missing, if the shards are numbered by ones.
 
-    Numbers that never follow each other by one are something else, such as first rows.
+    Numbers of which no two follow each other by one mean something else, such as first rows.
     """
     keys = [_split_numbers(name) for name in names]
     if len({len(key) for key in keys}) > 1:

@@ -1,4 +1,4 @@
-"""A matrix that lies as in memory: an array, or one in a file, mapped or read by the core."""
+"""Matrices that lie with fixed strides: an array, or a file that is mapped or read by the core."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from .file_layouts import FileLayout
 
-# The first: what a cold file leaves in the page cache are huge pages, and the next map of it is as
-# fast as memory. Without it they are small ones, of which each is a fault: three times as slow.
+# With the first, reading a cold file leaves huge pages in the page cache, and the next map of the
+# file is as fast as memory. Without it pages are small and each one faults: three times as slow.
 _ADVICE = ("MADV_HUGEPAGE", "MADV_SEQUENTIAL")
-# Scores that lie closer are read together, up to a window: a page is fetched whole anyway.
+# Scores closer than this are read together, up to so many bytes: a page is fetched whole anyway.
 _MAX_GAP = 4096
 _MAX_READ = 1 << 20
-# Reads that a cold disk is told of at a time.
+# How many reads the system is told about in advance.
 _PREFETCHED_READS = 64
-# What a tile of whole rows has of a column, where it is worth a stop there.
+# A tile of whole rows pays off where it has at least these bytes of each column.
 _MIN_COLUMN_BYTES = 1 << 20
 
 
 class FileStore(Store):
     """A matrix in a file.
 
-    A block is a map of its own bytes alone, so that page tables stay small however large the
-    file is. Single scores are read, never mapped: a random fault reads megabytes ahead.
+    A block maps its own bytes alone, so that page tables stay small however large the file is.
+    Single scores are read, never mapped: a random page fault reads megabytes ahead.
 
     Parameters
     ----------
     path : str
         The file.
-    place : Place
-        Where the matrix lies in it.
+    layout : FileLayout
+        Where the matrix lies in the file.
     descriptors : Descriptors
-        Who opens the file.
+        The open files, which this one joins.
     """
 
     def __init__(self, path: str, layout: FileLayout, descriptors: Descriptors) -> None:
@@ -61,7 +61,7 @@ class FileStore(Store):
         self._descriptors = descriptors
         rows, columns = layout.shape
         across = (rows if layout.by_columns else columns) * self.itemsize
-        # A matrix of one row, or of one column, lies both ways.
+        # A matrix of one row or one column has both layouts.
         self._strides = (self.itemsize, across) if layout.by_columns else (across, self.itemsize)
 
     def tiles(self, max_bytes: int) -> list[Tile]:
@@ -80,7 +80,7 @@ class FileStore(Store):
             span = (tile.height - 1) * down + (tile.width - 1) * right + self.itemsize
             memory, skip = _map_file(descriptor, offset, span)
             try:
-                # numpy.ndarray would let go of the map while it points there; frombuffer does not
+                # numpy.ndarray would not keep the map open while it points there, frombuffer does
                 yield np.ndarray(
                     (tile.height, tile.width),
                     self.carrier,
@@ -89,7 +89,9 @@ class FileStore(Store):
                     self._strides,
                 )
             finally:
-                with suppress(BufferError):  # an array still points there: it unmaps when it goes
+                with suppress(
+                    BufferError
+                ):  # an array still points there and unmaps the file when it is gone
                     memory.close()
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
@@ -110,7 +112,7 @@ class FileStore(Store):
         return out if self.carrier.isnative else out.astype(self.carrier.newbyteorder("="))
 
     def _read_ranges(self, offsets: IntArray) -> Iterator[tuple[int, int, slice]]:
-        """What to read for sorted offsets: where it begins, how much, and for which of them."""
+        """Yield what to read for sorted offsets: the first byte, the size, and which offsets."""
         if not len(offsets):
             return
         far = (np.diff(offsets) > _MAX_GAP) | (np.diff(offsets // _MAX_READ) != 0)
@@ -137,7 +139,7 @@ class FileStore(Store):
 
     @contextmanager
     def _open_checked(self) -> Iterator[int]:
-        """The descriptor of the file, which has the size that it must have."""
+        """Yield the descriptor of the file, after a check of its size."""
         import os
 
         with self._descriptors.lease(self._path) as descriptor:
@@ -146,7 +148,7 @@ class FileStore(Store):
 
 
 def _map_file(descriptor: int, offset: int, size: int) -> tuple[mmap.mmap, int]:
-    """Map a stretch of a file for reading once; give the map, and where in it the stretch is."""
+    """Map some bytes of a file for reading once; return the map and where in it they begin."""
     import mmap
 
     skip = offset % mmap.ALLOCATIONGRANULARITY
@@ -159,20 +161,21 @@ def _map_file(descriptor: int, offset: int, size: int) -> tuple[mmap.mmap, int]:
 
 
 class ArrayStore(Store):
-    """An array, in any layout; a memory map is never looked at without its file's size.
+    """An array in any layout; before a memory map is read, the size of its file is checked.
 
-    A file that has shrunk under its map kills the process that looks at what is gone. So before
-    every block the file must reach as far as the array does. Both ways of reading give the array.
+    If a file has shrunk under its map, a process that reads the missing bytes is killed. So before
+    every block the file must reach as far as the array does. The block is a view of the array,
+    whatever `io` says.
 
     Parameters
     ----------
     scores : Scores, shape (rows, columns) or (columns,)
-        Views of a `numpy.memmap` are guarded as it is.
+        Views of a `numpy.memmap` are checked like the map itself.
 
     Raises
     ------
     ValueError
-        For a map whose file is too short by now.
+        For a map whose file has become too short.
     """
 
     def __init__(self, scores: Scores) -> None:
@@ -188,7 +191,7 @@ class ArrayStore(Store):
     def tiles(self, max_bytes: int) -> list[Tile]:
         down, right = map(abs, self._array.strides)
         by_columns = 0 < down < right
-        # whole rows are ranked at once, where what they have of a column is worth a stop there
+        # tiles of whole rows are ranked for good, if each has enough of a column to read in a run
         has_long_columns = (
             max_bytes // max(1, self.shape[1] * self.itemsize) * down >= _MIN_COLUMN_BYTES
         )

@@ -1,7 +1,7 @@
-"""Matrices on accelerators: blocks come to the host one ahead of the count.
+"""Matrices on a device: the next block is copied to the host while one is counted.
 
-Streaming makes the blocks of such stores on a thread of its own, so that one is copied while the
-one before is counted. Two of them are in the host's memory at a time.
+`counting.tiles` makes the blocks of such stores on a thread of its own, one ahead. Two of them are
+in the host's memory at a time.
 """
 
 from __future__ import annotations
@@ -25,36 +25,34 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import IntArray
 
-    MakeBlock = Callable[[], Any]  # gives a part of a tensor, where that is
+    MakeBlock = Callable[[], Any]  # returns a block of a tensor, still on the device
     ToHost = Callable[[MakeBlock], AbstractContextManager[Any]]
 
-# Long beside what it takes to start a copy, short beside memory.
+# Copying so much takes long compared with starting a copy, and it is little of the memory.
 BLOCK_BYTES = 32 << 20
-# What torch's module for a kind of device has, as torch.cuda, if copies can run beside the rest.
+# torch's module for a kind of device, such as torch.cuda, has these if copies can run on streams.
 _STREAM_NAMES = ("Stream", "stream", "current_stream")
 
 
 def device_store(value: Any, request: DtypeRequest, name: str = "scores") -> DeviceStore:
-    """Make the store of a tensor or JAX array that is elsewhere, as `is_on_device` says."""
+    """Make the store of a tensor or JAX array on a device, as `is_on_device` says."""
     kind = TorchStore if is_tensor(value) else JaxStore
     return kind(value, request, name)
 
 
 class DeviceStore(Store):
-    """An array on devices, with what has been computed of it when the store is made.
-
-    The array must not change while it is ranked.
+    """An array on devices. It must not change while it is ranked.
 
     Parameters
     ----------
     shape : tuple of int
         (rows, columns) or (columns,).
     like : Scores
-        Others of the same dtype.
+        Other scores of the same dtype.
     name : str
         The argument's name, for the messages.
     form : Form
-        What it must be.
+        What the array must be.
 
     Raises
     ------
@@ -75,7 +73,7 @@ class DeviceStore(Store):
         return cut_tiles(self.shape, self.itemsize, min(max_bytes, BLOCK_BYTES))
 
     def check(self) -> None:
-        """Do nothing: an array cannot become shorter."""
+        """Do nothing: an array cannot shrink."""
 
     def state(self) -> list[Any]:
         return [list(self.shape), self.dtype, self.swapped, digest_scores(self)]
@@ -85,15 +83,15 @@ class DeviceStore(Store):
 
 
 class TorchStore(DeviceStore):
-    """A tensor on an accelerator.
+    """A tensor on a device.
 
     Parameters
     ----------
     tensor : torch.Tensor, shape (rows, columns) or (columns,)
-        It may still be computed: copies wait for all that the current stream of the calling thread
-        has been given.
-    wanted : Wanted
-        What the caller says of the dtype.
+        Its computation may still run: copies wait for all work on the current stream of the calling
+        thread.
+    request : DtypeRequest
+        What the caller says about the dtype.
     name : str
         The argument's name, for the messages.
 
@@ -124,14 +122,16 @@ class TorchStore(DeviceStore):
             yield tensor_array(on_host, "scores")[0]
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
-        tensor = partial(sys.modules["torch"].tensor, device="cpu")  # whatever the default is
+        tensor = partial(
+            sys.modules["torch"].tensor, device="cpu"
+        )  # also if the default device is another
         pairs = tuple(map(tensor, (rows, columns)))
         with self._to_host(lambda: self._tensor[pairs]) as on_host:
             return tensor_array(on_host, "scores")[0].copy()
 
 
 def _copier_for(device: Any) -> ToHost:
-    """How parts of tensors come from a device: beside what else it does, if it can do that."""
+    """Return what copies blocks from a device: on a stream of its own, if there are streams."""
     module = getattr(sys.modules["torch"], device.type, None)
     if all(hasattr(module, name) for name in _STREAM_NAMES):
         return _PinnedCopier(module, device)
@@ -140,34 +140,33 @@ def _copier_for(device: Any) -> ToHost:
 
 @contextmanager
 def _copy_and_wait(make_block: MakeBlock) -> Iterator[Any]:
-    """Copy a part, after all that the device has been given."""
+    """Copy a block after all other work of the device."""
     yield make_block().to("cpu")
 
 
 class _PinnedCopier:
-    """Copies into pinned memory, on a stream of their own.
+    """Copies blocks into pinned memory, on a stream of its own.
 
-    Every copy is waited for before its buffer is handed out, and a buffer is filled again only
-    after it has been handed back.
+    A buffer is handed out when its copy is complete, and filled again after it was handed back.
 
     Parameters
     ----------
     module : module
-        What torch has for the kind of device, as torch.cuda.
+        torch's module for the kind of device, such as torch.cuda.
     device : torch.device
     """
 
     def __init__(self, module: Any, device: Any) -> None:
         self._module = module
         self._stream = module.Stream(device)
-        # the current stream is one of this thread: others would not know where scores come from
+        # each thread has its own current stream; this thread's is the one that makes the scores
         self._stream.wait_stream(module.current_stream(device))
         self._free: list[Any] = []
 
     @contextmanager
     def __call__(self, make_block: MakeBlock) -> Iterator[Any]:
         torch = sys.modules["torch"]
-        # buffers of one mode cannot be filled in the other, which is one of the thread, too
+        # inference mode is also the thread's own, and a buffer made within it is filled only within
         with torch.inference_mode(), self._module.stream(self._stream):
             on_device = make_block()
             buffer = self._buffer(on_device.numel(), on_device.dtype)
@@ -189,12 +188,12 @@ def _pinned(size: int, dtype: Any) -> Any:
     torch = sys.modules["torch"]
     try:
         return torch.empty(size, dtype=dtype, device="cpu", pin_memory=True)
-    except RuntimeError:  # no more can be pinned: the copy is slower, and as right
+    except RuntimeError:  # no more memory can be pinned: the copy is slower but correct
         return torch.empty(size, dtype=dtype, device="cpu")
 
 
 class _Shard(NamedTuple):
-    """A rectangle of an array of JAX: what one device has, or a part of that on the host."""
+    """A rectangle of a JAX array: what one device holds, or a part of that on the host."""
 
     top: int
     left: int
@@ -204,13 +203,13 @@ class _Shard(NamedTuple):
 
 
 class JaxStore(DeviceStore):
-    """An array of JAX on one device or sharded over several; each shard is read where it is.
+    """A JAX array on one device or sharded over several; each shard is read from its device.
 
     Parameters
     ----------
     array : jax.Array, shape (rows, columns) or (columns,)
-        It may still be computed.
-    wanted, name
+        Its computation may still run.
+    request, name
         As for a `TorchStore`.
 
     Raises
@@ -218,7 +217,7 @@ class JaxStore(DeviceStore):
     TypeError
         For a dtype that scores cannot have.
     ValueError
-        For other shapes, and for an array that is in part on devices of other processes.
+        For other shapes, and for an array that is partly on devices of other processes.
     """
 
     def __init__(self, array: Any, request: DtypeRequest, name: str) -> None:
@@ -228,7 +227,7 @@ class JaxStore(DeviceStore):
             raise InputValueError(
                 name,
                 expected="an array on devices of this process",
-                got="one that is on those of others, too; rank in each process the rows that it "
+                got="one that is also on devices of others; rank in each process the rows that it "
                 "has",
             )
         self._shards = [
@@ -274,7 +273,7 @@ def _make_shard(shard: Any) -> _Shard:
 
 
 def _overlap(tile: Tile, shard: _Shard) -> _Shard | None:
-    """Copy what a tile has of a shard; it begins where it stands in the tile."""
+    """Copy the part of a shard that lies in a tile; its top and left count from the tile's."""
     top, left = max(tile.top, shard.top), max(tile.left, shard.left)
     height = min(tile.top + tile.height, shard.top + shard.height) - top
     width = min(tile.left + tile.width, shard.left + shard.width) - left

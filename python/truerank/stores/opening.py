@@ -1,4 +1,4 @@
-"""From a source to its store: which kind it is, and what its options say about it."""
+"""Opening scores: the kind of a source is found, its options are checked, its store is made."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def open_scores(
 ) -> Store:
     """Open a score matrix that need not fit in memory, for `rank` to read tile by tile.
 
-    Nothing is read but what says where the scores are. Every fault of the files that can be seen
-    without reading the scores is an error here, which names the file.
+    Only headers and directories are read. Every fault of the files that can be found without
+    reading the scores raises an error here, which names the file.
 
     Parameters
     ----------
@@ -45,45 +45,46 @@ def open_scores(
           a folder of zarr or a file of HDF5 (extras ``truerank[zarr]``, ``truerank[h5py]``); any
           other file is raw binary, and needs `dtype` and `shape`.
         - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, in natural order
-          (part-2 before part-10). Where their numbers count by one, a missing one is an error.
-        - A list or tuple: its members, of any kind, are shards in the order given.
-        - A zarr.Array, h5py.Dataset or whatever has `shape`, `dtype`, `chunks` and slices, read by
-          whole chunks; a numpy.memmap, guarded against a file that shrinks; a torch tensor or JAX
-          array on an accelerator, of which what has been computed by now is read; any array.
+          (part-2 before part-10). If they are numbered by ones, a missing number is an error.
+        - A list or tuple: its members, of any kind, are shards in the given order.
+        - A zarr.Array, an h5py.Dataset or anything that has `shape`, `dtype` and `chunks` and can
+          be sliced: it is read by whole chunks. A numpy.memmap, whose file is checked for having
+          shrunk. A torch tensor or JAX array on a device; the work that computes it may still be
+          under way. Any other array.
         - A `Store`, which is returned as it is.
     axis : {0, 1}
-        Shards follow each other by rows (0) or by columns, the candidates (1).
+        Whether shards follow each other by rows (0) or by columns, the candidates (1).
     dtype : str or dtype, optional
-        Of raw binary files: the dtype of the scores ("bfloat16" too; ">float32" is big-endian).
-        Else as in `rank`: what raw 16-bit scores are, or the dtype that is expected.
+        For raw binary files, the dtype of the scores (also "bfloat16"; ">float32" is big-endian).
+        For others as in `rank`: what raw 16-bit scores are, or the dtype that is expected.
     shape : tuple of int, optional
-        Of raw binary files, of each shard: (rows, columns) or (columns,). One length may be -1: as
-        many as the file has. Else the shape that is expected.
+        For raw binary files, the shape of each shard: (rows, columns) or (columns,). One length may
+        be -1 and then follows from the size of the file. For others, the shape that is expected.
     offset : int
-        Of raw binary files: bytes before the scores.
+        For raw binary files, the number of bytes before the scores.
     order : {"C", "F"}
-        Of raw binary files: whether rows ("C") or columns ("F") lie together.
+        For raw binary files, whether rows ("C") or columns ("F") lie together.
     member : str, optional
-        The array in an `.npz`, a zarr group or a file of HDF5. Default: the only one, or "scores".
+        The array in an `.npz`, a zarr group or an HDF5 file. Default: the only one, or "scores".
     io : {"map", "read"}
-        How `rank` reads blocks of files: "map" maps them into memory, "read" reads them into small
-        buffers, which a file that shrinks meanwhile cannot harm.
+        How `rank` reads blocks of files: "map" maps them into memory; "read" reads them into small
+        buffers, so that a file that shrinks meanwhile does no harm.
 
     Returns
     -------
     Store
-        A context manager; it closes what it has opened, and nothing that was open before.
+        A context manager. It closes what it has opened, and nothing that was open before.
 
     Raises
     ------
     TypeError
-        For scores of another dtype, and shards of unlike ones.
+        For scores of another dtype, and for shards of different dtypes.
     ValueError
-        For a broken header, a file that is shorter than its header says, a raw file of any other
-        size than its shape and dtype make, a compressed or missing member, and shards that do not
-        add up.
+        For a broken header, a file that is shorter than its header says, a raw file whose size does
+        not follow from its shape and dtype, a compressed or missing member, and shards whose shapes
+        do not fit together.
     OSError
-        As the system gives it: a missing file or shard, a folder, no permission.
+        As the system raises it: for a missing file or shard, a folder, no permission.
     ImportError
         If the library that reads a format is not installed.
 
@@ -118,7 +119,7 @@ def open_scores(
 
 
 class OpenOptions(NamedTuple):
-    """What `open_scores` was told, checked as far as it can be without the source."""
+    """The options of `open_scores`, checked as far as that is possible without the source."""
 
     request: DtypeRequest = ANY_DTYPE
     axis: int = 0
@@ -130,7 +131,7 @@ class OpenOptions(NamedTuple):
 
 
 def open_source(source: Any, options: OpenOptions) -> Store:
-    """Make the store of any source; what was opened for one that fails is closed again."""
+    """Make the store of any source; if that fails, everything opened for it is closed again."""
     if isinstance(source, Store):
         return source
     store = _open_any(source, options)
@@ -161,7 +162,7 @@ def _checked_shape(shape: object) -> tuple[int, ...] | None:
     if len(lengths) not in (1, 2) or min(lengths) < -1 or lengths.count(-1) > 1:
         raise InputValueError(
             "shape",
-            expected="(rows, columns) or (columns,), of which one may be -1 (as many as the "
+            expected="(rows, columns) or (columns,), one of which may be -1 (as many as the "
             "file has)",
             got=repr(shape),
         )
@@ -218,7 +219,7 @@ def _open_object(value: Any, options: OpenOptions) -> Store:
     if is_chunked(value) or is_group(value):
         return open_array_or_group(value, options.member, options.request)
     if options.member is not None:
-        raise InputValueError("member", f"there are none in {type(value).__name__}")
+        raise InputValueError("member", f"there are no members in {type(value).__name__}")
     if is_on_device(value):
         from .on_device import device_store
 
@@ -245,7 +246,7 @@ def _open_path(name: str, options: OpenOptions, descriptors: Descriptors) -> Sto
 
 
 def _file_kind(head: bytes, name: str, options: OpenOptions) -> str:
-    """What a file is whose name does not say it."""
+    """Find out the kind of a file whose name does not tell it."""
     if options.request.dtype is not None and options.shape is not None:
         return "raw"
     for mark, kind in _MAGIC.items():
@@ -263,11 +264,12 @@ _WITHOUT_MEMBERS = {"npy": "a .npy file", "raw": "a raw binary file"}
 
 
 def _file_layout(kind: str, descriptor: int, name: str, options: OpenOptions) -> FileLayout:
-    """Find the matrix of a file."""
+    """Find out where the matrix of a file lies."""
     if kind == "npz":
         return npz_layout(descriptor, name, options.member, options.request)
     if options.member is not None:
-        raise InputValueError("member", f"there are none in {_WITHOUT_MEMBERS[kind]}", place=name)
+        problem = f"there are no members in {_WITHOUT_MEMBERS[kind]}"
+        raise InputValueError("member", problem, place=name)
     if kind == "npy":
         return npy_layout(descriptor, name, options.request)
     size, lengths = os.fstat(descriptor).st_size, options.shape or ()
@@ -275,15 +277,15 @@ def _file_layout(kind: str, descriptor: int, name: str, options: OpenOptions) ->
 
 
 def _check_declared(store: Store, options: OpenOptions) -> None:
-    """Refuse options that contradict what a source says of itself."""
+    """Refuse options that contradict what a source says about itself."""
     if isinstance(store, FileStore) and store.is_raw:
         return
     name = store.files[0] if store.files else repr(store)
     if options.offset:
-        raise InputValueError("offset", f"only of raw binary files, not of {name}")
+        raise InputValueError("offset", f"only for raw binary files, not for {name}")
     if options.order == "F" and not (isinstance(store, FileStore) and store.by_columns):
         layout = spelled('"F"')
-        problem = f"{layout} is of raw binary files, {name} says itself how it lies"
+        problem = f"{layout} is only for raw binary files; {name} states its own layout"
         raise InputValueError("order", problem)
     found = store.shape[1:] if store.single_row else store.shape
     given = options.shape or found

@@ -1,7 +1,7 @@
-"""What users hand over as scores: whether it is in the host's memory, in files, or on a device.
+"""Kinds of scores that users hand over: in the host's memory, in files, or on a device.
 
-Nothing is imported to tell it of arrays in memory: an import on the way of a usual call would hang
-a process that forks meanwhile in a thread.
+Nothing is imported to recognize an array in memory: an import in the course of a usual call could
+hang a child that another thread forks meanwhile.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ PATHS = (str, bytes, os.PathLike)
 def is_stored(value: Any) -> bool:
     """Whether scores are anything but an array in the host's memory.
 
-    That is a path, a list of paths, a memory map of a file, an array in chunks, a group of such, an
-    array on an accelerator, or a `Store`.
+    That is a path, a list of paths, a memory map of a file, an array in chunks, a group of such
+    arrays, an array on a device, or a `Store`.
 
     Examples
     --------
@@ -47,29 +47,29 @@ def _is_path_or_store(value: Any) -> bool:
 
 
 def is_group(value: Any) -> bool:
-    """Whether a value is a group of zarr or h5py, or a file of it, that holds arrays."""
+    """Whether a value is a group of zarr or h5py, or an HDF5 file."""
     return package_of(value) in ("h5py", "zarr") and not hasattr(value, "shape")
 
 
 def is_chunked(value: Any) -> bool:
-    """Whether a value is an array in chunks; nothing else may be mistaken for one."""
+    """Whether a value is an array in chunks, such as one of zarr; a dask array is not."""
     if not all(hasattr(value, name) for name in ("shape", "dtype", "chunks", "__getitem__")):
         return False
     if value.chunks is None:
         return package_of(value) == "h5py"
-    # dask has a tuple of lengths for each axis
+    # the chunks of a dask array are a tuple of lengths for each axis
     return isinstance(value.chunks, tuple) and all(
         isinstance(length, (int, np.integer)) for length in value.chunks
     )
 
 
 def package_of(value: object) -> str:
-    """Give the name of the library that a value's type is of."""
+    """Return the name of the package that defines the type of a value."""
     return type(value).__module__.partition(".")[0]
 
 
 class FileMap(NamedTuple):
-    """The map of a file that an array looks at."""
+    """The memory map of a file that an array is a view of."""
 
     memory: mmap.mmap
     address: int  # of its first byte
@@ -77,15 +77,15 @@ class FileMap(NamedTuple):
     name: str  # of the file, if known
 
     def size(self) -> int:
-        """Bytes of the file as it is now, whatever has become of its name."""
+        """Return the size of the file as it is now, also if the file was renamed or removed."""
         return int(self.memory.size())
 
     def start_of(self, array: npt.NDArray[Any]) -> int:
-        """Where in the file an array begins."""
+        """Return where in the file an array begins."""
         return int(array.__array_interface__["data"][0]) - self.address + self.offset
 
     def bytes_needed(self, array: npt.NDArray[Any]) -> int:
-        """How many bytes the file must have for all of an array to be there."""
+        """Return how many bytes the file must have to contain the whole array."""
         steps = zip(array.shape, array.strides, strict=True)
         furthest = sum((length - 1) * step for length, step in steps if step > 0)
         return self.start_of(array) + int(furthest) + array.itemsize
@@ -100,7 +100,7 @@ def file_map_of(array: npt.NDArray[Any]) -> FileMap | None:
     True
     """
     owner: Any = array
-    first: Any = array  # the array that was made of the map, or a view that still knows about it
+    first: Any = array  # the memmap whose view this is, which knows the file
     while isinstance(owner, (np.ndarray, memoryview)):
         if isinstance(owner, np.memmap):
             first = owner
@@ -113,7 +113,7 @@ def file_map_of(array: npt.NDArray[Any]) -> FileMap | None:
         return None
     try:
         owner.size()
-    except (OSError, ValueError):  # memory without a file, or a file that the map let go of
+    except (OSError, ValueError):  # memory without a file, or a map whose file is closed
         return None
     offset, name = 0, ""
     if isinstance(first, np.memmap):

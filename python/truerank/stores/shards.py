@@ -1,4 +1,4 @@
-"""Shards: a matrix in several stores, one below the other or side by side."""
+"""Shards: a matrix in several stores that stand one below the other or side by side."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _AXES = ("columns", "rows")  # what must be the same, by axis
 
 
 class ShardStore(Store):
-    """A matrix whose parts are stores.
+    """A matrix whose shards are stores.
 
     Parameters
     ----------
-    parts : sequence of Store
+    shards : sequence of Store
         At least one, in their order.
     axis : {0, 1}
         Whether they follow each other by rows (0) or by columns (1).
-    closing : sequence of Store
-        Which of them are closed with this one.
+    own_stores : sequence of Store
+        Those of them that are closed together with this store.
 
     Raises
     ------
     TypeError
-        For parts of unlike dtypes.
+        For shards of different dtypes.
     ValueError
-        For parts of unlike byte orders, or whose other lengths differ.
+        For shards of different byte orders, or whose lengths along the other axis differ.
     """
 
     def __init__(self, shards: Sequence[Store], axis: int, own_stores: Sequence[Store]) -> None:
@@ -57,7 +57,7 @@ class ShardStore(Store):
         self.single_row = axis == 1 and all(shard.single_row for shard in shards)
         self._stores = tuple(shards)
         self._own_stores = tuple(own_stores)
-        # Shards may have shards: of a grid, say.
+        # A shard may have shards itself, for example in a grid.
         self._first_shards = np.cumsum([0, *(shard.shards for shard in shards)])
         self.shards = int(self._first_shards[-1])
         self._axis = axis
@@ -102,8 +102,8 @@ class ShardStore(Store):
         return Tile(top + start, left, height, width, shard + first)
 
     def _by_shard(self, along: IntArray) -> Iterator[tuple[int, IntArray]]:
-        """The parts that positions along the axis lie in, each with which of them."""
-        # "right", so that shards of no length are passed over
+        """Yield each shard that some positions along the axis lie in, and which of them."""
+        # "right", so that shards of length 0 are skipped
         numbers = np.searchsorted(self._starts, along, side="right") - 1
         order = np.argsort(numbers, kind="stable")
         bounds = np.flatnonzero(np.diff(numbers[order])) + 1

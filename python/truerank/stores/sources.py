@@ -1,6 +1,6 @@
-"""What users hand over as scores, opened and checked once: scores in memory, or a store.
+"""What users hand over as scores, opened and checked once: `Scores` in memory, or a `Store`.
 
-Either of them is known again where it is handed on, so that nothing is opened or checked twice.
+Every function here takes both of these as they are, so that nothing is opened or checked twice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def store_of(
     *,
     tiled: bool = False,
 ) -> Store | None:
-    """Make a store of what `rank` takes as scores, where they are not simply in memory.
+    """Make a store of what `rank` takes as scores, unless they are simply in memory.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ def store_of(
     io : {"map", "read"}, optional
         As in `open_scores`.
     form : Form
-        What they must be, where they are not scores.
+        What the array must be, if it is not scores.
     tiled : bool
-        Whether scores in memory are to be a store, too, so that they are counted tile by tile.
+        Whether scores in memory become a store as well, so that they are counted tile by tile.
 
     Returns
     -------
     Store or None
-        None for what is simply in memory, as `is_stored` says; a `Store` stays as it is.
+        None for scores that are simply in memory, as `is_stored` says; a `Store` stays as it is.
 
     Raises
     ------
@@ -79,12 +79,12 @@ def store_of(
 
 
 def read_scores(value: Any, dtype: Any = None, name: str = "scores") -> Scores | Store:
-    """View scores that are in the host's memory; make the store of those on an accelerator.
+    """View scores that are in the host's memory; make the store of scores on a device.
 
     Parameters
     ----------
     value, dtype, name
-        As `as_scores` takes them. Nothing is taken for the path of a file.
+        As `as_scores` takes them. No value is read as the path of a file.
 
     Examples
     --------
@@ -109,14 +109,14 @@ def scores_or_store(
     io: str | None = None,
     tiled: bool = False,
 ) -> Iterator[Scores | Store]:
-    """Open what `rank` takes as scores; what was opened for it is closed after the block.
+    """Open what `rank` takes as scores, and close after the block what was opened.
 
     Parameters
     ----------
     value, dtype, name
         As `as_scores` takes them, or anything that `store_of` makes a store of.
     io, tiled
-        As there.
+        As in `store_of`.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def scores_or_store(
 
 
 def shape_of(scores: Scores | Store) -> tuple[int, ...]:
-    """Give the shape that scores were given with: (rows, columns) or (columns,).
+    """Return the shape that the user gave scores in: (rows, columns) or (columns,).
 
     Examples
     --------
@@ -147,7 +147,7 @@ def shape_of(scores: Scores | Store) -> tuple[int, ...]:
 
 
 def array_of(store: Store) -> npt.NDArray[Any]:
-    """Map all scores of a store that lies in one piece; the map goes with the last array of it.
+    """Map all scores of a store in one piece; the map lasts as long as an array of it.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def array_of(store: Store) -> npt.NDArray[Any]:
     if len(tiles) > 1 or not store.in_place:
         expected = "an array, or the path of one .npy file"
         raise InputTypeError("scores", expected=expected, got=repr(store))
-    if not tiles:  # nothing is to be mapped of a matrix without rows or without columns
+    if not tiles:  # a matrix without rows or columns has nothing to map
         return np.empty(shape_of(store), store.carrier)
     with store.block(tiles[0], "map") as block:
         array: Any = block

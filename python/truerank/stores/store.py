@@ -24,7 +24,7 @@ _DIGEST_TILE_BYTES = 1 << 24
 
 
 class Tile(NamedTuple):
-    """A rectangle of the whole matrix, read at once; `part` is the store's own business."""
+    """A rectangle of the whole matrix that is read at once; `shard` is for the store itself."""
 
     top: int
     left: int
@@ -77,30 +77,30 @@ def core_scores(block: npt.NDArray[Any] | FileBlock, store: Store) -> Scores | F
 
 @public("truerank")
 class Store(ABC):
-    """A score matrix in a file, in several, in chunks, or in memory; `open_scores` makes them.
+    """A score matrix in one or more files, in chunks, on a device or in memory.
 
-    It is a context manager, and closes what it opened itself.
+    `open_scores` makes it. It is a context manager, and closes what it opened itself.
 
     Attributes
     ----------
     shape : tuple of int
-        Rows and columns; a single row is a matrix of one.
+        Rows and columns; a single row is a matrix of one row.
     dtype : str
         The name of the dtype of the scores, as in `Protocol.dtype`.
     swapped : bool
-        Whether the scores are in the byte order that is not the machine's own.
+        Whether the byte order of the scores is not the machine's.
     carrier : dtype
-        What numpy calls the scores: bfloat16 is raw bytes to it.
+        The dtype that numpy sees: for bfloat16, raw bytes.
     files : tuple of str
-        The files, by the names they were given; empty where they are not known.
+        The files, by the names that were given; empty if they are not known.
     single_row : bool
         Whether the scores have one dimension, so that every task reads the one row.
     in_place : bool
-        Whether a block is cheap to make, as a map is; else it is decoded.
+        Whether a block is cheap to make, as a map is; else it is decoded or copied.
     io : {"map", "read"}
-        How `rank` reads blocks unless told otherwise.
+        How `rank` reads blocks by default.
     on_device : bool
-        Whether they are on an accelerator.
+        Whether the scores are on a device.
     address : int
         Where scores on a device begin in its memory; 0 for all others.
 
@@ -114,7 +114,7 @@ class Store(ABC):
     """
 
     in_place = True
-    shards = 1  # how many values `Tile.part` may have
+    shards = 1  # how many values `Tile.shard` may have
     single_row = False
     io = "map"
     on_device = False
@@ -147,16 +147,16 @@ class Store(ABC):
     def tiles(self, max_bytes: int) -> Sequence[Tile]:
         """Cut the matrix into rectangles that cover it once, in the order of storage.
 
-        A tile has whole rows (whole columns where they are what lies together), or a stretch of
-        one where that is longer than `most` bytes. Only a chunk of a chunked store, which is never
-        cut, may be longer.
+        A tile consists of whole rows (of whole columns, if columns lie together), or of a piece of
+        one row or column that is longer than `max_bytes`. Only a chunk of a chunked store, which is
+        never cut, may be longer than that.
         """
 
     @abstractmethod
     def block(self, tile: Tile, io: str) -> AbstractContextManager[npt.NDArray[Any] | FileBlock]:
-        """Give a tile: as an array, or with `io` "read", where there is a file, as a `FileBlock`.
+        """Yield a tile as an array; if `io` is "read" and there is a file, as a `FileBlock`.
 
-        The size of the file is checked first. The array is gone after the block.
+        The size of the file is checked first. The array is valid only within the `with` block.
 
         Raises
         ------
@@ -166,12 +166,12 @@ class Store(ABC):
 
     @abstractmethod
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
-        """Give the scores of the pairs of a row and a column, in native byte order.
+        """Return the scores of pairs of a row and a column, in native byte order.
 
         Raises
         ------
         ValueError
-            If a file ends before them; it names the file.
+            If a file ends before one of them; it names the file.
         """
 
     @abstractmethod
@@ -181,16 +181,16 @@ class Store(ABC):
         Raises
         ------
         OSError, ValueError
-            If one has gone or has changed its size; they name the file.
+            If a file has gone or has changed its size; the error names the file.
         """
 
     @abstractmethod
     def state(self) -> list[Any]:
-        """Give what JSON can hold and what is the same as long as the scores are unchanged."""
+        """Return values for JSON that stay the same as long as the scores do not change."""
 
     @abstractmethod
     def close(self) -> None:
-        """Close what the store itself has opened; it can be closed again."""
+        """Close what the store itself has opened; closing twice does no harm."""
 
     def __enter__(self) -> Store:
         return self
@@ -210,7 +210,7 @@ class Store(ABC):
 
 
 def digest_scores(store: Store) -> str:
-    """Tell scores that are no file from others: nothing but the scores themselves does."""
+    """Return a digest of all scores, for stores without a file that tells them apart."""
     import hashlib
 
     sha = hashlib.sha256()
@@ -228,7 +228,7 @@ def cut_tiles(
     by_columns: bool = False,
     unit: tuple[int, int] = (1, 1),
 ) -> list[Tile]:
-    """Cut a matrix into tiles of about one size, of at most `most` bytes, in the order of storage.
+    """Cut a matrix into tiles of about equal size, at most `max_bytes`, in the order of storage.
 
     Parameters
     ----------
@@ -236,12 +236,12 @@ def cut_tiles(
         Rows and columns.
     itemsize : int
         Bytes of one score.
-    most : int
-        Bytes of a tile, at most, as far as the unit allows.
+    max_bytes : int
+        The most bytes of a tile, as far as the unit allows.
     by_columns : bool
         Whether whole columns lie together, not whole rows.
     unit : tuple of int
-        Rows and columns of the rectangle that is never cut.
+        Rows and columns of the rectangles that are never cut.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def cut_tiles(
     return [Tile(left, top, width, height) for top, left, height, width, _ in tiles]
 
 
-def _even_step(count: int, max_bytes: int) -> int:
-    """How many to take at a time, at most `most` and at least 1, so that all takes are alike."""
-    steps = -(-count // max(1, min(max_bytes, count)))
+def _even_step(count: int, most: int) -> int:
+    """Return how many to take at a time, at most `most` and at least 1, in equal steps."""
+    steps = -(-count // max(1, min(most, count)))
     return -(-count // steps)
