@@ -1,6 +1,7 @@
 #include "kernels/simd.hpp"
 
 #include <cstring>
+#include <iterator>
 
 #if defined(__x86_64__) || defined(_M_X64)
 #include <cpuid.h>
@@ -42,7 +43,7 @@ constexpr std::uint32_t kAvx2Leaf7 = bits(3, 5, 8);               // BMI, AVX2, 
 constexpr std::uint32_t kAvx512Leaf7 = bits(16, 17, 28, 30, 31);  // F, DQ, CD, BW, VL
 constexpr std::uint32_t kYmm = bits(1, 2), kZmm = bits(5, 6, 7);  // XMM and YMM; masks, ZMM, ZMM 16 to 31
 
-// In the order of Isa.
+// One row for each row of the table, in its order.
 constexpr Requirements kRequirements[] = {
     {0, 0, 0},
     {kV2, 0, 0},
@@ -71,6 +72,9 @@ constexpr Row kRows[] = {
     TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
 };
+#if defined(__x86_64__) || defined(_M_X64)
+static_assert(std::size(kRequirements) == std::size(kRows));
+#endif
 
 const Row* chosen_row = &kRows[0];
 

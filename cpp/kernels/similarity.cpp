@@ -279,44 +279,40 @@ TRUERANK_INLINE bool any_at_least_body(const T* scores, T threshold) {
     return A::any(below ^ (Counts{} + Vectors));
 }
 
-template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE void accumulate_for(Similarity similarity, const T* queries, const T* panel, std::size_t depth,
-                                    bool from_zero, T* sums) {
+// Calls `use` with what the components of a pair add to its sum: the one place that knows it for each similarity.
+template <class Use>
+TRUERANK_INLINE void with_step(Similarity similarity, Use use) {
     switch (similarity) {
         case Similarity::dot:
         case Similarity::cosine:
-            return accumulate_body<A, Vectors, Product>(queries, panel, depth, from_zero, sums);
+            return use(Product{});
         case Similarity::l1:
         case Similarity::inverse_l1:
-            return accumulate_body<A, Vectors, Difference>(queries, panel, depth, from_zero, sums);
+            return use(Difference{});
         case Similarity::l2:
         case Similarity::sql2:
         case Similarity::inverse_l2:
         case Similarity::poincare:
-            return accumulate_body<A, Vectors, SquaredDifference>(queries, panel, depth, from_zero, sums);
+            return use(SquaredDifference{});
         case Similarity::complex_l1:
-            return accumulate_body<A, Vectors, ComplexModulus>(queries, panel, depth, from_zero, sums);
+            return use(ComplexModulus{});
     }
+}
+
+template <class A, std::size_t Vectors, class T>
+TRUERANK_INLINE void accumulate_for(Similarity similarity, const T* queries, const T* panel, std::size_t depth,
+                                    bool from_zero, T* sums) {
+    with_step(similarity, [&](auto step) __attribute__((always_inline)) {
+        accumulate_body<A, Vectors, decltype(step)>(queries, panel, depth, from_zero, sums);
+    });
 }
 
 template <class A, std::size_t Vectors, class T>
 TRUERANK_INLINE void accumulate_pairs_for(Similarity similarity, const T* queries, const T* panel, std::size_t depth,
                                           T* sums) {
-    switch (similarity) {
-        case Similarity::dot:
-        case Similarity::cosine:
-            return accumulate_pairs_body<A, Vectors, Product>(queries, panel, depth, sums);
-        case Similarity::l1:
-        case Similarity::inverse_l1:
-            return accumulate_pairs_body<A, Vectors, Difference>(queries, panel, depth, sums);
-        case Similarity::l2:
-        case Similarity::sql2:
-        case Similarity::inverse_l2:
-        case Similarity::poincare:
-            return accumulate_pairs_body<A, Vectors, SquaredDifference>(queries, panel, depth, sums);
-        case Similarity::complex_l1:
-            return accumulate_pairs_body<A, Vectors, ComplexModulus>(queries, panel, depth, sums);
-    }
+    with_step(similarity, [&](auto step) __attribute__((always_inline)) {
+        accumulate_pairs_body<A, Vectors, decltype(step)>(queries, panel, depth, sums);
+    });
 }
 
 #define TRUERANK_WRAP(name, width, several, fused, attribute)                                                   \
