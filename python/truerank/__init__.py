@@ -1,14 +1,15 @@
 """truerank: the rank of the true candidate among all candidates, counted exactly and fast.
 
-`rank` counts, `report` turns counts into metrics, `evaluate` does both. The counts themselves are
-`Ranks`: they are sliced, joined, saved, and answer every later question without the scores:
-`compare` tests two models, `pvalue` one against chance, `table` sets several side by side. `chance`
-is what every metric is adjusted by, and `adjust` does it to published numbers.
+`rank` counts, `report` turns counts into metrics, and `evaluate` does both. The counts are `Ranks`:
+they can be sliced, joined and saved, and they answer every later question without the scores.
+`compare` tests two models against each other, `pvalue` tests one against chance, and `table` shows
+several side by side. `chance` gives the chance level by which metrics are adjusted, and `adjust`
+adjusts published numbers.
 
-Scores may lie in files (`open_scores`), or come in pieces: blocks of candidates (`RankCounter`),
-of rows (`rank_blocks`), sampled negatives (`rank_against`); or they are never made at all, for
-vectors are enough (`rank_embeddings`). `link_prediction` goes from triples to the whole report,
-`alignment` from pairs. `plot` draws reports, and `compat` says what other toolkits make of scores.
+Scores may be in files (`open_scores`), or come in blocks of candidates (`RankCounter`), in blocks
+of rows (`rank_blocks`) or as sampled negatives (`rank_against`). `rank_embeddings` needs only
+vectors and stores no scores. `link_prediction` makes a report from triples, `alignment` from pairs
+of entities. `plot` draws reports, and `compat` computes the numbers of other toolkits.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import typing as _typing
 
 from ._core import __version__
 from .counting.ranking import rank
-from .inputs.naming import ModuleAlias as _AlsoNamed
-from .inputs.naming import lazy_names as _front_door
+from .inputs.naming import ModuleAlias as _ModuleAlias
+from .inputs.naming import lazy_names as _lazy_names
 
 if _typing.TYPE_CHECKING:
     from . import alignment, compat, link_prediction, plot
@@ -74,8 +75,8 @@ __all__ = [
     "topk_embeddings",
 ]
 
-# Where each public name is defined. What a first count does not need is imported when it is first
-# used; `rank` is there at once, for the child of a process that forks during an import may hang.
+# Where each public name is defined. A name that a first count does not need is imported when it is
+# first used. `rank` is imported at once: if a process forks during an import, its child may hang.
 _MODULES = {
     "InputError": "inputs.errors",
     "InputTypeError": "inputs.errors",
@@ -109,6 +110,6 @@ _MODULES = {
     "table": "reporting",
     "topk_embeddings": "embeddings.scoring",
 }
-if not _typing.TYPE_CHECKING:  # a checker would take any name for one that is there
-    __getattr__, __dir__ = _front_door(__name__, _MODULES, __all__)
-_sys.meta_path.append(_AlsoNamed("truerank.demo", "truerank.cli.demo"))
+if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
+    __getattr__, __dir__ = _lazy_names(__name__, _MODULES, __all__)
+_sys.meta_path.append(_ModuleAlias("truerank.demo", "truerank.cli.demo"))

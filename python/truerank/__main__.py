@@ -1,4 +1,4 @@
-"""`truerank` and `python -m truerank`: the command line, where its two libraries are installed."""
+"""`truerank` and `python -m truerank`: run the command line, which needs click and rich."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .inputs.naming import import_extra
 def main() -> None:
     """Run the command line, or say in one line how to install it.
 
-    Exits with 0; 1 for data that cannot be evaluated; 2 for a wrong command line, and where a
-    library is missing; 130 after Ctrl-C; 141 where the reader of a pipe went away.
+    The exit code is 0 for success, 1 for data that cannot be evaluated, 2 for a wrong command line
+    or a missing library, 130 after Ctrl-C, and 141 if the reader of a pipe went away.
 
     Examples
     --------
@@ -20,7 +20,7 @@ def main() -> None:
     try:
         _check_libraries()
         from truerank.cli.commands import commands
-    except KeyboardInterrupt:  # the command line itself sees to later ones
+    except KeyboardInterrupt:  # the command line itself handles later ones
         sys.exit(130)
     commands(prog_name="truerank")
 
@@ -29,7 +29,7 @@ def _check_libraries() -> None:
     try:
         for library in ("click", "rich"):
             import_extra(library, "the command line", "cli")
-    except ModuleNotFoundError:  # of something within them
+    except ModuleNotFoundError:  # something within the library is missing
         raise
     except ImportError as error:
         sys.stderr.write(f"Error: {error}\n")

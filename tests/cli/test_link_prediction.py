@@ -348,7 +348,8 @@ def test_macro_weights(predict: Predict, folder: Path) -> None:
 
 
 def test_help_says_what_is_left_out(predict: Predict) -> None:
-    assert "without known triples, those of --test alone" in " ".join(predict("--help").out.split())
+    text = " ".join(predict("--help").out.split())
+    assert "Without known triples, only the answers in --test are left out" in text
 
 
 def test_order_of_scores(predict: Predict, folder: Path) -> None:

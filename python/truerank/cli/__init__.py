@@ -1,1 +1,1 @@
-"""The command line; it needs click and rich, which the extra `cli` brings."""
+"""The command line. It needs click and rich, which the extra `cli` installs."""

@@ -1,4 +1,4 @@
-"""`truerank adjust`: a published number, without its model."""
+"""`truerank adjust`: adjusts a published number, without its model."""
 
 from __future__ import annotations
 
@@ -23,18 +23,24 @@ from .output import adjusted_sheet, format_sheet
     "--candidates",
     metavar="N|FILE",
     shell_complete=completer(fixed_words(), files=True),
-    help="Of every task; or .npy, one for each task.",
+    help="Number of candidates of every task, or a .npy file with a number for each task.",
 )
-@click.option("--tasks", type=click.IntRange(min=1), help="Head and tail of a triple are two.")
+@click.option(
+    "--tasks",
+    type=click.IntRange(min=1),
+    help="Number of tasks. The head and the tail of a triple are two tasks.",
+)
 @click.option(
     "--dataset",
     metavar="NAME",
     shell_complete=completer(data_sets),
-    help="In place of both: wn18rr, fb15k237, ...",
+    help="Data set, in place of --candidates and --tasks: wn18rr, fb15k237, ...",
 )
-@click.option("--split", type=click.Choice(SPLITS), help="Of the data set: test, if not given.")
-@click.option("--side", type=click.Choice(SIDES), help="What was predicted: both, if not given.")
-@click.option("--filtered", is_flag=True, help="Known answers are no candidates.")
+@click.option("--split", type=click.Choice(SPLITS), help="Split of --dataset. Default: test.")
+@click.option("--side", type=click.Choice(SIDES), help="What was predicted. Default: both.")
+@click.option(
+    "--filtered", is_flag=True, help="The ranking was filtered: known answers are no candidates."
+)
 @style_option
 def adjust_value(
     metric: str,
@@ -46,25 +52,30 @@ def adjust_value(
 ) -> None:
     """Adjust a published number for chance, without its model.
 
-    METRIC is mr, mrr, hits@10 or another one; VALUE the published number, no percentage.
+    METRIC is mr, mrr, hits@10 or another metric. VALUE is the published number; write a percentage
+    such as 46 as 0.46.
 
     \b
     truerank adjust mr 7000 --candidates 40943 --tasks 6268
     truerank adjust mrr 0.46 --dataset wn18rr --filtered --format json
     """
     given = {name: option for name, option in options.items() if option}
-    lost = [f"--{name}" for name in ("split", "side", "filtered") if name in given]
-    if lost and dataset is None:
-        raise click.UsageError(f"{', '.join(lost)}: cannot be given without --dataset")
+    misplaced = [f"--{name}" for name in ("split", "side", "filtered") if name in given]
+    if misplaced and dataset is None:
+        raise click.UsageError(f"{', '.join(misplaced)}: cannot be given without --dataset")
     counts: Any = candidates
     if candidates is not None:
         with user_errors():
             counts = read_targets("--candidates", candidates)
             if not isinstance(counts, int):
-                chance("mr", counts)  # checks what is in the file
+                chance("mr", counts)  # checks the numbers in the file
     try:
         found = adjust(metric, value, candidates=counts, dataset=dataset, **given)
-    except (KeyError, TypeError, ValueError) as error:  # all of it stands on the command line
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:  # all of these values are on the command line
         raise click.UsageError(error_text(error)) from error
     about = {} if dataset is None else data_set_facts(dataset, **given)
     emit(format_sheet(adjusted_sheet(found, about), style))
@@ -73,7 +84,7 @@ def adjust_value(
 def data_set_facts(
     dataset: str, split: str = "test", side: str = "both", filtered: bool = False
 ) -> dict[str, Any]:
-    """What belongs beside a number that a data set filled the candidates in for."""
+    """Describe the data set whose candidates a number was adjusted by."""
     facts = data_set(dataset)
     values, multiplicities = candidate_counts(dataset, split=split, side=side, filtered=filtered)
     low, high = int(values.min()), int(values.max())

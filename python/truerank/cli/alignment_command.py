@@ -1,4 +1,4 @@
-"""`truerank alignment`: from pairs, and vectors or similarities, to the whole report."""
+"""`truerank alignment`: makes a report from pairs and from vectors or similarities."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ DATA_SET_READERS: dict[str, Callable[[Path, int | None], AlignmentData]] = {
     "dbp15k": lambda folder, fold: read_dbp15k(folder),
     "openea": read_openea,
 }
-# Options that name the pairs or their entities, which a data set does itself.
+# Options for files of pairs or entities, which a data set replaces, and options of a data set.
 PAIR_FILE_OPTIONS = ("train", "valid", "known", "left_labels", "right_labels")
 DATA_SET_OPTIONS = ("layout", "fold")
-# What errors call an argument, and what the command line does; of a task, and of its evaluation.
+# The option or argument for each name in errors: those of a task, and those of its evaluation.
 TASK_NAMES = {"left": "--left-labels", "right": "--right-labels"}
 EVALUATION_NAMES = {
     **{"left": "LEFT", "right": "RIGHT", "scores": "--scores", "csls": "--csls"},
@@ -72,7 +72,7 @@ EVALUATION_NAMES = {
 def parse_candidates(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> tuple[Path, ...] | str | None:
-    """The candidates by name, or a file of ids for each graph."""
+    """Parse the candidates: a name, or a file of ids for each graph."""
     if text is None or text in CANDIDATES:
         return text
     paths = tuple(Path(word) for word in text.split(","))
@@ -85,67 +85,75 @@ def parse_candidates(
 
 @click.command("alignment")
 @click.argument("files", type=File, nargs=-1, metavar="[LEFT RIGHT] [PAIRS]")
-@click.option("--scores", type=File, help="In place of vectors: similarities, left by right.")
+@click.option(
+    "--scores",
+    type=File,
+    help="Similarities in place of vectors, with left entities as rows and right ones as columns.",
+)
 @known_options("pairs")
 @click.option(
     "--left-labels",
     type=File,
-    help="The names of left entities in the pairs, a line for each row of LEFT. Without it, text "
-    "holds the numbers of rows, from 0; .npy does anyway.",
+    help="Names of the left entities that the pairs use, a line for each row of LEFT. Without it, "
+    "pairs in text are row numbers, from 0. Pairs in .npy always are.",
 )
-@click.option("--right-labels", type=File, help="The same of right entities.")
+@click.option("--right-labels", type=File, help="The same for right entities and RIGHT.")
 @click.option(
-    "--data", type=File, metavar="FOLDER", help="A data set, whose pairs are taken for PAIRS."
+    "--data", type=File, metavar="FOLDER", help="A data set whose pairs are used in place of PAIRS."
 )
 @click.option(
     "--layout",
     type=click.Choice(list(DATA_SET_READERS)),
-    help="Of --data: what it looks like, if not given.",
+    help="Layout of --data. Default: the one that its files suggest.",
 )
 @click.option(
     "--fold",
     type=click.IntRange(min=1),
     metavar="NUMBER",
-    help="Of --data: the fold whose test pairs are ranked, the others being known. Without it, "
-    "all pairs of OpenEA's layout are ranked.",
+    help="Fold of --data whose test pairs are ranked; its other pairs are known. Without it, all "
+    "pairs of a data set in OpenEA's layout are ranked.",
 )
 @click.option(
     "--candidates",
     metavar="NAME|FILES",
     callback=parse_candidates,
     shell_complete=completer(fixed_words(*CANDIDATES), files=True),
-    help="all entities of the other graph (the default), those of the test pairs (test), all but "
-    "those that known pairs align (unaligned), or left.npy,right.npy of ids.",
+    help="Candidates: all entities of the other graph (all, the default), those of the test pairs "
+    "(test), all but those that known pairs align (unaligned), or left.npy,right.npy with ids.",
 )
 @click.option(
-    "--similarity", type=click.Choice(SIMILARITIES), help="Of two vectors: cosine, if none."
+    "--similarity",
+    type=click.Choice(SIMILARITIES),
+    help="Similarity of two vectors. Default: cosine.",
 )
 @click.option(
     "--csls",
     type=click.IntRange(min=1),
     metavar="K",
-    help="Take off mean similarities to the K nearest candidates, of both entities.",
+    help="Use CSLS: subtract the mean similarity of each of both entities to its K most similar "
+    "candidates.",
 )
 @order_option
 @io_option
 @dtype_option()
-@split_option("Ranked, if not test.", default="test")
+@split_option("Name of the ranked split. Default: test.", default="test")
 @rule_option("duplicates", "pairs", "that repeat an earlier one")
 @rule_option("leaks", "pairs", "that are known")
 @nan_option
 @threads_option
 @report_options()
 def align(files: tuple[Path, ...], candidates: Any, split: str, **options: Any) -> None:
-    """Evaluate entity alignment: pairs, and vectors or similarities, ranked in both directions.
+    """Evaluate entity alignment: rank pairs in both directions, by vectors or similarities.
 
-    LEFT and RIGHT are .npy files with a vector for each entity of the two graphs, those without a
-    counterpart too, which --similarity compares and whose scores are never stored; or a model is
-    its --scores. PAIRS are lines of a left and a right entity with a tab between them (perhaps
-    gzipped), or .npy of row numbers. The other counterparts that PAIRS and known pairs give an
-    entity are left out of its candidates.
+    LEFT and RIGHT are .npy files with a vector for each entity of the two graphs, also for entities
+    without a counterpart. --similarity compares them, and the scores are never stored. Instead of
+    vectors, a model may be given by its --scores. PAIRS is a text file (perhaps gzipped) with a
+    left and a right entity in each line, separated by a tab, or a .npy file of row numbers. If
+    PAIRS and known pairs give an entity other counterparts, these are left out of its candidates.
 
-    With --data, pairs and names are those of a data set in the layout of DBP15k or OpenEA, rows of
-    vectors in the order of its entities, and --by degree tells results by the number of triples.
+    With --data, the pairs and names are those of a data set in the layout of DBP15k or OpenEA. Rows
+    of vectors are then in the order of its entities, and --by degree groups the results by the
+    number of triples.
 
     \b
     truerank alignment left.npy right.npy test.tsv --train train.tsv --csls 10
@@ -175,7 +183,7 @@ def align(files: tuple[Path, ...], candidates: Any, split: str, **options: Any) 
                 )
 
         def count() -> Report:
-            # beside vectors, scores are those that they make
+            # the scores of vectors are no argument
             vectors = {} if model.has_scores else {"scores": "scores"}
             with renamed(**{**EVALUATION_NAMES, **vectors}):
                 return rank_model(task, model, given, request.audit)
@@ -190,7 +198,7 @@ def align(files: tuple[Path, ...], candidates: Any, split: str, **options: Any) 
 
 
 def name_arguments(paths: Sequence[Path], given: Mapping[str, Any]) -> dict[str, Path]:
-    """Name the words that are no options; what is missing or too much is a wrong command line."""
+    """Name the positional arguments; a missing or superfluous one is a wrong command line."""
     scored, packed = "scores" in given, "data" in given
     names = [*(() if scored else ("LEFT", "RIGHT")), *(() if packed else ("PAIRS",))]
     if len(paths) != len(names):
@@ -199,9 +207,9 @@ def name_arguments(paths: Sequence[Path], given: Mapping[str, Any]) -> dict[str,
         got = " ".join(map(str, paths[:4])) + " ..." * (len(paths) > 4)
         hint = f"; {QUOTES_HINT}" * (scored and len(paths) > len(names))
         raise click.UsageError(f"expected {expected}, got {got or 'none'}{hint}")
-    if lost := pick(given, *(PAIR_FILE_OPTIONS if packed else DATA_SET_OPTIONS)):
+    if misplaced := pick(given, *(PAIR_FILE_OPTIONS if packed else DATA_SET_OPTIONS)):
         what = "--data" if packed else "pairs without --data"
-        raise click.UsageError(f"{option_names(*lost)} cannot apply to {what}")
+        raise click.UsageError(f"{option_names(*misplaced)} cannot apply to {what}")
     refuse_other_options(scored, given)
     return dict(zip(names, paths, strict=True))
 
@@ -209,7 +217,7 @@ def name_arguments(paths: Sequence[Path], given: Mapping[str, Any]) -> dict[str,
 def open_model(
     words: Mapping[str, Path], given: Mapping[str, Any], stack: ExitStack
 ) -> tuple[ModelFiles, tuple[int, int]]:
-    """Open the files of a model, and say of how many entities they are; arrays are mapped."""
+    """Open the files of a model, and return them with the numbers of left and right entities."""
     if "scores" in given:
         store = open_model_scores("--scores", given["scores"], given, stack)
         rows, columns = store.shape
@@ -225,18 +233,18 @@ def open_model(
 
 
 class PairInputs(NamedTuple):
-    """What is ranked, as a task takes it.
+    """The pairs and entities that a task is made of.
 
     Attributes
     ----------
     pairs : str or array
     known : dict of str to (str or array), or None
     entities : (left, right)
-        How many there are, or their names.
+        Their number, or their names.
     files : list of str
-        All that is read.
+        All files that are read.
     titles : dict of str to str
-        What the command line calls a split, by what errors do.
+        The option or argument that names a split, by the name of the split in errors.
     data : AlignmentData, or None
     """
 
@@ -251,7 +259,7 @@ class PairInputs(NamedTuple):
 def inputs_from_files(
     pairs: Path, split: str, given: Mapping[str, Any], sizes: tuple[int, int]
 ) -> PairInputs:
-    """Pairs in files: ids, unless labels name the entities."""
+    """Take the pairs from files: they hold ids, unless labels name the entities."""
     splits = name_splits(split, pairs, "PAIRS", given, "pairs")
     files = [*map(str, splits.files().values())]
     entities: list[Any] = list(sizes)
@@ -264,7 +272,7 @@ def inputs_from_files(
 
 
 def inputs_from_data_set(split: str, given: Mapping[str, Any]) -> PairInputs:
-    """The pairs of a data set: a split and those beside it, or all where there are none."""
+    """Take the pairs of a data set: those of the split, or all pairs if it has no splits."""
     folder = given["data"]
     if not folder.is_dir():
         raise NotADirectoryError(f"--data: no folder {folder}")
@@ -284,13 +292,13 @@ def inputs_from_data_set(split: str, given: Mapping[str, Any]) -> PairInputs:
 
 
 def _entities(graph: Graph) -> Any:
-    """The names of a graph's entities, if each has its own."""
+    """Return the names of a graph's entities if they are unique, or else their number."""
     names = graph.names
     return graph.size if names is None or len(set(names)) < graph.size else names
 
 
 def make_task(inputs: PairInputs, sizes: tuple[int, int], **keywords: Any) -> Task:
-    """Make the task; the entities must be as many as a model has."""
+    """Make the task, and check that the model has as many entities."""
     left, right = inputs.entities
     task = Task(inputs.pairs, left=left, right=right, known=inputs.known, **keywords)
     found = task.right_to_left.columns, task.left_to_right.columns
@@ -304,7 +312,7 @@ def make_task(inputs: PairInputs, sizes: tuple[int, int], **keywords: Any) -> Ta
 
 
 def with_degrees(ranks: Ranks, task: Task, data: AlignmentData | None) -> Ranks:
-    """Ranks with the degrees of their pairs, where a data set tells: the sums of both entities."""
+    """Label each pair by its degree, the sum over both entities, if a data set has degrees."""
     if data is None:
         return ranks
     sums = np.zeros(len(task.pairs), dtype=np.int64)
@@ -316,7 +324,7 @@ def with_degrees(ranks: Ranks, task: Task, data: AlignmentData | None) -> Ranks:
 
 
 def describe_task(task: Task, split: str) -> TaskDescription:
-    """What is ranked, in two lines, and for JSON, with the audit of the pairs."""
+    """Describe what is ranked: in two lines, as data for JSON, and with the audit of the pairs."""
     first, *_ = str(task.audit).split("\n")
     if task.candidates is None:
         among = {name: side.columns for name, side in task.sides.items()}

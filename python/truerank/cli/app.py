@@ -1,4 +1,4 @@
-"""The frame of the command line: exit codes, errors of one line in its own words, output."""
+"""What all commands share: exit codes, errors in one line that name options, and output."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ BAD_DATA, MISSING_LIBRARY, INTERRUPTED, CLOSED_PIPE = (
     2,
     130,
     141,
-)  # as shells name SIGINT and SIGPIPE
+)  # the last two as shells report SIGINT and SIGPIPE
 
-# The options that are arguments of Python, where an error is about one of these.
+# The option for each argument of a Python function that an error may name.
 ARGUMENT_OPTIONS = {
     **{name: f"--{name}" for name in ("by", "side", "queries", "weights", "rows", "filter")},
     **{name: f"--{name}" for name in ("candidates", "method", "tasks", "dataset", "size")},
@@ -30,7 +30,7 @@ ARGUMENT_OPTIONS = {
     **{f"{side}_scores": f"--scores-{side}" for side in ("tail", "head", "relation")},
     **{"group": "--relation", "folder": "--file", "checkpoint": "--resume"},
 }
-# What the command line writes where a message mentions an argument.
+# What the command line writes in place of Python code that a message mentions.
 SPELLINGS = {
     **{name: f"--{name}" for name in ("nan", "dtype", "dataset", "duplicates", "leaks", "unseen")},
     **{f"{name}=": f"--{name}" for name in ("member", "dtype", "shape")},
@@ -56,7 +56,7 @@ for _what, _option in {
 
 
 class Commands(click.Group):
-    """A group that ends with our exit codes and says what is wrong in one line."""
+    """A group that ends with our exit codes and reports an error in one line."""
 
     def make_context(
         self,
@@ -65,7 +65,7 @@ class Commands(click.Group):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """Keep what was typed as the object of the context."""
+        """Store the arguments as they were typed in the object of the context."""
         return super().make_context(info_name, args, parent, **{"obj": list(args), **extra})
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -83,38 +83,41 @@ class Commands(click.Group):
         except click.Abort:
             code = INTERRUPTED
         except ImportError as error:
-            if not isinstance(error.__cause__, ModuleNotFoundError):  # which extras.needed tells of
+            if not isinstance(error.__cause__, ModuleNotFoundError):  # import_extra sets this cause
                 raise
             code = write_error(str(error), MISSING_LIBRARY)
         sys.exit(code if isinstance(code, int) else 0)
 
 
 def command_line() -> str:
-    """The command line that is being run."""
+    """Return the command line that is being run."""
     words: list[str] = click.get_current_context().find_root().obj or []
     return shlex.join(["truerank", *words])
 
 
 def write_error(message: str, code: int) -> int:
-    """Write one line to standard error and give back the code to exit with."""
+    """Write an error in one line to standard error, and return the exit code."""
     _write_line(f"Error: {message}")
     return code
 
 
 def write_warning(message: str) -> None:
-    """Write one line to standard error, of what is done all the same."""
+    """Write a warning in one line to standard error."""
     _write_line(f"Warning: {message}")
 
 
 def _write_line(message: str) -> None:
-    if sys.stderr is not None:  # it is where the process was started without one
-        lines = filter(None, map(str.strip, message.splitlines()))  # blanks in paths stay
+    if sys.stderr is not None:  # it is None if the process was started without one
+        lines = filter(None, map(str.strip, message.splitlines()))  # blanks within paths stay
         sys.stderr.write(f"{' '.join(lines)}\n")
 
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Turn what bad data raises into an error for the user; bugs elsewhere keep their traceback."""
+    """Turn the exceptions that bad data raises into errors in one line.
+
+    Only code that reads or checks data runs within it, so that bugs elsewhere keep their traceback.
+    """
     try:
         yield
     except OSError as error:
@@ -125,24 +128,28 @@ def user_errors() -> Iterator[None]:
 
 
 def error_text(error: Exception) -> str:
-    """What an error says, with the option that its argument is."""
+    """Return the text of an error, with the option in place of the argument that it names."""
     if isinstance(error, InputError):
         error = error.among(ARGUMENT_OPTIONS)
-    text = error.args[0] if isinstance(error, KeyError) and error.args else error  # not its repr
+    text = (
+        error.args[0] if isinstance(error, KeyError) and error.args else error
+    )  # not the repr that str gives
     return str(text) or type(error).__name__
 
 
 def emit(text: str) -> None:
-    """Write to standard output, and leave quietly where its reader went away."""
+    """Write a text to standard output, and exit quietly if its reader went away."""
     if sys.stdout is None:  # the process was started without one
         raise click.ClickException("standard output: closed")
-    encoding = sys.stdout.encoding or "utf-8"  # a side may have any name
+    encoding = (
+        sys.stdout.encoding or "utf-8"
+    )  # the name of a side may have characters that it lacks
     try:
         sys.stdout.write(text.rstrip("\n").encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.write("\n")
         sys.stdout.flush()
     except OSError as error:
-        # Python flushes once more as it ends and would complain then
+        # Python flushes once more when it ends, which would fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise click.exceptions.Exit(CLOSED_PIPE) from None

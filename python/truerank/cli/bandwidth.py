@@ -1,7 +1,7 @@
-"""How fast this machine reads memory, and how near counting comes to it.
+"""Measures how fast this machine reads memory, and how close counting comes to that.
 
-Counting reads every score once, so it cannot be faster than a pass that reads the same bytes and
-does next to nothing with them. `measure` runs both in turn over the same memory.
+Counting reads every score once, so it cannot be faster than a pass that only reads the same bytes.
+`measure` runs both in turn over the same memory.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 SECONDS = 30.0
 MOST_BYTES = 2 * 10**9  # bytes of scores, if no size is given: far more than caches hold
 MOST_FILE_BYTES = 2**29  # bytes of the file that is measured
-ASSUMED_FREE_BYTES = 2 * 10**9  # bytes that are taken for free where no system tells
+ASSUMED_FREE_BYTES = 2 * 10**9  # bytes that are assumed to be free if no system call tells
 LEAST_BYTES = 2**12  # bytes below which nothing can be timed
 COLUMNS = 2**16
 FILTERED = 64  # entries of the filter for each task
-LEAST_ROUNDS = 2  # at the least: the first one also warms up
+LEAST_ROUNDS = 2  # the first one also warms up
 READ = "read"
 
 Scores: TypeAlias = "NDArray[Any]"
 Folder: TypeAlias = str | os.PathLike[str] | None
 TimedCalls = Mapping[str, Callable[[], object]]
-CallsByThreads = Callable[[int], TimedCalls]  # of a number of threads
+CallsByThreads = Callable[[int], TimedCalls]  # given a number of threads
 
 
 class Rate(NamedTuple):
-    """What one kind of scores gave with one number of threads.
+    """The measured rates for one kind of scores and one number of threads.
 
     Attributes
     ----------
     scores : str
         What was counted: "float32", "float32, filtered", "float32, warm file" or "float16".
     threads, rounds : int
-        Threads of both, and how often each ran.
+        Number of threads of both, and how often each ran.
     itemsize : int
         Bytes of a score.
     read, counted : float
@@ -82,11 +82,11 @@ class Bandwidth(NamedTuple):
     isa : str
         The instruction set that counts.
     threads : int
-        As many as are used where none are asked for.
+        The default number of threads.
     nbytes : int
         Bytes of the scores in memory.
     seconds : float
-        How long it took in all.
+        How long everything took.
     rates : tuple of Rate
     skipped : tuple of str
         What was not measured, and why.
@@ -107,22 +107,21 @@ def measure(
     folder: Folder = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> Bandwidth:
-    """Time reading and counting of random scores in turn, and keep the best of each.
+    """Time reading and counting random scores in turn, and keep the best rate of each.
 
-    float32 comes first, plain and with a filter, with one thread and with all that are allowed;
-    then a file of float32 whose pages are in memory, and float16, while there is time.
+    float32 is measured first, without and with a filter, with one thread and with all allowed
+    threads. If time is left, a file of float32 whose pages are in memory and float16 follow.
 
     Parameters
     ----------
     seconds : float
-        About as long as it may take.
+        Roughly how long it may take.
     size : int, optional
         Bytes of scores in memory. Default: a quarter of the free memory, at most 2 GB.
     folder : str or path-like, optional
-        Where the file goes for as long as it is measured. Default: the temporary folder, if it has
-        room.
+        Where the file is put while it is measured. Default: the temporary folder, if it has room.
     progress : callable, optional
-        Called as ``progress(fraction, text)`` before each part.
+        Called as ``progress(fraction, text)`` before each measurement.
 
     Returns
     -------
@@ -178,14 +177,14 @@ def _rates(scores: Scores, calls: TimedCalls, threads: int, until: float) -> lis
 
 
 def best_seconds(calls: TimedCalls, until: float) -> tuple[dict[str, float], int]:
-    """Run contestants in turn, so that a disturbance meets all, and keep the best seconds of each.
+    """Run calls in turn, so that a disturbance affects all, and return the best seconds of each.
 
     Parameters
     ----------
     contestants
-        Names and what to call.
+        The functions to call, by name.
     until
-        When to stop, by `time.perf_counter`; each runs twice at the least.
+        When to stop, as a time of `time.perf_counter`. Each runs at least twice.
 
     Examples
     --------
@@ -237,7 +236,10 @@ def _file_calls(matrix: Scores, folder: Folder) -> Iterator[tuple[Scores, CallsB
     some = matrix[: max(1, MOST_FILE_BYTES // matrix[0].nbytes)]
     targets = _targets(some)
     place = tempfile.gettempdir() if folder is None else os.fspath(folder)
-    room, needed = shutil.disk_usage(place).free, 2 * some.nbytes  # a full disk troubles others
+    room, needed = (
+        shutil.disk_usage(place).free,
+        2 * some.nbytes,
+    )  # half of the room is left to others
     if room < needed:
         problem = f"expected room for {needed:,} bytes in {place}, there is for {room:,}"
         raise _NoRoomError(problem) if folder is None else ValueError(f"folder: {problem}")
@@ -267,7 +269,8 @@ def _float16_calls(matrix: Scores, _folder: Folder) -> Iterator[tuple[Scores, Ca
     )
 
 
-# Each takes the memory, and gives the scores and who runs over them; the last one writes anew.
+# Each function fills or uses the memory, and gives the scores and the calls to time. float16, the
+# last one, overwrites the float32 scores.
 MEASUREMENTS: dict[
     str, Callable[[Scores, Folder], AbstractContextManager[tuple[Scores, CallsByThreads]]]
 ] = {
@@ -283,7 +286,7 @@ def _targets(matrix: Scores) -> NDArray[np.int64]:
 
 
 def _fill_with_random(matrix: Scores) -> None:
-    """Random scores from 0 to 1; a stretch of them again and again, which takes no time."""
+    """Fill an array with random scores from 0 to 1; some are repeated, which is faster."""
     flat = matrix.reshape(-1)
     some = np.random.default_rng(0).random(min(flat.size, 2**22), dtype=np.float32)
     some = some.astype(flat.dtype)
@@ -311,7 +314,7 @@ def _matrix_shape(seconds: float, size: int | None) -> tuple[int, int]:
 
 
 def free_memory() -> int:
-    """Bytes of memory that this process may still take, as far as the system tells.
+    """Return the bytes of memory that this process may still use, as far as the system tells.
 
     Examples
     --------
@@ -324,7 +327,7 @@ def free_memory() -> int:
 
 
 def _free_on_machine() -> int | None:
-    """Free memory of the machine; half of all where only that is told."""
+    """Return the free memory of the machine, or half of its memory if only that is known."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             fields = dict(line.split(":", 1) for line in file)
@@ -333,11 +336,12 @@ def _free_on_machine() -> int | None:
         pass
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    except (AttributeError, ValueError, OSError):  # not on every system
+    except (AttributeError, ValueError, OSError):  # some systems have no sysconf
         return None
 
 
-# By version: where groups are, the limit, what is used, and the part of it that can be given up.
+# By version: the folder of control groups, and the names of the limit, of the used memory, and of
+# the part of it that can be freed.
 _CONTROL_GROUPS = {
     1: (
         "sys/fs/cgroup/memory",
@@ -350,11 +354,11 @@ _CONTROL_GROUPS = {
 
 
 def _free_in_control_group(system: Path = Path("/")) -> int | None:
-    """What the tightest limit leaves, of the process's own group and of those above it."""
+    """Return what the tightest limit leaves, among the group of the process and its parents."""
     left = []
     for version, path in _control_groups(system):
         mount, limit, used, cache = _CONTROL_GROUPS[version]
-        for group in (path, *path.parents):  # a container sees its own as the root, mostly
+        for group in (path, *path.parents):  # a container mostly sees its own group as the root
             folder = system / mount / group.relative_to("/")
             try:
                 most = int((folder / limit).read_text("ascii"))
@@ -367,7 +371,7 @@ def _free_in_control_group(system: Path = Path("/")) -> int | None:
 
 
 def _control_groups(system: Path) -> list[tuple[int, PurePosixPath]]:
-    """Versions and paths of the groups that this process is in; the root if nothing says so."""
+    """Return the versions and paths of the groups of this process; the root if none is listed."""
     found = []
     try:
         for line in (system / "proc/self/cgroup").read_text("utf-8").splitlines():

@@ -1,4 +1,4 @@
-"""`truerank bench`: how fast this machine reads memory, and how near counting comes to it."""
+"""`truerank bench`: measures how fast this machine reads memory and counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNIT_BYTES |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
 
 def parse_bytes(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
-    """A number of bytes, written with a unit or without one."""
+    """Parse a number of bytes, written with or without a unit."""
     if text is None:
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
@@ -41,29 +41,29 @@ def parse_bytes(_context: click.Context, _option: click.Parameter, text: str | N
     type=click.FloatRange(min=0, min_open=True),
     default=SECONDS,
     show_default=True,
-    help="About as long as it may take.",
+    help="Roughly how long it may take.",
 )
 @click.option(
     "--size",
     metavar="BYTES",
     callback=parse_bytes,
-    help=f"Of the scores in memory, such as 500MB: a quarter of what is free, at most "
-    f"{size_text(MOST_BYTES)}, if not given.",
+    help=f"Size of the scores in memory, such as 500MB. Default: a quarter of the free memory, at "
+    f"most {size_text(MOST_BYTES)}.",
 )
 @click.option(
     "--file",
     "folder",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Where a file is put while it is measured: the temporary folder, if not given.",
+    help="Folder for a file while it is measured. Default: the temporary folder.",
 )
 @style_option
 def bench(seconds: float, size: int | None, folder: Path | None, style: str) -> None:
-    """Measure this machine: the rate of reading memory, and that of counting.
+    """Measure how fast this machine reads memory, and how fast it counts.
 
-    Counting reads every score once: no count is faster than a pass that only reads. Both run in
-    turn over the same random scores, with one thread and with all that are allowed, and the best
-    of each is told. The scores of the file are in memory, too: it is read as a memory map.
+    Counting reads every score once, so no count is faster than a pass that only reads. Both run in
+    turn over the same random scores, with one thread and with all allowed threads, and the best
+    rate of each is shown. The pages of the file are in memory, too: it is read as a memory map.
 
     \b
     truerank bench
@@ -75,7 +75,7 @@ def bench(seconds: float, size: int | None, folder: Path | None, style: str) -> 
 
 
 def bench_sheet(found: Bandwidth) -> Sheet:
-    """What was measured: a line for each kind of scores and number of threads."""
+    """Make the sheet of the rates, with a row for each kind of scores and number of threads."""
     lines = [
         f"truerank {__version__}, {found.isa}, numpy {np.__version__}, {platform.system()} "
         f"{platform.machine()}: {size_text(found.nbytes)} of random scores, best of alternating "
@@ -83,7 +83,7 @@ def bench_sheet(found: Bandwidth) -> Sheet:
         *(f"Not measured: {line}." for line in found.skipped),
     ]
 
-    def grids(_write: Write) -> list[TextGrid]:  # digits that a timing has
+    def grids(_write: Write) -> list[TextGrid]:  # digits fit for a timing
         columns = ["scores", "threads", "read, GB/s", "counted, GB/s", "ratio", "scores/s"]
         return [TextGrid(columns, [table_cells(rate) for rate in found.rates])]
 
@@ -95,7 +95,7 @@ def bench_sheet(found: Bandwidth) -> Sheet:
 
 
 def table_cells(rate: Rate) -> list[str]:
-    """A line of the table."""
+    """Return the cells of a row of the table."""
     return [
         rate.scores,
         str(rate.threads),
@@ -107,5 +107,5 @@ def table_cells(rate: Rate) -> list[str]:
 
 
 def rate_record(rate: Rate) -> dict[str, Any]:
-    """The same with all digits, in bytes per second."""
+    """Return the same with all digits, in bytes per second."""
     return {**rate._asdict(), "ratio": rate.ratio, "scores_per_second": rate.scores_per_second}

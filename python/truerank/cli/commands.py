@@ -1,7 +1,8 @@
 """The command line: `truerank evaluate | link-prediction | alignment | ...`.
 
-Standard output carries the result alone; an error is one line on standard error. Exit codes:
-0 fine, 1 data that cannot be evaluated, 2 a wrong command line, 130 Ctrl-C, 141 a closed pipe.
+Standard output has only the result; an error is one line on standard error. The exit code is 0 for
+success, 1 for data that cannot be evaluated, 2 for a wrong command line, 130 after Ctrl-C, and 141
+after a closed pipe.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .output import draw_to_text
 @click.version_option(__version__, prog_name="truerank", message="%(prog)s %(version)s")
 @click.pass_context
 def commands(context: click.Context) -> None:
-    """The rank of the true candidate, counted exactly, and the metrics that follow from it."""
+    """Count the rank of the true candidate exactly, and compute the metrics that follow from it."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         context.exit(2)
@@ -47,11 +48,11 @@ for command in (
 
 @commands.command()
 def demo() -> None:
-    """Evaluate a published model again, which the package holds.
+    """Evaluate a published model again, which is part of the package.
 
-    Exits with 1 if a measured figure is not the published one.
+    The exit code is 1 if a measured figure differs from the published one.
     """
-    from .demo import run  # other commands do without it
+    from .demo import run  # other commands do not need it
     from .demo_output import draw_demo
 
     measured = run()

@@ -1,4 +1,4 @@
-"""`truerank compare`: saved ranks of several models, pair by pair."""
+"""`truerank compare`: compares the saved ranks of several models, pair by pair."""
 
 from __future__ import annotations
 
@@ -35,10 +35,14 @@ from .report_request import check_page_path, writing_page
     default="mrr",
     show_default=True,
     shell_complete=completer(keys),
-    help="Any key, such as tail.hits@10.",
+    help="Compared metric, such as tail.hits@10.",
 )
 @click.option(
-    "--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, help="Of p."
+    "--method",
+    type=click.Choice(METHODS),
+    default=METHODS[0],
+    show_default=True,
+    help="How p is computed.",
 )
 @by_option
 @click.option(
@@ -46,13 +50,17 @@ from .report_request import check_page_path, writing_page
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
-    help="Of the interval of the difference.",
+    help="Confidence level of the interval of the difference.",
 )
 @click.option(
-    "--resamples", type=click.IntRange(min=1), default=10_000, show_default=True, help="Drawn."
+    "--resamples",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="Number of resamples.",
 )
 @seed_option
-@click.option("--allow-unlike", is_flag=True, help="Compare in spite of unlike protocols or ids.")
+@click.option("--allow-unlike", is_flag=True, help="Compare even if protocols or ids differ.")
 @html_option
 @style_option
 def compare_files(
@@ -69,8 +77,8 @@ def compare_files(
 ) -> None:
     """Compare models over the same tasks: difference, interval, p-value, wins and losses.
 
-    Each file holds the ranks of one model, which `truerank evaluate --save` wrote. With more than
-    two models all pairs are compared, and p-values corrected by Holm's rule as well.
+    Each file holds the ranks of one model, which `truerank evaluate --save` wrote. Of more than two
+    models all pairs are compared, and p-values are also corrected by Holm's method.
 
     \b
     truerank compare transe.npz rotate.npz --metric mrr
@@ -102,7 +110,7 @@ def compare_files(
                 seed=seed,
                 allow_unlike=allow_unlike,
             )
-        except KeyError as error:  # a side that there is not, or no groups
+        except KeyError as error:  # a side that the ranks lack, or no groups
             raise click.BadParameter(error_text(error), param_hint="'--metric'") from error
     sheet = comparison_sheet(pairs)
 
@@ -126,7 +134,7 @@ def compare_files(
 
 
 def model_names(paths: tuple[Path, ...]) -> list[str]:
-    """File names without their ending; whole paths where two would be the same."""
+    """Name models by their files without the suffix, or by whole paths if two would be equal."""
     stems = [path.stem for path in paths]
     names = stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
     if len({path.resolve() for path in paths}) < len(paths):

@@ -1,4 +1,4 @@
-"""`truerank compat`: what other toolkits make of the same scores."""
+"""`truerank compat`: computes the numbers that other toolkits get from the same scores."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from .options import File, dtype_option, given_options, order_option, targets_ar
 @click.command("compat")
 @click.argument("scores", type=File)
 @targets_argument
-@click.option("--preset", type=click.Choice(list(PRESETS)), help="One toolkit, and step by step.")
+@click.option("--preset", type=click.Choice(list(PRESETS)), help="Show one toolkit, step by step.")
 @click.option(
     "--filter",
     type=File,
-    help="What the toolkit filters, for each task: .npz as for evaluate.",
+    help="Candidates that the toolkit filters, for each task: .npz as for evaluate.",
 )
-@click.option("--rows", type=File, help="The score row of each task: .npy.")
-@click.option("--candidates", type=File, help="What alone to rank among, as for evaluate.")
+@click.option("--rows", type=File, help="Score row of each task: .npy.")
+@click.option("--candidates", type=File, help="Candidates to rank among, as for evaluate.")
 @order_option
 @dtype_option()
 @click.option(
     "--side",
     metavar="FILE",
     type=File,
-    help=".npy of head or tail for each task: OpenKE averages the numbers of both.",
+    help="Side of each task, head or tail, in a .npy file: OpenKE averages both sides.",
 )
 @click.option(
     "--format",
@@ -45,23 +45,23 @@ from .options import File, dtype_option, given_options, order_option, targets_ar
 def compare_conventions(
     scores: Path, targets: str | None, preset: str | None, style: str, **options: Any
 ) -> None:
-    """Say what other toolkits make of the same scores, beside the exact numbers.
+    """Show the numbers that other toolkits get from the same scores, beside the exact ones.
 
-    SCORES is a .npy of one row for each task, TARGETS the column of each true candidate, as for
-    evaluate. Without TARGETS it is a dump for OGB: .npz or .pt with y_pred_pos and y_pred_neg.
-    NaN is no error here, for each toolkit has a rule for it.
+    SCORES is a .npy file with one row for each task, and TARGETS has the column of each true
+    candidate, as for evaluate. Without TARGETS, SCORES is a dump for OGB: an .npz or .pt file with
+    y_pred_pos and y_pred_neg. NaN is no error here, because each toolkit has a rule for it.
 
     \b
     truerank compat scores.npy targets.npy --filter filter.npz
     truerank compat scores.npy targets.npy --filter filter.npz --preset libkge
     truerank compat dump.npz --preset ogb
     """
-    from ..compat import read_ogb, report, table  # other commands do without them
+    from ..compat import read_ogb, report, table  # other commands do not need them
 
     given = given_options(options)
     if targets is None and set(given) - {"order", "dtype"}:
-        lost = ", ".join(f"--{name}" for name in given if name not in ("order", "dtype"))
-        raise click.UsageError(f"{lost}: cannot be given without TARGETS")
+        misplaced = ", ".join(f"--{name}" for name in given if name not in ("order", "dtype"))
+        raise click.UsageError(f"{misplaced}: cannot be given without TARGETS")
     with user_errors():
         if targets is None:
             dump = read_ogb(scores)

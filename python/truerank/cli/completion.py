@@ -1,4 +1,4 @@
-"""What shells complete: keys, labels, data sets, splits and files; and the scripts for shells."""
+"""Shell completion: the words for keys, labels, data sets and splits, and the shell scripts."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from .app import emit
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 WordSource = Callable[[click.Context, str], Iterable[str]]
 
-# Of a metric with a parameter: what people mostly ask for.
+# The usual parameters of a metric, by the mark that begins its parameter.
 USUAL_PARAMETERS = {"": ("",), "@": ("@1", "@3", "@5", "@10"), ":": (":2",)}
-# The words of a key before its metric, in their order.
+# The words that may come before the metric in a key, in their order.
 KEY_LEVELS = ((MACRO,), (*SIDES, *DIRECTIONS), tuple(KINDS), ADJUSTED)
-SIDE_LEVEL = 1  # other words are those of sides that somebody named
+SIDE_LEVEL = 1  # an unknown word is the name of a side
 
-# What ranks may carry in `truerank link-prediction` and `alignment`, beside the labels of all.
+# Labels that only the ranks of `truerank link-prediction` and `truerank alignment` have.
 PROTOCOL_LABELS = ("category", "degree")
 LABEL_OF_MEMBER = {"side": "side", "group": "relation", "queries": "query", "targets": "target"}
 CODES_SUFFIX = ".codes.npy"
 
 
 def completer(words: WordSource, *, several: bool = False, files: bool = False) -> Complete:
-    """Make what click asks for completions.
+    """Make the function that click calls for completions.
 
     Parameters
     ----------
     words : callable
-        Gives the words there are, of the context and of what was typed.
+        Returns all words, given the context and the typed text.
     several : bool
-        Whether there may be more of them, between commas.
+        Whether the value is a list with commas.
     files : bool
-        Whether it may be a file instead.
+        Whether the value may be a file instead.
     """
 
     def complete(
@@ -71,7 +71,7 @@ def completer(words: WordSource, *, several: bool = False, files: bool = False) 
 
 
 def fixed_words(*words: str) -> WordSource:
-    """Fixed words.
+    """Make a source of fixed words.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def fixed_words(*words: str) -> WordSource:
 
 
 def keys(_context: click.Context | None, start: str) -> list[str]:
-    """Keys of a report, a word further than what was typed.
+    """Return keys of a report that go one word beyond the typed text.
 
     Examples
     --------
@@ -100,13 +100,15 @@ def keys(_context: click.Context | None, start: str) -> list[str]:
     adjusted = any(word in ADJUSTED for word in before)
     found = [f"{word}." for words in KEY_LEVELS[level + 1 :] for word in words]
     found += metric_names(adjusted)
-    if MACRO in before:  # there is no mean of z over groups
+    if MACRO in before:  # macro averages of z do not exist
         found = [word for word in found if not word.startswith("z")]
     return [prefix + word for word in found]
 
 
 def metric_names(adjustable_only: bool = False) -> list[str]:
-    """Metrics with their usual parameters, and the names of adjusted ones; or what can be adjusted.
+    """Return names of metrics with their usual parameters, and aliases of adjusted metrics.
+
+    With `adjustable_only`, return only the metrics that can be adjusted.
 
     Examples
     --------
@@ -127,7 +129,7 @@ def _level(word: str) -> int:
 
 
 def labels(context: click.Context, _start: str) -> list[str]:
-    """The labels that ranks carry: those of a file of ranks on the command line, or all usual."""
+    """Return the labels of the ranks file on the command line, or the usual labels without one."""
     for word in context.find_root().obj:
         found = labels_in(Path(word)) if word.endswith(".npz") else []
         if found:
@@ -140,7 +142,7 @@ def labels(context: click.Context, _start: str) -> list[str]:
 
 
 def labels_in(path: Path) -> list[str]:
-    """The labels in a file of ranks, by the names of its members alone; none of another file."""
+    """Return the labels in a ranks file by the names of its members; another file has none."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.namelist()
@@ -151,7 +153,7 @@ def labels_in(path: Path) -> list[str]:
 
 
 def data_sets(_context: click.Context, _start: str) -> list[str]:
-    """The data sets whose sizes are known."""
+    """Return the data sets whose sizes are known."""
     from ..metrics.published import data_sets
 
     return list(data_sets())
@@ -165,8 +167,9 @@ SIDE_NAMES = fixed_words(*(side for side in SIDES if side != ALL_SIDES))
 
 VARIABLE = "_TRUERANK_COMPLETE"
 
-# click's own script takes the words of bash, which breaks them at "@", ":" and "=" as well: keys
-# such as hits@10 are several of them. This one takes the line, and gives what follows a break.
+# click's own script uses the words of bash, which splits words at "@", ":" and "=" as well, so that
+# a key such as hits@10 is several words. This script sends the whole line, and gets back what
+# replaces the text after the last such character.
 BASH = """\
 %(complete_func)s() {
     local type value
@@ -184,8 +187,9 @@ BASH = """\
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
-# What differs from click: zsh puts nothing behind a value, which may go on with "," or ".", and
-# --option= may come before a file. fish: the first comma alone ends the type of a completion.
+# Changes to the scripts of click. zsh: nothing is appended to a value, which may continue with ","
+# or ".", and --option= may come before a file. fish: only the first comma ends the type of a
+# completion.
 ZSH_CHANGES = {
     "compadd -U -V": "compadd -U -S '' -V",
     "_path_files -f": "compset -P '--*='; _path_files -f",
@@ -201,13 +205,13 @@ def _with_changes(script: str, changes: dict[str, str]) -> str:
 
 
 class Bash(BashComplete):
-    """The completion of bash."""
+    """Completion in bash."""
 
     source_template = BASH
-    _typed = ""  # of the value that is being typed
+    _typed = ""  # what was typed of the value
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the one that is being typed, and that one."""
+        """Return the words before the one that is being typed, and that word."""
         line = os.environ["COMP_LINE"]
         words = split_arg_string(line)[1:]
         start = words.pop() if words and not line[-1:].isspace() else ""
@@ -215,41 +219,41 @@ class Bash(BashComplete):
         return words, start
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
-        """A line for the script: what replaces the last piece of a word that bash sees."""
+        """Return a line for the script: what replaces the last part of a word that bash sees."""
         breaks = os.environ.get("COMP_WORDBREAKS", "")
-        # a piece begins behind a break, but with the "@", which bash takes for that of a host
+        # a part begins after a breaking character, but at an "@", which bash takes for a host name
         begin = max((self._typed.rfind(mark) + (mark != "@") for mark in breaks), default=0)
         open_ended = item.type == "plain" and item.value.endswith((".", ","))
         return f"{'open' if open_ended else item.type},{item.value[max(begin, 0) :]}"
 
 
 class _WholeWordComplete(ShellComplete):
-    """A shell that replaces the whole word, with the option and "=" that it may begin with."""
+    """Completion in a shell that replaces the whole word, including "--option=" before a value."""
 
     _option = ""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the one that is being typed, and that one."""
+        """Return the words before the one that is being typed, and that word."""
         words, start = super().get_completion_args()
         found = OPTION.match(start)
         self._option = found[0] if found else ""
         return words, start
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
-        """Lines for the script."""
+        """Return the lines for the script."""
         if item.type == "plain" and self._option:
             item = CompletionItem(f"{self._option}{item.value}")
         return super().format_completion(item)
 
 
 class Zsh(_WholeWordComplete, ZshComplete):
-    """The completion of zsh."""
+    """Completion in zsh."""
 
     source_template = _with_changes(ZshComplete.source_template, ZSH_CHANGES)
 
 
 class Fish(_WholeWordComplete, FishComplete):
-    """The completion of fish."""
+    """Completion in fish."""
 
     source_template = _with_changes(FishComplete.source_template, FISH_CHANGES)
 

@@ -1,9 +1,9 @@
-"""The main job on real input: a published link-prediction model, evaluated again.
+"""A demonstration on real data: a published link-prediction model is evaluated again.
 
 The package ships the TransE model of Kinships (entity and relation vectors, triples) and the
-figures published for it. `run` evaluates its 1,074 test triples on both sides, from the vectors to
-the filtered ranks, compares their metrics with the published ones, counts once more after the
-scores were rounded to bfloat16, where ties appear, and times the counting. Nothing is downloaded.
+figures published for it. `run` ranks both sides of its 1,074 test triples by the vectors, with
+known answers filtered, and compares the metrics with the published ones. It counts again after
+rounding the scores to bfloat16, which makes ties, and times the counting. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Floats = NDArray[np.float32]
 
 FOLDER = Path(__file__).parent / "data"
 
-# How far a measured figure may be from the published one, relative. Optimistic and pessimistic
-# figures were computed from whole numbers in float64, so that only the order of a sum may differ: a
-# mean rank that is off by one in one task would be off by 1e-5. The authors' realistic ranks, and
-# the expected ranks which adjusted figures are held against, were float32.
+# The largest relative difference between a measured and a published figure. Optimistic and
+# pessimistic figures were computed from whole numbers in float64, so that only the order of a sum
+# may differ; one rank that is off by one would change the mean rank by 1e-5. The authors' realistic
+# ranks, and the expected ranks in adjusted figures, were float32.
 KINDS = ("optimistic", "realistic", "pessimistic")
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "median", "amr", "amri")
 EXACT_TOLERANCE, FLOAT32_TOLERANCE = 1e-12, 1e-6
@@ -43,9 +43,9 @@ EXACT_TOLERANCE, FLOAT32_TOLERANCE = 1e-12, 1e-6
 class Model:
     """TransE with inverse relations: tails are near h + r, heads are near t + r_inverse.
 
-    `entities` is float32 (104, 256); `relations` float32 (50, 256), 25 forward ones, then their
-    inverses. Vectors of the two relations that no test triple uses were not published and are
-    zero. The splits are uint8 (n, 3): head, relation, tail.
+    `entities` is float32 (104, 256). `relations` is float32 (50, 256): 25 relations, then their
+    inverses. The vectors of two relations that no test triple uses were not published and are zero.
+    The splits are uint8 (n, 3): head, relation, tail.
     """
 
     entities: Floats
@@ -60,7 +60,7 @@ class Model:
 @public("truerank.demo")
 @dataclass(frozen=True)
 class Published:
-    """The published figures by key (`head.optimistic.mr`, ...) and where they come from."""
+    """The published figures by key (`head.optimistic.mr`, ...), and their source."""
 
     dataset: str
     model: str
@@ -82,14 +82,14 @@ class Speed:
 
     @property
     def rate(self) -> float:
-        """Scores counted in a second."""
+        """Scores counted per second."""
         return self.rows * self.columns / self.seconds
 
 
 @public("truerank.demo")
 @dataclass(frozen=True)
 class Demo:
-    """All that the demonstration measured."""
+    """The results of the demonstration."""
 
     exact: Report
     rounded: Report
@@ -101,7 +101,7 @@ class Demo:
 
 @public("truerank.demo")
 def load_model() -> Model:
-    """The shipped model.
+    """Load the shipped model.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def load_model() -> Model:
 
 @public("truerank.demo")
 def load_published() -> Published:
-    """The figures published for the shipped model.
+    """Load the figures published for the shipped model.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def load_published() -> Published:
 
 @public("truerank.demo")
 def make_task(model: Model) -> Task:
-    """Two tasks for each test triple: its head and its tail are asked for.
+    """Make the task that predicts the head and the tail of each test triple.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def make_task(model: Model) -> Task:
 
 @public("truerank.demo")
 def query_vectors(model: Model, task: Task) -> dict[str, Floats]:
-    """The vectors of the distinct queries of both sides, which are compared with the entities'.
+    """Compute the vectors of the distinct queries of both sides, to compare with the entities.
 
     Parameters
     ----------
@@ -189,10 +189,10 @@ def query_vectors(model: Model, task: Task) -> dict[str, Floats]:
 
 @public("truerank.demo")
 def to_bfloat16(values: Floats) -> NDArray[np.void]:
-    """Round float32 to bfloat16, to nearest and ties to even.
+    """Round float32 to bfloat16: to the nearest value, and ties to even.
 
-    numpy has no such type; the result is what it makes of a bfloat16 file, two raw bytes for each
-    value, to be ranked with ``dtype="bfloat16"``.
+    numpy has no such type. The result holds two raw bytes for each value, as numpy reads a bfloat16
+    file, and is ranked with ``dtype="bfloat16"``.
 
     Parameters
     ----------
@@ -256,19 +256,19 @@ def rank_sides(model: Model, *, threads: int | None = None) -> tuple[Ranks, Rank
 
 @public("truerank.demo")
 def disagreements(measured: Report, published: Published) -> list[str]:
-    """The published figures which `measured` does not confirm, one sentence each.
+    """List the published figures that `measured` does not confirm, in one sentence each.
 
     Parameters
     ----------
     measured
         The report of both sides.
     published
-        What it is held against.
+        The published figures.
 
     Returns
     -------
     list of str
-        Empty where everything agrees.
+        Empty if all figures agree.
 
     Examples
     --------
@@ -293,14 +293,14 @@ def _tolerance(key: str) -> float:
 def measure_speed(
     rows: int = 2048, columns: int = 16384, *, repeats: int = 3, threads: int | None = None
 ) -> Speed:
-    """Time the counting of a random float32 matrix in memory, best of several.
+    """Time the counting of a random float32 matrix in memory, and keep the best of several runs.
 
     Parameters
     ----------
     rows, columns
-        Shape of the matrix; the default one has 134 MB, more than most caches hold.
+        Shape of the matrix; the default has 134 MB, more than most caches hold.
     repeats
-        How often it is counted; the fastest run is kept. numpy's two expressions run once.
+        Number of runs, of which the fastest counts. numpy's two expressions run once.
     threads
         As in `truerank.rank`.
 
@@ -311,7 +311,7 @@ def measure_speed(
     Raises
     ------
     RuntimeError
-        If the two ways do not give the same counts.
+        If the counts differ from numpy's.
 
     Examples
     --------
@@ -341,7 +341,7 @@ def measure_speed(
 
 @public("truerank.demo")
 def run(*, threads: int | None = None) -> Demo:
-    """Evaluate the shipped model, hold it against what was published, and time the counting.
+    """Evaluate the shipped model, compare it with the published figures, and time the counting.
 
     Parameters
     ----------

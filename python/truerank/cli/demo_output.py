@@ -1,4 +1,4 @@
-"""What `truerank demo` prints: the published model that the package holds, evaluated again."""
+"""The output of `truerank demo`, which evaluates the published model of the package again."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .output import rich_table
 
 
 def draw_demo(demo: Demo, console: Console) -> None:
-    """Print what the demonstration measured.
+    """Print the results of the demonstration.
 
     Parameters
     ----------
     demo
         The measurements.
     console
-        Where they go.
+        Where to print them.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def draw_demo(demo: Demo, console: Console) -> None:
     )
     console.print(textwrap.fill(f"The model was {published.source}.", 90))
 
-    heading("Measured, beside what was published (realistic ranks)")
+    heading("Measured figures beside the published ones (realistic ranks)")
     columns = ["metric", "head", "published", "tail", "published", "both", "published"]
     rows = []
     for metric in METRICS:

@@ -1,4 +1,4 @@
-"""`truerank evaluate`: the metrics of scores in files, or of ranks that were saved."""
+"""`truerank evaluate`: computes the metrics of scores in files, or of saved ranks."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ if TYPE_CHECKING:
     from .. import Progress
     from ..stores import Store
 
-# Options that a count takes.
+# Options that are keywords of `rank`.
 COUNT_OPTIONS = ("filter", "rows", "candidates", "order", "nan", "threads", "audit")
-# Options, and the labels of the ranks or fields of the protocol that they set.
+# Options, with the label of the ranks or the field of the protocol that each of them sets.
 LABEL_OPTIONS = {"side": "side", "relation": "group", "queries": "queries"}
 PROTOCOL_OPTIONS = {"split": "split", "filtered_by": "filter"}
-CHECKPOINT_SUFFIX = ".partial"  # what the name of a checkpoint ends in
+CHECKPOINT_SUFFIX = ".partial"  # a checkpoint is named like the ranks file with this suffix
 
 
 def parse_shape(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> tuple[int, int] | None:
-    """Rows and columns, as 1000x40943; one of them may be left out."""
+    """Parse rows and columns, as 1000x40943; one of them may be left out."""
     if text is None:
         return None
     found = re.fullmatch(r"(\d*)[xX](\d*)", text.strip())
@@ -72,47 +72,52 @@ def parse_shape(
     return rows, columns
 
 
-# Words too many are mostly the files of a pattern: the command itself sees to them.
+# Extra arguments are mostly the files of a pattern, so the command itself reports them.
 @click.command(context_settings={"allow_extra_args": True})
 @click.argument("scores", type=File)
 @targets_argument
 @click.option(
     "--filter",
     type=File,
-    help="What to leave out for each task: .npz with indptr, indices and perhaps lists (which list "
-    "each task uses), or a CSR matrix saved by scipy.sparse.",
+    help="Candidates to leave out for each task: .npz with indptr, indices and perhaps lists (the "
+    "list that each task uses), or a CSR matrix saved by scipy.sparse.",
 )
-@click.option("--rows", type=File, help="The score row of each task: .npy.")
+@click.option("--rows", type=File, help="Score row of each task: .npy.")
 @click.option(
     "--candidates",
     type=File,
-    help="What alone to rank among: .npy of columns for all tasks, or .npz as for --filter.",
+    help="Candidates to rank among: .npy of columns for all tasks, or .npz as for --filter.",
 )
 @order_option
 @nan_option
 @click.option(
     "--shards",
     type=click.Choice(list(AXES)),
-    help="How the files of a pattern join: each holds some of the rows (the default) or columns.",
+    help="Whether each file of a pattern holds some of the rows (the default) or of the columns.",
 )
-@click.option("--member", metavar="NAME", help="Which array of an .npz, HDF5 file or zarr group.")
+@click.option(
+    "--member", metavar="NAME", help="Name of the array in an .npz file, HDF5 file or zarr group."
+)
 @click.option(
     "--shape",
     metavar="ROWSxCOLUMNS",
     callback=parse_shape,
-    help="Of a raw file, with --dtype: 1000x40943, or x40943 for as many rows as it has.",
+    help="Shape of a raw file, with --dtype: 1000x40943, or x40943 for as many rows as it has.",
 )
 @dtype_option(
-    'Of a raw file: float32, int8, ..., or in quotes ">float32", which is big-endian; of raw '
-    "2-byte scores in .npy: bfloat16."
+    'Dtype of a raw file: float32, int8, ..., or in quotes ">float32", which is big-endian. For '
+    ".npy files that hold raw 2-byte scores: bfloat16."
 )
 @click.option(
     "--layout",
     type=click.Choice(["C", "F"]),
-    help="Of a raw file: whether rows lie together (C, the default) or columns (F, Fortran).",
+    help="Whether a raw file stores row after row (C, the default) or column after column (F).",
 )
 @click.option(
-    "--offset", type=click.IntRange(min=0), metavar="BYTES", help="Where a raw file's scores begin."
+    "--offset",
+    type=click.IntRange(min=0),
+    metavar="BYTES",
+    help="Where the scores of a raw file begin.",
 )
 @io_option
 @click.option(
@@ -120,26 +125,26 @@ def parse_shape(
     metavar="WORD|FILE",
     callback=check_not_blank,
     shell_complete=completer(SIDE_NAMES, files=True),
-    help="What each task predicts, kept by --save: head or tail for all, or .npy of a word for "
-    "each; so for saved ranks, too.",
+    help="What each task predicts: head or tail for all tasks, or .npy with a word for each. It is "
+    "stored by --save, and can be added to saved ranks.",
 )
-@click.option("--relation", type=File, help="The relation of each task, kept likewise: .npy.")
-@click.option("--queries", type=File, help="The query of each task, kept likewise: .npy.")
-@split_option("The split evaluated, kept likewise.")
+@click.option("--relation", type=File, help="Relation of each task, stored likewise: .npy.")
+@click.option("--queries", type=File, help="Query of each task, stored likewise: .npy.")
+@split_option("Name of the evaluated split, stored likewise.")
 @click.option(
     "--filtered-by",
     metavar="NAME,...",
     callback=split_list,
     shell_complete=completer(SPLIT_NAMES, several=True),
-    help="The splits whose answers --filter leaves out, kept likewise: train,valid,test.",
+    help="Splits whose answers --filter leaves out, stored likewise: train,valid,test.",
 )
 @threads_option
 @report_options(
-    f"{SAVE_HELP}; and beside it, in FILE.partial, what is done while they are counted.",
+    f"{SAVE_HELP}. While they are counted, FILE.partial beside it keeps what is done so far.",
     click.option(
         "--resume",
         is_flag=True,
-        help="Go on from what a stopped run left beside --save, if it did.",
+        help="Continue from the FILE.partial that a stopped run left, if there is one.",
     ),
 )
 @click.pass_context
@@ -154,9 +159,9 @@ def evaluate(
 
     SCORES has one row for each task (see --rows): a .npy or .npz file, the files of a pattern in
     quotes ("part-*.npy"), a zarr folder, an HDF5 file, or raw numbers with --shape and --dtype.
-    They are read from where they are, however large. Or it is the .npz of ranks that --save wrote,
-    which takes no TARGETS. TARGETS is a .npy file with the column of each true candidate, or a
-    number: one column for all.
+    Files may be larger than memory. SCORES may also be the .npz file of ranks that --save wrote;
+    then no TARGETS are given. TARGETS is a .npy file with the column of each true candidate, or a
+    number: one column for all tasks.
 
     \b
     truerank evaluate scores.npy targets.npy --filter filter.npz --filtered-by train,valid
@@ -200,20 +205,20 @@ def evaluate(
 
 
 class LabelsAndProtocol(NamedTuple):
-    """What the command line says of ranks: labels, and how they were counted."""
+    """The labels and the fields of the protocol that the command line gives to ranks."""
 
     labels: dict[str, Any]
     protocol: dict[str, Any]
 
     def add_to(self, ranks: Ranks) -> Ranks:
-        """The ranks with these facts; what is not named stays."""
+        """Return the ranks with these labels and fields; others are unchanged."""
         if "filter" in self.protocol and not ranks.protocol.filter:
             raise InputValueError("--filtered-by", "these ranks are unfiltered")
         return ranks.with_labels(**self.labels).with_protocol(**self.protocol)
 
 
 def read_facts(options: Mapping[str, Any]) -> LabelsAndProtocol:
-    """Labels from files, or one word for all tasks; fields of the protocol as they are."""
+    """Read labels from files or as one word for all tasks, and take the fields of the protocol."""
     labels = {
         label: read_array(f"--{name}", Path(given)) if is_file(given) else given
         for name, label in LABEL_OPTIONS.items()
@@ -225,7 +230,7 @@ def read_facts(options: Mapping[str, Any]) -> LabelsAndProtocol:
 
 
 def tasks_of(store: Store, targets: int | NDArray[Any], rows: Any) -> int | None:
-    """How many tasks a count will have; None where it will be refused."""
+    """Return the number of tasks of a count, or None if `rank` will refuse it."""
     if rows is not None:
         return len(rows) if rows.ndim == 1 else None
     if np.ndim(targets):
@@ -236,7 +241,7 @@ def tasks_of(store: Store, targets: int | NDArray[Any], rows: Any) -> int | None
 def rank_with_bar(
     store: Store, targets: Any, started: Callable[[], object] = lambda: None, **keywords: Any
 ) -> Ranks:
-    """Count, draw how far it is, and say whenever a part of it is done, none at first."""
+    """Count with a progress bar, and call `on_progress` at the start and after each tile."""
     with ProgressBar() as bar:
         follower = ProgressListener(bar)
 
@@ -248,24 +253,29 @@ def rank_with_bar(
 
 
 class RanksFile(NamedTuple):
-    """Where ranks are kept, and beside it what is done of them while they are counted."""
+    """The file to save ranks in, with a checkpoint beside it while they are counted."""
 
     path: Path
     resume: bool
 
     @property
     def checkpoint(self) -> Path:
-        """The checkpoint."""
+        """The file of the checkpoint."""
         return Path(f"{self.path}{CHECKPOINT_SUFFIX}")
 
     def check(self, files: Sequence[str | Path]) -> None:
-        """Refuse a name that cannot be written, and to write over or into what is read."""
+        """Raise an error if either file cannot be written, or would replace a file that is read."""
         for path in (self.path, self.checkpoint):
             check_writable(path, files)
 
     def rank_beside_checkpoint(self, store: Store, targets: Any, **keywords: Any) -> Ranks:
-        """Count beside a checkpoint: an old one goes unless it is wanted, a new one is told of."""
-        old = Path(f"{self.checkpoint}.old")  # until counting begins: what is refused costs nothing
+        """Count with a checkpoint; without --resume, an old checkpoint is replaced.
+
+        After Ctrl-C, a line says whether there is a checkpoint to resume from.
+        """
+        old = Path(
+            f"{self.checkpoint}.old"
+        )  # kept until counting starts, so that a refused run does not lose it
         if not self.resume and self.checkpoint.exists():
             self.checkpoint.replace(old)
         ours = not self.checkpoint.exists()
@@ -275,7 +285,7 @@ class RanksFile(NamedTuple):
 
         try:
             return rank_with_bar(store, targets, started, checkpoint=self.checkpoint, **keywords)
-        except (TypeError, ValueError):  # the same would come again
+        except (TypeError, ValueError):  # resuming would fail in the same way
             if ours:
                 self.checkpoint.unlink(missing_ok=True)
             raise
@@ -292,7 +302,7 @@ class RanksFile(NamedTuple):
                 old.replace(self.checkpoint)
 
     def save_ranks(self, ranks: Ranks) -> None:
-        """Save the ranks; the checkpoint has done its work."""
+        """Save the ranks and delete the checkpoint."""
         ranks.save(self.path)
         self.checkpoint.unlink(missing_ok=True)
 
@@ -304,7 +314,7 @@ def count_ranks(
     ranks_file: RanksFile | None,
     request: ReportRequest,
 ) -> Ranks:
-    """Count the ranks of scores in files, once everything else is known to fit them."""
+    """Count the ranks of scores in files, after a check that the other options fit them."""
     with user_errors():
         store = open_store(scores, options)
     with store:
@@ -326,7 +336,7 @@ def count_ranks(
             facts, n = read_facts(options), tasks_of(store, truth, keywords_of_rank.get("rows"))
             if "targets" in request.label_names() and n is not None:
                 facts.labels["targets"] = truth if np.ndim(truth) else np.full(n, truth)
-            if n is not None:  # a count may take long: what cannot fit it is refused before
+            if n is not None:  # checked before a count, which may take long
                 filtered = {"filter": ("unnamed",)} if "filter" in keywords_of_rank else {}
                 placeholder_ranks = facts.add_to(blank_ranks(n).with_protocol(**filtered))
         if n is not None:
@@ -341,7 +351,7 @@ def count_ranks(
 
 
 def reopen(scores: Path, targets: str | None, options: dict[str, Any]) -> Ranks:
-    """Ranks that an earlier run saved: there is nothing left to count."""
+    """Load ranks that an earlier run saved; options of a count cannot apply to them."""
     given = ["TARGETS"] * (targets is not None)
     names = dict.fromkeys((*COUNT_OPTIONS, *STORE_KEYWORDS, "resume"))
     given += [f"--{name}" for name in names if name in options and name != "audit"]

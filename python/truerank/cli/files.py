@@ -1,4 +1,4 @@
-"""Files that the command line reads: arrays, selections, scores; bad ones are errors in words."""
+"""Reads the files that options name: arrays, selections and scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..inputs.errors import InputValueError, renamed
 from ..stores import Store, open_scores
 
-# Options that say how scores are stored, and the keywords of `open_scores` that they are.
+# Options that say how scores are stored, with the keyword of `open_scores` for each.
 STORE_KEYWORDS = {
     "shards": "axis",
     "member": "member",
@@ -31,13 +31,13 @@ AXES = {"rows": 0, "columns": 1}
 
 
 def is_file(given: str | Path | None) -> bool:
-    """Whether an option of labels names a file: all paths do, of words those in .npy."""
+    """Whether the value of a label option names a file: it is a path or ends in .npy."""
     return isinstance(given, Path) or Path(given or "").suffix == ".npy"
 
 
 @contextmanager
 def errors_naming(argument: str) -> Iterator[None]:
-    """Let errors of files say which option named them."""
+    """Let errors of files name the option that the file was given to."""
     try:
         yield
     except OSError as error:
@@ -47,7 +47,7 @@ def errors_naming(argument: str) -> Iterator[None]:
 
 
 def open_regular_file(argument: str, path: Path) -> BinaryIO:
-    """A file to be read; it is read more than once, and a pipe would block."""
+    """Open a regular file; a pipe could be read only once, so it is refused."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise InputValueError(argument, f"{path}: expected a regular file")
     with errors_naming(argument):
@@ -61,7 +61,7 @@ def is_archive(argument: str, path: Path) -> bool:
 
 
 def holds_ranks(path: Path) -> bool:
-    """Whether SCORES is an archive with a member `kind`, as ours have; all others hold scores."""
+    """Whether SCORES is an archive of ranks, which has a member `kind`; other files hold scores."""
     if path.is_dir() or (not path.exists() and glob.has_magic(str(path))):
         return False
     if not is_archive("scores", path):
@@ -74,7 +74,7 @@ def holds_ranks(path: Path) -> bool:
 
 
 def open_store(path: Path, options: Mapping[str, Any]) -> Store:
-    """Scores in a file, in the files of a pattern, or in chunks."""
+    """Open scores in a file, in the files of a pattern, or in a chunked store."""
     given = {keyword: options[name] for name, keyword in STORE_KEYWORDS.items() if name in options}
     if "axis" in given:
         given["axis"] = AXES[given["axis"]]
@@ -83,7 +83,7 @@ def open_store(path: Path, options: Mapping[str, Any]) -> Store:
 
 
 def read_array(argument: str, path: Path) -> NDArray[Any]:
-    """A .npy file as a read-only memory map; pickles are refused."""
+    """Open a .npy file as a read-only memory map; pickled objects are refused."""
     with open_regular_file(argument, path) as file:
         if file.read(6) != b"\x93NUMPY":
             raise InputValueError(argument, expected="a .npy file", got=path)
@@ -96,23 +96,23 @@ def read_array(argument: str, path: Path) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class SavedMatrix:
-    """What `rank` looks at in a matrix of scipy.sparse."""
+    """The attributes of a scipy.sparse matrix that `rank` reads."""
 
     shape: tuple[int, ...]
     indptr: NDArray[Any]
     indices: NDArray[Any]
 
     def tocsr(self) -> SavedMatrix:
-        """It is one."""
+        """Return the matrix itself, which is in CSR format."""
         return self
 
 
 def read_selection(argument: str, path: Path) -> SavedMatrix | tuple[NDArray[Any], ...]:
-    """(indptr, indices) or (indptr, indices, lists), or what scipy.sparse.save_npz wrote."""
+    """Read a selection: (indptr, indices), (indptr, indices, lists) or a scipy.sparse matrix."""
     if not is_archive(argument, path):
         raise InputValueError(argument, expected="an .npz with indptr and indices", got=path)
     try:
-        # opened here: numpy leaves the file open where it is damaged
+        # opened here, because numpy leaves a damaged file open
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             members = archive.files
             names_read = ("indptr", "indices", "lists", "format", "shape")
@@ -133,14 +133,14 @@ def read_selection(argument: str, path: Path) -> SavedMatrix | tuple[NDArray[Any
 def read_candidates(
     argument: str, path: Path
 ) -> NDArray[Any] | SavedMatrix | tuple[NDArray[Any], ...]:
-    """One index array for all tasks from a .npy, or a selection from an .npz."""
+    """Read one index array for all tasks from a .npy file, or a selection from an .npz file."""
     return (
         read_selection(argument, path) if is_archive(argument, path) else read_array(argument, path)
     )
 
 
 def read_targets(argument: str, text: str) -> int | NDArray[Any]:
-    """One column for all tasks, written out, or a .npy file of columns."""
+    """Return one column for all tasks, given as a number, or read a .npy file of columns."""
     return int(text) if text.isdecimal() else read_array(argument, Path(text))
 
 

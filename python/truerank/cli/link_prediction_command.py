@@ -1,4 +1,4 @@
-"""`truerank link-prediction`: from triples, and vectors or scores, to the whole report."""
+"""`truerank link-prediction`: makes a report from triples and from vectors or scores."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from .report_request import ReportRequest, TaskDescription, print_report
 from .triple_files import make_task, parse_candidates, parse_key_columns
 
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
-# How candidates may be named, as a shell completes them.
+# The names of candidates that a shell completes.
 CANDIDATES = ("all", "train", "typed", "sampled:100", "sampled-typed:100")
 
 
 def parse_sides(_context: click.Context, _option: click.Parameter, text: str) -> tuple[str, ...]:
-    """Sides between commas, in their order."""
+    """Parse a list of sides, and return them in their usual order."""
     words = {word.strip() for word in text.split(",")}
     if not words <= CANDIDATE_KIND.keys():
         raise click.BadParameter(f"expected some of {', '.join(CANDIDATE_KIND)}, got {text!r}")
@@ -57,25 +57,33 @@ def parse_sides(_context: click.Context, _option: click.Parameter, text: str) ->
 
 
 @click.command("link-prediction")
-@click.option("--test", type=File, required=True, help="The triples to be ranked.")
+@click.option("--test", type=File, required=True, help="Triples to rank.")
 @known_options("triples")
 @click.option("--entities", type=File, help="A vector for each entity: .npy.")
-@click.option("--queries-tail", type=File, help="Vectors that are compared with the tails: .npy.")
-@click.option("--queries-head", type=File, help="Vectors that are compared with the heads: .npy.")
-@click.option("--relations", type=File, help="A vector for each relation, to predict it.")
-@click.option("--queries-relation", type=File, help="Vectors that are compared with relations.")
+@click.option("--queries-tail", type=File, help="Vectors to compare with entities as tails: .npy.")
+@click.option("--queries-head", type=File, help="Vectors to compare with entities as heads: .npy.")
 @click.option(
-    "--similarity", type=click.Choice(SIMILARITIES), help="Of a query and an entity: dot, if none."
+    "--relations", type=File, help="A vector for each relation, to predict relations: .npy."
+)
+@click.option("--queries-relation", type=File, help="Vectors to compare with relations: .npy.")
+@click.option(
+    "--similarity",
+    type=click.Choice(SIMILARITIES),
+    help="Similarity of a query and an entity. Default: dot.",
 )
 @click.option("--bias", type=File, help="A number for each entity, added to its scores: .npy.")
-@click.option("--scores-tail", type=File, help="In place of vectors: a score for each entity.")
-@click.option("--scores-head", type=File, help="The same for heads; files as for evaluate.")
+@click.option(
+    "--scores-tail", type=File, help="Scores of all entities as tails, in place of vectors."
+)
+@click.option("--scores-head", type=File, help="The same for heads. Files are as for evaluate.")
 @click.option("--scores-relation", type=File, help="The same for relations.")
 @order_option
 @io_option
 @dtype_option()
 @click.option(
-    "--unique", is_flag=True, help="Rows are those of the distinct queries, not of --test."
+    "--unique",
+    is_flag=True,
+    help="Rows belong to the distinct queries, not to the triples of --test.",
 )
 @click.option(
     "--sides",
@@ -84,34 +92,36 @@ def parse_sides(_context: click.Context, _option: click.Parameter, text: str) ->
     callback=parse_sides,
     shell_complete=completer(SIDE_NAMES, several=True),
     metavar="SIDE,...",
-    help="What is predicted: head, tail, relation.",
+    help="What to predict: head, tail, relation.",
 )
 @click.option(
     "--entity-labels",
     type=File,
-    help="The names in --test and the others, a line for each row of --entities. In the order of "
-    "their letters, if not given.",
+    help="Names of the entities in the triples, a line for each row of --entities. Default: sorted "
+    "by name.",
 )
-@click.option("--relation-labels", type=File, help="The same of relations.")
+@click.option("--relation-labels", type=File, help="The same for relations.")
 @click.option(
-    "--ids", is_flag=True, help="Text holds ids of what has no labels, not names; .npy does anyway."
+    "--ids",
+    is_flag=True,
+    help="Text files hold ids, not names, where no labels are given. Files in .npy always do.",
 )
 @click.option(
     "--keys",
     metavar="COLUMN,...|none",
     callback=parse_key_columns,
-    help="Which further columns of the triples, from 3 on (a time, say), are part of every query: "
-    "all of them, if not given.",
+    help="Further columns of the triples, from 3 on, that belong to each query (such as a time), "
+    "or none. Default: all of them.",
 )
 @click.option(
     "--candidates",
     metavar="NAME|FILE",
     callback=parse_candidates,
     shell_complete=completer(fixed_words(*CANDIDATES), files=True),
-    help="all (the default), train (entities of --train), typed (seen there with the relation), "
-    "sampled:100 or sampled-typed:100 (so many negatives), or .npy of ids.",
+    help="Candidates: all (the default), train (entities of --train), typed (seen there with the "
+    "relation), sampled:100 or sampled-typed:100 (that many negatives), or .npy of ids.",
 )
-@split_option("Of --test, if not test.", default="test")
+@split_option("Name of the split of --test. Default: test.", default="test")
 @rule_option("duplicates", "triples", "that repeat an earlier one")
 @rule_option("leaks", "triples", "that are known")
 @rule_option("unseen", "triples", "with an entity or relation that is not in --train")
@@ -127,13 +137,14 @@ def predict_links(
     split: str,
     **options: Any,
 ) -> None:
-    """Evaluate link prediction: triples, and vectors or scores, to filtered ranks and metrics.
+    """Evaluate link prediction: rank the heads and tails of triples by vectors or scores.
 
-    Triples are lines of head, relation and tail with tabs between them (perhaps gzipped), or .npy
-    of ids. A model is vectors of entities and of queries, which --similarity compares and whose
-    scores are never stored; or it is its scores. Row i of queries and of scores belongs to triple i
-    of --test. What --train, --valid, --known and --test hold is left out of the candidates of a
-    query, but never the answer asked for: without known triples, those of --test alone.
+    Triples are in text files (perhaps gzipped) with a head, a relation and a tail in each line,
+    separated by tabs, or in .npy files of ids. A model is given by vectors of entities and of
+    queries, which --similarity compares and whose scores are never stored, or by its scores. Row i
+    of queries and of scores belongs to triple i of --test. The answers to a query that --train,
+    --valid, --known and --test hold are left out of its candidates, except the true one. Without
+    known triples, only the answers in --test are left out.
 
     \b
     truerank link-prediction --train train.txt --valid valid.txt --test test.txt
@@ -168,7 +179,7 @@ def predict_links(
 
 
 def model_files(sides: Sequence[str], given: Mapping[str, Any]) -> dict[str, Path]:
-    """The files of a model by option; what is missing or too much is a wrong command line."""
+    """Return the files of a model by option, after a check that none is missing or superfluous."""
     scores = [name for side in CANDIDATE_KIND if (name := f"scores_{side}") in given]
     of_vectors = [
         *dict.fromkeys(CANDIDATE_KIND.values()),
@@ -203,7 +214,7 @@ def model_files(sides: Sequence[str], given: Mapping[str, Any]) -> dict[str, Pat
 
 
 def open_model(paths: Mapping[str, Path], given: Mapping[str, Any], stack: ExitStack) -> ModelFiles:
-    """Open the files of a model; arrays are mapped, not read."""
+    """Open the files of a model; arrays are mapped into memory."""
     if all(name.startswith("scores_") for name in paths):
         stores = {
             f"{name.removeprefix('scores_')}_scores": open_model_scores(
@@ -218,7 +229,7 @@ def open_model(paths: Mapping[str, Path], given: Mapping[str, Any], stack: ExitS
 
 
 def vocabulary_sizes(model: ModelFiles) -> dict[str, int]:
-    """How many entities and relations there are, where a model tells."""
+    """Return the numbers of entities and relations, as far as the model shows them."""
     if not model.has_scores:
         return {
             what: len(model.arrays[what]) for what in pick(model.arrays, *CANDIDATE_KIND.values())
@@ -230,7 +241,7 @@ def vocabulary_sizes(model: ModelFiles) -> dict[str, int]:
 
 
 def describe_task(task: Task, split: str) -> TaskDescription:
-    """What is ranked, in two lines, and for JSON, with the audit of the triples."""
+    """Describe what is ranked: in two lines, as data for JSON, and by the audit of the triples."""
     first, *_ = str(task.audit).split("\n")
     sides = ", ".join(
         f"{name} {len(side.queries):,} (among {side.columns:,} {CANDIDATE_KIND[name]})"

@@ -1,4 +1,4 @@
-"""Options that several commands have, and what they accept."""
+"""Options that several commands share, and the checks of their values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Option = Callable[[Any], Any]
 
 
 class _FilePath(click.Path):
-    """A path; an empty one, of a variable that is not set, would be the folder."""
+    """A path that is not empty: an unset shell variable would name the current folder."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         if value == "":
@@ -37,12 +37,15 @@ QUOTES_HINT = 'the shell splits a pattern of shards unless it is in quotes: "par
 
 
 def split_list(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str]:
-    """Words between commas."""
+    """Split a list at its commas."""
     return [key for part in (text or "").split(",") if (key := part.strip())]
 
 
 def parse_keys(context: click.Context, option: click.Parameter, text: str | None) -> list[str]:
-    """Metric keys between commas; whether there are such sides and groups is known later."""
+    """Split a list of metric keys and check their form.
+
+    Whether the ranks have the sides and groups that they name is checked later.
+    """
     keys = split_list(context, option, text)
     try:
         for key in keys:
@@ -53,7 +56,7 @@ def parse_keys(context: click.Context, option: click.Parameter, text: str | None
 
 
 def parse_dtype(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-    """The dtype of scores, perhaps with a mark of their byte order."""
+    """Check the name of a dtype, which may begin with a byte order."""
     if text is not None and text[text[:1] in ("<", ">") :] not in DTYPES:
         raise click.BadParameter(
             f"expected one of {', '.join(DTYPES)} (big-endian with > before it), got {text!r}"
@@ -64,19 +67,19 @@ def parse_dtype(_context: click.Context, _option: click.Parameter, text: str | N
 def check_not_blank(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> str | None:
-    """A check that a text is more than blanks."""
+    """Check that a text has more than blanks."""
     if text is not None and not text.strip():
         raise click.BadParameter("expected a name, got an empty one")
     return text
 
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given."""
+    """Select the options that were given on the command line."""
     return {k: v for k, v in options.items() if not (v is None or v is False or v in ([], (), {}))}
 
 
 def option_names(*names: str) -> str:
-    """Options by the names of their parameters.
+    """Write options by the names of their parameters.
 
     Examples
     --------
@@ -90,11 +93,11 @@ def option_names(*names: str) -> str:
 
 
 def label_or_file(names: Collection[str]) -> Callable[..., str | None]:
-    """A check that a text is one of some names, or may be a label that ranks have, or a file."""
+    """Make a check that a text is one of some names, may be another label, or names a file."""
 
     def check(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-        may_be = text is None or text in names or text.isidentifier() or is_file(text)
-        if not may_be:
+        valid = text is None or text in names or text.isidentifier() or is_file(text)
+        if not valid:
             raise click.BadParameter(_expected_names(names, text))
         return text
 
@@ -102,14 +105,14 @@ def label_or_file(names: Collection[str]) -> Callable[..., str | None]:
 
 
 def check_label(option: str, given: object, names: Collection[str], ranks: Ranks) -> None:
-    """Refuse a word that is neither one of some names nor of the ranks' other labels."""
+    """Raise an error if a word is neither one of some names nor another label of the ranks."""
     known = [*names, *ranks.labels]
     if isinstance(given, str) and given not in known:
         raise click.BadParameter(_expected_names(known, given), param_hint=f"'{option}'")
 
 
 def read_labels(option: str, text: str | None) -> Any:
-    """Labels or weights as `report` and `compare` take them."""
+    """Read labels or weights if they are in a file; a name is returned as it is."""
     return read_array(option, Path(text)) if text is not None and is_file(text) else text
 
 
@@ -121,8 +124,10 @@ def _expected_names(names: Collection[str], text: str | None) -> str:
 
 
 def combine_options(*options: Option) -> Option:
-    """Several options as one decorator, in the order in which the help has them."""
-    return lambda command: functools.reduce(lambda made, add: add(made), options[::-1], command)
+    """Combine several options into one decorator, in the order in which the help lists them."""
+    return lambda command: functools.reduce(
+        lambda decorated, add: add(decorated), options[::-1], command
+    )
 
 
 STYLES = ("table", *SHEET_FORMATS)
@@ -130,21 +135,25 @@ style_option = click.option(
     "--format", "style", type=click.Choice(STYLES), default="table", show_default=True
 )
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all that is drawn."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of all random numbers.",
 )
 by_option = click.option(
     "--by",
     metavar="LABEL|FILE",
     callback=label_or_file(LABEL_ALIASES),
     shell_complete=completer(labels, files=True),
-    help="Groups of tasks: a label that the ranks carry (side, relation, query, target, category, "
-    "...), or .npy of a label for each task.",
+    help="How to group tasks: a label of the ranks (side, relation, query, target, category, ...), "
+    "or a .npy file with a label for each task.",
 )
 html_option = click.option(
     "--html",
     type=File,
-    help="Write it all as a page, too: one HTML file with tables, the audit and plots; it needs "
-    "the extra plot.",
+    help="Also write an HTML page: one file with tables, the audit and plots. It needs the extra "
+    "plot.",
 )
 order_option = click.option(
     "--order",
@@ -154,15 +163,19 @@ order_option = click.option(
 nan_option = click.option(
     "--nan",
     type=click.Choice(["raise", "worst", "omit"]),
-    help="A NaN among the candidates is an error (raise, the default), the worst score, or none.",
+    help="Treat NaN among the candidates as an error (raise, the default), as the worst score "
+    "(worst), or as no candidate (omit).",
 )
 io_option = click.option(
     "--io",
     type=click.Choice(["map", "read"]),
-    help="Files are mapped (the default), or read in pieces, which bears that they shrink.",
+    help="Map files into memory (the default), or read them block by block, which is safe even if "
+    "a file shrinks meanwhile.",
 )
 threads_option = click.option(
-    "--threads", type=click.IntRange(min=1), help="By default all that are allowed."
+    "--threads",
+    type=click.IntRange(min=1),
+    help="Number of threads. Default: all that the process may use.",
 )
 targets_argument = click.argument(
     "targets",
@@ -170,39 +183,39 @@ targets_argument = click.argument(
     callback=check_not_blank,
     shell_complete=completer(fixed_words(), files=True),
 )
-SAVE_HELP = "Keep the ranks in an .npz file, for any later metric"
+SAVE_HELP = "Save the ranks in an .npz file, from which any metric can be computed later"
 _weights_option = click.option(
     "--weights",
     metavar="LABEL|FILE",
     callback=label_or_file(WEIGHTS),
     shell_complete=completer(labels, files=True),
-    help="What each task counts: query, relation, target or another label of the ranks (each "
-    "counts once), or .npy.",
+    help="Weights of the tasks: query, relation, target or another label of the ranks (each of its "
+    "values counts once), or a .npy file with a weight for each task.",
 )
 _macro_option = click.option(
     "--macro-weights",
     type=click.Choice([COUNT]),
-    help="What a group of --by counts in macro averages: its number of tasks; once, if not given.",
+    help="Weight each group of --by in macro averages by its number of tasks. Default: equally.",
 )
 _metrics_option = click.option(
     "--metrics",
     metavar="KEY,...",
     callback=parse_keys,
     shell_complete=completer(keys, several=True),
-    help="Report only these, such as mrr,optimistic.hits@10,tail.amri,macro.mrr.",
+    help="Report only these metrics, such as mrr,optimistic.hits@10,tail.amri,macro.mrr.",
 )
 _interval_option = click.option(
     "--interval",
     is_flag=True,
-    help="95 % bootstrap intervals of --metrics, over tasks, or over the groups of --by.",
+    help="Show 95 % bootstrap intervals of --metrics, over tasks or over the groups of --by.",
 )
 _audit_option = click.option(
-    "--audit", is_flag=True, help="Count NaN and saturated scores; say what is suspect."
+    "--audit", is_flag=True, help="Count NaN and saturated scores, and list what is suspect."
 )
 
 
 def report_options(save_help: str = f"{SAVE_HELP}.", *more: Option) -> Option:
-    """What a command is told of the report that it makes, with help and options of --save."""
+    """Combine the options of a report: `save_help` is the help of --save, `more` come after it."""
     return combine_options(
         *(_metrics_option, by_option, _weights_option, _macro_option, _interval_option),
         *(seed_option, _audit_option, click.option("--save", type=File, help=save_help), *more),
@@ -211,13 +224,17 @@ def report_options(save_help: str = f"{SAVE_HELP}.", *more: Option) -> Option:
 
 
 def rule_option(name: str, rows: str, which: str) -> Option:
-    """An option for what to do with some of the rows of a test: to keep, drop or refuse them."""
+    """Make an option that says whether to keep, drop or refuse some rows of the test."""
     choices = click.Choice(["keep", "drop", "raise"])
-    return click.option(f"--{name}", type=choices, help=f"Test {rows} {which} (keep by default).")
+    return click.option(
+        f"--{name}", type=choices, help=f"What to do with test {rows} {which}. Default: keep."
+    )
 
 
-def dtype_option(help_text: str = "Of raw 2-byte numbers in .npy: bfloat16.") -> Option:
-    """An option for what raw bytes are."""
+def dtype_option(
+    help_text: str = "bfloat16, for .npy files that hold raw 2-byte numbers.",
+) -> Option:
+    """Make an option for the dtype of raw bytes."""
     return click.option(
         "--dtype",
         callback=parse_dtype,
@@ -228,7 +245,7 @@ def dtype_option(help_text: str = "Of raw 2-byte numbers in .npy: bfloat16.") ->
 
 
 def split_option(help_text: str, **more: Any) -> Option:
-    """An option for the name of the split that is evaluated."""
+    """Make an option for the name of the evaluated split."""
     return click.option(
         "--split",
         metavar="NAME",

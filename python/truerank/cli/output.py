@@ -1,4 +1,4 @@
-"""What the command line prints: a sheet in every format, and what is drawn on a terminal."""
+"""What the command line prints: results in every format, and tables on a terminal."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ Write = Callable[[float], str]
 
 
 class Sheet(NamedTuple):
-    """A result before it has a format.
+    """A result that can be written in any format.
 
     Attributes
     ----------
     lines : sequence of str
-        Lines that come before the tables.
+        The lines before the tables.
     grids : callable
-        Gives the tables, with numbers written as it is told to.
+        Makes the tables; its argument writes a number as text.
     columns, records : sequences
         The heading and the rows of the CSV.
     content : object
-        What the JSON holds; nan becomes null, an infinity a word.
+        The content of the JSON; nan becomes null, an infinity becomes a word.
     """
 
     lines: Sequence[str]
@@ -57,7 +57,7 @@ class Sheet(NamedTuple):
     content: Any
 
     def tables(self, write: Write) -> TextTables:
-        """The lines and tables, numbers as they are to be written."""
+        """Make the lines and tables, with numbers written by `write`."""
         return TextTables(self.grids(write), self.lines)
 
 
@@ -65,7 +65,7 @@ class Sheet(NamedTuple):
 
 
 def json_text(sheet: Sheet) -> str:
-    """JSON in several lines."""
+    """Write a sheet as JSON in several lines."""
     return json.dumps(json_value(sheet.content), indent=2, allow_nan=False)
 
 
@@ -83,7 +83,8 @@ REPORT_FORMATS: dict[str, Callable[[Report], str]] = {
     "latex": lambda measured: measured.to_latex(),
     "html": lambda measured: measured._repr_html_(),
 }
-# How findings are told; JSON holds them anyway, a CSV cannot.
+# How lines of text, such as findings, are written. JSON has them as data, CSV has no place for
+# them.
 LINE_FORMATS: dict[str, Callable[[Iterable[str]], str]] = {
     "table": lambda lines: "\n".join(lines),
     "markdown": lambda lines: "\n".join(f"- {line}" for line in lines),
@@ -93,7 +94,7 @@ LINE_FORMATS: dict[str, Callable[[Iterable[str]], str]] = {
 
 
 def format_sheet(sheet: Sheet, style: str) -> str:
-    """A sheet in a format."""
+    """Write a sheet in a format."""
     return (
         SHEET_FORMATS[style](sheet)
         if style != "table"
@@ -102,7 +103,7 @@ def format_sheet(sheet: Sheet, style: str) -> str:
 
 
 def format_report(measured: Report, style: str) -> str:
-    """All of a report in a format."""
+    """Write a whole report in a format."""
     if style != "table":
         return REPORT_FORMATS[style](measured)
     return draw_to_text(draw_tables, report_tables(measured))
@@ -116,7 +117,7 @@ def _six_digits(value: float) -> str:
 
 
 def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
-    """A published number, adjusted; `about` says of which data set, if of one."""
+    """Make the sheet of an adjusted published number; `about` describes its data set, if any."""
     lines = [line for name in ("summary", "note") if (line := about.pop(name, None))]
     deviation = math.sqrt(found.variance)
 
@@ -138,7 +139,7 @@ def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
 
 
 def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
-    """Compared models, a line for each pair."""
+    """Make the sheet of a comparison, with a row for each pair of models."""
     first, several = pairs[0], len(pairs) > 1
     tasks = first.wins + first.ties + first.losses
     units = "" if first.units == tasks else f" in {format_count(first.units, 'group')}"
@@ -176,23 +177,23 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
 
 
 def pairing_text(pairs: Sequence[Comparison]) -> str:
-    """By what the tasks were matched, of each pair where pairs differ."""
-    ways: dict[str, list[str]] = {}
+    """Say how tasks were matched, for each pair of models if pairs differ in it."""
+    pairs_of_pairing: dict[str, list[str]] = {}
     for pair in pairs:
-        ways.setdefault(pair.pairing, []).append(f"{pair.name_a} - {pair.name_b}")
-    if len(ways) == 1:
+        pairs_of_pairing.setdefault(pair.pairing, []).append(f"{pair.name_a} - {pair.name_b}")
+    if len(pairs_of_pairing) == 1:
         return pairs[0].pairing
-    return ", by ".join(f"{way} ({', '.join(names)})" for way, names in ways.items())
+    return ", by ".join(f"{by} ({', '.join(names)})" for by, names in pairs_of_pairing.items())
 
 
 def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, Interval]) -> Sheet:
-    """Chosen keys, each with its interval if there are any, and by group if there are groups."""
+    """Make the sheet of chosen keys, with their intervals and their values by group, if any."""
     values: dict[str, float] = measured.to_dict(keys)
     bounds = ["low", "high"] if intervals else []
 
     def line(key: str) -> list[float]:
-        found = [(one.low, one.high) for one in [intervals.get(key)] if one is not None]
-        return [values[key], *(bound for pair in found for bound in pair)]
+        interval = intervals.get(key)
+        return [values[key], *([] if interval is None else [interval.low, interval.high])]
 
     within = [key for key in keys if measured.by is not None and not key.startswith("macro.")]
     by_group = {key: measured.group_values(key) for key in within}
@@ -223,20 +224,18 @@ def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, In
 
 # -- on a terminal ---------------------------------------------------------------------------------
 
-CONSOLE_WIDTH = (
-    1000  # wrapped cells are unreadable; a terminal that is too narrow wraps whole lines
-)
+CONSOLE_WIDTH = 1000  # cells are not wrapped; a narrow terminal wraps whole lines
 
 
 def rich_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table whose first column holds names and whose others hold numbers.
+    """Make a table with names in its first column and numbers in the others.
 
     Parameters
     ----------
     console
-        Where it will be printed: without lines if that is not a terminal.
+        Where it will be printed. It has lines only on a terminal.
     columns, rows
-        The heading, and the cells of each row.
+        The heading and the cells of each row.
 
     Returns
     -------
@@ -260,14 +259,14 @@ def rich_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence
 
 
 def draw_tables(tables: TextTables, console: Console) -> None:
-    """Print lines, and tables with an empty line before each but the first thing.
+    """Print lines and tables, with an empty line before each table unless nothing precedes it.
 
     Parameters
     ----------
     tables
-        What is printed.
+        What to print.
     console
-        Where it goes.
+        Where to print it.
 
     Examples
     --------
@@ -280,16 +279,16 @@ def draw_tables(tables: TextTables, console: Console) -> None:
     """
     for line in tables.before:
         console.print(line)
-    begun = bool(tables.before)
+    needs_gap = bool(tables.before)
     for table in tables.grids:
-        if begun:
+        if needs_gap:
             console.print()
         console.print(rich_table(console, table.columns, table.rows))
-        begun = True
+        needs_gap = True
 
 
 def draw_to_text(draw: Callable[..., None], *values: Any) -> str:
-    """What a function draws on a rich console: with style on a terminal, plain elsewhere."""
+    """Return what a function draws on a rich console: styled on a terminal, plain otherwise."""
     console = Console(width=CONSOLE_WIDTH, highlight=False, emoji=False, markup=False)
     with console.capture() as captured:
         draw(*values, console)

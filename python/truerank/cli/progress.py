@@ -1,4 +1,4 @@
-"""How far a long run is: one line on standard error where that is a terminal, else nothing."""
+"""A progress bar on standard error for long runs, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from .. import Progress
 
-START_AFTER = 0.5  # seconds: what takes no longer draws nothing
+START_AFTER = 0.5  # seconds: shorter runs draw no bar
 REDRAW_EVERY = 0.1  # seconds between two drawings
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def size_text(nbytes: float) -> str:
-    """A number of bytes in the largest unit that fits.
+    """Write a number of bytes in the largest unit that fits.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def size_text(nbytes: float) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """Seconds as minutes or hours.
+    """Write seconds as minutes or hours.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def time_text(seconds: float) -> str:
 
 
 def progress_text(progress: Progress) -> str:
-    """Bytes done and to do, the rate, and the time left once it can be told."""
+    """Write the bytes done and in all, the rate, and the time left once it is known."""
     parts = [f"{size_text(progress.done)} of {size_text(progress.total)}"]
     if progress.rate:
         parts.append(f"{size_text(progress.rate)}/s")
@@ -59,15 +59,15 @@ def progress_text(progress: Progress) -> str:
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """A bar that shows itself once a run has taken half a second, and is gone when it ends.
+    """A bar that appears after half a second and is erased when the run ends.
 
-    It is drawn where standard error is a terminal that can move its cursor, and only from within
-    `show`: no thread of its own wakes up beside a count.
+    It is drawn only if standard error is a terminal that can move its cursor, and only within
+    `show`: no other thread runs beside a count.
 
     Parameters
     ----------
     clock
-        What tells the seconds.
+        Returns the time in seconds.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._start = self._last = clock()
         self._rich_bar: rich.progress.Progress | None = None
         stream = sys.stderr
-        # rich may be told to take anything for a terminal: a file is none
+        # rich can be told that a file is a terminal
         tty = stream is not None and stream.isatty()
         self._console = Console(file=stream) if tty else None
         if self._console is not None and (
@@ -89,7 +89,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             self._console = None
 
     def show(self, fraction: float, text: str) -> None:
-        """Draw how far it is, from 0 to 1, and what can be said of it."""
+        """Draw the bar for a fraction from 0 to 1, with a text."""
         now = self._clock()
         if self._console is None or now - self._start < START_AFTER:
             return
@@ -103,7 +103,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._last = now
 
     def __exit__(self, *_: object) -> None:
-        """Erase what was drawn; a later `show` draws again."""
+        """Erase the bar; a later `show` draws it again."""
         if self._rich_bar is not None:
             self._rich_bar.stop()
             self._rich_bar = None
@@ -127,12 +127,12 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
 
 class ProgressListener:
-    """What `rank` calls as it counts: says once what a checkpoint brought, and moves the bar.
+    """What `rank` calls while it counts: it moves the bar, and says once what a checkpoint held.
 
     Parameters
     ----------
     bar
-        Where it is drawn.
+        The bar to move.
     """
 
     def __init__(self, bar: ProgressBar) -> None:
@@ -140,10 +140,10 @@ class ProgressListener:
         self._started = False
 
     def __call__(self, progress: Progress) -> None:
-        """Take a report of progress."""
+        """Show a report of progress."""
         if not self._started:
             self._started = True
             if progress.resumed and sys.stderr is not None:
-                brought, total = size_text(progress.resumed), size_text(progress.total)
-                sys.stderr.write(f"Resumed: {brought} of {total} had been counted before.\n")
+                resumed, total = size_text(progress.resumed), size_text(progress.total)
+                sys.stderr.write(f"Resumed: {resumed} of {total} had been counted before.\n")
         self._bar.show(progress.done / max(progress.total, 1), progress_text(progress))

@@ -1,4 +1,4 @@
-"""What `truerank link-prediction` and `alignment` have in common: splits, models, their runs."""
+"""What `truerank link-prediction` and `alignment` share: splits, models and their runs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from .. import Report
     from ..stores import Store
 
-# Options of one of the two kinds of models alone, and those that both have.
+# Options of models given as vectors, of models given as scores, and of both.
 VECTOR_OPTIONS = ("similarity", "bias")
 SCORE_OPTIONS = ("order", "io")
 COMMON_OPTIONS = ("csls", "nan", "dtype", "threads", "unique")
 
 
 def pick(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Some options, of those that were given."""
+    """Select options by name from those that were given."""
     return {name: given[name] for name in names if name in given}
 
 
@@ -43,7 +43,7 @@ def pick(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
 def parse_known_files(
     _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, Path]:
-    """Further splits, as NAME=FILE."""
+    """Parse further splits, given as NAME=FILE."""
     splits: dict[str, Path] = {}
     for text in values:
         name, _, path = text.partition("=")
@@ -56,16 +56,20 @@ def parse_known_files(
 
 
 def known_options(rows: str) -> Option:
-    """Options for the splits that are known."""
+    """Make the options for the known splits."""
     return combine_options(
-        click.option("--train", type=File, help=f"Known {rows}, left out as candidates."),
-        click.option("--valid", type=File, help="The same."),
+        click.option(
+            "--train",
+            type=File,
+            help=f"Known {rows} of the training split, which are left out of the candidates.",
+        ),
+        click.option("--valid", type=File, help="The same for the validation split."),
         click.option(
             "--known",
             metavar="NAME=FILE",
             multiple=True,
             callback=parse_known_files,
-            help="The same, of any name; as often as wanted.",
+            help="The same for a split of any name. It may be given several times.",
         ),
     )
 
@@ -76,11 +80,11 @@ class SplitFiles(NamedTuple):
     Attributes
     ----------
     name : str
-        Of the split that is ranked.
+        The name of the split that is ranked.
     test : Path
     known : dict of str to Path
     options : dict of str to str
-        What named each split on the command line, that of `test` first.
+        The option or argument that names each split, that of `test` first.
     """
 
     name: str
@@ -89,14 +93,14 @@ class SplitFiles(NamedTuple):
     options: dict[str, str]
 
     def files(self) -> dict[str, Path]:
-        """The files by what named them, that of `test` first; a pipe could not be read twice."""
+        """Return the files by the option that names them, and check that each is a regular file."""
         files = {self.options[k]: v for k, v in {self.name: self.test, **self.known}.items()}
         for option, path in files.items():
             open_regular_file(option, path).close()
         return files
 
     def titles(self) -> dict[str, str]:
-        """What named each split, by what errors call it."""
+        """Return the option that names each split, by the name of the split in errors."""
         known = {f'known["{name}"]': self.options[name] for name in self.known}
         return {self.name: self.options[self.name], **known}
 
@@ -104,7 +108,7 @@ class SplitFiles(NamedTuple):
 def name_splits(
     split: str, test: Path, option: str, given: Mapping[str, Any], rows: str
 ) -> SplitFiles:
-    """The splits by name; names that occur twice are a wrong command line."""
+    """Collect the splits by name; a name that occurs twice is a wrong command line."""
     own, known = pick(given, "train", "valid"), given.get("known", {})
     for name in known:
         if name in own:
@@ -116,7 +120,7 @@ def name_splits(
 
 
 def read_names(option: str, path: Path) -> list[str]:
-    """Labels in the order of their ids: a line for each, perhaps gzipped, or .npy of words."""
+    """Read labels in the order of their ids, from lines of text, perhaps gzipped, or from .npy."""
     if path.suffix == ".npy":
         names = read_array(option, path)
         if names.ndim != 1 or names.dtype.kind != "U":
@@ -143,9 +147,9 @@ def read_names(option: str, path: Path) -> list[str]:
 
 @contextmanager
 def task_messages(titles: Mapping[str, str], quietly: bool, **names: str) -> Iterator[None]:
-    """Make a task: errors name splits as the command line does, and warnings are a line each.
+    """Let errors about a task name options, and write each warning as one line.
 
-    Warnings are not told where they will be below, among what an audit found.
+    With `quietly`, warnings are dropped, because an audit will list them as findings.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -160,16 +164,16 @@ def task_messages(titles: Mapping[str, str], quietly: bool, **names: str) -> Ite
 
 
 class ModelFiles(NamedTuple):
-    """The files of a model, opened.
+    """The opened files of a model.
 
     Attributes
     ----------
     scored : bool
         Whether they hold scores, not vectors.
     arrays : dict of str to (array or Store)
-        By the arguments of `evaluate_embeddings`, or of `evaluate_scores`.
+        The arguments of `evaluate_embeddings` or of `evaluate_scores`, by name.
     files : list of str
-        All that is read.
+        The names of all files.
     """
 
     has_scores: bool
@@ -178,21 +182,21 @@ class ModelFiles(NamedTuple):
 
 
 def refuse_other_options(has_scores: bool, given: Mapping[str, Any]) -> None:
-    """Refuse options of the other kind of models."""
-    if lost := pick(given, *(VECTOR_OPTIONS if has_scores else SCORE_OPTIONS)):
+    """Raise an error for options that only the other kind of models has."""
+    if misplaced := pick(given, *(VECTOR_OPTIONS if has_scores else SCORE_OPTIONS)):
         raise click.UsageError(
-            f"{option_names(*lost)} cannot apply to {'scores' if has_scores else 'vectors'}"
+            f"{option_names(*misplaced)} cannot apply to {'scores' if has_scores else 'vectors'}"
         )
 
 
 def open_model_scores(option: str, path: Path, given: Mapping[str, Any], stack: ExitStack) -> Store:
-    """Open scores for as long as a run takes."""
+    """Open scores, which stay open until the stack is closed."""
     with errors_naming(option), renamed(scores=option):
         return stack.enter_context(open_store(path, pick(given, "dtype", "io")))
 
 
 def rank_model(task: Any, model: ModelFiles, given: Mapping[str, Any], audit: bool) -> Report:
-    """Rank a model's vectors or scores; a bar shows how far scores are."""
+    """Rank the vectors or the scores of a model, with a progress bar for scores."""
     rules = pick(given, *COMMON_OPTIONS, *(SCORE_OPTIONS if model.has_scores else VECTOR_OPTIONS))
     if "bias" in rules:
         rules["bias"] = read_array("--bias", rules["bias"])
@@ -214,7 +218,7 @@ def count_and_report(
     files: Sequence[str],
     add_labels: Callable[[Ranks], Ranks] = lambda ranks: ranks,
 ) -> Report:
-    """Rank a task, once what is wanted is known to fit it, and keep the ranks."""
+    """Rank a task and save the ranks, after a check that the requested report fits the task."""
     request.make_report(add_labels(placeholder_ranks(task)))
     with user_errors():
         ranks = add_labels(count().ranks.with_protocol(files=files))
@@ -224,10 +228,10 @@ def count_and_report(
 
 
 def placeholder_ranks(task: ProtocolTask) -> Ranks:
-    """Ranks with the sides and labels of a task, before anything is counted."""
+    """Make ranks with the sides and labels of a task, for checks before anything is counted."""
     return concatenate([side.labelled(blank_ranks(len(side))) for side in task.sides.values()])
 
 
 def blank_ranks(n: int) -> Ranks:
-    """Ranks of so many tasks, of which nothing else is known."""
+    """Make ranks of `n` tasks without labels, whose counts mean nothing."""
     return Ranks(np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64), 2)

@@ -1,4 +1,4 @@
-"""What is wanted of ranks: which metrics of which groups, told in which format, kept where."""
+"""The report that a command is asked for: its metrics, groups, format and files."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 class ReportRequest(NamedTuple):
-    """The options of a report, as `report_options` adds them to a command.
+    """The options of a report, which `report_options` adds to a command.
 
     Attributes
     ----------
     metrics : list of str
     by, weights : str, array or None
-        Names of files are there until `with_files_read` reads them.
+        A file is given by its name until `with_files_read` reads it.
     macro_weights : str or None
     interval, audit : bool
     seed : int
@@ -57,24 +57,24 @@ class ReportRequest(NamedTuple):
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> ReportRequest:
-        """Take these options out of all; what cannot be is a wrong command line."""
-        made = cls(**{name: options.pop(name) for name in cls._fields})
-        if made.interval and not made.metrics:
+        """Take these options out of all; an impossible combination is a wrong command line."""
+        request = cls(**{name: options.pop(name) for name in cls._fields})
+        if request.interval and not request.metrics:
             raise click.UsageError("--interval needs --metrics, whose intervals it gives")
-        if made.macro_weights is None:
-            return made
-        if made.by is None:
+        if request.macro_weights is None:
+            return request
+        if request.by is None:
             raise click.UsageError("--macro-weights needs --by, whose groups it weighs")
-        macro = [key for key in made.metrics if parse(key).macro]
-        if made.interval and macro:
+        macro = [key for key in request.metrics if parse(key).macro]
+        if request.interval and macro:
             raise click.UsageError(
                 f"--interval and --macro-weights: expected one of them, as {macro[0]} has an "
                 "interval where every group counts once"
             )
-        return made
+        return request
 
     def with_files_read(self, files: Sequence[str | Path], *, saved: bool = True) -> ReportRequest:
-        """Read labels and weights, once nothing that is read can be written over."""
+        """Read labels and weights, after a check that no input file would be written over."""
         named = [given for given in (self.by, self.weights) if given is not None and is_file(given)]
         if saved and self.save is not None:
             check_writable(self.save, [*files, *named])
@@ -83,7 +83,7 @@ class ReportRequest(NamedTuple):
         return self._replace(by=by, weights=weights)
 
     def check_page(self, files: Sequence[str | Path]) -> None:
-        """Refuse a page that cannot be drawn or written, or would be written over something."""
+        """Raise an error if the page cannot be drawn or written, or would replace another file."""
         if self.html is None:
             return
         check_page_path(self.html, files)
@@ -91,12 +91,12 @@ class ReportRequest(NamedTuple):
             raise InputValueError("--html", f"{self.html} is the file of --save, too")
 
     def label_names(self) -> set[str]:
-        """The labels of tasks that it goes by."""
+        """Return the labels of tasks that groups and weights refer to."""
         named = {name for name in (self.by, self.weights) if isinstance(name, str)}
         return {LABEL_ALIASES[name] for name in named if name in LABEL_ALIASES}
 
     def make_report(self, ranks: Ranks) -> Report:
-        """The report; a key that it does not know is a wrong command line."""
+        """Make the report; a key that it does not have is a wrong command line."""
         check_label("--by", self.by, LABEL_ALIASES, ranks)
         check_label("--weights", self.weights, WEIGHTS, ranks)
         groups = {"by": self.by, "weights": self.weights, "macro_weights": self.macro_weights}
@@ -110,8 +110,8 @@ class ReportRequest(NamedTuple):
 
 
 def check_writable(path: Path, files: Sequence[str | Path], option: str = "--save") -> None:
-    """Refuse to save at a name that cannot be written, and over or into what is read."""
-    for folder in (path.parent, path.resolve().parent):  # it may be a link
+    """Raise an error if a path cannot be written, or is one of the input files or inside one."""
+    for folder in (path.parent, path.resolve().parent):  # the path may be a link
         if not folder.is_dir():
             raise FileNotFoundError(f"{option}: no folder {folder}")
         if not os.access(folder, os.W_OK):
@@ -125,7 +125,7 @@ def check_writable(path: Path, files: Sequence[str | Path], option: str = "--sav
 
 
 def check_page_path(html: Path | None, files: Sequence[str | Path]) -> None:
-    """Refuse a page that cannot be drawn, or be written there."""
+    """Raise an error if a page cannot be drawn, or cannot be written to its path."""
     if html is not None:
         check_library()
         check_writable(html, files, "--html")
@@ -135,18 +135,18 @@ def check_page_path(html: Path | None, files: Sequence[str | Path]) -> None:
 
 
 class TaskDescription(NamedTuple):
-    """What is said of a task beside its report.
+    """What is printed about a task beside its report.
 
     Attributes
     ----------
     title : str
-        Of the page.
+        The title of the page.
     heading : list of str
-        What was ranked, a line each.
+        Lines that say what was ranked.
     facts : dict
-        The same for JSON.
+        The same as data, for JSON.
     audit : str
-        What was found in the task itself, below a first line that the heading has.
+        The findings about the task itself, after a first line that the heading repeats.
     """
 
     title: str
@@ -158,7 +158,7 @@ class TaskDescription(NamedTuple):
 def print_report(
     measured: Report, request: ReportRequest, description: TaskDescription | None = None
 ) -> None:
-    """Print a report, or the keys of it that are wanted, and write its page."""
+    """Print a report, or the requested keys of it, and write its page."""
     with user_errors():
         bounds: dict[str, Interval] = {
             key: measured.interval(key, by=request.by, seed=request.seed)
@@ -179,13 +179,13 @@ def print_report(
 
 
 def _finding_lines(measured: Report) -> list[str]:
-    """The findings, one to a line, or that there are none."""
+    """Return a line for each finding, or one line that says that there are none."""
     nothing = "Nothing was found that makes these numbers suspect."
     return list(map(str, measured.audit())) or [nothing]
 
 
 def _with_findings(text: str, lines: Sequence[str], style: str) -> str:
-    """A text and what was found below it; JSON has it anyway, of a CSV it is told beside."""
+    """Append findings to a text. JSON has them already; beside a CSV they go to standard error."""
     if style in LINE_FORMATS:
         return f"{text.rstrip()}\n\n{LINE_FORMATS[style](lines)}"
     if style == "csv" and sys.stderr is not None:
@@ -194,7 +194,7 @@ def _with_findings(text: str, lines: Sequence[str], style: str) -> str:
 
 
 def _with_heading(text: str, description: TaskDescription, style: str) -> str:
-    """A text below some lines; JSON has the facts themselves, a CSV has no place for them."""
+    """Put the heading before a text; JSON gets the facts instead, and CSV has no place for them."""
     if style == "json":
         return json.dumps(
             {**json.loads(text), "task": description.facts}, indent=2, allow_nan=False
@@ -207,7 +207,7 @@ def _with_heading(text: str, description: TaskDescription, style: str) -> str:
 
 @contextmanager
 def writing_page(html: Path | None, page: Callable[[], str]) -> Iterator[None]:
-    """Write a page, if it is wanted, after a text is printed, and where nobody reads that."""
+    """Write the page, if one is requested, after the block has printed, even if that failed."""
     try:
         yield
     finally:

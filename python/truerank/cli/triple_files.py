@@ -1,4 +1,4 @@
-"""What `truerank link-prediction` ranks: triples in files, and what their ids stand for."""
+"""The task of `truerank link-prediction`, made from triples in files and the names of their ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LABEL_ARGUMENTS = {"entities": "entity_labels", "relations": "relation_labels"}
 ID_COLUMNS = {"entities": [0, 2], "relations": [1]}
-# What to do with names that are numbers.
+# What to do if names are numbers.
 NUMBER_HINTS = {
     "entities": "the entities are numbers: --ids takes them for rows of --entities or columns of "
     "scores, --entity-labels for names in the order of its lines",
@@ -38,7 +38,7 @@ def make_task(
     given: Mapping[str, Any],
     **keywords: Any,
 ) -> Task:
-    """Make the task; ids count the vectors or columns, and numbers are no names unless told so."""
+    """Make the task; with `ids`, text holds ids, and without, it must not use numbers as names."""
     names: dict[str, Any] = {
         argument: read_names(option_names(option), given[option])
         for argument, option in LABEL_ARGUMENTS.items()
@@ -69,7 +69,7 @@ def _count_ids(
     texts: Mapping[str, Path],
     counts: Mapping[str, int],
 ) -> None:
-    """Say how many ids there are of what has no labels."""
+    """Add the number of entities or of relations to `names` where they have no labels."""
     for what, columns in ID_COLUMNS.items():
         if what in names:
             continue
@@ -82,14 +82,14 @@ def _count_ids(
 
 
 def _largest_id(option: str, path: Path, columns: list[int], names: Mapping[str, Any]) -> int:
-    """The largest id in some columns, where no vectors or scores tell how many there are."""
+    """Return the largest id in some columns, for counts that no vectors or scores show."""
     with renamed(triples=option, entities="--entity-labels"):
         vocabularies = {"entities": MAX_IDS, "relations": MAX_IDS, **names}
         return int(read_triples(str(path), **vocabularies).ids[:, columns].max(initial=0))
 
 
 def _refuse_numbers(names: Mapping[str, Any], texts: Mapping[str, Path]) -> None:
-    """Refuse text that names things by numbers: sorted as words, 10 would come before 2."""
+    """Raise an error if names in text are numbers: sorted as words, 10 would come before 2."""
     for what, columns in ID_COLUMNS.items():
         if what in names:
             continue
@@ -102,11 +102,11 @@ def _refuse_numbers(names: Mapping[str, Any], texts: Mapping[str, Path]) -> None
 
 
 class _NotAnIdError(Exception):
-    """A label is no number."""
+    """A label is not an id."""
 
 
 def _count_id_rows(option: str, path: Path, columns: Sequence[int]) -> int:
-    """How many ids some columns hold; an error at the first label that is none, read no further."""
+    """Return the number of rows of a file whose columns hold ids; stop at the first other label."""
 
     def look(place: int, fields: Sequence[str]) -> IntArray:
         if place in columns and not all(map(_is_id, fields)):
@@ -124,7 +124,7 @@ def _is_id(label: str) -> bool:
 def parse_key_columns(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> tuple[int, ...] | None:
-    """Columns between commas, or none of them."""
+    """Parse a list of columns, or the word none."""
     if text is None or text.strip() == "none":
         return None if text is None else ()
     words = [word.strip() for word in text.split(",")]
@@ -136,7 +136,7 @@ def parse_key_columns(
 def parse_candidates(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> Sampled | Path | str | None:
-    """The candidates by name, as a file, or how many are sampled."""
+    """Parse the candidates: a name, a file, or a number of samples."""
     if text is None or text in ("all", "train", "typed"):
         return text
     kind, _, number = text.partition(":")
