@@ -71,11 +71,7 @@ def adjust_value(
                 chance("mr", counts)  # checks the numbers in the file
     try:
         found = adjust(metric, value, candidates=counts, dataset=dataset, **given)
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-    ) as error:  # all of these values are on the command line
+    except (KeyError, TypeError, ValueError) as error:  # about values on the command line
         raise click.UsageError(error_text(error)) from error
     about = {} if dataset is None else data_set_facts(dataset, **given)
     emit(format_sheet(adjusted_sheet(found, about), style))

@@ -13,12 +13,8 @@ import click
 
 from ..inputs.errors import InputError, spelling
 
-BAD_DATA, MISSING_LIBRARY, INTERRUPTED, CLOSED_PIPE = (
-    1,
-    2,
-    130,
-    141,
-)  # the last two as shells report SIGINT and SIGPIPE
+# The exit codes; the last two are those by which shells report SIGINT and SIGPIPE.
+BAD_DATA, MISSING_LIBRARY, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
 
 # The option for each argument of a Python function that an error may name.
 ARGUMENT_OPTIONS = {
@@ -131,9 +127,8 @@ def error_text(error: Exception) -> str:
     """Return the text of an error, with the option in place of the argument that it names."""
     if isinstance(error, InputError):
         error = error.among(ARGUMENT_OPTIONS)
-    text = (
-        error.args[0] if isinstance(error, KeyError) and error.args else error
-    )  # not the repr that str gives
+    # str of a KeyError would be the repr of its text
+    text = error.args[0] if isinstance(error, KeyError) and error.args else error
     return str(text) or type(error).__name__
 
 
@@ -141,9 +136,8 @@ def emit(text: str) -> None:
     """Write a text to standard output, and exit quietly if its reader went away."""
     if sys.stdout is None:  # the process was started without one
         raise click.ClickException("standard output: closed")
-    encoding = (
-        sys.stdout.encoding or "utf-8"
-    )  # the name of a side may have characters that it lacks
+    # the name of a side may have characters that the encoding lacks
+    encoding = sys.stdout.encoding or "utf-8"
     try:
         sys.stdout.write(text.rstrip("\n").encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.write("\n")

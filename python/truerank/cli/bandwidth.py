@@ -236,10 +236,8 @@ def _file_calls(matrix: Scores, folder: Folder) -> Iterator[tuple[Scores, CallsB
     some = matrix[: max(1, MOST_FILE_BYTES // matrix[0].nbytes)]
     targets = _targets(some)
     place = tempfile.gettempdir() if folder is None else os.fspath(folder)
-    room, needed = (
-        shutil.disk_usage(place).free,
-        2 * some.nbytes,
-    )  # half of the room is left to others
+    # at least as much room as the file takes is left to others
+    room, needed = shutil.disk_usage(place).free, 2 * some.nbytes
     if room < needed:
         problem = f"expected room for {needed:,} bytes in {place}, there is for {room:,}"
         raise _NoRoomError(problem) if folder is None else ValueError(f"folder: {problem}")

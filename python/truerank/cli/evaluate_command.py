@@ -273,9 +273,8 @@ class RanksFile(NamedTuple):
 
         After Ctrl-C, a line says whether there is a checkpoint to resume from.
         """
-        old = Path(
-            f"{self.checkpoint}.old"
-        )  # kept until counting starts, so that a refused run does not lose it
+        # an old checkpoint is kept until counting starts, so that a refused run does not lose it
+        old = Path(f"{self.checkpoint}.old")
         if not self.resume and self.checkpoint.exists():
             self.checkpoint.replace(old)
         ours = not self.checkpoint.exists()

@@ -1,9 +1,9 @@
-"""The conventions of other toolkits: old numbers reproduced, explained and corrected.
+"""The conventions of other toolkits: reproduces, explains and corrects their numbers.
 
-A toolkit has its own way with ties, filtered candidates, NaN, and rounding. `PRESETS` has each of
-them as a row. `report` evaluates scores as one toolkit does and tells, step by step, how its number
-parts from the exact one; `table` shows what the same scores give under each. `read_ogb`,
-`read_joint` and `read_libkge` read what toolkits dump.
+Toolkits differ in how they treat ties, filtered candidates, NaN and rounding. `PRESETS` has a row
+for each toolkit. `report` evaluates scores as one toolkit does, and shows step by step how its
+number departs from the exact one. `table` shows the numbers of several toolkits for the same
+scores. `read_ogb`, `read_joint` and `read_libkge` read the files that toolkits write.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ __all__ = [
     "table_against",
 ]
 
-# What is imported when it is asked for.
-_LATER = {
+# Names that are imported when they are first used, with their modules.
+_MODULES = {
     "CompatReport": "results",
     "CompatTable": "results",
     "Convention": "conventions",
@@ -65,4 +65,4 @@ _LATER = {
     "table": "evaluation",
     "table_against": "evaluation",
 }
-__getattr__, __dir__ = lazy_names(__name__, _LATER, __all__)
+__getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

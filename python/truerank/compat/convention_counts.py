@@ -1,8 +1,8 @@
-"""Counting under any convention: plain NumPy over blocks of tasks, slow and easy to check.
+"""Counts under any convention, in plain NumPy over blocks of tasks: slow and easy to check.
 
-What differs from the exact definition in NaN, ties or arithmetic alone is derived from the counts
-of `rank`. A tolerance, a transform or a score put in place of a filtered one changes the counts
-themselves, and needs the scores again.
+If a convention differs from the exact definition only in ties, arithmetic or unused rules for NaN,
+its numbers are derived from the counts of `rank`. A tolerance, a transform, or another score for
+filtered candidates changes the counts themselves, so that the scores are needed again.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from .conventions import Flags, Values
 
-BLOCK_ENTRIES = 1 << 20  # scores in a block: some megabytes for all that is made of them
+BLOCK_ENTRIES = 1 << 20  # scores in a block: its temporary arrays take some megabytes
 
 
 class ConventionCounts(NamedTuple):
-    """Of each task, the candidates above, those tied with the truth and itself, and all."""
+    """Per task: candidates above, candidates tied (the true one included), and all candidates."""
 
     above: IntArray
     tied: IntArray
@@ -37,17 +37,17 @@ class ConventionCounts(NamedTuple):
 
 
 class TaskBlock(NamedTuple):
-    """Some tasks: float scores of all candidates and the truths, higher ones being better.
+    """The float scores of some tasks: all candidates and the true one; higher is better.
 
     Attributes
     ----------
     values : ndarray of float, shape (tasks, columns)
     true_scores : ndarray of float, shape (tasks, 1)
     others : ndarray of bool, shape (tasks, columns)
-        The candidates besides the truth, the filtered ones too.
+        The candidates other than the true one, including filtered ones.
     filtered : ndarray of bool, shape (tasks, columns)
     is_true : ndarray of bool, shape (tasks, columns)
-        Where the truth stands; nowhere among sampled scores.
+        Where the true candidate is; nowhere for sampled scores.
     has_filter : bool
         Whether there is a filter.
     """
@@ -61,12 +61,12 @@ class TaskBlock(NamedTuple):
 
 
 def as_floats(scores: Scores, order: str) -> Values:
-    """Give scores as floats that compare as they do, negated where lower ones are better.
+    """Convert scores to floats that compare in the same way, negated if lower ones are better.
 
     Raises
     ------
     TypeError
-        For integers of 64 bits, which no float holds.
+        For integers of 64 bits, which floats cannot represent.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def needs_scores(convention: Convention, nonfinite: int) -> bool:
 
 
 def task_slices(tasks: int, columns: int) -> Iterator[slice]:
-    """Cut tasks into runs whose scores are `BLOCK_ENTRIES` or fewer.
+    """Split tasks into slices with at most `BLOCK_ENTRIES` scores each.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def task_slices(tasks: int, columns: int) -> Iterator[slice]:
 
 
 def selection_mask(selection: Selection | None, where: slice, columns: int, default: bool) -> Flags:
-    """Give a selection of some tasks as flags; all of them the default where there is none."""
+    """Convert the selection of some tasks to flags; without a selection, all are `default`."""
     found: npt.NDArray[np.bool_] = np.full((where.stop - where.start, columns), default)
     if selection is None:
         return found

@@ -1,4 +1,4 @@
-"""Conventions: what a toolkit does before and after it counts, each thing a word of a table."""
+"""Conventions: the choices of a toolkit before and after counting, each as a word of a table."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 class Transform(NamedTuple):
-    """What becomes of all scores before they are compared."""
+    """How all scores are changed before they are compared."""
 
     apply: Callable[[Values], Values]
     description: str
 
 
 class FilterRule(NamedTuple):
-    """The score that a filtered candidate gets, from its own and the true one; None: left out."""
+    """The score of a filtered candidate, made from its own and the true score; None: left out."""
 
     score: Callable[[Values, Values], Values] | None
     description: str
 
 
 class NanRule(NamedTuple):
-    """Which candidates are above, and which tie, for NaN of theirs and NaN of the truth."""
+    """Which candidates are above or tied, given flags of NaN candidates and of NaN true scores."""
 
     above: Callable[[Flags, Flags], Any]
     equal: Callable[[Flags, Flags], Any]
@@ -41,7 +41,7 @@ class NanRule(NamedTuple):
 
 
 class TieRule(NamedTuple):
-    """The first and the last place of the truth, from `above` and `tied`."""
+    """The first and the last place of the true candidate, made from `above` and `tied`."""
 
     first: Callable[[Values, Values], Values]
     last: Callable[[Values, Values], Values]
@@ -49,7 +49,7 @@ class TieRule(NamedTuple):
 
 
 def logsigmoid(scores: Values) -> Values:
-    """Give log(1 / (1 + exp(-score))) as floats compute it: 0 for every large score.
+    """Compute log(1 / (1 + exp(-score))) in floats, which gives 0 for every large score.
 
     Examples
     --------
@@ -73,15 +73,15 @@ FILTERS = {
     "left out": FilterRule(None, "filtered candidates are left out"),
     "-inf": FilterRule(
         lambda scores, _: np.full_like(scores, -np.inf),
-        "filtered candidates score -inf and stay: they tie with a truth of -inf",
+        "filtered candidates score -inf and stay: they tie with a true score of -inf",
     ),
     "-1e9": FilterRule(
         lambda scores, _: np.full_like(scores, -1e9),
-        "filtered candidates score -1e9 and stay: they rank with a truth that low",
+        "filtered candidates score -1e9 and stay: they count if the true score is as low",
     ),
     "truth - 1": FilterRule(
         lambda scores, truth: np.broadcast_to(truth - 1, scores.shape),
-        "filtered candidates get the true score less 1 and stay: they tie where that is the same",
+        "filtered candidates get the true score minus 1 and stay: they tie if rounding makes it equal",
     ),
     "score - 1": FilterRule(
         lambda scores, _: scores - 1,
@@ -100,15 +100,19 @@ def _both(nan: Flags, truth: Flags) -> Any:
 
 NAN_HANDLING = {
     "worst": NanRule(
-        lambda nan, truth: truth, _never, "NaN is never above and never ties; a NaN truth is last"
+        lambda nan, truth: truth,
+        _never,
+        "NaN is never above and never ties; a true score of NaN is last",
     ),
     "compared": NanRule(
-        _never, _never, "NaN is compared as it is, so never above: a NaN truth comes first"
+        _never,
+        _never,
+        "NaN is compared as it is, so it is never above: a true score of NaN comes first",
     ),
     "compared, itself too": NanRule(
         _never,
         _never,
-        "NaN is compared as it is, the truth with itself too: a NaN truth has rank 0.5",
+        "NaN is compared as it is, also the true score with itself: NaN has rank 0.5",
     ),
     "-inf": NanRule(_never, _never, "NaN becomes -inf: it ties with scores of -inf"),
     "first": NanRule(
@@ -118,7 +122,9 @@ NAN_HANDLING = {
         lambda nan, truth: ~nan & truth, _both, "NaN is sorted last: below every number"
     ),
     "above": NanRule(
-        lambda nan, truth: nan | truth, _never, "NaN of a negative is above; a NaN truth is last"
+        lambda nan, truth: nan | truth,
+        _never,
+        "NaN of a negative is above; a true score of NaN is last",
     ),
 }
 
@@ -154,9 +160,9 @@ CANDIDATES = {
 }
 
 ITSELF = {
-    "no": "the truth is not among its own negatives",
-    "always": "the truth is among its own negatives, scored as if it were filtered",
-    "as filtered": "the truth is among its own negatives, and ties with itself without a filter",
+    "no": "the true candidate is not among its own negatives",
+    "always": "the true candidate is among its own negatives, scored as if it were filtered",
+    "as filtered": "the true candidate is among its own negatives, and ties with itself without a filter",
 }
 
 MEANS = {
@@ -171,32 +177,32 @@ MEANS = {
 @public("truerank.compat")
 @dataclass(frozen=True, kw_only=True)
 class Convention:
-    """How the place of the true candidate comes about; the default is the exact definition.
+    """How a toolkit ranks the true candidate; the default is the exact definition.
 
     Parameters
     ----------
     nan : str
-        What NaN does: a word of `NAN_HANDLING`.
+        How NaN is treated: a word of `NAN_HANDLING`.
     candidates : {"all", "finite"}
-        Which of the scores count as candidates where a metric is adjusted.
+        Which scores count as candidates in adjusted metrics.
     transform : {"none", "logsigmoid"}
-        What becomes of all scores first.
+        How all scores are changed first.
     rtol, atol : float
-        A candidate ties where its distance to the true score a is at most atol + rtol * abs(a),
-        as in ``torch.isclose``.
+        A candidate is tied if its distance to the true score a is at most atol + rtol * abs(a), as
+        in ``torch.isclose``.
     filter : str
-        What becomes of filtered candidates: a word of `FILTERS`.
+        How filtered candidates are treated: a word of `FILTERS`.
     itself : {"no", "always", "as filtered"}
-        Whether the truth is among its own negatives, too.
+        Whether the true candidate is also among its own negatives.
     rank : {"realistic", "optimistic", "pessimistic", "rounded", "any"}
-        The place of the truth in its tie.
+        The place of the true candidate in its tie.
     mean : str
         The arithmetic of the average: a word of `MEANS`.
 
     Raises
     ------
     ValueError
-        For a word that is in no table, and tolerances below 0.
+        For a word that is not in its table, and for tolerances below 0.
 
     Examples
     --------
@@ -226,11 +232,11 @@ class Convention:
 
     @property
     def tolerant(self) -> bool:
-        """Whether scores tie that are not equal."""
+        """Whether unequal scores can tie."""
         return self.rtol > 0 or self.atol > 0
 
     def says(self, name: str) -> str:
-        """Say in words what a field, or "tolerance", means."""
+        """Describe the choice for a field, or for "tolerance", in words."""
         if name == "tolerance":
             return f"scores within {self.atol:g} + {self.rtol:g} * |true score| tie"
         entry = FIELD_WORDS[name][getattr(self, name)]
@@ -249,7 +255,7 @@ FIELD_WORDS: dict[str, Any] = {
 
 EXACT = Convention()
 
-# What leads from the exact definition to a toolkit's number, in this order.
+# The steps from the exact definition to a toolkit's number, in order, with the fields of each.
 STEPS: dict[str, tuple[str, ...]] = {
     "nan": ("nan",),
     "candidates": ("candidates",),
@@ -263,7 +269,7 @@ STEPS: dict[str, tuple[str, ...]] = {
 
 
 def steps_to(convention: Convention) -> Iterator[tuple[str, Convention]]:
-    """Go from the exact definition to a convention, one change after the other.
+    """Yield the steps from the exact definition to a convention, each with the convention reached.
 
     Examples
     --------

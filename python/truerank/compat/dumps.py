@@ -1,4 +1,4 @@
-"""Dumps of sampled evaluations: OGB's dictionaries, matrices with the truth in one column."""
+"""Dumps of sampled evaluations: OGB's dictionaries, and matrices with a column of true scores."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ FORM = f"{POSITIVE} and {NEGATIVE}, or these for each of {', '.join(map(repr, SI
 
 @public("truerank.compat")
 class Dump:
-    """True scores and those of their negatives, as a toolkit left them; made by `read_ogb`.
+    """True scores and the scores of their negatives, as a toolkit wrote them; made by `read_ogb`.
 
     Parameters
     ----------
     parts : sequence of (side, true_scores, others)
-        A side is "head", "tail" or None, for all of the parts or for none.
+        The side is "head", "tail" or None. Either all parts have a side or none has.
 
     Examples
     --------
@@ -65,17 +65,17 @@ class Dump:
         return f"Dump({len(self):,} tasks{sides})"
 
     def ranks(self, **options: Any) -> Ranks:
-        """Rank the true scores among their negatives, exactly: `rank_against`, labelled by side.
+        """Rank the true scores among their negatives exactly by `rank_against`, labelled by side.
 
         Parameters
         ----------
         **options
-            Those of `rank_against`: order, nan, dtype, threads, audit.
+            Options of `rank_against`: order, nan, dtype, threads, audit.
 
         Returns
         -------
         Ranks
-            With a protocol that says "sampled".
+            Their protocol says "sampled".
         """
         with _dump_names():
             found = concatenate([rank_against(*part, **options) for part in self._parts])
@@ -84,7 +84,7 @@ class Dump:
     def report(
         self, preset: str | Preset = "ogb", *, order: str = "descending", dtype: Any = None
     ) -> CompatReport:
-        """Give the numbers of a toolkit, as `report_against` does."""
+        """Compute the numbers of a toolkit, as `report_against` does."""
         row = _preset(preset)
         return self._evaluate([row], order, dtype)[row.name]
 
@@ -95,7 +95,7 @@ class Dump:
         order: str = "descending",
         dtype: Any = None,
     ) -> CompatTable:
-        """Give the numbers of several toolkits, as `table_against` does."""
+        """Compute the numbers of several toolkits, as `table_against` does."""
         return self._evaluate(look_up_presets(presets), order, dtype)
 
     def _evaluate(self, rows: list[Preset], order: str, dtype: Any) -> CompatTable:
@@ -105,28 +105,28 @@ class Dump:
 
 
 def _dump_names() -> AbstractContextManager[None]:
-    """Errors of scores speak of the dump."""
+    """Let errors about scores name the arrays of the dump."""
     return renamed(true_scores=POSITIVE, others=NEGATIVE)
 
 
 @public("truerank.compat")
 def read_ogb(source: Any, *, pickle: bool = False) -> Dump:
-    """Read what OGB's link evaluators take: ``y_pred_pos`` and ``y_pred_neg``.
+    """Read the input of OGB's link evaluators: ``y_pred_pos`` and ``y_pred_neg``.
 
     Parameters
     ----------
     source : mapping, sequence of mappings, or path
-        ``{"y_pred_pos": (n,), "y_pred_neg": (n, k)}`` of NumPy arrays or torch tensors; a
-        mapping of such for ``"head-batch"`` and ``"tail-batch"`` (or ``"head"`` and ``"tail"``); or
-        several of either, batch by batch. Negatives of unlike number: a list of arrays, or flat
-        values beside ``"y_pred_neg_indptr"`` (n + 1,). Flat ones without it are shared by all
-        tasks, as those of ogbl-ppa, ogbl-collab and ogbl-ddi are.
+        ``{"y_pred_pos": (n,), "y_pred_neg": (n, k)}`` of NumPy arrays or torch tensors; or such a
+        mapping for each of ``"head-batch"`` and ``"tail-batch"`` (or ``"head"`` and ``"tail"``); or
+        a sequence of either, one for each batch. If tasks have different numbers of negatives, they
+        are a list of arrays, or flat values beside ``"y_pred_neg_indptr"`` (n + 1,). Flat values
+        without it are shared by all tasks, as in ogbl-ppa, ogbl-collab and ogbl-ddi.
 
-        Or the path of a ``.npz`` (in which "head-batch/y_pred_pos" stands for a nested key), or of
-        what ``torch.save`` wrote, a ``.pt`` or ``.pth``.
+        A path is that of a ``.npz`` file (in which "head-batch/y_pred_pos" stands for a nested
+        key), or of a ``.pt`` or ``.pth`` file that ``torch.save`` wrote.
     pickle : bool
-        Whether a file may run code as it is read: a ``.pkl``, object arrays, or a ``.pt`` with more
-        than tensors. Only for files that you made yourself.
+        Whether a file may run code while it is read: a ``.pkl`` file, object arrays, or a ``.pt``
+        file with more than tensors. Use it only for files that you made yourself.
 
     Returns
     -------
@@ -135,12 +135,11 @@ def read_ogb(source: Any, *, pickle: bool = False) -> Dump:
     Raises
     ------
     TypeError
-        For scores that are no numbers.
+        For scores that are not numbers.
     ValueError
-        For another layout, with what was expected and what came, and for a file that needs
-        `pickle`.
+        For another layout, and for a file that needs `pickle`.
     ImportError
-        If torch is needed and not installed.
+        If torch is needed but not installed.
 
     Examples
     --------
@@ -168,14 +167,14 @@ def read_ogb(source: Any, *, pickle: bool = False) -> Dump:
 def read_joint(source: Any, *, truth: int = 0, pickle: bool = False) -> Dump:
     """Read a matrix that has the true score in one column and the negatives in the others.
 
-    The form of a batch in RotatE's code and its descendants: ``score[:, 0]`` and ``score[:, 1:]``.
+    Batches have this form in RotatE's code and its descendants: ``score[:, 0]``, ``score[:, 1:]``.
 
     Parameters
     ----------
     source : array_like, shape (n, 1 + k), or path
-        Scores, or the path of a ``.npy``, which is read as a memory map.
+        Scores, or the path of a ``.npy`` file, which is opened as a memory map.
     truth : int
-        The column of the true score: the first one or, with -1, the last.
+        The column of the true score: 0 for the first, -1 for the last.
     pickle : bool
         As in `read_ogb`.
 
@@ -209,7 +208,7 @@ def read_joint(source: Any, *, truth: int = 0, pickle: bool = False) -> Dump:
 
 
 def _nested(batch: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping whose keys with a slash have become mappings."""
+    """Convert keys with a slash to nested mappings."""
     found: dict[str, Any] = {}
     for key, value in batch.items():
         outer, slash, inner = str(key).rpartition("/")

@@ -1,4 +1,4 @@
-"""Evaluate under the conventions of toolkits: one report, or a table of them."""
+"""Evaluates scores under the conventions of toolkits: one report, or a table of several."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def report(
     dtype: Any = None,
     side: LabelsLike | None = None,
 ) -> CompatReport:
-    """Evaluate scores as a toolkit does, and say how its numbers part from the exact ones.
+    """Evaluate scores as a toolkit does, and show how its numbers depart from the exact ones.
 
-    Exact counts come from `rank`. Where a toolkit's convention changes the counts themselves (a
-    tolerance, a transform, a score put in place of a filtered one), its own are made by a slow
-    NumPy reference, block by block: the scores must be in memory or in a memory map.
+    Exact counts come from `rank`. If a toolkit's convention changes the counts themselves (a
+    tolerance, a transform, another score for filtered candidates), they are counted again in plain
+    NumPy, block by block. The scores must be in memory or in a memory map.
 
     Parameters
     ----------
     scores : array_like, shape (rows, columns) or (columns,)
-        A column for each candidate, as in `rank`. Not files: open a ``.npy`` with
-        ``np.load(path, mmap_mode="r")``. No integers of 64 bits.
+        A column for each candidate, as in `rank`. Paths are not accepted: open a ``.npy`` file with
+        ``np.load(path, mmap_mode="r")``. Integers of 64 bits are not accepted either.
     targets, rows, filter, candidates, dtype
-        As in `rank`. The filter is what the toolkit filters; without one its unfiltered numbers
-        come out.
+        As in `rank`. The filter holds what the toolkit filters; without it, the result has the
+        toolkit's unfiltered numbers.
     preset : str or Preset
-        A row of `PRESETS`, or one made by hand.
+        A row of `PRESETS`, or a preset of your own.
     order : {"descending", "ascending"}
-        "descending": higher scores are better, whatever the toolkit's own scores are.
+        "descending" if higher scores are better. It describes `scores`, not the toolkit.
     side : labels, shape (tasks,), optional
         "head" or "tail" for each task. OpenKE averages the numbers of both sides.
 
@@ -62,12 +62,12 @@ def report(
     KeyError
         For an unknown preset.
     TypeError, ValueError
-        As `rank` does; NaN is no error here.
+        As `rank` does, but NaN is not an error here.
 
     Examples
     --------
     >>> found = report([[-1000, -999.95, -999.93, -999.92]], [0], preset="libkge")
-    >>> found["mean_rank"], found.corrected("mean_rank")  # within its tolerance all four tie
+    >>> found["mean_rank"], found.corrected("mean_rank")  # all four tie within its tolerance
     (3.0, 4.0)
     """
     row = _preset(preset)
@@ -124,7 +124,7 @@ def table(
     side: LabelsLike | None = None,
     presets: Iterable[str | Preset] | None = None,
 ) -> CompatTable:
-    """Put what the same scores give under several conventions beside the exact numbers.
+    """Compare the numbers of several toolkits for the same scores with the exact numbers.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def table_against(
     side: LabelsLike | None = None,
     presets: Iterable[str | Preset] | None = None,
 ) -> CompatTable:
-    """Do what `table` does for true scores among sampled negatives.
+    """Do the same as `table` for true scores among sampled negatives.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def table_against(
 
 
 def look_up_presets(presets: Iterable[str | Preset] | None) -> list[Preset]:
-    """Look up several presets; all of them where none is named.
+    """Look up several presets; None means all of them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Figures: from places to the numbers that a toolkit shows, in its own arithmetic."""
+"""Figures: the numbers that a toolkit shows, computed from places in its own arithmetic."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Single = np.float32
 
 @public("truerank.compat")
 class Figure(NamedTuple):
-    """A number, and the least and the most that it can be where the order of ties is open.
+    """A number, with its least and greatest value if a toolkit leaves the order of ties open.
 
     Attributes
     ----------
     value : float
-        Where the toolkit leaves the order open, the mean over all orders.
+        The number; if the order is open, its mean over all orders.
     least, most : float
-        Equal to it elsewhere.
+        The bounds; equal to `value` if the order is not open.
     """
 
     value: float
@@ -40,11 +40,11 @@ class Figure(NamedTuple):
 
     @property
     def open(self) -> bool:
-        """Whether the toolkit may show one number or another."""
-        return self.least < self.most  # nan, of no tasks, is not open
+        """Whether the number depends on the order of ties."""
+        return self.least < self.most  # False for nan, the number of no tasks
 
     def printed(self, form: str, scale: float = 1.0) -> str:
-        """Write it as a toolkit does; both ends where they print unlike.
+        """Write the number as a toolkit does, or both bounds if they print differently.
 
         Examples
         --------
@@ -59,7 +59,7 @@ class Figure(NamedTuple):
 
 
 def per_task(key: str, ranks: Floats) -> Floats:
-    """Give what a metric is the mean of, in the precision of the ranks.
+    """Compute the values whose mean a metric is, in the precision of the ranks.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def _float32_reciprocal_mean(key: str, ranks: FloatArray) -> float:
 
 
 def _float32_running_mean(key: str, ranks: FloatArray) -> float:
-    """As C adds a double to a float: the sum is rounded to a float at each step."""
+    """Sum as C adds a double to a float: the sum is rounded to a float at each step."""
     total = Single(0)
     for value in per_task(key, ranks).tolist():
         total = Single(float(total) + value)
@@ -115,7 +115,7 @@ _MEANS: dict[str, Callable[[str, FloatArray], float]] = {
 
 
 def places(counts: ConventionCounts, convention: Convention) -> tuple[FloatArray, FloatArray]:
-    """Give the first and the last place that the truth of each task can take.
+    """Compute the first and the last place that the true candidate of each task can take.
 
     Examples
     --------
@@ -139,11 +139,11 @@ def figure(
     key : str
         "mr", "mrr", "hits@k" or "amri".
     counts : Counts
-        As counted under that convention.
+        The counts under that convention.
     convention : Convention
-        Its place in a tie and its arithmetic.
+        It gives the place in a tie and the arithmetic.
     groups : list of ndarray of int64, optional
-        Tasks to be averaged for themselves first.
+        Groups of tasks whose means are averaged.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def figure(
     if groups:
         parts = [figure(key, _tasks_of(counts, group), convention) for group in groups]
         halves = np.array(parts, Single if convention.mean == "float32 sums" else np.float64)
-        return Figure(*halves.mean(axis=0).tolist())  # OpenKE adds and halves floats, too
+        return Figure(*halves.mean(axis=0).tolist())  # OpenKE also adds and halves floats
     first, last = places(counts, convention)
     mean = _MEANS[convention.mean]
     if key == "amri":

@@ -1,4 +1,4 @@
-"""Presets: one row for each toolkit, and where its code says so."""
+"""Presets: one row for each toolkit, with the places in its code that define it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Metric(NamedTuple):
     Attributes
     ----------
     name : str
-        Its name there; "{filtered}" stands for the suffix of the preset where there is a filter.
+        Its name in the toolkit. "{filtered}" becomes the suffix of the preset if there is a filter.
     key : str
         Its key in a report of truerank: "mr", "mrr", "hits@k" or "amri".
     form : str
         How it is printed: a format of `format`, or "repr" for all digits.
     scale : float
-        What a share is multiplied by: 100 for percents.
+        The factor of the printed number: 100 for percentages.
     """
 
     name: str
@@ -42,23 +42,23 @@ class Preset:
     Attributes
     ----------
     name, toolkit, version : str
-        Its name here, its own name, and the version or commit that was read.
+        Its name here, the name of the toolkit, and the version or commit that was read.
     source : tuple of str
-        Repository, file and function, for each part of the convention.
+        Repository, file and functions that define the convention.
     convention : Convention
-        How the place of the truth comes about.
+        How the true candidate is ranked.
     metrics : tuple of Metric
-        The numbers that it shows.
+        The numbers that the toolkit shows.
     splits : str
-        Whose true answers it filters.
+        The splits whose true answers it filters.
     candidates : str
-        What it ranks the truth among.
+        The candidates that it ranks.
     suffix : str
-        What "{filtered}" in the name of a metric becomes where there is a filter.
+        The replacement of "{filtered}" in the name of a metric if there is a filter.
     averaged : bool
-        Whether the number is the mean of those of the two sides.
+        Whether a number is the mean of the numbers of both sides.
     notes : tuple of str
-        What else a reader of its numbers should know.
+        Further facts that help to read its numbers.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Preset:
     notes: tuple[str, ...] = ()
 
     def departures(self) -> dict[str, str]:
-        """Say in words what sets it apart from the exact definition, by step.
+        """Describe the differences from the exact definition in words, by step.
 
         Examples
         --------
@@ -134,7 +134,7 @@ _ROWS = (
             ),
         ),
         suffix="_filtered",
-        splits="train, valid and the evaluated one; with test beside it on valid",
+        splits="train, valid and the evaluated split; on valid also with test",
         candidates=_ENTITIES,
         notes=(
             "Before September 2021 (pull request 224) ties were equal scores: rtol=0, atol=0.",
@@ -158,7 +158,7 @@ _ROWS = (
         splits=_ALL,
         candidates=f"{_ENTITIES}; with type_constrain also those of the relation's types",
         averaged=True,
-        notes=("Lower scores are better: give its own scores with order='ascending'.",),
+        notes=("Lower scores are better: pass OpenKE's own scores with order='ascending'.",),
     ),
     Preset(
         name="ogb",
@@ -170,11 +170,11 @@ _ROWS = (
         ),
         convention=Convention(nan="compared", rank="realistic", mean="float32"),
         metrics=_OGB,
-        splits="none: filtered negatives come with the data",
-        candidates="given negatives, the truth not among them",
+        splits="none: the data has filtered negatives",
+        candidates="given negatives, without the true candidate",
         notes=(
             *_OGB_NOTES,
-            "The version read asks NumPy arrays for sum(dim=...), which fails: tensors alone work.",
+            "This version calls sum(dim=...) on NumPy arrays, which fails: only tensors work.",
         ),
     ),
     Preset(
@@ -184,8 +184,8 @@ _ROWS = (
         source=("snap-stanford/ogb: ogb/linkproppred/evaluate.py, Evaluator._eval_mrr",),
         convention=Convention(nan="first", rank="any", mean="float32"),
         metrics=_OGB,
-        splits="none: filtered negatives come with the data",
-        candidates="given negatives, the truth not among them",
+        splits="none: the data has filtered negatives",
+        candidates="given negatives, without the true candidate",
         notes=_OGB_NOTES,
     ),
     Preset(
@@ -196,7 +196,7 @@ _ROWS = (
         convention=Convention(nan="above", rank="pessimistic"),
         metrics=tuple(_hits_metrics("hits@{k}", (20, 50, 100))),
         splits="none",
-        candidates="one list of negatives for all; a hit is above its k-th best",
+        candidates="one list of negatives for all tasks; a hit is above its k-th highest",
         notes=("20 for ddi, 50 for collab, 100 for ppa.",),
     ),
     Preset(
@@ -233,8 +233,8 @@ _ROWS = (
         splits=_ALL,
         candidates=f"{_ENTITIES}, or sampled ones (neg_sample_size_eval)",
         notes=(
-            "A filtered candidate still counts where its log-sigmoid is at least that of the truth "
-            "plus 1: give its own scores, margin gamma included.",
+            "A filtered candidate still counts if its log-sigmoid is at least that of the true "
+            "candidate plus 1, so pass DGL-KE's own scores, including the margin gamma.",
             "Without a filter (no_eval_filter) no rank is better than 2.",
         ),
     ),
@@ -262,7 +262,7 @@ _ROWS = (
             Metric("mrr", "mrr", ".6g"),
             *_hits_metrics("r{k}", (1, 10, 50), ".6g"),
         ),
-        splits="those of the given paths, with FilteredRankingEvaluator; else none",
+        splits="those of the given paths with FilteredRankingEvaluator, otherwise none",
         candidates=f"{_ENTITIES} (all_negs), or sampled ones",
         notes=("It sums float32 reciprocals batch by batch: the last digits depend on the batch.",),
     ),
@@ -284,8 +284,8 @@ _ROWS = (
         splits="none",
         candidates=_PAIRS,
         notes=(
-            "From the first graph to the second alone.",
-            "With accurate=False (validation) only hits at k mean anything.",
+            "Only the direction from the first graph to the second is evaluated.",
+            "With accurate=False (validation) only hits at k are meaningful.",
         ),
     ),
     Preset(
@@ -301,8 +301,8 @@ _ROWS = (
         splits="none",
         candidates=_PAIRS,
         notes=(
-            "Each direction is printed for itself.",
-            "Lower scores (L1 distances) are better: give them with order='ascending'.",
+            "Each direction is printed separately.",
+            "Lower scores (L1 distances) are better: pass them with order='ascending'.",
         ),
     ),
     Preset(
@@ -320,7 +320,7 @@ _ROWS = (
             *_hits_metrics("hits_at_{k}", (1, 3, 5, 10)),
             Metric("adjusted_arithmetic_mean_rank_index", "amri"),
         ),
-        splits="train and the evaluated one, and those given besides",
+        splits="train, the evaluated split, and any others that are given",
         candidates=_ENTITIES,
         notes=("Its names begin with the side and kind: both.realistic.arithmetic_mean_rank.",),
     ),
@@ -331,7 +331,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType({row.name: row for row in _ROWS
 
 @public("truerank.compat")
 def preset(name: str | Preset) -> Preset:
-    """Give a row of `PRESETS`; one that was made by hand is given back.
+    """Return a row of `PRESETS` by its name; a `Preset` is returned as it is.
 
     Parameters
     ----------
@@ -342,9 +342,9 @@ def preset(name: str | Preset) -> Preset:
     Raises
     ------
     KeyError
-        For a name that is in no row.
+        For an unknown name.
     TypeError
-        For anything but a str or Preset.
+        For anything but a str or a Preset.
 
     Examples
     --------
@@ -367,7 +367,7 @@ def preset(name: str | Preset) -> Preset:
 
 @public("truerank.compat")
 def describe() -> str:
-    """Give the table of presets as Markdown, a row for each.
+    """Write the table of presets as Markdown, with a row for each.
 
     Examples
     --------

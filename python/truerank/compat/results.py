@@ -1,4 +1,4 @@
-"""Results: a toolkit's numbers, the exact ones, and step by step why they part."""
+"""Results: a toolkit's numbers, the exact numbers, and the steps between them."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from ..reporting import Report
     from .presets import Metric, Preset
 
-EXACT_ROW = "exact"  # of a table, before those of the presets
+EXACT_ROW = "exact"  # name of the first row of a table, before those of the presets
 COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")
 
 
 @public("truerank.compat")
 class Step(NamedTuple):
-    """One thing that a toolkit does otherwise, on the way from the exact number to its own.
+    """One difference between the exact definition and a toolkit.
 
     Attributes
     ----------
     name : str
         "nan", "candidates", "transform", "tolerance", "filter", "itself", "rank" or "mean".
     words : str
-        What it does.
+        What the toolkit does.
     tasks : int
-        The tasks whose place it changes, the earlier steps being made.
+        The number of tasks whose place this step changes, after the earlier steps.
     figures : dict of str to float
-        The numbers after this step, by key of truerank.
+        The numbers after this step, by truerank's keys.
     """
 
     name: str
@@ -46,17 +46,17 @@ class Step(NamedTuple):
 
 @public("truerank.compat")
 class CompatReport(Mapping[str, float]):
-    """What a toolkit makes of some scores: `report[name]` is its number of that name.
+    """The numbers of a toolkit for some scores: `report[name]` is its number of that name.
 
-    Where the toolkit leaves the order of ties open, the number is the mean over all orders, and
-    `bounds` has the least and the most that it may show.
+    If the toolkit leaves the order of ties open, the number is the mean over all orders, and
+    `bounds` gives the least and the greatest number that it may show.
 
     Attributes
     ----------
     preset : Preset
-        Its row.
+        The preset of the toolkit.
     exact : Report
-        Of the exact counts of the same tasks (``nan="worst"``), for any key of truerank.
+        The report of the exact counts of the same tasks (``nan="worst"``), for any key.
     steps : tuple of Step
         What it does otherwise, in turn; the last one arrives at its numbers.
     first, last : ndarray of float64, shape (tasks,)
@@ -107,7 +107,7 @@ class CompatReport(Mapping[str, float]):
         self.steps = tuple(steps)
 
     def __getitem__(self, name: str) -> float:
-        """A number of the toolkit, on its scale."""
+        """Return a number of the toolkit, on its scale."""
         metric = self._metric(name)
         return self._figures[metric.key].value * metric.scale
 
@@ -122,7 +122,7 @@ class CompatReport(Mapping[str, float]):
         return f"CompatReport({self.preset.name}, {len(self.first):,} tasks: {shown})"
 
     def bounds(self, name: str) -> tuple[float, float]:
-        """Give the least and the most that the toolkit may show, on its scale.
+        """Return the least and the greatest number that the toolkit may show, on its scale.
 
         Examples
         --------
@@ -135,7 +135,7 @@ class CompatReport(Mapping[str, float]):
         return found.least * metric.scale, found.most * metric.scale
 
     def printed(self, name: str) -> str:
-        """Give a number as the toolkit prints it, with its digits; both bounds where it is open.
+        """Write a number with the digits of the toolkit, or both bounds if ties leave it open.
 
         Examples
         --------
@@ -147,7 +147,7 @@ class CompatReport(Mapping[str, float]):
         return self._figures[metric.key].printed(metric.form, metric.scale)
 
     def corrected(self, name: str) -> float:
-        """Give the exact number in place of the toolkit's, on its scale: of the realistic rank.
+        """Return the exact number in place of the toolkit's, on its scale, by realistic ranks.
 
         Examples
         --------
@@ -159,12 +159,12 @@ class CompatReport(Mapping[str, float]):
         return self.exact[metric.key] * metric.scale
 
     def figure(self, key: str) -> Figure:
-        """Give a metric under this convention by its key of truerank, as a share.
+        """Return a metric under this convention by its key in truerank, not scaled.
 
         Parameters
         ----------
         key : str
-            "mr", "mrr", "hits@1", "hits@10", or that of a metric that the toolkit shows.
+            "mr", "mrr", "hits@1", "hits@10", or the key of a metric that the toolkit shows.
 
         Examples
         --------
@@ -179,16 +179,16 @@ class CompatReport(Mapping[str, float]):
     # -- forms -------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, float]:
-        """Give the toolkit's numbers by its names."""
+        """Return the toolkit's numbers by its names."""
         return dict(self)
 
     def to_markdown(self, *, digits: int = 6) -> str:
-        """Give two tables: its numbers beside the exact ones, and the way from these to those.
+        """Write two tables: its numbers beside the exact ones, and the steps between them.
 
         Parameters
         ----------
         digits : int
-            Significant digits of what the toolkit does not print itself.
+            Significant digits of numbers that the toolkit does not print.
 
         Examples
         --------
@@ -205,7 +205,7 @@ class CompatReport(Mapping[str, float]):
         return self.text_tables(check_digits(digits)).markdown() + "\n"
 
     def _repr_html_(self) -> str:
-        """Both tables as HTML, for notebooks."""
+        """Write both tables as HTML, for notebooks."""
         return self.text_tables(6).html()
 
     def text_tables(self, digits: int = 4) -> TextTables:
@@ -235,12 +235,13 @@ class CompatReport(Mapping[str, float]):
 class CompatTable(NamedRows[CompatReport]):
     """Reports of the same tasks by preset: `table["openke"]`.
 
-    In print an open number has both its bounds, in records it is the mean over all orders.
+    If the order of ties is open, text shows both bounds of a number, and records hold its mean over
+    all orders.
 
     Attributes
     ----------
     exact : Report
-        The exact counts of these tasks.
+        The report of the exact counts of these tasks.
 
     Examples
     --------
@@ -266,9 +267,9 @@ class CompatTable(NamedRows[CompatReport]):
         return f"CompatTable({len(self.exact.ranks):,} tasks; {', '.join(self)})"
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Give the values by preset and key, with those of "exact" first.
+        """Return the values by preset and key, with those of "exact" first.
 
-        Where a toolkit leaves the order of ties open, the value is the mean over all orders.
+        If a toolkit leaves the order of ties open, the value is the mean over all orders.
 
         Examples
         --------
@@ -286,7 +287,7 @@ class CompatTable(NamedRows[CompatReport]):
         }
 
     def records(self) -> Records:
-        """Give a row for each preset and a column for each key, those of "exact" first."""
+        """Return a row for each preset and a column for each key, with the row "exact" first."""
         rows = [(name, *row.values()) for name, row in self.to_dict().items()]
         return Records(["convention", *COMMON_KEYS], rows, COMMON_KEYS)
 
@@ -303,7 +304,7 @@ def _format_bounds(figure: Figure, digits: int) -> str:
 
 
 def _tasks_by_side(exact: Report) -> list[IntArray]:
-    """The tasks of each side, as positions; none where the sides are not known."""
+    """Return the positions of the tasks of each side; an empty list if the sides are not known."""
     side = exact.ranks.side
     if side is None:
         return []

@@ -1,4 +1,4 @@
-"""Problems: scores to be ranked under one convention or several, and their exact ranks."""
+"""Scored tasks: scores to rank under one or several conventions, and their exact ranks."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 class ScoredTasks:
-    """Tasks whose exact counts are known, and whose scores can be counted in other ways.
+    """Tasks with exact counts, whose scores can be counted under other conventions.
 
     Attributes
     ----------
     exact : Ranks
-        Counted with ``nan="worst"`` and an audit.
+        The exact ranks, with ``nan="worst"`` and an audit.
     filtered : bool
         Whether there is a filter.
     """
@@ -46,11 +46,11 @@ class ScoredTasks:
     filtered: bool = False
 
     def blocks(self) -> Iterator[TaskBlock]:
-        """Give the scores, block by block, in the order of the tasks."""
+        """Yield the scores, block by block, in the order of the tasks."""
         raise NotImplementedError
 
     def counts(self, conventions: Sequence[Convention]) -> list[ConventionCounts]:
-        """Count under several conventions, in one pass over the scores, or none where that does.
+        """Count under several conventions, in one pass over the scores if the scores are needed.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class ScoredTasks:
         audit = self.exact.audit
         nonfinite = 0 if audit is None else int(audit.nan.sum() + audit.inf.sum())
         exact = ConventionCounts(self.exact.above, self.exact.tied, self.exact.candidates)
-        # the place in a tie and the arithmetic come after counting
+        # the place in a tie and the arithmetic do not affect the counts
         bare = [replace(c, rank=EXACT.rank, mean=EXACT.mean) for c in conventions]
         parts: dict[Convention, list[ConventionCounts]] = {
             c: [] for c in bare if needs_scores(c, nonfinite)
@@ -72,7 +72,7 @@ class ScoredTasks:
 
 
 class FullTasks(ScoredTasks):
-    """Score rows with a column for each candidate: what `rank` takes, in memory."""
+    """Tasks with a score for every candidate, in memory, as `rank` takes them."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class FullTasks(ScoredTasks):
         self._candidates = as_selection("candidates", candidates, tasks, columns, 0)
 
     def blocks(self) -> Iterator[TaskBlock]:
-        """Give the scores of a run of tasks after the other."""
+        """Yield the scores of one slice of tasks after another."""
         for where in task_slices(len(self.exact), self._columns):
             part = self._array.array[self._rows[where]]
             values = as_floats(self._array.with_array(part), self._order)
@@ -124,14 +124,14 @@ class FullTasks(ScoredTasks):
 
 
 class SampledBatch(NamedTuple):
-    """Some tasks with sampled negatives: what `rank_against` takes."""
+    """Some tasks with sampled negatives, as `rank_against` takes them."""
 
     true_scores: Any
     others: Any
 
 
 class SampledTasks(ScoredTasks):
-    """True scores and those of sampled negatives, in one part or several."""
+    """Tasks with scores of sampled negatives, in one or several batches."""
 
     def __init__(
         self, parts: Sequence[SampledBatch], *, order: str = "descending", dtype: Any = None
@@ -141,7 +141,7 @@ class SampledTasks(ScoredTasks):
         self.exact = concatenate([rank_against(*part, **rules) for part in parts])
 
     def blocks(self) -> Iterator[TaskBlock]:
-        """Give the scores of a run of tasks after the other; short rows are filled up."""
+        """Yield the scores of one slice of tasks after another; short rows are padded."""
         for part in self._parts:
             true = as_scores(part.true_scores, self._dtype, "true_scores")
             true_scores = as_floats(true, self._order)[:, None]

@@ -1,4 +1,4 @@
-"""Files of other toolkits, opened without running what is in them."""
+"""Opens files of other toolkits without running code in them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from ..inputs.naming import import_extra
 from ..ranks.archives import report_damage
 
 _PICKLE_HINT = "pickle=True reads it, and runs whatever code it holds"
-# how numpy, its memory maps and torch say that a file asks to be unpickled
+# words in the errors of numpy, its memory maps and torch for a file that needs unpickling
 _PICKLE_ERRORS = ("allow_pickle", "Python objects", "Weights only")
 
 
 def load_source(source: Any, *, pickle: bool = False) -> Any:
-    """Give what a file holds; anything but a path is given back.
+    """Load the content of a file; anything but a path is returned as it is.
 
     Parameters
     ----------
     source : path or anything else
-        A ``.npy`` (as a memory map), ``.npz``, ``.pt``, ``.pth``, ``.pkl`` or ``.pickle``.
+        A ``.npy`` file (as a memory map), ``.npz``, ``.pt``, ``.pth``, ``.pkl`` or ``.pickle``.
     pickle : bool
-        Whether a file may run code as it is read.
+        Whether a file may run code while it is read.
 
     Raises
     ------
     FileNotFoundError
-        If there is none.
+        If there is no such file.
     ValueError
         For another suffix, and for a file that needs `pickle` or is broken.
 

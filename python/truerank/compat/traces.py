@@ -1,4 +1,4 @@
-"""LibKGE's traces: ranks of single examples, as ``eval.trace_level: example`` writes them."""
+"""LibKGE's traces: ranks of single examples, which ``eval.trace_level: example`` writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..ranks.protocol import Protocol
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
-SIDE_OF_TASK = {"sp": "tail", "po": "head"}  # what LibKGE asks for
+SIDE_OF_TASK = {"sp": "tail", "po": "head"}  # the predicted side of each kind of task
 RANKINGS = ("rank_filtered", "rank_filtered_with_test", "rank")
 _SPLITS = re.compile(r"[{ ]filter_splits: \[([^\]]*)\]")
 
@@ -34,34 +34,34 @@ def read_libkge(
 ) -> Ranks:
     """Read the ranks of a ``trace.yaml`` that LibKGE wrote, example by example.
 
-    Each rank is what LibKGE made of scores, ties and tolerance ("libkge" in `PRESETS`); nobody can
-    take that out again without the scores. It is given as a rank without ties, and every metric of
-    it is LibKGE's own, in float64.
+    Each rank contains LibKGE's treatment of ties and its tolerance ("libkge" in `PRESETS`), which
+    cannot be undone without the scores. It is returned as a rank without ties, so that every metric
+    is LibKGE's own, in float64.
 
     Parameters
     ----------
     path : path-like
         The trace, with entries of the event ``example_rank``.
     candidates : int or array_like of int, shape (tasks,)
-        The number of candidates, which the trace does not tell. The number of entities is an upper
-        bound of that of a filtered ranking; adjusted metrics depend on it.
+        The number of candidates, which the trace does not contain. Adjusted metrics depend on it.
+        For a filtered ranking, the number of entities is an upper bound.
     ranking : {"rank_filtered", "rank_filtered_with_test", "rank"}
-        Which of its ranks.
+        Which of the ranks in the trace to read.
     split : str, optional
-        The evaluated split. Default: that of the last entry.
+        The evaluated split. Default: the split of the last entry.
     epoch : int, optional
-        The epoch. Default: that of the last entry of the split.
+        The epoch. Default: the epoch of the last entry of the split.
 
     Returns
     -------
     Ranks
-        In the order of the trace, with labels: side, group (the relation) and target, and the
-        protocol's filter and split. NaN is "worst" there, as near as it comes to LibKGE's -inf.
+        In the order of the trace, labelled by side, group (the relation) and target. The protocol
+        has the filter and the split; its NaN rule is "worst", the closest to LibKGE's -inf.
 
     Raises
     ------
     ValueError
-        If there are no such entries; the message says which are needed.
+        If the trace has no such entries.
     OSError
         If the file cannot be read.
 
@@ -127,7 +127,7 @@ def read_libkge(
 
 
 def _entries(path: Path) -> Iterator[dict[str, str]]:
-    """The fields of each entry about one example; numbers and plain words need no YAML."""
+    """Yield the fields of each entry about one example; such simple values need no YAML parser."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             if "event: example_rank" not in line:
