@@ -1,5 +1,5 @@
-"""truerank inside other libraries: each module needs the library it is named after.
+"""truerank inside other libraries; each module needs the library that it is named after.
 
-`pykeen` for its pipeline and models, `dask` for many machines, `torchmetrics` for training loops.
-Nothing here is imported before it is asked for.
+`pykeen` is for PyKEEN's pipeline and models, `dask` for many machines, and `torchmetrics` for
+training loops. No module is imported before it is used.
 """

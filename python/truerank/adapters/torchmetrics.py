@@ -1,4 +1,4 @@
-"""TrueRankMetric: ranks as a metric of torchmetrics, for loops of torch and Lightning.
+"""TrueRankMetric: ranks as a metric of torchmetrics, for training loops of torch and Lightning.
 
 It needs torchmetrics: ``pip install 'truerank[torchmetrics]'``.
 """
@@ -28,7 +28,8 @@ __all__ = ["TrueRankMetric"]
 
 DEFAULT_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
 IDS = ("side", "tasks", "queries", "group")
-# One row of the state for each task; `rules` says how it was counted and which ids it has.
+# The columns of the state, which has one row for each task. The bits of `rules` say how the task
+# was counted and which ids it has.
 COLUMNS = ("above", "tied", "candidates", *IDS, "rules")
 GROUPINGS = tuple(word for word, label in LABEL_ALIASES.items() if label in IDS)
 _FILTERED, _SELECTED, _ASCENDING, _WORST, _OMIT = (1 << bit for bit in range(5))
@@ -37,39 +38,39 @@ _HAS = {name: 1 << (5 + bit) for bit, name in enumerate(IDS)}
 
 
 class TrueRankMetric(Metric):
-    """The rank of the true candidate, counted batch by batch; no score is kept.
+    """The rank of the true candidate, counted batch by batch without storing scores.
 
-    The state is one list of int64 rows (counts and ids of each task), which torchmetrics joins over
-    processes. `compute` gives the metrics of all tasks of all processes.
+    The state is a list of int64 rows (the counts and ids of each task), which torchmetrics gathers
+    from all processes. `compute` gives the metrics of all tasks of all processes.
 
     Parameters
     ----------
     metrics : sequence of str
-        The keys of `compute`, as a `Report` reads them: "mrr", "tail.hits@10", "macro.amri".
+        The keys of the result of `compute`, as in a `Report`: "mrr", "tail.hits@10", "macro.amri".
     sides : sequence of str
-        The names that `side` of `update` may have, in the same order in every process.
+        The values that `side` may have in `update`, in the same order in every process.
     by : str, optional
-        Groups of the "macro." keys, as in `report`: "group", "side" or "query".
+        The groups for "macro." keys, as in `report`: "group", "side" or "query".
     order, nan, dtype, threads
         As in `rank`.
     **kwargs
-        Of `torchmetrics.Metric`, as `dist_sync_on_step`.
+        Arguments of `torchmetrics.Metric`, such as `dist_sync_on_step`.
 
     Raises
     ------
     ImportError
         If torchmetrics is not installed.
     KeyError
-        For a key that no report can answer.
+        For a key that no report has.
     TypeError
-        For keys or sides that are one str.
+        If the keys or the sides are a single str.
     ValueError
-        For an unknown rule or grouping, and sides that repeat.
+        For an unknown rule or grouping, and for repeated sides.
 
     Notes
     -----
-    A DistributedSampler gives some samples twice where the processes cannot share evenly, and so
-    do they count. With `tasks` (an id for each task, of its side) every id counts once.
+    If samples cannot be split evenly among processes, a DistributedSampler repeats some of them,
+    and these count twice. With `tasks`, an id for each task of a side, every id counts once.
 
     Examples
     --------
@@ -110,7 +111,7 @@ class TrueRankMetric(Metric):
         choice("order", order, ORDERS)
         choice("nan", nan, NAN_RULES)
         thread_count(threads)
-        if by is not None:  # else it would be told at the end
+        if by is not None:  # otherwise the error would come only at the end
             choice("by", by, GROUPINGS)
         self.rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads}
         self._how = _ASCENDING * (order == "ascending") + _NAN[nan]
@@ -136,18 +137,18 @@ class TrueRankMetric(Metric):
         scores, targets, rows, filter, candidates
             As in `rank`; tensors on any device.
         side : str, optional
-            What is predicted, one of `sides`.
+            The predicted side, one of `sides`.
         tasks : array_like of int, shape (n,), optional
-            Ids of the tasks; those with an id (and side) that was there before do not count, and
-            ranks are in the order of ids.
+            Ids of the tasks. A task whose id and side occurred before does not count, and ranks are
+            in the order of ids.
         queries, group : array_like of int, shape (n,), optional
-            Labels of the ranks: what was asked, and the relation.
+            Labels of the ranks: the query and the relation.
 
         Raises
         ------
         TypeError, ValueError, OSError
-            As `rank` does; for a side that was not declared, and ids that do not fit the tasks. The
-            state is then as it was before.
+            As `rank` does, for a side that was not declared, and for ids that do not fit the tasks.
+            The state is then unchanged.
         """
         ranks = rank(scores, targets, rows=rows, filter=filter, candidates=candidates, **self.rules)
         if side is not None and side not in self.sides:
@@ -167,22 +168,24 @@ class TrueRankMetric(Metric):
         self.counts.append(torch.from_numpy(table).to(self.device))
 
     def compute(self) -> dict[str, float]:
-        """Give the metrics by their keys, of the tasks of all processes; of none, nan."""
+        """Return the metrics of the tasks of all processes, by key; without tasks they are nan."""
         measured = report(self.ranks, by=self.by)
         return {key: float(measured[key]) for key in self.metrics}
 
     def report(self, **options: Any) -> Report:
-        """Give the report of the tasks of all processes, all of which have to ask for it.
+        """Return the report of the tasks of all processes; every process must call this method.
 
-        `options` are those of `truerank.report`. Its `.ranks` are those of all processes; of this
-        one alone where ``sync_on_compute=False``, as for `compute`.
+        `options` are those of `truerank.report`. If ``sync_on_compute=False``, the report has only
+        the tasks of this process, as for `compute`.
         """
         fresh = self.sync_on_compute and not self._is_synced
         with self.sync_context(
             dist_sync_fn=self.dist_sync_fn, should_sync=fresh, should_unsync=fresh
         ):
             ranks = self.ranks
-        return report(ranks, **{"by": self.by, **options})  # an error finds it unsynced
+        return report(
+            ranks, **{"by": self.by, **options}
+        )  # after the context, so that an error leaves the metric unsynced
 
     @property
     def ranks(self) -> Ranks:
@@ -191,7 +194,7 @@ class TrueRankMetric(Metric):
         Raises
         ------
         ValueError
-            If some updates had a filter, candidates, a side or ids, and others not, or other rules.
+            If only some updates had a filter, candidates, a side or ids, or if rules differ.
         """
         parts = self.counts if isinstance(self.counts, list) else [self.counts]
         table = np.concatenate([self._no_counts().numpy(), *(part.cpu().numpy() for part in parts)])
@@ -206,7 +209,7 @@ class TrueRankMetric(Metric):
             )
         columns = dict(zip(COLUMNS, table.T, strict=True))
         has = {name for name in IDS if rules & _HAS[name]}
-        if not len(table):  # nobody can know which keys and groups there would be
+        if not len(table):  # any key and group must be possible
             has = {"queries", "group"} | ({"side"} if self.sides else set())
         if "tasks" in has:
             keys = np.stack([columns["side"], columns["tasks"]], axis=1)
@@ -225,7 +228,7 @@ class TrueRankMetric(Metric):
         return Ranks(*counts, protocol=protocol, **labels)
 
     def sync(self, *args: Any, **kwargs: Any) -> None:
-        """Join the states of all processes; one without tasks has a state of the same kind."""
+        """Gather the states of all processes; a process without tasks adds an empty state."""
         if isinstance(self.counts, list) and not self.counts:
             self.counts.append(self._no_counts().to(self.device))
         super().sync(*args, **kwargs)

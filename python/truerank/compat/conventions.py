@@ -80,8 +80,8 @@ FILTERS = {
         "filtered candidates score -1e9 and stay: they count if the true score is as low",
     ),
     "truth - 1": FilterRule(
-        lambda scores, truth: np.broadcast_to(truth - 1, scores.shape),
-        "filtered candidates get the true score minus 1 and stay: they tie if rounding makes it equal",
+        lambda scores, true_scores: np.broadcast_to(true_scores - 1, scores.shape),
+        "filtered candidates get the true score minus 1 and stay: rounding may make a tie",
     ),
     "score - 1": FilterRule(
         lambda scores, _: scores - 1,
@@ -90,17 +90,17 @@ FILTERS = {
 }
 
 
-def _never(nan: Flags, truth: Flags) -> Any:
+def _never(nan: Flags, true_nan: Flags) -> Any:
     return False
 
 
-def _both(nan: Flags, truth: Flags) -> Any:
-    return nan & truth
+def _both(nan: Flags, true_nan: Flags) -> Any:
+    return nan & true_nan
 
 
 NAN_HANDLING = {
     "worst": NanRule(
-        lambda nan, truth: truth,
+        lambda nan, true_nan: true_nan,
         _never,
         "NaN is never above and never ties; a true score of NaN is last",
     ),
@@ -116,13 +116,13 @@ NAN_HANDLING = {
     ),
     "-inf": NanRule(_never, _never, "NaN becomes -inf: it ties with scores of -inf"),
     "first": NanRule(
-        lambda nan, truth: nan & ~truth, _both, "NaN is sorted first: above every number"
+        lambda nan, true_nan: nan & ~true_nan, _both, "NaN is sorted first: above every number"
     ),
     "last": NanRule(
-        lambda nan, truth: ~nan & truth, _both, "NaN is sorted last: below every number"
+        lambda nan, true_nan: ~nan & true_nan, _both, "NaN is sorted last: below every number"
     ),
     "above": NanRule(
-        lambda nan, truth: nan | truth,
+        lambda nan, true_nan: nan | true_nan,
         _never,
         "NaN of a negative is above; a true score of NaN is last",
     ),
@@ -162,7 +162,9 @@ CANDIDATES = {
 ITSELF = {
     "no": "the true candidate is not among its own negatives",
     "always": "the true candidate is among its own negatives, scored as if it were filtered",
-    "as filtered": "the true candidate is among its own negatives, and ties with itself without a filter",
+    "as filtered": (
+        "the true candidate is among its own negatives, and ties with itself without a filter"
+    ),
 }
 
 MEANS = {

@@ -372,11 +372,11 @@ def describe() -> str:
     Examples
     --------
     >>> print(describe().splitlines()[0])
-    | preset | toolkit | place in a tie | what else departs | splits filtered | candidates |
+    | preset | toolkit | place in a tie | what else differs | splits filtered | candidates |
     """
     from ..comparison.table_writer import markdown_cell
 
-    heading = "preset", "toolkit", "place in a tie", "what else departs"
+    heading = "preset", "toolkit", "place in a tie", "what else differs"
     rows = [[*heading, "splits filtered", "candidates"], [":---"] * (len(heading) + 2)]
     for row in PRESETS.values():
         others = "; ".join(says for step, says in row.departures().items() if step != "rank")

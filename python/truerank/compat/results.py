@@ -60,7 +60,7 @@ class CompatReport(Mapping[str, float]):
     steps : tuple of Step
         What it does otherwise, in turn; the last one arrives at its numbers.
     first, last : ndarray of float64, shape (tasks,)
-        The first and the last place that the truth of each task can take in its ranking.
+        The first and the last place that the true candidate of each task can take.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Dask arrays ranked: scores, or entities, in chunks."""
+"""The functions that rank Dask arrays: scores or entities in chunks."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ def rank(
     threads: int | None = None,
     audit: bool = False,
 ) -> Ranks:
-    """Count, for every task, the candidates above the true one, in chunks that never meet.
+    """Count, for every task, the candidates above the true one, chunk by chunk.
 
-    It is `truerank.rank` of the whole matrix, bit for bit, whatever its chunks are. True scores are
-    fetched first; then each chunk is compared with them where it is, and the counts are added up.
+    The result is that of `truerank.rank` for the whole matrix, bit for bit, for any chunks. True
+    scores are gathered first. Then each chunk is compared with them on its worker, and the counts
+    are added up.
 
     Parameters
     ----------
@@ -59,11 +60,11 @@ def rank(
     targets : array_like of int, shape (tasks,), or int
         The column of each task's true candidate. A Dask array is computed.
     rows, filter, candidates, order, nan, dtype, audit
-        As in `truerank.rank`. Of selections, each chunk is sent its own entries, 8 or 12 bytes
-        each. Chunks of which no task reads a row, or that hold no candidates, are not computed.
+        As in `truerank.rank`. Each chunk is sent only its own entries of a selection, 8 or 12 bytes
+        each. A chunk is not computed if no task reads its rows or if it has no candidates.
     threads : int, optional
-        The threads with which each task of Dask counts. Default: one, for Dask runs as many tasks
-        side by side as its workers have threads.
+        The number of threads of each Dask task. Default: one, because Dask runs as many tasks at
+        once as its workers have threads.
 
     Returns
     -------
@@ -73,18 +74,17 @@ def rank(
     Raises
     ------
     TypeError
-        For what is no Dask array, and as `truerank.rank`; where chunks are of another dtype than
-        the array says.
+        If `scores` is not a Dask array, if a chunk has another dtype than the array says, and as
+        `truerank.rank`.
     ValueError
-        As `truerank.rank`; for chunks of unknown sizes, and where a true score is not the same when
-        its chunk is computed again. Of several NaN the first one is named, by row and column of
-        the whole, whichever worker found its own first.
+        As `truerank.rank`, for chunks of unknown sizes, and if a true score changes when its chunk
+        is computed again. Of several NaN, the error names the first one in the whole matrix.
 
     Notes
     -----
-    For each task, ``above``, ``tied`` and ``candidates`` are sums over the chunks of its row, of
-    integers: their order does not matter. The true candidate is in none of them and is counted
-    once, at the end.
+    For each task, ``above``, ``tied`` and ``candidates`` are sums of integers over the chunks of
+    its row, so the order of the chunks does not matter. The true candidate is not part of these
+    sums and is counted once, at the end.
 
     Examples
     --------
@@ -130,34 +130,34 @@ def rank_embeddings(
     threads: int | None = None,
     audit: bool = False,
 ) -> Ranks:
-    """Score every query with every entity where the entity is, and count; nothing is stored.
+    """Score every query with every entity on the worker of the entity, and count the ranks.
 
-    It is `truerank.rank_embeddings` of all entities, bit for bit, whatever the chunks are: the
-    score of a pair is a function of its two vectors alone. The scores of the true pairs are made
-    first, where the true entities are; then each chunk of entities is counted against them. Scores
-    exist in tiles of 16 MB, or of 256 entities where that is more, which are forgotten as soon as
-    they are counted.
+    The result is that of `truerank.rank_embeddings` for all entities, bit for bit, for any chunks,
+    because the score of a pair depends only on its two vectors. The true pairs are scored first, on
+    the workers of the true entities. Then the scores of each chunk of entities are compared with
+    them. Scores exist only in tiles of 16 MB, or of 256 entities if that is more, which are dropped
+    as soon as they are counted.
 
     Parameters
     ----------
     queries : array_like or dask.array.Array, shape (q, d) or (d,)
-        As in `truerank.rank_embeddings`. Every chunk of queries meets every chunk of entities,
-        which is read again for each of them: few large chunks are best. What is no Dask array, or
-        a path, is read here and is one chunk.
+        As in `truerank.rank_embeddings`. Every chunk of queries is compared with every chunk of
+        entities, which is read again each time, so few large chunks are best. Other arrays and
+        paths are read here and make one chunk.
     entities : dask.array.Array, shape (n, d)
-        In chunks of any known sizes; if d is cut, chunks are joined along it first. Chunks that
-        hold a true entity are computed once more, unless the array is persisted.
+        In chunks of any known sizes; chunks along d are joined first. Chunks that hold a true
+        entity are computed twice, unless the array is persisted.
     targets : array_like of int, shape (tasks,), or int
         The entity that is each task's true candidate. A Dask array is computed.
     similarity : str
         As in `truerank.rank_embeddings`; without CSLS.
     bias : array_like or dask.array.Array, shape (n,), optional
-        Added to the scores of each entity. Each chunk of entities is sent its own part.
+        Added to the scores of each entity. Each chunk of entities is sent only its own values.
     rows, filter, candidates, nan, dtype, audit
-        As in `truerank.rank_embeddings`. Of selections, each chunk is sent its own entries. All
-        pairs of a chunk are scored if it has a candidate of any of its tasks.
+        As in `truerank.rank_embeddings`. Each chunk is sent only its own entries of a selection.
+        All pairs of a chunk are scored if it has a candidate of any of its tasks.
     threads : int, optional
-        The threads with which each task of Dask counts; one by default.
+        The number of threads of each Dask task. Default: one.
 
     Returns
     -------
@@ -167,7 +167,8 @@ def rank_embeddings(
     Raises
     ------
     TypeError, ValueError, OSError
-        As `truerank.rank_embeddings`, and as `rank` for what is no Dask array and for chunks.
+        As `truerank.rank_embeddings`, and as `rank` for arrays that are not Dask arrays, and for
+        chunks.
 
     Examples
     --------
@@ -215,15 +216,15 @@ def rank_embeddings(
 
 
 def _one_chunk(pairs: OpenEmbeddings) -> Any:
-    """Copy queries, which may be in a file that the workers do not have."""
+    """Copy queries into one chunk, because they may be in a file that the workers do not have."""
     array, kind = pairs.queries.array, pairs.queries.dtype
-    # exactly as wide as they are scored; nobody can tell raw bytes from a Dask array's dtype
+    # in the precision of scoring: the dtype of a Dask array cannot say that bytes are bfloat16
     plain = widen_bfloat16(array) if kind == "bfloat16" else np.array(array)
     return da.from_array(plain, chunks=-1, name=False)
 
 
 def _check_bias(bias: Any, entities: int, dtype: Any) -> Any:
-    """Check what can be told of a bias that is not computed yet."""
+    """Check the dtype and shape of a bias that is not computed yet."""
     check_dask_array("bias", bias, "")
     read_vectors("bias", placeholder(bias), dtype, "bias")
     if len(bias) != entities:
@@ -234,7 +235,7 @@ def _check_bias(bias: Any, entities: int, dtype: Any) -> Any:
 
 
 def check_dask_array(name: str, value: Any, instead: str) -> Any:
-    """Check that an argument is a Dask array whose chunks are of known sizes.
+    """Check that an argument is a Dask array whose chunks have known sizes.
 
     Parameters
     ----------
@@ -242,7 +243,7 @@ def check_dask_array(name: str, value: Any, instead: str) -> Any:
         The argument.
     value : object
     instead : str
-        The function that takes other arrays.
+        The function to call for other arrays.
 
     Raises
     ------
@@ -271,7 +272,7 @@ def check_dask_array(name: str, value: Any, instead: str) -> Any:
 
 
 def placeholder(array: Any) -> npt.NDArray[Any]:
-    """Give an array of the same shape and dtype that takes no memory, for checks.
+    """Make an array of the same shape and dtype that takes no memory, for checks.
 
     Examples
     --------
@@ -282,10 +283,10 @@ def placeholder(array: Any) -> npt.NDArray[Any]:
 
 
 def compute_chunks_once(array: Any) -> Any:
-    """Give an array whose chunks are not computed anew by each task that needs them.
+    """Return an array whose chunks are computed once, not by each task that needs them.
 
-    Dask may join the task that makes a chunk to the one that needs it, even where there are many of
-    these. It does not so with a graph that is already of single tasks.
+    Dask may fuse the task that makes a chunk into the tasks that use it, even if there are many of
+    them. It does not do so in a graph of single tasks.
     """
     (array,) = dask.optimize(array)
     return da.Array(dict(array.dask), array.name, array.chunks, meta=array._meta)

@@ -1,4 +1,4 @@
-"""The graphs of both passes, and what is made of their results."""
+"""The task graphs of both passes, and the ranks from their results."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 # Values for some chunks, by the numbers of a chunk in both directions.
 PerChunkValues = Mapping[tuple[int, ...], Any]
 
-# So many counts of chunks are added up by one task.
+# The number of partial counts that one task adds up.
 FAN_IN = 8
 
 
 class ChunkedInputs(NamedTuple):
-    """Dask arrays, and the functions of both passes that take their chunks."""
+    """Dask arrays, and the functions that take their chunks in both passes."""
 
-    # With the axes of each: "i" counts chunks of rows, "j" those of columns; None: no array.
+    # With the axes of each: "i" numbers chunks of rows, "j" chunks of columns; None: not an array.
     arrays: Sequence[tuple[Any, str | None]]
-    axes: str  # all of them, "i" and "j" first; there is one chunk along others
-    first: Callable[..., npt.NDArray[Any]]  # gives true scores of a chunk
+    axes: str  # all axes, "i" and "j" first; there is one chunk along each other axis
+    first: Callable[..., npt.NDArray[Any]]  # returns the true scores of a chunk
     second: Callable[..., ChunkCounts]  # counts a chunk
     true_score_dtype: np.dtype[Any]  # of the true scores
 
 
 class PerChunk(BlockwiseDep):
-    """An argument for each chunk, which goes along with the task that needs it."""
+    """An argument for each chunk, which is sent with the task that needs it."""
 
     produces_tasks = False
 
@@ -72,8 +72,8 @@ def count_in_two_passes(
     Raises
     ------
     ValueError
-        For a target that is no candidate, for a NaN that the rule forbids, the first of the whole,
-        and for a true score that was another one in the second pass.
+        For a target that is not a candidate, for the first NaN that the rule forbids, and for a
+        true score that changed in the second pass.
     """
     if job.candidates is not None:
         absent = job.candidates.first_task_without(job.targets)
@@ -111,7 +111,7 @@ def count_in_two_passes(
 def _true_scores(
     inputs: ChunkedInputs, grid: ChunkGrid, row_chunks: list[RowChunk], tasks: int
 ) -> npt.NDArray[Any]:
-    """Gather the true score of each task, and nothing else."""
+    """Gather the true score of each task."""
     places: PerChunkValues = {
         (s.number, chunk): place for s in row_chunks for chunk, place in s.true_score_places.items()
     }
@@ -133,7 +133,7 @@ def _count_chunks(
     options: CountingOptions,
     scores: npt.NDArray[Any],
 ) -> Sequence[ChunkCounts]:
-    """Count every chunk, and add up the counts of each stripe in a tree."""
+    """Count every chunk, and add up the counts of each chunk of rows in a tree."""
     row_tasks = _TaskLayer("known")
     for s in row_chunks:
         of_row_chunk = RowChunkTasks(
@@ -162,7 +162,7 @@ def _count_chunks(
 
 
 class _TaskLayer:
-    """Tasks under one name, which nobody else has."""
+    """Dask tasks under a unique name."""
 
     def __init__(self, what: str) -> None:
         self.name = f"truerank-{what}-{uuid4().hex}"
@@ -172,7 +172,7 @@ class _TaskLayer:
         return HighLevelGraph.from_collections(self.name, self.tasks, dependencies=dependencies)
 
     def array(self, grid: ChunkGrid) -> Any:
-        """Give the tasks as an array with a chunk for each chunk of rows."""
+        """Make the tasks an array with a chunk for each chunk of rows."""
         return _objects(self.graph(), self.name, grid.numblocks[:1])
 
 
@@ -183,7 +183,7 @@ def _blockwise(
     grid: ChunkGrid,
     *more: tuple[Any, str],
 ) -> Any:
-    """Call a function for each chunk, in one task with what reads the chunk if that is possible."""
+    """Call a function for each chunk, in the same task that reads the chunk if possible."""
     name = _TaskLayer(what).name
     pairs = (*inputs.arrays, *more)
     arrays = [array for array, _ in pairs if isinstance(array, da.Array)]
@@ -207,6 +207,6 @@ def _key(array: Any, inputs: ChunkedInputs, *chunk: int) -> tuple[Any, ...]:
 
 
 def _compute(graph: Any, keys: list[tuple[Any, ...]]) -> Sequence[Any]:
-    """Compute tasks with the scheduler that Dask takes for arrays."""
+    """Compute tasks with the scheduler that Dask uses for arrays."""
     found: Sequence[Any] = compute_as_if_collection(da.Array, graph, keys) if keys else ()
     return found

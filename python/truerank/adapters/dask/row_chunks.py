@@ -1,4 +1,4 @@
-"""Stripes: the tasks of each chunk of rows, and what each of its chunks has to know of them."""
+"""Chunks of rows: their tasks, and the inputs that each chunk needs to count them."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ if TYPE_CHECKING:
 
 
 class ChunkGrid(NamedTuple):
-    """Where chunks begin: chunk k of the rows has those from ``tops[k]`` up to ``tops[k + 1]``."""
+    """Where chunks begin: rows ``row_starts[k]`` to ``row_starts[k + 1] - 1`` are in chunk k."""
 
     row_starts: IntArray
     column_starts: IntArray
 
     @property
     def numblocks(self) -> tuple[int, int]:
-        """How many chunks there are in both directions."""
+        """The number of chunks in both directions."""
         return len(self.row_starts) - 1, len(self.column_starts) - 1
 
     def shape(self, row: int, column: int) -> tuple[int, int]:
-        """Give the shape of a chunk."""
+        """Return the shape of a chunk."""
         row_starts, column_starts = self.row_starts, self.column_starts
         return int(row_starts[row + 1] - row_starts[row]), int(
             column_starts[column + 1] - column_starts[column]
         )
 
     def chunks_of(self, columns: npt.NDArray[Any]) -> IntArray:
-        """Give the chunk that each column lies in."""
-        # chunks without columns begin where the next one does, and are passed over
+        """Return the chunk of each column."""
+        # a chunk without columns begins where the next one does, and is skipped
         return np.searchsorted(self.column_starts, columns, side="right") - 1
 
 
 class ChunkEntries(NamedTuple):
-    """The entries that the lists of a selection have in one chunk: of which list, and which."""
+    """The entries of a selection in one chunk: the list and the column of each."""
 
     owners: npt.NDArray[np.int32]
-    columns: npt.NDArray[Any]  # int32 or int64, columns of the whole
+    columns: npt.NDArray[Any]  # int32 or int64, numbered in the whole matrix
 
 
 class SelectionLists(NamedTuple):
-    """How many lists a selection has for a stripe, and which of them each task uses."""
+    """The number of lists that a selection has for a chunk of rows, and the list of each task."""
 
     size: int
     of_tasks: IntArray | None  # None: task i uses list i
     shared: bool
 
     def selection(self, entries: ChunkEntries | None) -> Selection | None:
-        """Put the lists of one chunk together; None where they are empty.
+        """Build the selection of one chunk; None if it has no entries.
 
         Examples
         --------
@@ -73,7 +73,7 @@ class SelectionLists(NamedTuple):
 
 
 class TrueScorePlaces(NamedTuple):
-    """True scores that a chunk holds: the tasks in their stripe, and their places in the chunk."""
+    """The places of true scores in a chunk: their tasks in the chunk of rows, rows and columns."""
 
     shape: tuple[int, int]  # of the chunk
     tasks: IntArray
@@ -82,7 +82,7 @@ class TrueScorePlaces(NamedTuple):
 
 
 class ChunkInputs(NamedTuple):
-    """What only one chunk needs: its first column, and its entries of both selections."""
+    """The inputs of one chunk: its first column, and its entries of both selections."""
 
     shape: tuple[int, int]
     first_column: int
@@ -94,8 +94,8 @@ class RowChunk(NamedTuple):
     """The tasks that read one chunk of rows, in the order of their rows."""
 
     number: int
-    tasks: IntArray  # of all
-    rows: IntArray  # from the chunk's first one on
+    tasks: IntArray  # among all tasks
+    rows: IntArray  # counted from the first row of the chunk
     targets: IntArray
     filter: SelectionLists | None
     candidates: SelectionLists | None
@@ -104,7 +104,7 @@ class RowChunk(NamedTuple):
 
 
 def grid_of(rows: tuple[int, ...], columns: tuple[int, ...]) -> ChunkGrid:
-    """Give the grid of chunks of known sizes.
+    """Make the grid of chunks from their sizes.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def grid_of(rows: tuple[int, ...], columns: tuple[int, ...]) -> ChunkGrid:
 
 
 def row_chunks_of(job: Job, grid: ChunkGrid) -> Iterator[RowChunk]:
-    """Give the stripes that have tasks; of each, the chunks that have candidates of them.
+    """Yield the chunks of rows that have tasks, with the chunks that hold candidates of theirs.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def row_chunks_of(job: Job, grid: ChunkGrid) -> Iterator[RowChunk]:
 def _split_by_chunk(
     selection: Selection | None, tasks: IntArray, grid: ChunkGrid
 ) -> tuple[SelectionLists | None, dict[int, ChunkEntries]]:
-    """Cut the lists of some tasks at the edges of chunks: every entry goes to one chunk."""
+    """Split the lists of some tasks by chunk, so that every entry belongs to one chunk."""
     if selection is None:
         return None, {}
     used, of_tasks = tasks, None
@@ -182,7 +182,7 @@ def _split_by_chunk(
         used, of_tasks = np.unique(selection.lists[tasks], return_inverse=True)
     starts = selection.indptr[used]
     sizes = selection.indptr[used + 1] - starts
-    ahead = np.cumsum(sizes) - sizes  # entries of the lists before
+    ahead = np.cumsum(sizes) - sizes  # number of entries in the lists before
     places = np.repeat(starts - ahead, sizes) + np.arange(sizes.sum())
     narrow = np.int32 if grid.column_starts[-1] <= np.iinfo(np.int32).max else np.int64
     columns = selection.indices[places].astype(narrow, copy=False)
@@ -195,7 +195,7 @@ def _split_by_chunk(
 
 
 def _by_chunk(chunks: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Give the chunks that occur, each with the positions where it does, in ascending order."""
+    """Yield each chunk that occurs, with its positions in ascending order."""
     order = np.argsort(chunks, kind="stable")
     for where in np.split(order, np.flatnonzero(np.diff(chunks[order])) + 1):
         if len(where):

@@ -1,6 +1,7 @@
-"""What runs in the workers: true scores of a chunk, what it holds above them, and sums of that.
+"""The functions that run on workers: true scores of a chunk, counts of a chunk, and their sums.
 
-Nothing here needs Dask. All functions are pure, so that what a lost worker held can be made again.
+Nothing here needs Dask. All functions are pure, so that the results of a lost worker can be
+computed again.
 """
 
 from __future__ import annotations
@@ -23,26 +24,26 @@ if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
     from .row_chunks import ChunkInputs, SelectionLists, TrueScorePlaces
 
-# Scores of vectors are made and counted in tiles of about this size: each costs fresh memory, and
-# prepares all queries anew.
+# Scores of vectors are made and counted in tiles of about this size. Each tile takes new memory and
+# prepares all queries again.
 TILE_BYTES = 16 << 20
 LEAST_WIDTH = 256
 
 
 class CountingOptions(NamedTuple):
-    """How chunks are read and counted."""
+    """The options for reading and counting chunks."""
 
     dtype: str  # of the scores
-    raw_dtype: Any  # what the caller says that raw bytes are, or None
+    raw_dtype: Any  # the dtype of raw bytes, as the caller gives it, or None
     rules: _core.Rules
     threads: int
     similarity: str = ""
 
 
 class RowChunkTasks(NamedTuple):
-    """What all chunks of a stripe need: its tasks, and their true scores."""
+    """The inputs that all chunks of one chunk of rows share: its tasks and their true scores."""
 
-    first_row: int  # the first row of the stripe
+    first_row: int  # in the whole matrix
     rows: IntArray
     targets: IntArray
     true_scores: npt.NDArray[Any]
@@ -51,16 +52,16 @@ class RowChunkTasks(NamedTuple):
 
 
 class ChunkCounts(NamedTuple):
-    """What chunks have shown of the tasks of a stripe, and the first NaN that is forbidden."""
+    """The partial counts of the tasks of a chunk of rows, and the first NaN that is forbidden."""
 
     counts: dict[str, IntArray]
-    fault: tuple[int, int] | None  # row and column of the whole
+    fault: tuple[int, int] | None  # row and column in the whole matrix
 
 
 def take_true_scores(
     block: Any, places: TrueScorePlaces, *, options: CountingOptions
 ) -> npt.NDArray[Any]:
-    """Give the true scores in a chunk of scores, in native byte order."""
+    """Return the true scores in a chunk of scores, in native byte order."""
     scores = _checked_scores(block, places.shape, options)
     return checked_true_scores(scores.array[places.rows, places.columns], options.raw_dtype).array
 
@@ -68,7 +69,7 @@ def take_true_scores(
 def score_true_pairs(
     queries: Any, entities: Any, bias: Any, places: TrueScorePlaces, *, options: CountingOptions
 ) -> npt.NDArray[Any]:
-    """Score the pairs of queries and true entities that are in two chunks of vectors."""
+    """Score the true pairs whose query and entity are in two chunks of vectors."""
     pairs = open_embeddings(queries, entities, options.similarity, bias, options.raw_dtype)
     _check(pairs.dtype, pairs.shape, places.shape, options)
     return _core.score_embeddings(
@@ -94,7 +95,7 @@ def count_vector_chunk(
     *,
     options: CountingOptions,
 ) -> ChunkCounts:
-    """Count the scores of a chunk of queries and one of entities, tile by tile."""
+    """Count the scores of a chunk of queries and a chunk of entities, tile by tile."""
     query_rows, rows = np.unique(row_tasks.rows, return_inverse=True)
     pairs = open_embeddings(queries, entities, options.similarity, bias, options.raw_dtype)
     _check(pairs.dtype, pairs.shape, inputs.shape, options)
@@ -103,7 +104,7 @@ def count_vector_chunk(
 
 
 def add_up(founds: Sequence[ChunkCounts], *, options: CountingOptions) -> ChunkCounts:
-    """Add up what several chunks of a stripe have shown.
+    """Add up the counts of several chunks of one chunk of rows.
 
     Examples
     --------
@@ -127,7 +128,7 @@ def _count_blocks(
     inputs: ChunkInputs,
     options: CountingOptions,
 ) -> ChunkCounts:
-    """Count blocks of a chunk, each with its first column; `rows` are those of the blocks."""
+    """Count the blocks of a chunk, each given with its first column; `rows` number their rows."""
     filter = row_tasks.filter and row_tasks.filter.selection(inputs.filter)
     candidates = row_tasks.candidates and row_tasks.candidates.selection(inputs.candidates)
     tasks = _core.Tasks(rows, row_tasks.targets, filter, candidates)
@@ -138,7 +139,7 @@ def _count_blocks(
         found = _core.partial_counts(
             scores, tasks, row_tasks.true_scores, first_column, options.rules, options.threads
         )
-        del scores  # before the next ones are made
+        del scores  # freed before the next block is made
         totals.add(found.arrays)
         if fault := found.fault:
             faults.append((fault.row, fault.column + first_column))
@@ -148,7 +149,7 @@ def _count_blocks(
 def _number_row_in_whole(
     found: ChunkCounts, first_row: int, rows: IntArray | None = None
 ) -> ChunkCounts:
-    """Number the row of a fault as the whole does; `rows` are those that were counted."""
+    """Change the row of a fault to its number in the whole matrix; `rows` are the counted ones."""
     if found.fault is None:
         return found
     row, column = found.fault
@@ -164,7 +165,7 @@ def _checked_scores(block: Any, shape: tuple[int, int], options: CountingOptions
 def _check(
     dtype: str, got: tuple[int, ...], shape: tuple[int, int], options: CountingOptions
 ) -> None:
-    """Check that chunks are what the array says that they are."""
+    """Check that a chunk has the dtype and shape that the Dask array says."""
     for expected, given in ((options.dtype, dtype), (shape, got)):
         if given != expected:
             raise (TypeError if given is dtype else ValueError)(
@@ -175,7 +176,7 @@ def _check(
 def _tiles(
     pairs: OpenEmbeddings, query_rows: IntArray, options: CountingOptions
 ) -> Iterator[tuple[Scores, int]]:
-    """Score the queries that are asked with all entities, some entities at a time."""
+    """Score some queries with all entities, a tile of entities at a time."""
     entities = pairs.entities
     width = max(LEAST_WIDTH, TILE_BYTES // (len(query_rows) * np.dtype(pairs.dtype).itemsize))
     for start in range(0, len(entities.array), width):

@@ -1,4 +1,4 @@
-"""The evaluator: a `RankBasedEvaluator` of PyKEEN whose ranks and metrics are those of truerank."""
+"""The evaluator: a `RankBasedEvaluator` of PyKEEN that takes ranks and metrics from truerank."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = ["RankEvaluator", "RankResults"]
 
 logger = logging.getLogger(__name__)
 
-_COLUMNS = {"head": 0, "relation": 1, "tail": 2}  # of the answer
+_COLUMNS = {"head": 0, "relation": 1, "tail": 2}  # of the predicted id in a triple
 
 
 @public("truerank.adapters.pykeen")
 class RankResults(RankBasedMetricResults):
-    """Results under PyKEEN's names, as `RankBasedMetricResults` has them, with values of truerank.
+    """Results under PyKEEN's names, as in `RankBasedMetricResults`, with values of truerank.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class RankResults(RankBasedMetricResults):
     Attributes
     ----------
     report : Report
-        All metrics under truerank's keys, by group, with intervals, and the protocol.
+        All metrics under truerank's keys, also by group and with intervals, and the protocol.
     ranks : Ranks
-        The counts of every task with side, relation, query and answer.
+        The counts of every task, with its side, relation, query and target.
     """
 
     def __init__(self, report: Report, metrics: Iterable[Any]) -> None:
@@ -54,7 +54,7 @@ class RankResults(RankBasedMetricResults):
 
     @property
     def ranks(self) -> Ranks:
-        """The ranks that were measured."""
+        """The ranks of the report."""
         return self.report.ranks
 
 
@@ -62,33 +62,33 @@ class RankResults(RankBasedMetricResults):
 class RankEvaluator(RankBasedEvaluator):
     """An evaluator for PyKEEN's pipeline: ``pipeline(..., evaluator=RankEvaluator)``.
 
-    It takes what `pykeen.evaluation.RankBasedEvaluator` takes, and gives results under the same
-    names. Importing this module makes it known to PyKEEN as "rank" and "truerank", too.
+    It accepts the arguments of `pykeen.evaluation.RankBasedEvaluator`, and gives results under the
+    same names. Importing this module also registers it in PyKEEN as "rank" and "truerank".
 
     Parameters
     ----------
     filtered : bool
-        Whether known answers are left out: those of the evaluated triples and of
+        Whether known answers are left out: those in the evaluated triples and in
         `additional_filter_triples`.
     fused : bool, optional
-        As in `evaluate_model`: True, the model's vectors are scored and counted at once; False, its
-        own scores are ranked; None, whichever each side of the model allows.
+        As in `evaluate_model`. True: the model's vectors are scored and counted without storing
+        scores. False: its own scores are ranked. None: vectors, for each side that allows it.
     nan : {"raise", "worst", "omit"}
         What to do with scores that are NaN, as in `truerank.rank`.
     candidates : optional
-        As in `truerank.link_prediction.Task`, as ``Sampled(50)``.
+        As in `truerank.link_prediction.Task`, such as ``Sampled(50)``.
     threads : int, optional
         As in `truerank.rank`.
     audit : bool
         As in `truerank.rank`.
     **kwargs
-        Those of `RankBasedEvaluator`: `metrics`, `metrics_kwargs`, `add_defaults`,
+        Arguments of `RankBasedEvaluator`: `metrics`, `metrics_kwargs`, `add_defaults`,
         `clear_on_finalize`, `batch_size`, `slice_size`, `mode`.
 
     Notes
     -----
-    Unlike PyKEEN's, it also evaluates unfiltered. Realistic ranks and means are float64, and
-    infinite scores are scores.
+    Unlike PyKEEN's evaluator, it can also evaluate unfiltered. Realistic ranks and means are
+    float64, and infinite scores count as scores.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class RankEvaluator(RankBasedEvaluator):
         pre_filtered_triples: bool = True,
         targets: Collection[str] = ("head", "tail"),
     ) -> RankResults:
-        """Evaluate a model on triples; the arguments are those of PyKEEN's evaluators.
+        """Evaluate a model on triples, with the arguments of PyKEEN's evaluators.
 
         Raises
         ------
@@ -182,7 +182,7 @@ class RankEvaluator(RankBasedEvaluator):
                 **self.rules,
             )
         self.clear()
-        # PyKEEN scores those alone that a restriction leaves
+        # PyKEEN scores only the entities that a restriction leaves
         self.num_entities = (
             number_of_entities(model, self.mode)
             if restrict_entities_to is None
@@ -201,15 +201,15 @@ class RankEvaluator(RankBasedEvaluator):
         true_scores: Any = None,
         dense_positive_mask: Any = None,
     ) -> None:
-        """Rank a batch of scores (b, candidates) that somebody else filtered, by writing NaN.
+        """Rank a batch of scores (b, candidates) that the caller filtered by writing NaN.
 
-        It is what PyKEEN's evaluation loops call, as `LCWAEvaluationLoop`.
+        PyKEEN's evaluation loops call it, such as `LCWAEvaluationLoop`.
 
         Raises
         ------
         ValueError
-            For a true score that is NaN. Whether another one was filtered or came so from the
-            model, nobody can tell here.
+            For a true score that is NaN. For other scores, it cannot be known whether NaN comes
+            from the filter or from the model.
         """
         triples = triple_ids(hrt_batch)
         answers = triples[:, _COLUMNS[target]]
@@ -220,17 +220,17 @@ class RankEvaluator(RankBasedEvaluator):
         self._add(ranks.with_labels(side=target, group=triples[:, 1], targets=answers))
 
     def clear(self) -> None:
-        """Forget what was ranked."""
+        """Delete the ranks."""
         super().clear()
         self._batches.clear()
 
     def finalize(self) -> RankResults:
-        """Give the results of all that was ranked.
+        """Return the results of all ranks.
 
         Raises
         ------
         ValueError
-            If that is nothing.
+            If there are no ranks.
         """
         if not self._batches:
             raise ValueError("expected scores to have been processed, got none")
@@ -240,7 +240,7 @@ class RankEvaluator(RankBasedEvaluator):
         return result
 
     def _add(self, ranks: Ranks) -> None:
-        """Keep ranks, also where PyKEEN looks for them to give its confidence intervals."""
+        """Store ranks, also in the attributes from which PyKEEN computes confidence intervals."""
         self._batches.append(ranks)
         for side, part in by_side(ranks).items():
             self.num_candidates[side].append(part.candidates)
@@ -258,7 +258,7 @@ class RankEvaluator(RankBasedEvaluator):
 
 
 def _known_triples(given: Any) -> Any:
-    """The additional triples, one tensor or several, as a task takes them; none: an empty dict."""
+    """Convert additional triples, one tensor or several, to the form that a task takes."""
     if given is None:
         return {}
     return [triple_ids(part) for part in (given if isinstance(given, (list, tuple)) else [given])]
@@ -280,5 +280,5 @@ def _progress_bar(device: Any, total: int, shown: bool, options: Mapping[str, An
     return tqdm(**{**bar, "disable": not shown, **(options or {})})
 
 
-# By name, as PyKEEN's own: evaluator="rank".
+# Makes it available by name, like PyKEEN's own evaluators: evaluator="rank".
 evaluator_resolver.register(RankEvaluator, synonyms={"truerank"}, raise_on_conflict=False)

@@ -1,4 +1,4 @@
-"""Triples of PyKEEN, in factories or as ids: what they are, and whether their ids are the same."""
+"""Triples of PyKEEN, in factories or as ids: converts them, and checks that ids agree."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ...tasks.split_columns import name_known_splits
 
 
 def triple_ids(triples: Any) -> Any:
-    """Give the ids of triples, of a factory or as they are; tensors leave the GPU."""
+    """Return the ids of triples, which may be a factory or ids; tensors are moved off the GPU."""
     found = triples.mapped_triples if isinstance(triples, CoreTriplesFactory) else triples
     return found.cpu().numpy() if hasattr(found, "cpu") else found
 
 
 def split_ids(known: Any) -> Any:
-    """Give the ids of known splits, of whatever form they are."""
+    """Return the ids of known splits, for every form that they can have."""
     if isinstance(known, Mapping):
         return {name: triple_ids(split) for name, split in known.items()}
     if isinstance(known, (list, tuple)):
@@ -27,12 +27,12 @@ def split_ids(known: Any) -> Any:
 
 
 def vocabularies(triples: Any, **sizes: int) -> list[Any]:
-    """Give the labels of entities and relations if the triples have them, else how many there are.
+    """Return the labels of entities and relations if the triples have them, or else their numbers.
 
     Raises
     ------
     ValueError
-        For a factory that labels other ids.
+        For a factory whose labels are those of other ids.
     """
     if not isinstance(triples, TriplesFactory):
         return list(sizes.values())
@@ -47,12 +47,12 @@ def vocabularies(triples: Any, **sizes: int) -> list[Any]:
 
 
 def check_same_ids(triples: Any, known: Any) -> None:
-    """Refuse known factories whose ids are others: one that is given no ids makes its own.
+    """Raise an error if a known factory has other ids: a factory makes its own if it is given none.
 
     Raises
     ------
     ValueError
-        With the first id that has two labels.
+        It names the first id that has two labels.
     """
     if not isinstance(triples, TriplesFactory):
         return
@@ -71,5 +71,5 @@ def check_same_ids(triples: Any, known: Any) -> None:
 
 
 def _labels(triples: Any) -> dict[str, Mapping[int, str]]:
-    """The labels by id of what a factory names."""
+    """Return the labels of entities and relations of a factory, by id."""
     return {"entity": triples.entity_id_to_label, "relation": triples.relation_id_to_label}

@@ -1,4 +1,4 @@
-"""The fused path: a model's vectors are scored and counted at once, and no score is stored."""
+"""The fused path: scores of a model's vectors are counted as they are computed, and not stored."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
     from ...tasks.side_tasks import SideTasks
 
-# Of vectors while queries are made: a relation may have a matrix, and a query a product with it.
+# Bytes of vectors while queries are made: a relation may have a matrix, which multiplies a query.
 _QUERY_BYTES = 64 << 20
-# What a model may not do in its own way, or its vectors do not say how it scores.
+# Methods that a model must not override, or its vectors would not determine its scores.
 _SCORING_METHODS = (
     *("predict", "predict_t", "predict_h", "score_t", "score_h", "score_h_inverse"),
     *("_prepare_batch", "_prepare_inverse_batch", "_get_representations", "forward"),
 )
-# Of queries and candidates whose scores are compared with the model's own, and how near they are to
-# be, as a share of the largest score.
+# The numbers of queries and candidates whose scores are compared with the model's own, and the
+# largest difference, relative to the largest score.
 _COMPARED_SIZES, _RELATIVE_TOLERANCE = (4, 100), 1e-3
-# Of vectors that are real and complex; scores of narrower ones are rounded at every step.
+# The dtypes of real and of complex vectors; narrower ones would round scores at every step.
 _DTYPES = {
     False: (torch.float32, torch.float64),
     True: (torch.complex64, torch.complex128),
@@ -43,16 +43,16 @@ class SideVectors(NamedTuple):
     ----------
     interaction : Interaction
     side : Side
-        How they are made; with inverse relations heads are the tails of the inverse.
+        How the vectors are made; with inverse relations, heads are tails of the inverse relation.
     similarity : str
     query_entities, relations : list of Representations
         Those of the entities and relations of queries.
     candidate_entities : list of tensors
         Those of all candidates.
     columns : (int, int)
-        Where a query has the entity and the relation.
+        The columns of the entity and of the relation in a query.
     ids : tensor
-        The model's id of each relation.
+        The id of each relation in the model.
     """
 
     interaction: Any
@@ -68,7 +68,7 @@ class SideVectors(NamedTuple):
         """Rank the tasks of a side, in their order; `rules` are those of `rank_embeddings`."""
         if not self.side.per_relation:
             return self._rank(side, side.rows, None, self._candidates(None), **rules)
-        # Each relation has candidates of its own: its tasks are ranked among them.
+        # Each relation has its own candidate vectors, so its tasks are ranked separately.
         relation_of_task = side.queries[side.rows, self.columns[1]]
         order = np.argsort(relation_of_task, kind="stable")
         relations, starts = np.unique(relation_of_task[order], return_index=True)
@@ -81,10 +81,10 @@ class SideVectors(NamedTuple):
         return concatenate(parts)[places]
 
     def scores_as_model(self, model: Any, side: SideTasks) -> bool:
-        """Whether some queries and candidates score as the model says.
+        """Whether the vectors of some queries and candidates give the scores of the model.
 
-        Forms are those of PyKEEN as it was: it may score otherwise one day, or a hook may change
-        what this model makes of its vectors.
+        The forms describe a known version of PyKEEN. A later one may score differently, or a hook
+        may change the scores of this model.
         """
         queries = _evenly_spaced(side.queries, _COMPARED_SIZES[0])
         places = torch.from_numpy(_evenly_spaced(np.arange(side.columns), _COMPARED_SIZES[1])).to(
@@ -100,12 +100,12 @@ class SideVectors(NamedTuple):
         )
         theirs = np.ma.masked_invalid(_as_array(theirs))
         differences = np.ma.masked_invalid(np.concatenate(ours) - theirs)
-        # What is the same for all candidates is left out of vectors.
+        # Vectors leave out what is the same for all candidates of a query.
         too_far = np.ptp(differences, axis=1) > _RELATIVE_TOLERANCE * np.abs(theirs).max()
         return not too_far.any()
 
     def _scores(self, query: IntArray) -> Any:
-        """The scores of one query, (1, candidates)."""
+        """Compute the scores of one query, (1, candidates)."""
         relation = int(query[0, self.columns[1]]) if self.side.per_relation else None
         candidates, bias = self._candidates(relation)
         return score_embeddings(
@@ -120,7 +120,7 @@ class SideVectors(NamedTuple):
         candidates: tuple[Any, Any],
         **rules: Any,
     ) -> Ranks:
-        """Rank some tasks of a side, or all; a query that none of them asks is not made."""
+        """Rank some or all tasks of a side; only the vectors of their queries are made."""
         query_rows, rows = np.unique(rows, return_inverse=True)
         filter_lists, candidate_lists = side.selections(tasks)
         with renamed(queries="model", entities="model", scores="model"):
@@ -137,7 +137,7 @@ class SideVectors(NamedTuple):
             )
 
     def _queries(self, pairs: IntArray) -> Any:
-        """The vectors of queries, made in batches."""
+        """Make the vectors of queries, in batches."""
         entity, relation = self.columns
         width = sum(math.prod(x.shape) for x in self.query_entities)
         step = max(1, _QUERY_BYTES // max(1, 4 * width**2))
@@ -149,7 +149,7 @@ class SideVectors(NamedTuple):
         return np.concatenate(vectors)
 
     def _candidates(self, relation: int | None) -> tuple[Any, Any]:
-        """The vectors of candidates and their bias; of one relation where they are bound to it."""
+        """Make the vectors of candidates and their bias, for one relation if they depend on it."""
         entities = _one_or_list(self.candidate_entities)
         relations = (
             None if relation is None else _vectors_of_ids(self.relations, self.ids[relation, None])
@@ -159,14 +159,14 @@ class SideVectors(NamedTuple):
 
 
 def side_vectors(model: Any, side: str, mode: Any) -> SideVectors | str:
-    """Give a side of a model as vectors, or say why there are none that score as it does.
+    """Return a side of a model as vectors, or the reason why no vectors give its scores.
 
     Parameters
     ----------
     model : Model
         In evaluation mode.
     side : {"head", "tail"}
-        What is asked for.
+        The predicted side.
     mode : str or None
         PyKEEN's inductive mode.
 
@@ -183,7 +183,7 @@ def side_vectors(model: Any, side: str, mode: Any) -> SideVectors | str:
     if form is None:
         return f"{name} is no dot product and no distance of two vectors"
     inverse = side == "head" and model.use_inverse_triples
-    # Heads are the tails of inverse relations, where there are some.
+    # With inverse relations, heads are the tails of these.
     as_tails = side == "tail" or inverse
     direction = form.tail if as_tails else form.head
     if direction is None:
@@ -205,7 +205,9 @@ def side_vectors(model: Any, side: str, mode: Any) -> SideVectors | str:
     ids = torch.arange(model.num_real_relations, device=model.device)[:, None]
     if model.use_inverse_triples:
         ids = model.relation_inverter.map(batch=ids, index=0, invert=inverse)
-    columns = (0, 1) if side == "tail" else (1, 0)  # queries are (head, relation), (relation, tail)
+    columns = (
+        (0, 1) if side == "tail" else (1, 0)
+    )  # queries are (head, relation) or (relation, tail)
     relations = model.relation_representations
     return SideVectors(
         interaction,
@@ -220,7 +222,7 @@ def side_vectors(model: Any, side: str, mode: Any) -> SideVectors | str:
 
 
 def _reason_for_own_scores(model: Any, mode: Any) -> str | None:
-    """Why a model does not score by its interaction alone."""
+    """Return the reason why a model does not score by its interaction alone, or None."""
     if not isinstance(model, ERModel):
         return f"{type(model).__name__} is no ERModel"
     overridden = [
@@ -238,19 +240,19 @@ def _reason_for_own_scores(model: Any, mode: Any) -> str | None:
 
 
 def _evenly_spaced(x: IntArray, most: int) -> IntArray:
-    """At most so many of some rows, from the first to the last."""
+    """Select at most `most` rows, evenly from the first to the last."""
     return x[np.unique(np.linspace(0, len(x) - 1, most, dtype=np.int64))]
 
 
 def _one_or_list(found: list[Any]) -> Any:
-    """Representations as an interaction takes them."""
+    """Return representations as an interaction takes them: one, or a list of several."""
     return found[0] if len(found) == 1 else found
 
 
 def _vectors_of_ids(representations: Sequence[Any], ids: Any) -> Any:
-    """The vectors of some ids, asked for in the shape in which a model asks for those of queries.
+    """Return the vectors of some ids, requested in the shape that a model uses for its queries.
 
-    For a normaliser may look at that: `torch.nn.functional.normalize` does by default.
+    The result of a normaliser can depend on the shape: `torch.nn.functional.normalize` is one.
     """
     return _one_or_list(
         [representation(indices=ids[:, None])[:, 0] for representation in representations]
@@ -258,7 +260,7 @@ def _vectors_of_ids(representations: Sequence[Any], ids: Any) -> Any:
 
 
 def _as_array(x: Any) -> Any:
-    """SideVectors as an array (n, d): complex ones have real and imaginary parts in turn."""
+    """Convert vectors to an array (n, d); real and imaginary parts of complex ones alternate."""
     x = x.detach().resolve_conj()
     x = torch.view_as_real(x) if x.is_complex() else x
     return x.reshape(len(x), -1).cpu().numpy()

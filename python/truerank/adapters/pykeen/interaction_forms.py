@@ -1,9 +1,9 @@
-"""Forms: the interactions of PyKEEN whose score is a similarity of two vectors, a row for each.
+"""Forms: a row for each interaction of PyKEEN whose score is a similarity of two vectors.
 
-A side of a form makes the vector of a query of what is given, an entity and a relation, and those
-of the candidates. Functions take the interaction, representations of entities and representations
-of relations as PyKEEN hands them over: a tensor, or a list of tensors where there are several. What
-depends on the query alone is left out of the scores: it moves all candidates of a query alike.
+A side of a form makes the vector of a query from an entity and a relation, and the vectors of the
+candidates. Its functions take the interaction, representations of entities and representations of
+relations as PyKEEN passes them: a tensor, or a list of tensors if there are several. Terms that
+depend only on the query are left out of the scores, because they shift all its candidates alike.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import torch
 from pykeen.nn import modules
 from pykeen.utils import clamp_norm, project_entity
 
-VectorFunction = Callable[[Any, Any, Any], Any]  # of interaction, entities and relations: vectors
+VectorFunction = Callable[
+    [Any, Any, Any], Any
+]  # makes vectors from interaction, entities and relations
 
 
 class Side(NamedTuple):
@@ -24,13 +26,15 @@ class Side(NamedTuple):
     Attributes
     ----------
     query : callable
-        The vectors of queries, (q, ...), of an entity and a relation for each.
+        Makes the vectors of queries, (q, ...), from an entity and a relation each.
     candidates : callable
-        The vectors of candidates, (n, ...), of all entities; of one relation, where it is bound.
-    bound : bool
+        Makes the vectors of candidates, (n, ...), from all entities, for one relation if they
+        depend on it.
+    per_relation : bool
         Whether candidates depend on the relation.
     bias : callable or None
-        What is added to the score of each candidate, (n,), of the representations of entities.
+        Makes the number that is added to the score of each candidate, (n,), from representations
+        of entities.
     """
 
     query: VectorFunction
@@ -45,9 +49,10 @@ class InteractionForm(NamedTuple):
     Attributes
     ----------
     tail, head : Side or None
-        None: the side is no similarity of two vectors.
+        None: the score of this side is not a similarity of two vectors.
     similarity : callable
-        Of the interaction: a name that `rank_embeddings` knows, or None for other settings.
+        Returns the similarity of an interaction by its name in `rank_embeddings`, or None if its
+        settings allow none.
     """
 
     tail: Side
@@ -75,7 +80,7 @@ def _as_list(x: Any) -> list[Any]:
     return [x] if isinstance(x, torch.Tensor) else list(x)
 
 
-# -- products: a query has a vector, whose product with that of a candidate is the score -----------
+# -- products: the score is the dot product of the vectors of the query and of the candidate -------
 
 
 def _products(
@@ -102,7 +107,7 @@ def _simple(i: Any, e: Any, r: Any) -> Any:
 
 
 def _auto_sf(given: int, candidate: int) -> VectorFunction:
-    """Blocks, one for each representation of what is asked; a coefficient is (h, r, t, sign)."""
+    """Make a block for each representation of the candidate; a coefficient is (h, r, t, sign)."""
 
     def query(i: Any, e: Any, r: Any) -> Any:
         e, r = _as_list(e), _as_list(r)
@@ -128,7 +133,7 @@ def _tucker_tail(i: Any, h: Any, r: Any) -> Any:
 
 
 def _tucker_head(i: Any, t: Any, r: Any) -> Any:
-    """The norm of heads and relations is affine: its slope goes to the tails, its rest is left."""
+    """Apply the slope of the affine norm of heads and relations to the tails; drop its constant."""
     norm = i.head_relation_batch_norm
     if norm is not None:
         t = t * (norm.weight / torch.sqrt(norm.running_var + norm.eps))
@@ -152,11 +157,11 @@ def _proj_e(i: Any, h: Any, r: Any) -> Any:
 
 
 def _proj_e_similarity(i: Any) -> str | None:
-    """Only without an activation of the scores, which may make ties."""
+    """Return the similarity unless an activation of the scores may make ties."""
     return "dot" if isinstance(i.outer_activation, torch.nn.Identity) else None
 
 
-# -- distances: minus the norm of head + shift - tail, each of which the relation may change -------
+# -- distances: minus the norm of head + shift - tail; the relation may change each of them --------
 
 _NORMS = {(1, False): "l1", (1, True): "l1", (2, False): "l2", (2, True): "sql2"}
 
@@ -173,7 +178,7 @@ def _distances(
     per_relation: tuple[bool, bool] = (True, True),
     bias: Callable[[Any], Any] | None = None,
 ) -> InteractionForm:
-    """`per_relation` says of heads and of tails whether the relation changes them."""
+    """Make a form of distances; `per_relation` says whether relations change heads and tails."""
 
     def of_tails(i: Any, e: Any, r: Any) -> Any:
         return head(i, e, r) + shift(r)
@@ -253,7 +258,7 @@ FORMS: dict[type[Any], InteractionForm] = {
     modules.RotatEInteraction: InteractionForm(
         Side(lambda i, h, r: h * r, _entities),
         Side(lambda i, t, r: r.conj() * t, _entities),
-        lambda i: "l2",  # whatever its p, which it does not read
+        lambda i: "l2",  # for any p, which it does not use
     ),
     modules.TransHInteraction: _distances(_on_plane, _on_plane, lambda r: r[1]),
     modules.TransRInteraction: _distances(_trans_r, _trans_r, lambda r: r[0]),
@@ -269,6 +274,6 @@ FORMS: dict[type[Any], InteractionForm] = {
 
 
 def unwrapped(interaction: Any) -> Any:
-    """Take off a clamp that clamps nothing, as `pykeen.models.SimplE` has one."""
+    """Remove a clamp without bounds, which `pykeen.models.SimplE` has."""
     clamps = type(interaction) is modules.ClampedInteraction and interaction.clamp_score is None
     return interaction.base if clamps else interaction

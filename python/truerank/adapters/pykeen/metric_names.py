@@ -1,4 +1,4 @@
-"""PyKEEN's names of metrics, and what they are here: a key of a report, and a sign."""
+"""PyKEEN's names of metrics, with the key of a report and the sign for each."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ ADJUSTED: Mapping[type[Any], str] = {
 
 
 def key_of(metric: Any) -> tuple[str, float] | None:
-    """Give the key of a metric of PyKEEN and the sign it has there; None for one of somebody else.
+    """Return the key of a metric of PyKEEN and its sign there, or None for a foreign metric.
 
-    PyKEEN turns z over where less is better, so that more is better always.
+    PyKEEN negates z if less is better, so that more is always better.
 
     Examples
     --------
@@ -64,19 +64,20 @@ def key_of(metric: Any) -> tuple[str, float] | None:
 
 
 def values_of(given: Report, metrics: Iterable[Any]) -> dict[Any, float]:
-    """Give the values of metrics under PyKEEN's keys, in its order.
+    """Return the values of metrics under PyKEEN's keys, in its order.
 
     Parameters
     ----------
     given : Report
-        Of heads, tails, both, or relations.
+        The report of heads, tails, both, or relations.
     metrics : iterable of pykeen.metrics.RankBasedMetric
-        Those of somebody else are asked for what they say of the ranks.
+        Metrics that are not PyKEEN's own are called with the ranks.
 
     Returns
     -------
     dict of RankBasedMetricKey to float
-        Where PyKEEN has one name for several metrics, as adjusted_hits_at_k for every k, the last.
+        If PyKEEN has one name for several metrics (adjusted_hits_at_k for every k), the last one
+        counts.
     """
     last = {metric.key: metric for metric in metrics}
     reports = {side: given for side in given.sides if side != "both"} | {"both": _pooled(given)}
@@ -94,7 +95,7 @@ def values_of(given: Report, metrics: Iterable[Any]) -> dict[Any, float]:
 
 
 def _pooled(given: Report) -> Report:
-    """The report whose "both" has all tasks, as PyKEEN's has; ours leaves out relations."""
+    """Return a report whose "both" has all tasks, as in PyKEEN; ours leaves out relations."""
     ranks = given.ranks
     if "relation" not in given.sides:
         return given
@@ -102,7 +103,7 @@ def _pooled(given: Report) -> Report:
 
 
 def by_side(ranks: Ranks) -> dict[str, Ranks]:
-    """Give the ranks of each side that there is.
+    """Split ranks by their side.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def by_side(ranks: Ranks) -> dict[str, Ranks]:
 
 
 def _call_metric(metric: Any, given: Report, kind: str, side: str) -> float:
-    """What a metric of somebody else says of the ranks."""
+    """Compute a metric that is not PyKEEN's own from the ranks."""
     ranks = given.ranks if side == "both" else by_side(given.ranks)[side]
     value = metric(ranks=getattr(ranks, kind), num_candidates=ranks.candidates, weights=None)
     return float(value)

@@ -1,4 +1,4 @@
-"""Models of PyKEEN evaluated: a task of link prediction, each side by the path that it allows."""
+"""Evaluates models of PyKEEN by a task of link prediction, from vectors or from own scores."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class ModelTask(Task):
-    """A task whose sides a model answers: heads, tails, or both."""
+    """A task for a model of PyKEEN, which predicts heads, tails or both."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        if "relation" in self.sides:  # whose candidates PyKEEN's models do not agree on
+        if "relation" in self.sides:  # PyKEEN's models differ in the candidates of relations
             raise InputValueError("sides", expected="heads and tails", got="'relation'")
 
     def evaluate_model(
@@ -39,9 +39,10 @@ class ModelTask(Task):
         progress: Callable[[int], object] = lambda queries: None,
         **rules: Any,
     ) -> Report:
-        """Evaluate a model, which is set to evaluation mode; the arguments of `evaluate_model`.
+        """Evaluate a model, which is set to evaluation mode, with arguments of `evaluate_model`.
 
-        `progress` is told of the queries that were scored; `rules` are nan, threads and audit.
+        `progress` is called with the number of queries just scored; `rules` are nan, threads and
+        audit.
         """
         if fused not in (None, True, False):
             raise InputTypeError("fused", expected="True, False or None", got=repr(fused))
@@ -102,26 +103,28 @@ def evaluate_model(
     model : pykeen.models.Model
         It is set to evaluation mode, and stays on its device.
     triples : TriplesFactory, or array_like of int, shape (n, 3)
-        What is ranked: a factory, or its `mapped_triples`. Without inverse triples, as PyKEEN has
-        it: a model that was trained with them is asked for heads through inverse relations.
+        The triples to rank: a factory, or its `mapped_triples`, without inverse triples. A model
+        that was trained with inverse triples predicts heads through inverse relations.
     known : mapping of str to triples, sequence of triples, or None
-        What else is known to be true, in the same forms: ``{"train": dataset.training, "valid":
-        dataset.validation}``. The names go into the protocol of the ranks. The known answers of a
-        query, those of `triples` too, are left out of its candidates. None: unfiltered.
+        Other triples that are known to be true, in the same forms: ``{"train": dataset.training,
+        "valid": dataset.validation}``. The names go into the protocol of the ranks. The known
+        answers of a query, including those in `triples`, are left out of its candidates. None:
+        unfiltered.
     sides : sequence of {"head", "tail"}
-        What is asked for.
+        The predicted sides.
     candidates : optional
         As in `truerank.link_prediction.Task`: all entities, "train", "typed", an array of ids, or
         `Sampled`.
     split : str
-        The name of what is evaluated.
+        The name of the evaluated split.
     fused : bool, optional
-        True: the model's vectors are scored and counted at once, without scores being stored; an
-        error where the model's score is no dot product and no L1 or L2 distance of a query's vector
-        to those of entities. False: the model's own scores. None: whichever each side allows.
+        True: the model's vectors are scored and counted without storing scores; an error if the
+        score is neither a dot product nor an L1 or L2 distance of the vectors of a query and an
+        entity. False: the model's own scores are ranked. None: vectors, for each side that allows
+        it.
     batch_size, slice_size : int, optional
-        For the model's own scores: how many queries and candidates at once. By default, as in
-        PyKEEN, 32 queries on a processor and as many as there is memory for on a GPU.
+        For the model's own scores: the numbers of queries and candidates to score at once. By
+        default, as in PyKEEN, 32 queries on a CPU, and as many as its memory allows on a GPU.
     mode : {"training", "validation", "testing"}, optional
         PyKEEN's inductive mode.
     nan : {"raise", "worst", "omit"}
@@ -134,24 +137,24 @@ def evaluate_model(
     Returns
     -------
     Report
-        Its `ranks` have the labels "side", "group" (the relation), "queries", "targets" and what
-        else a link-prediction task knows. ``protocol.similarity`` tells the fused path.
+        Its `ranks` have the labels "side", "group" (the relation), "queries", "targets" and the
+        other labels of a link-prediction task. ``protocol.similarity`` is set on the fused path.
 
     Raises
     ------
     TypeError
-        If `model` is no model of PyKEEN, and for `triples` and `known` that are none.
+        If `model` is not a model of PyKEEN, or `triples` or `known` are not triples.
     ValueError
-        With ``fused=True`` where the model has no such vectors, with the reason; for other sides
-        than heads and tails; for factories whose ids are not those of the model, or not those of
-        one another; and as `Task` and `rank` do.
+        If ``fused=True`` and the model has no such vectors (the message gives the reason), for
+        sides other than heads and tails, for factories whose ids differ from those of the model or
+        from each other's, and as `Task` and `rank` do.
 
     Notes
     -----
     Every distinct (head, relation) and (relation, tail) is scored once. Scores of the fused path
-    are those of the model up to the order of float operations (and up to what is the same for all
-    candidates of a query), so candidates that nearly tie may change places; see
-    `truerank.rank_embeddings` for what they are exactly.
+    equal those of the model up to the order of float operations, and up to terms that are the same
+    for all candidates of a query. So candidates that nearly tie may change places;
+    `truerank.rank_embeddings` defines the scores exactly.
 
     Examples
     --------
@@ -196,5 +199,5 @@ def evaluate_model(
 
 
 def number_of_entities(model: Any, mode: Any) -> int:
-    """How many entities a model scores, in PyKEEN's inductive mode or without one."""
+    """Return the number of entities that a model scores, in PyKEEN's inductive mode if given."""
     return int(model.num_entities if mode is None else model._get_entity_len(mode=mode))

@@ -1,4 +1,4 @@
-"""The model's own scores, asked for once for every distinct query."""
+"""Ranks the scores that a model itself predicts, once for every distinct query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rank_scores(
     progress: Callable[[int], object],
     **rules: Any,
 ) -> Ranks:
-    """Rank the tasks of a side by what `predict` of the model gives.
+    """Rank the tasks of a side by the scores that `predict` of the model returns.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ def rank_scores(
     side : SideTasks
         Heads or tails.
     batch_size : int, optional
-        Queries at once. By default, as in PyKEEN, 32 on a processor, and on a GPU as many as it
-        takes.
+        The number of queries to score at once. By default, as in PyKEEN, 32 on a CPU, and as many
+        as its memory allows on a GPU.
     slice_size : int, optional
-        Candidates at once.
+        The number of candidates to score at once.
     mode : str or None
         PyKEEN's inductive mode.
     progress : callable
-        Told of the queries that were scored.
+        Called with the number of queries just scored.
     **rules
         As in `rank`.
 
@@ -71,7 +71,7 @@ def rank_scores(
 def _predict(
     *, model: Any, side: str, queries: Any, batch_size: int, slice_size: int, mode: Any
 ) -> Any:
-    """Scores of queries, on the processor."""
+    """Return the scores of queries, moved to the CPU."""
     options = {"target": side, "full_batch": False, "slice_size": slice_size, "mode": mode}
     parts = [
         model.predict(part.to(model.device), **options).cpu() for part in queries.split(batch_size)
@@ -80,13 +80,13 @@ def _predict(
 
 
 def _batch_size_key(arguments: Any) -> int:
-    """What has one best batch size."""
+    """Return the key of calls that share one best batch size."""
     return hash((id(arguments["model"]), arguments["side"], arguments["mode"]))
 
 
 _torch_max_mem = import_extra("torch_max_mem", "truerank.adapters.pykeen", "pykeen")
 
-# Batches and slices that a GPU has no memory for are halved, as in PyKEEN's own evaluation.
+# If a GPU runs out of memory, batches and slices are halved, as in PyKEEN's own evaluation.
 _predict_within_memory = _torch_max_mem.maximize_memory_utilization(
     parameter_name=("batch_size", "slice_size"), hasher=_batch_size_key
 )(_predict)
