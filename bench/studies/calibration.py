@@ -1,11 +1,11 @@
-"""Whether 95 % intervals hold the truth in 95 % of cases, and p-values under the null are uniform.
+"""Whether 95 % intervals contain the true value in 95 % of cases, and null p-values are uniform.
 
     python bench/studies/calibration.py [--quick] [--part NAME] [--repeats N] [--resamples N]
 
-Tasks are drawn from named populations whose metrics are known exactly, thousands of times; each
-time the intervals of `truerank.interval` and the p-values of `truerank.compare` are computed, and
-in the end it is counted how often they were right. The figures of a full run are in calibration.md.
-The run takes about a quarter of an hour on one core; --quick some seconds, for a look.
+Tasks are drawn thousands of times from named populations whose metrics are known exactly. Each time
+the intervals of `truerank.interval` and the p-values of `truerank.compare` are computed, and at the
+end the correct ones are counted. The figures of a full run are in calibration.md. It takes about a
+quarter of an hour on one core; --quick takes some seconds.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ Integers = NDArray[np.int64]
 METRICS = ("mrr", "hits@10", "mr", "amri", "gmr", "median")
 METHODS = ("bca", "percentile", "normal")
 LEVEL = 0.95
-WITHIN = (0.94, 0.96)
+NOMINAL = (0.94, 0.96)
 
 
 class Population(NamedTuple):
-    """A law of the log-rank, normal with these parts, on 1..N for N of some sizes, all as likely.
+    """A distribution of ranks on 1..N: the log-rank is a sum of normal effects.
 
-    A rank is the log-normal number rounded up, and N where it is beyond.
+    A rank is the log-normal number rounded up, and at most N; all values of N are equally likely.
     """
 
     name: str
-    about: str
-    tasks: int  # for independent tasks; else about so many on average
+    description: str
+    tasks: int  # exactly, if tasks are independent; else on average
     centre: float
     within: float  # standard deviation of log-ranks of one query
     between: float = 0.0  # standard deviation of the queries' means
@@ -56,7 +56,7 @@ class Population(NamedTuple):
     chance: float = 0.0  # share of tasks whose rank is uniform on 1..N
 
     def draw(self, rng: np.random.Generator) -> Ranks:
-        """Draw tasks: queries of one or more tasks, geometrically many, share an effect."""
+        """Draw tasks; the tasks of a query, geometrically many, share an effect."""
         if self.queries:
             per_query = rng.geometric(self.queries / self.tasks, self.queries)
             query = np.repeat(np.arange(self.queries), per_query)
@@ -67,30 +67,30 @@ class Population(NamedTuple):
         candidates = rng.choice(np.array(self.sizes), n)
         logs = self.centre + effect + self.within * rng.standard_normal(n)
         ranks = np.minimum(np.ceil(np.exp(np.minimum(logs, 40))), candidates).astype(np.int64)
-        lost = rng.random(n) < self.chance
-        ranks[lost] = rng.integers(1, candidates[lost] + 1)
+        random = rng.random(n) < self.chance
+        ranks[random] = rng.integers(1, candidates[random] + 1)
         return Ranks(ranks - 1, np.ones(n, dtype=np.int64), candidates, queries=query)
 
-    def truth(self) -> dict[str, float]:
-        """The metrics of the population, from the exact law of its ranks."""
+    def true_values(self) -> dict[str, float]:
+        """Return the metrics of the population, from the exact distribution of its ranks."""
         top = max(self.sizes)
         ranks = np.arange(1, top + 1)
         spread = math.hypot(self.within, self.between)
         share = np.vectorize(NormalDist(self.centre, spread).cdf)(np.log(ranks))
-        law = np.zeros(top)
+        probabilities = np.zeros(top)
         for size in self.sizes:
             cumulative = np.where(ranks < size, share, 1.0)
             uniform = np.minimum(ranks / size, 1.0)
             mixed = (1 - self.chance) * cumulative + self.chance * uniform
-            law += np.diff(mixed, prepend=0.0) / len(self.sizes)
-        mr = float((law * ranks).sum())
+            probabilities += np.diff(mixed, prepend=0.0) / len(self.sizes)
+        mr = float((probabilities * ranks).sum())
         return {
-            "mrr": float((law / ranks).sum()),
-            "hits@10": float(law[:10].sum()),
+            "mrr": float((probabilities / ranks).sum()),
+            "hits@10": float(probabilities[:10].sum()),
             "mr": mr,
             "amri": 1 - (mr - 1) / float(np.mean([(size - 1) / 2 for size in self.sizes])),
-            "gmr": math.exp(float((law * np.log(ranks)).sum())),
-            "median": float(ranks[np.searchsorted(np.cumsum(law), 0.5)]),
+            "gmr": math.exp(float((probabilities * np.log(ranks)).sum())),
+            "median": float(ranks[np.searchsorted(np.cumsum(probabilities), 0.5)]),
         }
 
 
@@ -150,29 +150,29 @@ POPULATIONS = (
 
 
 class Coverage(NamedTuple):
-    """How often intervals held the truth."""
+    """How often intervals contain the true value."""
 
     population: str
     by: str
     metric: str
-    truth: float
+    true_value: float
     shares: dict[str, float]
-    below: dict[str, float]  # the share of intervals that lay wholly above the truth
-    lost: int  # repeats in which BCa was undefined and the percentiles stood in
+    above: dict[str, float]  # the share of intervals that lie wholly above the true value
+    undefined: int  # repeats in which BCa is undefined and percentiles are used
 
 
 def cover(
     population: Population, by: str | None, repeats: int, resamples: int
 ) -> Iterator[Coverage]:
-    """Draw a population again and again, and see which intervals hold its metrics.
+    """Draw a population many times, and count which intervals contain its metrics.
 
-    All metrics share the resamples of a repeat, which `interval` draws for each anew: the bounds
-    are the same, and the first repeat asserts it.
+    All metrics share the resamples of a repeat, while `interval` draws them for each metric: the
+    bounds are the same, and the first repeat asserts it.
     """
-    truth = population.truth()
+    true_values = population.true_values()
     rng = np.random.default_rng(20_230_000 + sum(map(ord, population.name)))
-    held = {key: np.zeros((2, len(METHODS))) for key in METRICS}
-    lost = dict.fromkeys(METRICS, 0)
+    hits = {key: np.zeros((2, len(METHODS))) for key in METRICS}
+    undefined = dict.fromkeys(METRICS, 0)
     for repeat in range(repeats):
         ranks = population.draw(rng)
         functionals = {key: units_of(ranks, key, by=by).functional() for key in METRICS}
@@ -184,37 +184,39 @@ def cover(
         replicates = dict(zip(METRICS, np.concatenate(chunks, axis=1), strict=True))
         for key, f in functionals.items():
             value = float(f.of_counts(np.ones((1, units)))[0])
-            plain = percentile_bounds(replicates[key], LEVEL)
+            percentiles = percentile_bounds(replicates[key], LEVEL)
             jackknife = f.leave_one_out()
             bca = (
                 None if jackknife is None else bca_bounds(replicates[key], value, jackknife, LEVEL)
             )
-            lost[key] += bca is None
-            bounds = np.array([bca or plain, plain, f.normal_bounds(LEVEL)])
-            slack = 1e-12 * abs(truth[key])
-            held[key][0] += (bounds[:, 0] <= truth[key] + slack) & (
-                truth[key] <= bounds[:, 1] + slack
+            undefined[key] += bca is None
+            bounds = np.array([bca or percentiles, percentiles, f.normal_bounds(LEVEL)])
+            slack = 1e-12 * abs(true_values[key])
+            hits[key][0] += (bounds[:, 0] <= true_values[key] + slack) & (
+                true_values[key] <= bounds[:, 1] + slack
             )
-            held[key][1] += bounds[:, 0] > truth[key] + slack
+            hits[key][1] += bounds[:, 0] > true_values[key] + slack
             if not repeat:
                 for method, ends in zip(METHODS, bounds, strict=True):
-                    one = interval(ranks, key, method=method, by=by, resamples=resamples, seed=0)
-                    np.testing.assert_allclose([one.low, one.high], ends, rtol=1e-9)
+                    expected = interval(
+                        ranks, key, method=method, by=by, resamples=resamples, seed=0
+                    )
+                    np.testing.assert_allclose([expected.low, expected.high], ends, rtol=1e-9)
     for key in METRICS:
-        share, above = held[key] / repeats
+        share, above = hits[key] / repeats
         yield Coverage(
             population.name,
             by or "task",
             key,
-            truth[key],
+            true_values[key],
             dict(zip(METHODS, share.tolist(), strict=True)),
             dict(zip(METHODS, above.tolist(), strict=True)),
-            lost[key],
+            undefined[key],
         )
 
 
 class Uniformity(NamedTuple):
-    """How p-values under the null are distributed."""
+    """The distribution of p-values under the null hypothesis."""
 
     case: str
     test: str
@@ -233,7 +235,7 @@ def uniformity(case: str, test: str, values: Sequence[float]) -> Uniformity:
 
 
 def kolmogorov(distance: float, n: int) -> float:
-    """The probability of a distance so large: the asymptotic series, Stephens' correction."""
+    """Return the probability of a larger distance: asymptotic series with Stephens' correction."""
     x = (math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)) * distance
     if x < 0.3:
         return 1.0
@@ -241,22 +243,22 @@ def kolmogorov(distance: float, n: int) -> float:
     return min(1.0, 2 * sum(terms))
 
 
-def pair(
+def draw_pair(
     rng: np.random.Generator, tasks: int, queries: int = 0, effect: float = 0.0
 ) -> tuple[Ranks, Ranks]:
-    """Two models that are exchangeable: tasks are as hard for either, queries suit one or other.
+    """Draw ranks of two exchangeable models: tasks are equally hard, queries may suit one of them.
 
-    `effect` is the deviation of what a query adds to one model's log-ranks and not to the other's.
+    `effect` is the deviation of what a query adds to the log-ranks of one model alone.
     """
     query = np.arange(tasks) if not queries else rng.integers(0, queries, tasks)
     shared = 2.3 + rng.standard_normal(tasks)
-    made = []
+    models = []
     for _ in range(2):
-        mine = effect * rng.standard_normal(tasks)[query]
-        logs = shared + mine + rng.standard_normal(tasks)
+        own = effect * rng.standard_normal(tasks)[query]
+        logs = shared + own + rng.standard_normal(tasks)
         ranks = np.minimum(np.ceil(np.exp(logs)), 10_000).astype(np.int64)
-        made.append(Ranks(ranks - 1, np.ones(tasks, dtype=np.int64), 10_000, queries=query))
-    return made[0], made[1]
+        models.append(Ranks(ranks - 1, np.ones(tasks, dtype=np.int64), 10_000, queries=query))
+    return models[0], models[1]
 
 
 NULLS: tuple[tuple[str, dict[str, Any], str | None, tuple[tuple[str, str], ...]], ...] = (
@@ -292,61 +294,61 @@ NULLS: tuple[tuple[str, dict[str, Any], str | None, tuple[tuple[str, str], ...]]
 
 
 def compare_under_null(repeats: int, resamples: int) -> Iterator[Uniformity]:
-    """p-values of `compare` between models that do not differ."""
-    for case, drawn, by, tests in NULLS:
+    """Draw p-values of `compare` between models that do not differ."""
+    for case, options, by, tests in NULLS:
         rng = np.random.default_rng(7)
-        found: dict[tuple[str, str], list[float]] = {test: [] for test in tests}
+        p_values: dict[tuple[str, str], list[float]] = {test: [] for test in tests}
         for repeat in range(repeats):
-            a, b = pair(rng, **drawn)
+            a, b = draw_pair(rng, **options)
             for method, metric in tests:
-                one = compare(
+                comparison = compare(
                     a, b, metric=metric, method=method, by=by, resamples=resamples, seed=repeat
                 )
-                found[method, metric].append(one.p_value)
-        for (method, metric), values in found.items():
+                p_values[method, metric].append(comparison.p_value)
+        for (method, metric), values in p_values.items():
             yield uniformity(case, f"{method}, {metric}", values)
 
 
 def pvalue_under_chance(repeats: int) -> Iterator[Uniformity]:
-    """p-values of `pvalue` of ranks that are chance."""
+    """Draw p-values of `pvalue` for random ranks."""
     from truerank.comparison.significance import pvalue
 
     rng = np.random.default_rng(11)
     sizes = np.array([50, 1000, 15_000])
     metrics = ("mr", "mrr", "hits@10", "gmr", "median")
-    found: dict[str, list[float]] = {metric: [] for metric in metrics}
+    p_values: dict[str, list[float]] = {metric: [] for metric in metrics}
     for _ in range(repeats):
         candidates = rng.choice(sizes, 1000)
         above = rng.integers(0, candidates)
         ranks = Ranks(above, np.ones(1000, dtype=np.int64), candidates)
         for metric in metrics:
-            found[metric].append(pvalue(ranks, metric).p)
-    for metric, values in found.items():
+            p_values[metric].append(pvalue(ranks, metric).p)
+    for metric, values in p_values.items():
         case = "chance: 1,000 tasks, N of 50, 1,000, 15,000"
         yield uniformity(case, f"pvalue, {metric}", values)
 
 
 def coverage_table(rows: Sequence[Coverage]) -> list[str]:
-    """A Markdown table; what lies outside 94 to 96 % is bold."""
+    """Return a Markdown table; shares outside 94 to 96 % are bold."""
 
     def cell(row: Coverage, method: str) -> str:
         share = row.shares[method]
-        text = f"{100 * share:.1f} ({100 * row.below[method]:.1f})"
-        return text if WITHIN[0] <= share <= WITHIN[1] else f"**{text}**"
+        text = f"{100 * share:.1f} ({100 * row.above[method]:.1f})"
+        return text if NOMINAL[0] <= share <= NOMINAL[1] else f"**{text}**"
 
     lines = [
-        f"| population | by | metric | truth | {' | '.join(METHODS)} | BCa undefined |",
+        f"| population | by | metric | true value | {' | '.join(METHODS)} | BCa undefined |",
         "| :--- | :--- | :--- | ---: |" + " ---: |" * (len(METHODS) + 1),
     ]
     for row in rows:
-        cells = [row.population, row.by, row.metric, f"{row.truth:.4g}"]
+        cells = [row.population, row.by, row.metric, f"{row.true_value:.4g}"]
         cells += [cell(row, method) for method in METHODS]
-        lines.append(f"| {' | '.join([*cells, str(row.lost or '')])} |")
+        lines.append(f"| {' | '.join([*cells, str(row.undefined or '')])} |")
     return lines
 
 
 def uniformity_table(rows: Sequence[Uniformity]) -> list[str]:
-    """A Markdown table; a Kolmogorov-Smirnov p-value below 0.01 is bold."""
+    """Return a Markdown table; a Kolmogorov-Smirnov p-value below 0.01 is bold."""
     lines = [
         "| case | test | p <= 0.05, % | distance from uniform | its p-value |",
         "| :--- | :--- | ---: | ---: | ---: |",
@@ -360,15 +362,15 @@ def uniformity_table(rows: Sequence[Uniformity]) -> list[str]:
 
 
 def coverage(repeats: int, resamples: int) -> list[str]:
-    """The populations, and the coverage of intervals in each."""
+    """Return the populations, and the coverage of intervals in each."""
     cases = [(p, None) for p in POPULATIONS if not p.queries]
     cases += [(p, by) for p in POPULATIONS if p.queries for by in ("query", None)]
     rows: list[Coverage] = []
     for population, by in cases:
         print(f"{population.name}, by {by or 'task'}", file=sys.stderr, flush=True)
         rows += cover(population, by, repeats, resamples)
-    about = [f"- **{p.name}**: {p.about}." for p in POPULATIONS]
-    return [*about, "", *coverage_table(rows)]
+    descriptions = [f"- **{p.name}**: {p.description}." for p in POPULATIONS]
+    return [*descriptions, "", *coverage_table(rows)]
 
 
 PARTS: dict[str, Callable[[int, int], list[str]]] = {

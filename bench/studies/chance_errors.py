@@ -28,28 +28,28 @@ TASKS, DISTINCT, LARGEST = 20_000, 5_000, 15_000
 ROUNDS = 5
 
 
-def error(found: float, text: str) -> float:
-    """The relative error, absolute where the exact value is 0."""
+def error(value: float, text: str) -> float:
+    """Return the relative error, or the absolute one where the exact value is 0."""
     exact = Fraction(text)
-    return float(abs(Fraction(found) - exact) / (exact or 1))
+    return float(abs(Fraction(value) - exact) / (exact or 1))
 
 
 def worst_errors(records: list[dict[str, Any]]) -> tuple[float, float]:
-    """The largest errors of mean and variance over all records."""
+    """Return the largest errors of mean and variance over all records."""
     worst = [0.0, 0.0]
     for record in records:
         metric = record["metric"] if record["k"] is None else f"{record['metric']}@{record['k']}"
         candidates = record["candidates"]
         if isinstance(candidates, dict):
             candidates = ([int(n) for n in candidates], list(candidates.values()))
-        found = tr.chance(metric, candidates, record["weights"])
-        errors = map(error, found, (record["mean"], record["variance"]))
+        moments = tr.chance(metric, candidates, record["weights"])
+        errors = map(error, moments, (record["mean"], record["variance"]))
         worst = [max(pair) for pair in zip(worst, errors, strict=True)]
     return worst[0], worst[1]
 
 
 def best_time(call: Callable[[], object]) -> float:
-    """Seconds of the fastest of some runs."""
+    """Return the seconds of the fastest run."""
     seconds = math.inf
     for _ in range(ROUNDS):
         start = time.perf_counter()
@@ -59,7 +59,7 @@ def best_time(call: Callable[[], object]) -> float:
 
 
 def timings(metric: str) -> str:
-    """Milliseconds with equal weights, and with a weight of its own for every task."""
+    """Return milliseconds with equal weights, and with a different weight for every task."""
     generator = np.random.default_rng(3)
     sizes = generator.choice(LARGEST, DISTINCT, replace=False) + 1
     candidates = np.concatenate([sizes, generator.choice(sizes, TASKS - DISTINCT)])
@@ -72,16 +72,16 @@ def timings(metric: str) -> str:
 
 
 def table(records: list[dict[str, Any]]) -> list[str]:
-    """The lines of the table."""
+    """Return the lines of the table."""
     lines = [
         "| metric | records | worst error of mean | of variance | time | with 20,000 weights |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for metric in METRICS:
-        mine = [record for record in records if record["metric"] == metric]
-        mean, variance = worst_errors(mine)
+        selected = [record for record in records if record["metric"] == metric]
+        mean, variance = worst_errors(selected)
         lines.append(
-            f"| {metric} | {len(mine)} | {mean:.0e} | {variance:.0e} | {timings(metric)} |"
+            f"| {metric} | {len(selected)} | {mean:.0e} | {variance:.0e} | {timings(metric)} |"
         )
     lines += [f"| {metric} | | | | {timings(metric)} |" for metric in POWERS]
     return [
@@ -93,7 +93,7 @@ def table(records: list[dict[str, Any]]) -> list[str]:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the table, and write it where a folder is given."""
+    """Print the table, and write it if a folder is given."""
     if not 1 <= len(arguments) <= 2:
         sys.exit(__doc__)
     records = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))

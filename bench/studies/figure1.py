@@ -3,7 +3,7 @@
     python bench/studies/figure1.py DATA_FOLDER [OUTPUT_FOLDER]
 
 The paper (Hoyt et al., 2022) draws the MRR of four models on four data sets beside its adjusted
-index (AMRR) and z (ZMRR). The Kinships models are at hand and ranked again; for the others the
+index (AMRR) and z (ZMRR). The Kinships models are available and ranked again; for the others the
 published MRR is adjusted by `truerank.adjust`. Needs matplotlib.
 """
 
@@ -34,7 +34,7 @@ PANELS = (("mrr", "MRR"), ("amrr", "AMRR: 0 is chance, 1 perfect"), ("zmrr", "ZM
 
 
 class Point(NamedTuple):
-    """One model on one data set: ours, and what was published."""
+    """One model on one data set: our values and the published ones."""
 
     mrr: float
     amrr: float
@@ -43,7 +43,7 @@ class Point(NamedTuple):
 
 
 def read_published() -> dict[tuple[str, str], dict[str, float]]:
-    """The authors' figures by data set and model, smallest data set first."""
+    """Return the published values by data set and model, smallest data set first."""
     with (HERE / "unified_framework.tsv").open(newline="", encoding="utf-8") as file:
         return {
             (row.pop("dataset"), row.pop("model")): {name: float(row[name]) for name in row}
@@ -52,9 +52,9 @@ def read_published() -> dict[tuple[str, str], dict[str, float]]:
 
 
 def candidates_of(dataset: str, published: dict[str, float]) -> dict[str, Any]:
-    """What `adjust` needs: the exact filtered counts or, on FB15k-237, their mean for all tasks.
+    """Return options of `adjust`: the exact filtered counts or, on FB15k-237, their mean.
 
-    The published MR and AMRI give the expected mean rank, and so the mean number of candidates.
+    Published MR and AMRI give the expected mean rank, and with it the mean number of candidates.
     """
     if dataset != "fb15k237-seen":
         return {"dataset": dataset, "filtered": True}
@@ -63,7 +63,7 @@ def candidates_of(dataset: str, published: dict[str, float]) -> dict[str, Any]:
 
 
 def measure(data: Path) -> dict[tuple[str, str], Point]:
-    """All sixteen points."""
+    """Return all sixteen points."""
     reports = {model: tr.report(rank_model(data / "kinships", model)) for model in MODELS}
     points = {}
     for (dataset, model), published in read_published().items():
@@ -73,14 +73,14 @@ def measure(data: Path) -> dict[tuple[str, str], Point]:
             if abs(values[0] - published["mrr"]) > 1e-6:
                 raise ValueError(f"{model}: mrr {values[0]}, published {published['mrr']}")
         else:
-            found = tr.adjust("mrr", published["mrr"], **candidates_of(dataset, published))
-            values = (found.value, found.index, found.z)
+            adjusted = tr.adjust("mrr", published["mrr"], **candidates_of(dataset, published))
+            values = (adjusted.value, adjusted.index, adjusted.z)
         points[dataset, model] = Point(*values, published)
     return points
 
 
 def draw(points: dict[tuple[str, str], Point], path: Path) -> None:
-    """The three panels as SVG, the same bytes for the same numbers."""
+    """Draw the three panels as SVG; the same numbers give the same bytes."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -119,7 +119,7 @@ def draw(points: dict[tuple[str, str], Point], path: Path) -> None:
 
 
 def markdown(points: dict[tuple[str, str], Point]) -> str:
-    """The points as a table, and what they say."""
+    """Return the page: the points as a table, and what they show."""
     lines = [
         "| data set | model | MRR | AMRR | published | ZMRR | published |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
@@ -130,11 +130,11 @@ def markdown(points: dict[tuple[str, str], Point]) -> str:
             f"{point.published['amrr']:.4f} | {point.zmrr:.1f} | {point.published['zmrr']:.1f} |"
         )
 
-    def apart(name: str, dataset: str) -> str:
+    def largest_difference(name: str, dataset: str) -> str:
         pairs = [
             (getattr(point, name), point.published[name])
-            for (where, _), point in points.items()
-            if where == dataset
+            for (name_of_set, _), point in points.items()
+            if name_of_set == dataset
         ]
         if name == "amrr":
             return f"{max(abs(ours - theirs) for ours, theirs in pairs):.2g}"
@@ -142,24 +142,25 @@ def markdown(points: dict[tuple[str, str], Point]) -> str:
         return f"{100 * share:.3g} %"
 
     differences = "; ".join(
-        f"{label} {apart('amrr', dataset)} and {apart('zmrr', dataset)}"
+        f"{label} {largest_difference('amrr', dataset)} and {largest_difference('zmrr', dataset)}"
         for dataset, label in NAMES.items()
     )
     freebase = points["fb15k237-seen", "complex"].published
     mean = candidates_of("fb15k237-seen", freebase)
-    whole = tr.adjust("mrr", freebase["mrr"], dataset="fb15k237-seen")
-    near = tr.adjust("mrr", freebase["mrr"], **mean)
-    alike = [points["wn18rr-seen", "complex"], points["nations", "complex"]]
+    with_all = tr.adjust("mrr", freebase["mrr"], dataset="fb15k237-seen")
+    with_mean = tr.adjust("mrr", freebase["mrr"], **mean)
+    complex_ = [points["wn18rr-seen", "complex"], points["nations", "complex"]]
     tucker = [points["wn18rr-seen", "tucker"], points["nations", "tucker"]]
-    said = [
+    remarks = [
         "**Kinships**: the published models, ranked and evaluated again. **Nations, WN18RR**: "
         "the "
         'published MRR through `tr.adjust("mrr", MRR, dataset=..., filtered=True)`, with exact '
         "filtered counts.",
         "**FB15k-237**: its triples are not available here. Published MR and AMRI together give "
         f"the mean number of candidates, {mean['candidates']:,} of 14,505; all {mean['tasks']:,} "
-        f"tasks are assumed to have it. With 14,505 ComplEx has AMRR {whole.index:.6f} and ZMRR "
-        f"{whole.z:.0f}, with {mean['candidates']:,} {near.index:.6f} and {near.z:.0f}.",
+        f"tasks are assumed to have it. With 14,505 ComplEx has AMRR {with_all.index:.6f} and "
+        f"ZMRR {with_all.z:.0f}, with {mean['candidates']:,} {with_mean.index:.6f} and "
+        f"{with_mean.z:.0f}.",
         "**Published** columns are the authors' own "
         "(github.com/pykeen/ranking-metrics-manuscript, `collated/collated.tsv`). Their AMRR "
         "uses ln N / (N - 1) at the mean N instead of the mean of H_N / N; their ZMRR is exact, "
@@ -169,8 +170,8 @@ def markdown(points: dict[tuple[str, str], Point]) -> str:
         "and TransE are worse than chance; with the target among its candidates they are "
         "better.",
         "ComplEx has nearly the same MRR on WN18RR and Nations "
-        f"({alike[0].mrr:.3f}, {alike[1].mrr:.3f}), but AMRR {alike[0].amrr:.3f} and "
-        f"{alike[1].amrr:.3f}: the paper's first reading, more so than in its own figures.",
+        f"({complex_[0].mrr:.3f}, {complex_[1].mrr:.3f}), but AMRR {complex_[0].amrr:.3f} and "
+        f"{complex_[1].amrr:.3f}: the paper's first reading, more so than in its own figures.",
         "The paper says that TuckER is better on WN18RR than on Nations. AMRR does not say so, "
         f"neither ours ({tucker[0].amrr:.3f}, {tucker[1].amrr:.3f}) nor theirs "
         f"({tucker[0].published['amrr']:.3f}, {tucker[1].published['amrr']:.3f}); only z does "
@@ -178,7 +179,7 @@ def markdown(points: dict[tuple[str, str], Point]) -> str:
         "and of candidates.",
     ]
     bullets = [
-        textwrap.fill(text, 100, initial_indent="- ", subsequent_indent="  ") for text in said
+        textwrap.fill(text, 100, initial_indent="- ", subsequent_indent="  ") for text in remarks
     ]
     return f"""# Figure 1 of "A Unified Framework", with exact adjustments
 

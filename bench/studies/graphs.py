@@ -1,4 +1,4 @@
-"""Graphs, models and vectors that link_prediction_pykeen.py evaluates; it is imported, not run."""
+"""Graphs, models and embeddings that the studies beside PyKEEN import."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Graph(NamedTuple):
 
 
 class Model(NamedTuple):
-    """An interaction, as both know it."""
+    """An interaction: its queries for truerank, and its name and options for PyKEEN."""
 
     name: str
     similarity: str
@@ -40,7 +40,7 @@ class Model(NamedTuple):
     options: dict[str, Any]
 
 
-Arrays = tuple[Graph, Model, Array, Array]  # vectors of entities and relations
+Arrays = tuple[Graph, Model, Array, Array]  # with embeddings of entities and relations
 
 MODELS = {
     "distmult": Model("DistMult", "dot", lambda h, r: h * r, lambda r, t: r * t, "distmult", {}),
@@ -49,7 +49,7 @@ MODELS = {
 
 
 def wordnet(folder: Path) -> Graph:
-    """WN18RR, numbered in the order of the labels."""
+    """Read WN18RR; ids are in the order of the labels."""
     labels = {split: np.loadtxt(folder / f"{split}.txt", dtype=str, ndmin=2) for split in SPLITS}
     every = np.concatenate(list(labels.values()))
     entities, relations = np.unique(every[:, [0, 2]]), np.unique(every[:, 1])
@@ -62,20 +62,20 @@ def wordnet(folder: Path) -> Graph:
 
 
 def freebase(_: Path) -> Graph:
-    """As many triples, entities and relations as FB15k-237 has, with skewed degrees."""
+    """Draw as many triples, entities and relations as FB15k-237 has, with skewed degrees."""
     drawn = draw_triples(sum(FREEBASE_SIZES.values()), FREEBASE_ENTITIES, FREEBASE_RELATIONS)
-    parts = np.split(drawn, np.cumsum(list(FREEBASE_SIZES.values()))[:-1])
-    triples = dict(zip(FREEBASE_SIZES, parts, strict=True))
+    splits = np.split(drawn, np.cumsum(list(FREEBASE_SIZES.values()))[:-1])
+    triples = dict(zip(FREEBASE_SIZES, splits, strict=True))
     return Graph("size of FB15k-237", triples, FREEBASE_ENTITIES, FREEBASE_RELATIONS)
 
 
 SETS: dict[str, Callable[[Path], Graph]] = {"wn18rr": wordnet, "fb15k-237": freebase}
 
 
-def vectors_of(graph: Graph, model: Model, dim: int) -> tuple[Array, Array]:
-    """Random vectors of entities and relations, drawn towards what the training triples ask for.
+def make_embeddings(graph: Graph, model: Model, dim: int) -> tuple[Array, Array]:
+    """Return random vectors of entities and relations, moved towards the training triples.
 
-    Three rounds of it: the ranks are then neither those of chance nor all 1.
+    After three rounds the ranks are neither those of chance nor all 1.
     """
     rng = np.random.default_rng(dim)
     entities, relations = (
@@ -83,13 +83,13 @@ def vectors_of(graph: Graph, model: Model, dim: int) -> tuple[Array, Array]:
     )
     head, relation, tail = graph.triples["train"].T
     for _ in range(3):
-        pulled = np.zeros_like(entities)
+        pull = np.zeros_like(entities)
         towards_tail = model.tail(entities[head], relations[relation])
         towards_head = model.head(relations[relation], entities[tail])
-        for ids, wanted in ((tail, towards_tail), (head, towards_head)):
+        for ids, goals in ((tail, towards_tail), (head, towards_head)):
             order = np.argsort(ids, kind="stable")
             starts = np.flatnonzero(np.diff(ids[order], prepend=-1))
-            pulled[ids[order][starts]] += np.add.reduceat(wanted[order], starts, axis=0)
-        entities += pulled / (1 + np.linalg.norm(pulled, axis=1, keepdims=True) / np.sqrt(dim))
+            pull[ids[order][starts]] += np.add.reduceat(goals[order], starts, axis=0)
+        entities += pull / (1 + np.linalg.norm(pull, axis=1, keepdims=True) / np.sqrt(dim))
         entities *= np.sqrt(dim) / np.linalg.norm(entities, axis=1, keepdims=True)
     return entities, relations

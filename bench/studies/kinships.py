@@ -1,6 +1,6 @@
-"""The four published models of Kinships, ranked again: filtered, head and tail of each test triple.
+"""Rank the four published models of Kinships: filtered, head and tail of each test triple.
 
-What the studies that need real ranks share; it is imported, not run.
+The studies that need real ranks import this module.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import truerank as tr
 Array = NDArray[Any]
 
 MODELS = ("complex", "rotate", "transe", "tucker")
-SIDES = {"head": (2, 0), "tail": (0, 2)}  # the column that is given, the one that is asked for
+SIDES = {"head": (2, 0), "tail": (0, 2)}  # columns of a triple: in the query, and the target
 
 SCORES: dict[str, Callable[[Array, Array], Array]] = {
     "dot": lambda queries, entities: queries @ entities.T,
@@ -29,12 +29,12 @@ SCORES: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def rank_model(folder: Path, model: str) -> tr.Ranks:
-    """Rank head and tail of every test triple, all other known answers left out.
+    """Rank head and tail of every test triple, without all other known answers.
 
     Parameters
     ----------
     folder
-        Holds triples.npz and the arrays of each model.
+        Has triples.npz and the arrays of each model.
     model
         One of MODELS.
 
@@ -45,18 +45,17 @@ def rank_model(folder: Path, model: str) -> tr.Ranks:
     """
     with np.load(folder / "triples.npz") as triples, np.load(folder / f"{model}.npz") as arrays:
         test = triples["test"].astype(np.int64)
-        known = np.concatenate([triples[split] for split in ("train", "valid", "test")])
+        every = np.concatenate([triples[split] for split in ("train", "valid", "test")])
         score = SCORES[str(arrays["similarity"])]
-        parts = []
-        for side, (given, asked) in SIDES.items():
+        sides = []
+        for side, (known, target) in SIDES.items():
             answers: dict[tuple[int, int], list[int]] = {}
-            for triple in known.tolist():
-                answers.setdefault((triple[given], triple[1]), []).append(triple[asked])
+            for triple in every.tolist():
+                answers.setdefault((triple[known], triple[1]), []).append(triple[target])
             ranks = tr.rank(
                 score(arrays[f"queries_{side}"], arrays["entities"]),
-                test[:, asked],
-                filter=[answers[query] for query in map(tuple, test[:, [given, 1]].tolist())],
+                test[:, target],
+                filter=[answers[query] for query in map(tuple, test[:, [known, 1]].tolist())],
             )
-            parts.append(ranks.with_labels(side=side, group=test[:, 1]))
-    together = tr.concatenate(parts)
-    return together.with_protocol(filter=("train", "valid", "test"), split="test")
+            sides.append(ranks.with_labels(side=side, group=test[:, 1]))
+    return tr.concatenate(sides).with_protocol(filter=("train", "valid", "test"), split="test")

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from graphs import MODELS, SETS, SPLITS, Array, Arrays, Graph, Model, vectors_of
+from graphs import MODELS, SETS, SPLITS, Array, Arrays, Graph, Model, make_embeddings
 from pages import markdown_table
 
 import truerank as tr
@@ -207,7 +207,7 @@ def evaluate(
     graph: Graph, model: Model, dim: int, batches: Sequence[int], limit: float, rounds: int
 ) -> Case:
     """Run truerank before and after PyKEEN, which is close to taking turns."""
-    arrays = graph, model, *vectors_of(graph, model, dim)
+    arrays = graph, model, *make_embeddings(graph, model, dim)
     ours = [by_truerank(*arrays) for _ in range(rounds)]
     theirs = by_pykeen_within(arrays, batches, limit)
     ours += [by_truerank(*arrays) for _ in range(rounds)]

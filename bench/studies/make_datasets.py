@@ -2,12 +2,12 @@
 
     python bench/studies/make_datasets.py DATA_FOLDER [OUTPUT_FOLDER]
 
-Sizes are taken from the places named in SOURCES; where triples are at hand (WN18RR and Kinships in
-the data folder; Nations, UMLS and Kinships inside PyKEEN's package), everything is counted from
-them, the exact numbers of filtered candidates too. What is stated in two places has to agree: with
-what is counted, and with the statistics that PyKEEN keeps beside its data sets.
+Sizes come from the places named in SOURCES. Where triples are available (WN18RR and Kinships in the
+data folder; Nations, UMLS and Kinships inside PyKEEN's package), everything is counted from them,
+including the exact numbers of filtered candidates. The sizes must agree with what is counted, and
+with the statistics that PyKEEN keeps with its data sets.
 
-Filtered means: all answers known from train, valid and test are left out, but for the true one.
+Filtered means: all answers known from train, valid and test are left out, except for the target.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SPLITS = ("train", "valid", "test")
-SIDES = {"head": 0, "relation": 1, "tail": 2}  # the column that is asked for
+SIDES = {"head": 0, "relation": 1, "tail": 2}  # the column of the target
 PYKEEN_SPLITS = {"train": "training", "valid": "validation", "test": "testing"}
 
 SOURCES = {
@@ -46,46 +46,46 @@ UNSEEN = (
 )
 
 
-class Stated(NamedTuple):
-    """What is known of a data set without counting."""
+class DataSet(NamedTuple):
+    """What is known about a data set without counting."""
 
     name: str
     sizes: tuple[int, int, int, int, int]  # entities, relations, train, valid, test
     sources: tuple[str, ...]
     note: str = ""
-    pykeen: str = ""  # its name there, if its statistics are to be the same
+    pykeen: str = ""  # its name in PyKEEN, if the statistics must agree
     aliases: tuple[str, ...] = ()
 
 
-STATED = {
-    "nations": Stated(
+DATA_SETS = {
+    "nations": DataSet(
         "Nations", (14, 55, 1592, 199, 201), ("counted", "pykeen", "framework"), pykeen="nations"
     ),
-    "kinships": Stated(
+    "kinships": DataSet(
         "Kinships",
         (104, 25, 8544, 1068, 1074),
         ("counted", "pykeen", "framework"),
         pykeen="kinships",
         aliases=("kinship",),
     ),
-    "umls": Stated("UMLS", (135, 46, 5216, 652, 661), ("counted", "pykeen"), pykeen="umls"),
-    "countries": Stated(
+    "umls": DataSet("UMLS", (135, 46, 5216, 652, 661), ("counted", "pykeen"), pykeen="umls"),
+    "countries": DataSet(
         "Countries (S1)",
         (271, 2, 1110, 24, 24),
         ("pykeen",),
         pykeen="countries",
         aliases=("countries-s1",),
     ),
-    "wn18": Stated(
+    "wn18": DataSet(
         "WN18", (40943, 18, 141442, 5000, 5000), ("pykeen", "ampligraph"), pykeen="wn18"
     ),
-    "wn18rr": Stated(
+    "wn18rr": DataSet(
         "WN18RR",
         (40943, 11, 86835, 3034, 3134),
         ("counted", "ampligraph", "ambiguity"),
         UNSEEN.format(valid=210, test=210, seen="wn18rr-seen"),
     ),
-    "wn18rr-seen": Stated(
+    "wn18rr-seen": DataSet(
         "WN18RR, seen entities",
         (40559, 11, 86835, 2824, 2924),
         ("counted", "pykeen", "framework"),
@@ -93,16 +93,16 @@ STATED = {
         pykeen="wn18rr",
         aliases=("wn18rr-pykeen",),
     ),
-    "fb15k": Stated(
+    "fb15k": DataSet(
         "FB15k", (14951, 1345, 483142, 50000, 59071), ("pykeen", "ampligraph"), pykeen="fb15k"
     ),
-    "fb15k237": Stated(
+    "fb15k237": DataSet(
         "FB15k-237",
         (14541, 237, 272115, 17535, 20466),
         ("ampligraph", "ambiguity"),
         UNSEEN.format(valid=9, test=28, seen="fb15k237-seen"),
     ),
-    "fb15k237-seen": Stated(
+    "fb15k237-seen": DataSet(
         "FB15k-237, seen entities",
         (14505, 237, 272115, 17526, 20438),
         ("pykeen", "framework", "ampligraph"),
@@ -110,13 +110,13 @@ STATED = {
         pykeen="fb15k237",
         aliases=("fb15k237-pykeen",),
     ),
-    "yago3-10": Stated(
+    "yago3-10": DataSet(
         "YAGO3-10",
         (123182, 37, 1079040, 5000, 5000),
         ("ampligraph",),
         UNSEEN.format(valid=22, test=18, seen="yago3-10-seen"),
     ),
-    "yago3-10-seen": Stated(
+    "yago3-10-seen": DataSet(
         "YAGO3-10, seen entities",
         (123143, 37, 1079040, 4978, 4982),
         ("pykeen", "ampligraph"),
@@ -124,28 +124,28 @@ STATED = {
         pykeen="yago310",
         aliases=("yago3-10-pykeen",),
     ),
-    "codex-s": Stated(
+    "codex-s": DataSet(
         "CoDEx-S",
         (2034, 42, 32888, 1827, 1828),
         ("codex", "pykeen"),
         pykeen="codexsmall",
         aliases=("codex-small",),
     ),
-    "codex-m": Stated(
+    "codex-m": DataSet(
         "CoDEx-M",
         (17050, 51, 185584, 10310, 10311),
         ("codex", "pykeen", "ampligraph"),
         pykeen="codexmedium",
         aliases=("codex-medium",),
     ),
-    "codex-l": Stated(
+    "codex-l": DataSet(
         "CoDEx-L",
         (77951, 69, 551193, 30622, 30622),
         ("codex", "pykeen"),
         pykeen="codexlarge",
         aliases=("codex-large",),
     ),
-    "dbpedia50": Stated(
+    "dbpedia50": DataSet(
         "DBpedia50",
         (24624, 351, 32203, 123, 2095),
         ("pykeen",),
@@ -154,20 +154,20 @@ STATED = {
         pykeen="dbpedia50",
         aliases=("dbpedia50k",),
     ),
-    "hetionet": Stated(
+    "hetionet": DataSet(
         "Hetionet",
         (45158, 24, 1800157, 225020, 225020),
         ("pykeen",),
         "The random split that PyKEEN makes; Hetionet itself has none.",
         pykeen="hetionet",
     ),
-    "wikidata5m": Stated(
+    "wikidata5m": DataSet(
         "Wikidata5M (transductive)",
         (4594485, 822, 20614279, 5163, 5133),
         ("pyg",),
         UNSEEN.format(valid=180, test=156, seen="wikidata5m-seen"),
     ),
-    "wikidata5m-seen": Stated(
+    "wikidata5m-seen": DataSet(
         "Wikidata5M (transductive), seen entities",
         (4594149, 822, 20614279, 4983, 4977),
         ("pykeen",),
@@ -182,7 +182,7 @@ Triples = dict[str, list[Triple]]  # by split
 
 
 def read_files(folder: Path) -> Triples:
-    """Tab-separated labels, one file for each split."""
+    """Read tab-separated labels, one file for each split."""
     return {
         split: [
             tuple(line.split("\t"))
@@ -193,24 +193,24 @@ def read_files(folder: Path) -> Triples:
 
 
 def read_arrays(path: Path) -> Triples:
-    """Ids, one array for each split."""
+    """Read ids, one array for each split."""
     with np.load(path) as arrays:
         return {split: list(map(tuple, arrays[split].tolist())) for split in SPLITS}
 
 
 def with_seen_entities(triples: Triples) -> Triples:
-    """Without the valid and test triples that have an entity which no training triple has."""
+    """Leave out valid and test triples with an entity that no training triple has."""
     seen = entities(triples["train"])
     return {s: [t for t in rows if {t[0], t[2]} <= seen] for s, rows in triples.items()}
 
 
 def entities(triples: Iterable[Triple]) -> set[Any]:
-    """All heads and tails."""
+    """Return all heads and tails."""
     return {entity for triple in triples for entity in (triple[0], triple[2])}
 
 
 def sizes_of(triples: Triples) -> tuple[int, ...]:
-    """Entities, relations, and the triples of each split; no triple may occur twice."""
+    """Count entities, relations, and the triples of each split; no triple may occur twice."""
     every = [triple for rows in triples.values() for triple in rows]
     if len(set(every)) < len(every):
         raise ValueError("a triple occurs twice")
@@ -218,68 +218,70 @@ def sizes_of(triples: Triples) -> tuple[int, ...]:
     return len(entities(every)), len({triple[1] for triple in every}), *numbers
 
 
-def filtered(triples: Triples, split: str, asked: int, candidates: int) -> list[list[int]]:
-    """The numbers of candidates that the filter leaves, ascending, and how many tasks have each."""
+def filtered_candidates(
+    triples: Triples, split: str, column: int, candidates: int
+) -> list[list[int]]:
+    """Return the numbers of candidates after the filter, ascending, and the tasks with each."""
 
     def query(triple: Triple) -> tuple[Any, ...]:
-        return triple[:asked] + triple[asked + 1 :]
+        return triple[:column] + triple[column + 1 :]
 
     known = Counter(query(triple) for rows in triples.values() for triple in rows)
-    left = Counter(candidates - known[query(triple)] + 1 for triple in triples[split])
-    return [list(column) for column in zip(*sorted(left.items()), strict=True)]
+    counts = Counter(candidates - known[query(triple)] + 1 for triple in triples[split])
+    return [list(column) for column in zip(*sorted(counts.items()), strict=True)]
 
 
 def pykeen_sizes(name: str) -> tuple[int, ...]:
-    """The statistics that PyKEEN keeps beside a data set."""
+    """Return the statistics that PyKEEN keeps with a data set."""
     from docdata import get_docdata
     from pykeen.datasets import dataset_resolver
 
-    stated = get_docdata(dataset_resolver.lookup(name))["statistics"]
-    splits = (stated[PYKEEN_SPLITS[split]] for split in SPLITS)
-    return stated["entities"], stated["relations"], *splits
+    statistics = get_docdata(dataset_resolver.lookup(name))["statistics"]
+    splits = (statistics[PYKEEN_SPLITS[split]] for split in SPLITS)
+    return statistics["entities"], statistics["relations"], *splits
 
 
 def record(key: str, triples: Triples | None) -> dict[str, Any]:
-    """One row of the table, checked against all that is at hand."""
-    row = STATED[key]
+    """Return one row of the table, checked against PyKEEN and the triples."""
+    row = DATA_SETS[key]
     if row.pykeen and (sizes := pykeen_sizes(row.pykeen)) != row.sizes:
         raise ValueError(f"{key}: stated {row.sizes}, PyKEEN has {sizes}")
     if ("counted" in row.sources) != (triples is not None):
         raise ValueError(f"{key}: its sources do not say whether it is counted")
     names = ("entities", "relations", *SPLITS)
-    made: dict[str, Any] = {"name": row.name, **dict(zip(names, row.sizes, strict=True))}
-    made["sources"] = [SOURCES[source] for source in row.sources]
+    entry: dict[str, Any] = {"name": row.name, **dict(zip(names, row.sizes, strict=True))}
+    entry["sources"] = [SOURCES[source] for source in row.sources]
     if row.note:
-        made["note"] = row.note
+        entry["note"] = row.note
     if row.aliases:
-        made["aliases"] = row.aliases
+        entry["aliases"] = row.aliases
     if triples is not None:
         if (sizes := sizes_of(triples)) != row.sizes:
             raise ValueError(f"{key}: stated {row.sizes}, counted {sizes}")
-        made["filtered"] = {
+        entry["filtered"] = {
             split: {
-                side: filtered(triples, split, asked, row.sizes[side == "relation"])
-                for side, asked in SIDES.items()
+                side: filtered_candidates(triples, split, column, row.sizes[side == "relation"])
+                for side, column in SIDES.items()
             }
             for split in SPLITS
         }
-    return made
+    return entry
 
 
-def as_text(table: dict[str, Any]) -> str:
-    """JSON with one line for each list of numbers."""
+def format_json(table: dict[str, Any]) -> str:
+    """Return JSON with one line for each list of numbers."""
     lines: dict[str, str] = {}
 
-    def marked(value: Any) -> Any:
+    def replace_lists(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: marked(item) for key, item in value.items()}
+            return {key: replace_lists(item) for key, item in value.items()}
         if isinstance(value, list) and value and isinstance(value[0], list):
             mark = f"<{len(lines)}>"
             lines[f'"{mark}"'] = json.dumps(value, separators=(",", ":"))
             return mark
         return value
 
-    text = json.dumps(marked(table), indent=1)
+    text = json.dumps(replace_lists(table), indent=1)
     for mark, line in lines.items():
         text = text.replace(mark, line)
     return text + "\n"
@@ -287,25 +289,25 @@ def as_text(table: dict[str, Any]) -> str:
 
 def main(data: Path, output: Path) -> None:
     """Write datasets.json."""
-    found = find_spec("pykeen")
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec("pykeen")
+    if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("the sizes are checked against PyKEEN's: pip install pykeen")
-    inside = Path(found.submodule_search_locations[0]) / "datasets"
+    pykeen_data = Path(spec.submodule_search_locations[0]) / "datasets"
     wordnet = read_files(data / "wn18rr")
     counted = {
         "wn18rr": wordnet,
         "wn18rr-seen": with_seen_entities(wordnet),
         "kinships": read_arrays(data / "kinships" / "triples.npz"),
-        "nations": read_files(inside / "nations"),
-        "umls": read_files(inside / "umls"),
+        "nations": read_files(pykeen_data / "nations"),
+        "umls": read_files(pykeen_data / "umls"),
     }
-    twice = record("kinships", read_files(inside / "kinships"))
-    table = {key: record(key, counted.get(key)) for key in STATED}
-    if table["kinships"] != twice:
+    again = record("kinships", read_files(pykeen_data / "kinships"))
+    table = {key: record(key, counted.get(key)) for key in DATA_SETS}
+    if table["kinships"] != again:
         raise ValueError("kinships: PyKEEN's triples give other counts than the data folder's")
-    (output / "datasets.json").write_text(as_text(table), encoding="utf-8")
+    (output / "datasets.json").write_text(format_json(table), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    package = Path(__file__).parents[2] / "python" / "truerank" / "data"
+    package = Path(__file__).parents[2] / "python" / "truerank" / "metrics"
     main(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else package)

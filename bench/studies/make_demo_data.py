@@ -4,8 +4,8 @@
 
 The published TransE model of Kinships comes as query vectors, one for each side of each test
 triple. Those are sums in float32: h + r for tails, t + r_inverse for heads. This script solves
-them for the relation vectors, which are far smaller, and checks that every sum gives back the
-published query bit for bit.
+them for the relation vectors, which are far smaller, and checks that every sum is the published
+query, bit for bit.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ NAMES = {  # ours, theirs
 
 
 def solve_sum(known: Floats, sums: Floats) -> Floats:
-    """The vector r for which float32(known[i] + r) equals sums[i] in every row i.
+    """Return the vector r for which float32(known[i] + r) equals sums[i] in every row i.
 
-    A float32 sum tells r to within half a unit in its last place either way. Every row gives such
-    an interval; r lies where they all meet. A sum halfway between two floats may round either way,
-    so the neighbours of the middle are tried too.
+    A float32 sum determines r to within half a unit in its last place. Every row gives such an
+    interval, and r lies in their intersection. A sum halfway between two floats may be rounded
+    either way, so that the neighbours of the middle are tried too.
     """
     wide, infinity = sums.astype(np.float64), np.float32(np.inf)
     low = ((wide + np.nextafter(sums, -infinity)) / 2 - known).max(axis=0)
@@ -58,7 +58,7 @@ def solve_sum(known: Floats, sums: Floats) -> Floats:
 
 
 def relation_vectors(model: Any, test: NDArray[np.int32], relations: int) -> Floats:
-    """Forward vectors for tail queries, then inverse ones for heads; zeros where untested."""
+    """Return forward vectors for tail queries, then inverse ones for heads; zeros if untested."""
     entities = model["entities"]
     vectors = np.zeros((2 * relations, entities.shape[1]), dtype=np.float32)
     for offset, column, queries in ((0, 0, "queries_tail"), (relations, 2, "queries_head")):
@@ -100,5 +100,5 @@ def main(published: Path, output: Path) -> None:
 
 
 if __name__ == "__main__":
-    package = Path(__file__).parents[2] / "python" / "truerank" / "data"
+    package = Path(__file__).parents[2] / "python" / "truerank" / "cli" / "data"
     main(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else package)

@@ -4,7 +4,7 @@
 
 The paper (Berrendorf et al., 2020) prints the mean rank and the adjusted index, in percent, of six
 models on two data sets. This study adjusts the mean ranks again and asks which numbers of
-candidates the printed indices came from: all entities, or those that a filter leaves.
+candidates the printed indices result from: all entities, or those that a filter leaves.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TRIPLES = {"wn18rr": 3134, "fb15k237": 20466}
 
 
 def read_printed() -> dict[str, dict[str, tuple[int, float]]]:
-    """By data set and model the mean rank, and the AMRI in percent, as printed."""
+    """Return the mean rank and the AMRI in percent, as printed, by data set and model."""
     table: dict[str, dict[str, tuple[int, float]]] = {}
     with (HERE / "on_the_ambiguity.tsv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t"):
@@ -34,11 +34,11 @@ def read_printed() -> dict[str, dict[str, tuple[int, float]]]:
 
 
 def removed_by_filter() -> float:
-    """How many candidates the filter takes from a task of FB15k-237 on average.
+    """Return how many candidates the filter removes from a task of FB15k-237 on average.
 
-    Its triples are not at hand. But a published run with both MR and AMRI tells the expected mean
-    rank, E = 1 + (MR - 1) / (1 - AMRI), and so the mean number of candidates, 2 E - 1. The runs of
-    "A Unified Framework" had 14,505 entities.
+    Its triples are not available here. But a published run with both MR and AMRI gives the expected
+    mean rank, E = 1 + (MR - 1) / (1 - AMRI), and with it the mean number of candidates, 2 E - 1.
+    The runs of "A Unified Framework" had 14,505 entities.
     """
     with (HERE / "unified_framework.tsv").open(newline="", encoding="utf-8") as file:
         runs = [r for r in csv.DictReader(file, delimiter="\t") if r["dataset"] == "fb15k237-seen"]
@@ -49,7 +49,7 @@ def removed_by_filter() -> float:
 
 
 def window(table: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The mean numbers of candidates from which every printed index comes out rounded."""
+    """Return the bounds of the mean number of candidates from which all printed indices result."""
     bounds = [
         [1 + 2 * (rank - 1) / (1 - (percent + half) / 100) for half in (-0.05, 0.05)]
         for rank, percent in table
@@ -58,24 +58,26 @@ def window(table: Iterable[tuple[float, float]]) -> tuple[float, float]:
 
 
 def percent_of(mean_rank: float, dataset: str, removed: float | None) -> float:
-    """AMRI in percent: unfiltered, filtered by the exact counts, or by their mean."""
+    """Return AMRI in percent: unfiltered, filtered by the exact counts, or by their mean."""
     if removed is None:
-        found = tr.adjust("mr", mean_rank, candidates=ENTITIES[dataset], tasks=2 * TRIPLES[dataset])
+        adjusted = tr.adjust(
+            "mr", mean_rank, candidates=ENTITIES[dataset], tasks=2 * TRIPLES[dataset]
+        )
     elif dataset == "wn18rr":
-        found = tr.adjust("mr", mean_rank, dataset=dataset, filtered=True)
+        adjusted = tr.adjust("mr", mean_rank, dataset=dataset, filtered=True)
     else:
         candidates = round(ENTITIES[dataset] - removed)
-        found = tr.adjust("mr", mean_rank, candidates=candidates, tasks=2 * TRIPLES[dataset])
-    return 100 * found.index
+        adjusted = tr.adjust("mr", mean_rank, candidates=candidates, tasks=2 * TRIPLES[dataset])
+    return 100 * adjusted.index
 
 
-def truncated(percent: float) -> float:
+def truncate(percent: float) -> float:
     """Cut off after one digit."""
     return math.floor(percent * 10) / 10
 
 
 def markdown() -> str:
-    """The study's result."""
+    """Return the page."""
     removed = removed_by_filter()
     lines = [
         "| data set | model | MR | printed | all entities | rounded | truncated | filtered "
@@ -90,7 +92,7 @@ def markdown() -> str:
             filtered = percent_of(mean_rank, dataset, removed)
             agree = {
                 "rounded": round(unfiltered, 1) == printed,
-                "truncated": truncated(unfiltered) == printed,
+                "truncated": truncate(unfiltered) == printed,
                 "filtered": round(filtered, 1) == printed,
             }
             for name, yes in agree.items():

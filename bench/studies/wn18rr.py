@@ -5,13 +5,13 @@
 
 DATA_FOLDER holds train.txt, valid.txt and test.txt: head, relation, tail, with tabs between. The
 tasks are both sides of each test triple, all tail queries first, against all entities of the three
-splits. OUTPUT_FOLDER gets 6 GB: the matrix of 6,268 x 40,943 scores in each of the forms of
-`FORMS`, and targets, filter and labels of the tasks; `wn18rr_everywhere.py` evaluates it. It gets
-the triples as ids, too (triples.npz), and the vectors whose products the scores are (complex.npz):
-with --vectors-only, nothing else. `sampled.py` evaluates those.
+splits. OUTPUT_FOLDER gets 6 GB: the matrix of 6,268 x 40,943 scores in each of the formats of
+`FORMATS`, and targets, filter and labels of the tasks, which `wn18rr_everywhere.py` evaluates. It
+also gets the triples as ids (triples.npz) and the embeddings whose products are the scores
+(complex.npz), which `sampled.py` evaluates; with --vectors-only, nothing else.
 
-The model is plain numpy, on one thread (a sum of float32 depends on how it is divided): with the
-same numpy on the same processor the same scores come out, bit for bit. It takes two minutes.
+The model is plain numpy with one thread (a sum of float32 depends on its order): the same numpy on
+the same processor gives the same scores, bit for bit. It takes two minutes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Graph(NamedTuple):
 
 
 def read_graph(folder: Path) -> Graph:
-    """Read the three splits; every entity of any of them counts."""
+    """Read the three splits; entities are those of all splits."""
     labels = {split: np.loadtxt(folder / f"{split}.txt", dtype=str, ndmin=2) for split in SPLITS}
     every = np.concatenate(list(labels.values()))
     entities = np.unique(every[:, [0, 2]])
@@ -67,8 +67,8 @@ def read_graph(folder: Path) -> Graph:
     return Graph(entities, relations, triples)
 
 
-def both_ways(triples: Array, relations: int) -> Array:
-    """Queries as (given, relation, asked): tails, then heads, whose relations are the inverse."""
+def make_queries(triples: Array, relations: int) -> Array:
+    """Return rows of (known, relation, target): tails, then heads with inverse relations."""
     head, relation, tail = triples.T
     tails = np.stack([head, relation, tail], axis=1)
     heads = np.stack([tail, relation + relations, head], axis=1)
@@ -76,7 +76,7 @@ def both_ways(triples: Array, relations: int) -> Array:
 
 
 class Embedding:
-    """Complex vectors and what Adagrad remembers of their gradients."""
+    """Complex vectors, and Adagrad's sums of their squared gradients."""
 
     def __init__(self, size: int, rank: int, rng: np.random.Generator) -> None:
         numbers = rng.standard_normal((size, 2 * rank), dtype=np.float32)
@@ -84,7 +84,7 @@ class Embedding:
         self.squares = np.zeros((size, rank), np.float32)
 
     def step(self, ids: Array, gradients: Array) -> None:
-        """One step down; the gradients of an id that comes more than once are added."""
+        """Take one step; the gradients of a repeated id are added."""
         order = np.argsort(ids, kind="stable")
         ids = ids[order]
         starts = np.flatnonzero(np.diff(ids, prepend=-1))
@@ -95,7 +95,7 @@ class Embedding:
 
 
 class ComplEx:
-    """Trouillon et al. (2016): the score is Re <given * relation, asked>."""
+    """ComplEx (Trouillon et al., 2016): the score is Re <known * relation, target>."""
 
     def __init__(self, entities: int, relations: int, rank: int, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -103,19 +103,22 @@ class ComplEx:
         self.relations = Embedding(2 * relations, rank, self.rng)
 
     def epoch(self, queries: Array) -> float:
-        """One pass, softmax over the batch's answers and some sampled entities; the mean loss."""
+        """Train on all queries, with a softmax over the batch's targets and sampled entities.
+
+        Return the mean loss.
+        """
         order, loss = self.rng.permutation(len(queries)), 0.0
         for start in range(0, len(order), BATCH):
             loss += self.batch(*queries[order[start : start + BATCH]].T)
         return loss / len(order)
 
-    def batch(self, given: Array, relation: Array, asked: Array) -> float:
-        """One step; the summed loss."""
-        drawn = self.rng.integers(0, len(self.entities.vectors), NEGATIVES)
-        among, places = np.unique(np.concatenate([asked, drawn]), return_inverse=True)
-        true = np.arange(len(given)), places[: len(given)]
-        left, middle = self.entities.vectors[given], self.relations.vectors[relation]
-        right, query = self.entities.vectors[among], left * middle
+    def batch(self, known: Array, relation: Array, targets: Array) -> float:
+        """Train on one batch; return the sum of the losses."""
+        negatives = self.rng.integers(0, len(self.entities.vectors), NEGATIVES)
+        candidates, columns = np.unique(np.concatenate([targets, negatives]), return_inverse=True)
+        true = np.arange(len(known)), columns[: len(known)]
+        left, middle = self.entities.vectors[known], self.relations.vectors[relation]
+        right, query = self.entities.vectors[candidates], left * middle
         share = query.view(np.float32) @ right.view(np.float32).T
         share -= share.max(axis=1, keepdims=True)
         np.exp(share, out=share)
@@ -128,46 +131,47 @@ class ComplEx:
         by_relation = by_query * left.conj() + cubic(middle)
         by_true = cubic(right[true[1]])
         self.entities.step(
-            np.concatenate([among, asked, given]), np.concatenate([by_right, by_true, by_left])
+            np.concatenate([candidates, targets, known]),
+            np.concatenate([by_right, by_true, by_left]),
         )
         self.relations.step(relation, by_relation)
         return loss
 
-    def queries(self, given: Array, relation: Array) -> Array:
-        """The vector of each query, float32: its products with those of the entities are scores."""
-        query: Array = self.entities.vectors[given] * self.relations.vectors[relation]
+    def queries(self, known: Array, relation: Array) -> Array:
+        """Return a float32 vector for each query; its products with entities are the scores."""
+        query: Array = self.entities.vectors[known] * self.relations.vectors[relation]
         return query.view(np.float32)
 
-    def scores(self, given: Array, relation: Array) -> Array:
-        """Scores of all entities, float32, for each query."""
-        scores: Array = self.queries(given, relation) @ self.entities.vectors.view(np.float32).T
+    def scores(self, known: Array, relation: Array) -> Array:
+        """Return float32 scores of all entities for each query."""
+        scores: Array = self.queries(known, relation) @ self.entities.vectors.view(np.float32).T
         return scores
 
 
 def cubic(vectors: Array) -> Array:
-    """The gradient of the nuclear 3-norm (Lacroix et al., 2018), but for a factor."""
+    """Return the gradient of the nuclear 3-norm (Lacroix et al., 2018), up to a factor."""
     weighted: Array = np.float32(WEIGHT_DECAY) * np.abs(vectors) * vectors
     return weighted
 
 
 def filter_of(queries: Array, known: Array) -> dict[str, Array]:
-    """All known answers, one list for each distinct query, and the list of each task."""
+    """Return the lists of known answers of the distinct queries, and the list of each task."""
     width = known[:, 1].max() + 1
     keys = known[:, 0] * width + known[:, 1]
     order = np.lexsort((known[:, 2], keys))
     keys, answers = keys[order], known[order, 2]
-    wanted, lists = np.unique(queries[:, 0] * width + queries[:, 1], return_inverse=True)
-    first = np.searchsorted(keys, wanted, "left")
-    last = np.searchsorted(keys, wanted, "right")
+    distinct, lists = np.unique(queries[:, 0] * width + queries[:, 1], return_inverse=True)
+    first = np.searchsorted(keys, distinct, "left")
+    last = np.searchsorted(keys, distinct, "right")
     indices = np.concatenate([answers[a:b] for a, b in zip(first, last, strict=True)])
     return {"indptr": np.cumsum([0, *(last - first)]), "indices": indices, "lists": lists}
 
 
 def write_tasks(folder: Path, graph: Graph) -> None:
-    """Write what is known of the tasks."""
+    """Write filter, targets and labels of the tasks."""
     relations = len(graph.relations)
-    queries = both_ways(graph.triples["test"], relations)
-    known = both_ways(np.concatenate(list(graph.triples.values())), relations)
+    queries = make_queries(graph.triples["test"], relations)
+    known = make_queries(np.concatenate(list(graph.triples.values())), relations)
     lists = filter_of(queries, known)
     np.savez(folder / "filter.npz", **lists)
     np.save(folder / "targets.npy", queries[:, 2])
@@ -177,7 +181,7 @@ def write_tasks(folder: Path, graph: Graph) -> None:
 
 
 def write_vectors(folder: Path, graph: Graph, model: ComplEx, queries: Array) -> None:
-    """Write triples and vectors; row i of the queries belongs to test triple i."""
+    """Write triples and embeddings; row i of the queries belongs to test triple i."""
     np.savez(folder / "triples.npz", entities=graph.entities, relations=graph.relations,
              **graph.triples)  # fmt: skip
     tails, heads = np.split(model.queries(*queries[:, :2].T), 2)
@@ -190,11 +194,11 @@ def write_vectors(folder: Path, graph: Graph, model: ComplEx, queries: Array) ->
     )
 
 
-# -- the forms -------------------------------------------------------------------------------------
+# -- file formats ----------------------------------------------------------------------------------
 
 
 def write_shards(pattern: str, cuts: Array, axis: int) -> Callable[[Path, Array], None]:
-    """A writer of shards that are cut there."""
+    """Return a function that writes shards with these boundaries."""
 
     def write(folder: Path, scores: Array) -> None:
         for number, shard in enumerate(np.split(scores, cuts, axis=axis)):
@@ -214,14 +218,14 @@ def write_npz(folder: Path, scores: Array) -> None:
 def write_zarr(folder: Path, scores: Array) -> None:
     import zarr
 
-    made = zarr.create_array(
+    array = zarr.create_array(
         str(folder / "scores.zarr"),
         shape=scores.shape,
         dtype=scores.dtype,
         chunks=(500, 9000),
         overwrite=True,
     )
-    made[:] = scores
+    array[:] = scores
 
 
 def write_hdf5(folder: Path, scores: Array) -> None:
@@ -231,7 +235,7 @@ def write_hdf5(folder: Path, scores: Array) -> None:
         file.create_dataset("scores", data=scores, chunks=(500, 9000), compression="lzf")
 
 
-FORMS: dict[str, Callable[[Path, Array], None]] = {
+FORMATS: dict[str, Callable[[Path, Array], None]] = {
     "rows-*.npy": write_shards("rows-*.npy", ROW_SHARDS, 0),
     "columns-*.npy": write_shards("columns-*.npy", COLUMN_SHARDS, 1),
     "scores.bin": write_raw,
@@ -241,29 +245,29 @@ FORMS: dict[str, Callable[[Path, Array], None]] = {
 }
 
 
-def write_forms(folder: Path, scores: Array) -> None:
-    """Write the matrix in each form whose library is there."""
-    for form, write in FORMS.items():
+def write_formats(folder: Path, scores: Array) -> None:
+    """Write the matrix in each format whose library is installed."""
+    for name, write in FORMATS.items():
         try:
             write(folder, scores)
         except ModuleNotFoundError as error:
-            print(f"no {form}: {error}", file=sys.stderr)
+            print(f"no {name}: {error}", file=sys.stderr)
 
 
 def main(data: Path, folder: Path, epochs: int, rank: int, seed: int, vectors_only: bool) -> None:
-    """Train, score, write."""
+    """Train the model, score, and write all files."""
     folder.mkdir(parents=True, exist_ok=True)
     graph = read_graph(data)
-    queries = both_ways(graph.triples["test"], len(graph.relations))
-    train = both_ways(graph.triples["train"], len(graph.relations))
+    queries = make_queries(graph.triples["test"], len(graph.relations))
+    train = make_queries(graph.triples["train"], len(graph.relations))
     model = ComplEx(len(graph.entities), len(graph.relations), rank, seed)
     start = time.perf_counter()
     for epoch in range(epochs):
         loss = model.epoch(train)
         print(f"epoch {epoch + 1}: loss {loss:.3f}, {time.perf_counter() - start:.0f} s")
-    told = {"epochs": epochs, "rank": rank, "seed": seed, "loss": loss}
-    told["seconds"] = time.perf_counter() - start
-    (folder / "model.json").write_text(json.dumps(told), encoding="utf-8")
+    facts = {"epochs": epochs, "rank": rank, "seed": seed, "loss": loss}
+    facts["seconds"] = time.perf_counter() - start
+    (folder / "model.json").write_text(json.dumps(facts), encoding="utf-8")
     write_vectors(folder, graph, model, queries)
     if vectors_only:
         return
@@ -271,10 +275,10 @@ def main(data: Path, folder: Path, epochs: int, rank: int, seed: int, vectors_on
     shape = len(queries), len(graph.entities)
     scores = np.lib.format.open_memmap(folder / "scores.npy", "w+", np.float32, shape)
     for start_row in range(0, len(queries), 512):
-        part = slice(start_row, start_row + 512)
-        scores[part] = model.scores(*queries[part, :2].T)
+        rows = slice(start_row, start_row + 512)
+        scores[rows] = model.scores(*queries[rows, :2].T)
     scores.flush()
-    write_forms(folder, scores)
+    write_formats(folder, scores)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Evaluate the scores that wn18rr.py wrote in every way there is, and compare all counts.
+"""Evaluate the scores that wn18rr.py wrote in every way, and compare all counts.
 
     python bench/studies/wn18rr_everywhere.py FOLDER [OUTPUT_FOLDER] [--rounds N]
 
-The counts of every way have to be those of the matrix in memory, bit for bit. Writes wn18rr.md:
+The counts of every way must be those of the matrix in memory, bit for bit. Writes wn18rr.md:
 the metrics, and the time of each way, the best of the rounds, with a warm page cache.
 """
 
@@ -38,7 +38,7 @@ COUNTS = ("above", "tied", "candidates")
 
 
 class Tasks(NamedTuple):
-    """The files of wn18rr.py; what does not hold scores is read."""
+    """The files of wn18rr.py; all but the scores in other formats are in memory."""
 
     folder: Path
     scores: Array
@@ -49,14 +49,14 @@ class Tasks(NamedTuple):
         return tr.rank(scores, self.targets, filter=self.filter, **options)
 
     def counter(self) -> tr.RankCounter:
-        true = self.scores[np.arange(len(self.targets)), self.targets]
+        true_scores = self.scores[np.arange(len(self.targets)), self.targets]
         return tr.RankCounter(
-            true, self.targets, candidates=self.scores.shape[1], filter=self.filter
+            true_scores, self.targets, candidates=self.scores.shape[1], filter=self.filter
         )
 
 
 def read_tasks(folder: Path) -> Tasks:
-    """Read what a count needs; the matrix is copied into memory."""
+    """Read targets, filter and scores into memory."""
     with np.load(folder / "filter.npz") as arrays:
         lists = arrays["indptr"], arrays["indices"], arrays["lists"]
     return Tasks(folder, np.load(folder / "scores.npy"), np.load(folder / "targets.npy"), lists)
@@ -66,13 +66,13 @@ def read_tasks(folder: Path) -> Tasks:
 
 
 def from_file(name: str, io: str, tasks: Tasks) -> tr.Ranks:
-    """A path, or a pattern of shards that are stacked by rows."""
+    """Rank a file, or shards by rows that match a pattern."""
     return tasks.rank(tasks.folder / name, io=io)
 
 
-def from_store(name: str, io: str, tasks: Tasks, **how: Any) -> tr.Ranks:
-    """What has to be said of a file that does not say it itself."""
-    with tr.open_scores(tasks.folder / name, io=io, **how) as store:
+def from_store(name: str, io: str, tasks: Tasks, **options: Any) -> tr.Ranks:
+    """Rank a file that needs options to be opened."""
+    with tr.open_scores(tasks.folder / name, io=io, **options) as store:
         return tasks.rank(store, io=io)
 
 
@@ -84,41 +84,41 @@ def from_map(tasks: Tasks) -> tr.Ranks:
     return tasks.rank(np.load(tasks.folder / "scores.npy", mmap_mode="r"))
 
 
-def pieces(tasks: Tasks) -> list[int]:
-    """Where the blocks of candidates start, in random order."""
+def block_starts(tasks: Tasks) -> list[int]:
+    """Return the first columns of the blocks of candidates, in random order."""
     starts = np.arange(0, tasks.scores.shape[1], STEP)
     return np.random.default_rng(1).permutation(starts).tolist()
 
 
 def from_counter(tasks: Tasks) -> tr.Ranks:
-    """Blocks of candidates in random order."""
+    """Count blocks of candidates in random order."""
     counter = tasks.counter()
-    for start in pieces(tasks):
+    for start in block_starts(tasks):
         counter.update(tasks.scores[:, start : start + STEP], start=start)
     return counter.ranks()
 
 
 def from_threads(tasks: Tasks) -> tr.Ranks:
-    """The same from two threads."""
+    """Count blocks of candidates from two threads."""
     counter = tasks.counter()
 
     def update(start: int) -> None:
         counter.update(tasks.scores[:, start : start + STEP], start=start)
 
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(update, pieces(tasks)))
+        list(pool.map(update, block_starts(tasks)))
     return counter.ranks()
 
 
 def from_merged(tasks: Tasks) -> tr.Ranks:
-    """Three counters, each of a random third of the columns; they are saved, loaded and merged."""
+    """Save, load and merge three counters, each with a random third of the columns."""
     columns = np.random.default_rng(2).permutation(tasks.scores.shape[1])
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{number}.npz" for number in range(3)]
-        for path, part in zip(paths, np.array_split(columns, 3), strict=True):
+        for path, third in zip(paths, np.array_split(columns, 3), strict=True):
             counter = tasks.counter()
-            for some in np.array_split(part, 10):
-                counter.update(tasks.scores[:, some], columns=some)
+            for block in np.array_split(third, 10):
+                counter.update(tasks.scores[:, block], columns=block)
             counter.save(path)
         last, *others = (tr.RankCounter.load(path) for path in reversed(paths))
     for counter in others:
@@ -127,19 +127,19 @@ def from_merged(tasks: Tasks) -> tr.Ranks:
 
 
 def from_blocks(tasks: Tasks) -> tr.Ranks:
-    """Batch by batch, as a model makes them."""
+    """Count blocks of rows, as a model makes them."""
     indptr, indices, lists = tasks.filter
 
     def batches() -> Iterator[tuple[Array, Array, tuple[Array, Array, Array]]]:
         for start in range(0, len(tasks.targets), STEP):
-            part = slice(start, start + STEP)
-            yield tasks.scores[part], tasks.targets[part], (indptr, indices, lists[part])
+            rows = slice(start, start + STEP)
+            yield tasks.scores[rows], tasks.targets[rows], (indptr, indices, lists[rows])
 
     return tr.rank_blocks(batches())
 
 
 def from_command(scores: list[str], tasks: Tasks) -> tr.Ranks:
-    """The command line, in a process of its own; the ranks are those that it saved."""
+    """Run the command line in a process of its own; load the ranks that it saves."""
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / "ranks.npz"
         command = [sys.executable, "-m", "truerank", "evaluate", *scores, "targets.npy"]
@@ -184,7 +184,7 @@ NEEDS = {"zarr, compressed": "zarr", "command line, zarr": "zarr", "HDF5, compre
 
 
 def check(name: str, ranks: tr.Ranks, expected: tr.Ranks) -> None:
-    """Refuse counts that are not the expected ones, bit for bit."""
+    """Raise an error unless the counts are the expected ones, bit for bit."""
     for field in COUNTS:
         ours, theirs = getattr(ranks, field), getattr(expected, field)
         if ours.dtype != theirs.dtype or not np.array_equal(ours, theirs):
@@ -192,18 +192,18 @@ def check(name: str, ranks: tr.Ranks, expected: tr.Ranks) -> None:
             raise ValueError(f"{name}: {field} of {len(wrong)} tasks, the first {wrong[:1]}")
 
 
-def cool(path: Path) -> None:
-    """Drop a file's pages from the cache: whose reading filled it matters for its speed."""
+def drop_from_cache(path: Path) -> None:
+    """Drop a file's pages from the cache: the speed depends on what read them into it."""
     if hasattr(os, "posix_fadvise"):
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def measure(tasks: Tasks, rounds: int) -> tuple[dict[str, float], dict[str, str]]:
-    """The best time of each way, all taking turns; and the ways whose library is missing."""
+    """Return the best time of each way, all taking turns, and the missing libraries."""
     expected = tasks.rank(tasks.scores)
     for path in filter(Path.is_file, tasks.folder.rglob("*")):
-        cool(path)
+        drop_from_cache(path)
     missing = {name: library for name, library in NEEDS.items() if find_spec(library) is None}
     times: dict[str, float] = {}
     for turn in range(rounds + 1):
@@ -214,16 +214,16 @@ def measure(tasks: Tasks, rounds: int) -> tuple[dict[str, float], dict[str, str]
             ranks = way(tasks)
             seconds = time.perf_counter() - start
             check(name, ranks, expected)
-            if turn:  # the first one filled the cache
+            if turn:  # the first turn fills the cache
                 times[name] = min(seconds, times.get(name, seconds))
     return times, missing
 
 
-# -- what is written -------------------------------------------------------------------------------
+# -- the page --------------------------------------------------------------------------------------
 
 
 def metrics(ranks: tr.Ranks) -> str:
-    """Both sides, each of them, each relation: both sides."""
+    """Return the table of metrics of both sides, of each side, and of each relation."""
     report, by_relation = tr.report(ranks), tr.report(ranks, by="relation")
     groups = by_relation.group_tasks("both")
     rows = [("both sides", len(ranks), [report[key] for key in KEYS])]
@@ -241,7 +241,7 @@ def metrics(ranks: tr.Ranks) -> str:
 
 
 def rates(times: dict[str, float], nbytes: int) -> str:
-    """Time and rate of each way, and how much of the rate in memory that is."""
+    """Return the table of times and rates, and their share of the rate in memory."""
     whole = times["in memory"]
     return markdown_table(
         ("scores", "ms", "GB/s", "of the rate in memory"),
@@ -250,11 +250,11 @@ def rates(times: dict[str, float], nbytes: int) -> str:
 
 
 def main(folder: Path, output: Path, rounds: int) -> None:
-    """Measure and write."""
+    """Measure and write the page."""
     tasks = read_tasks(folder)
     times, missing = measure(tasks, rounds)
     ranks = WAYS["command line"](tasks)
-    told = TEXT.format(
+    page = TEXT.format(
         **json.loads((folder / "model.json").read_text(encoding="utf-8")),
         metrics=metrics(ranks),
         rates=rates(times, tasks.scores.nbytes),
@@ -266,8 +266,8 @@ def main(folder: Path, output: Path, rounds: int) -> None:
         cores=len(os.sched_getaffinity(0)),
         rounds=rounds,
     )
-    (output / "wn18rr.md").write_text(told, encoding="utf-8")
-    print(told)
+    (output / "wn18rr.md").write_text(page, encoding="utf-8")
+    print(page)
 
 
 TEXT = """# WN18RR: a trained model, evaluated in {ways} ways
