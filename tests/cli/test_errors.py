@@ -197,7 +197,8 @@ def test_advice_is_of_options(run: Run, files: Files, folder: Path) -> None:
     """What a message mentions is an option here, and an argument in Python."""
     tr.rank(SCORES, TARGETS).save(folder / "bare.npz")
     message = (
-        "these ranks have no labels 'group', which 'relation' means (but none); give them with"
+        "these ranks have no labels 'group', which 'relation' means (they have: none); "
+        "give them with"
     )
     code, _, err = run("evaluate", *files("bare.npz --by relation"))
     assert (code, err) == (1, f"Error: --by: {message} evaluate --relation\n")

@@ -122,7 +122,7 @@ FAULTS = {
     ),
     "fewer dimensions given": Fault("x.npy", npy(), "expected (30,), got (6, 5)", {"shape": 30}),
     "an offset": Fault("x.npy", npy(), "offset: only for raw binary files", {"offset": 4}),
-    "another order than given": Fault("x.npy", npy(), 'order: "F" is of raw', {"order": "F"}),
+    "another order than given": Fault("x.npy", npy(), 'order: "F" is only for raw', {"order": "F"}),
     "a member of a .npy": Fault("x.npy", npy(), "there are no members in a .npy", {"member": "a"}),
     # archives
     "compressed": Fault(
@@ -190,8 +190,8 @@ ARGUMENTS = {
     "order": ({"order": "A"}, ValueError, 'order: expected "C" or "F", got \'A\''),
     "io": ({"io": "mmap"}, ValueError, "io: expected one of map, read, got 'mmap'"),
     "shape": ({"shape": (1, 2, 3)}, ValueError, "shape: expected (rows, columns) or (columns,)"),
-    "shape sign": ({"shape": (-2, 3)}, ValueError, "one may be -1"),
-    "shape twice open": ({"shape": (-1, -1)}, ValueError, "one may be -1"),
+    "shape sign": ({"shape": (-2, 3)}, ValueError, "one of which may be -1"),
+    "shape twice open": ({"shape": (-1, -1)}, ValueError, "one of which may be -1"),
     "shape type": ({"shape": (2.0, 3)}, TypeError, "shape: expected integers"),
     "shape bool": ({"shape": True}, TypeError, "shape: expected integers"),
 }

@@ -10,6 +10,6 @@ from .protocol import Protocol
 
 __all__ = ["Audit", "Labels", "Protocol", "Ranks", "concatenate", "load"]
 
-# Ranks that version 0.1.0 pickled name the modules where their parts were defined then.
+# Ranks that version 0.1.0 pickled refer to the modules that defined their parts then.
 for _module in (counts, labels, protocol):
     sys.modules.setdefault(f"truerank.{_module.__name__.rpartition('.')[2]}", _module)

@@ -2,10 +2,10 @@
 
 A file is a zip archive of uncompressed `.npy` members (what `numpy.load` calls an `.npz`), without
 pickles; text is UTF-8 JSON in uint8. Every archive has the members `kind` (str), `format` (int64)
-and `checksum` (SHA-256, hexadecimal), which runs over every other member in order of name: the
-lengths of name and content as 8 bytes each (little-endian), the name, then the member's bytes,
-whose header states dtype and shape. It guards against damage, not against somebody who means to
-deceive: who can change the file can change the checksum.
+and `checksum` (SHA-256, hexadecimal). The checksum runs over all other members in order of their
+names: the lengths of name and content as 8 bytes each (little-endian), the name, then the member's
+bytes, whose header states dtype and shape. It protects against damage, not against deception:
+whoever can change the file can change the checksum.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class ArchiveKind(NamedTuple):
 def write_archive(path: str | os.PathLike[str], kind: ArchiveKind, members: Members) -> None:
     """Write members to a file, exactly at `path`: whole or not at all.
 
-    The file is written beside its place under a temporary name, synced, and moved; a link is
-    followed. Equal members give equal bytes.
+    The file is written under a temporary name in the same folder, synced and moved to its place. A
+    link is followed. Equal members give equal bytes.
 
     Raises
     ------
     OSError
         If the folder is absent or cannot be written, or the disk is full.
     ValueError
-        If `path` is there and is no regular file.
+        If `path` exists and is not a regular file.
     """
     header = {"kind": np.array(kind.name), "format": np.array(kind.format, np.int64)}
     with replace_file(os.path.realpath(os.fsdecode(path))) as file:
@@ -58,12 +58,12 @@ def write_archive(path: str | os.PathLike[str], kind: ArchiveKind, members: Memb
 
 
 def read_archive(file: IO[bytes], kind: ArchiveKind) -> Members:
-    """Read all members but kind, format and checksum, which are checked, as are all sizes.
+    """Read all members but kind, format and checksum; these and all sizes are checked.
 
     Raises
     ------
     ValueError
-        If the file is truncated, damaged, something else, or of a newer format.
+        If the file is truncated, damaged, of another kind, or of a newer format.
     """
     members = _read_zip(file, kind)
     del members["kind"], members["format"]
@@ -71,7 +71,7 @@ def read_archive(file: IO[bytes], kind: ArchiveKind) -> Members:
 
 
 def json_array(value: object) -> npt.NDArray[np.uint8]:
-    """Text for a member: JSON in UTF-8."""
+    """Return a value as text for a member: JSON in UTF-8."""
     import json
 
     return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
@@ -105,7 +105,7 @@ def _write_zip(file: IO[bytes], members: dict[str, npt.NDArray[Any]]) -> None:
 
 
 def _encode_npy(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
-    """The two parts of a `.npy` file: header, and data as little-endian bytes."""
+    """Return the two parts of a `.npy` file: the header, and the data as little-endian bytes."""
     import io
 
     array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
@@ -143,15 +143,15 @@ class _Checksum:
 
 @contextlib.contextmanager
 def replace_file(path: str) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside `path` that takes its place if all goes well."""
+    """Open a temporary file that is moved to `path` if the block ends without an error."""
     if os.path.exists(path):
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise InputValueError("path", expected="a regular file or a new name", got=path)
-        if not os.access(path, os.W_OK):  # a move would not ask
+        if not os.access(path, os.W_OK):  # a move would not check this
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     folder = os.path.dirname(path)
     temporary = os.path.join(folder, f".truerank-{os.urandom(8).hex()}.tmp")
-    # not tempfile: it makes private files, and these are to get the permissions of any new file
+    # not tempfile, whose files are private: this one gets the permissions of any new file
     flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(temporary, flags, 0o666)
@@ -171,7 +171,7 @@ def replace_file(path: str) -> Iterator[IO[bytes]]:
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the new name last through a crash, where the system lets folders be synced."""
+    """Make sure that the new name survives a crash, if the system can sync folders."""
     if hasattr(os, "O_DIRECTORY"):
         with contextlib.suppress(OSError):
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -185,7 +185,7 @@ def _sync_folder(folder: str) -> None:
 
 
 def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDArray[Any]]:
-    """All members but the checksum, checked: kind, format, sizes, checksum."""
+    """Read all members but the checksum; kind, format, sizes and checksum are checked."""
     import zipfile
 
     size = os.fstat(file.fileno()).st_size
@@ -228,14 +228,22 @@ def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDAr
 
 @contextlib.contextmanager
 def report_damage(what: str, describe: Callable[[Exception], str] = str) -> Iterator[None]:
-    """Turn whatever libraries raise on damaged bytes into one kind of error, told in some words."""
+    """Turn whatever libraries raise on damaged bytes into one kind of error.
+
+    Parameters
+    ----------
+    what : str
+        What is damaged, for the message.
+    describe : callable
+        Returns the words of the message for the library's error.
+    """
     try:
         yield
     except MemoryError:
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise  # the disk's fault; a wild offset is EINVAL
+            raise  # the disk's fault; a damaged offset gives EINVAL
         raise InputValueError(what, describe(error)) from error
 
 
@@ -250,7 +258,7 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 
 def _read_content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytes:
-    """A member's bytes, after its declared size has been held against the file's."""
+    """Read a member's bytes, after its declared size was compared with the file's."""
     import zipfile
 
     if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
@@ -264,7 +272,7 @@ def _read_content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) ->
 
 
 def _decode_npy(content: bytes) -> npt.NDArray[Any]:
-    """The array of a `.npy` file held in memory, as a read-only view."""
+    """Return the array of a `.npy` file that is in memory, as a read-only view."""
     import io
 
     stream = io.BytesIO(content)
@@ -290,5 +298,5 @@ def _decode_npy(content: bytes) -> npt.NDArray[Any]:
 
 
 def _scalar(array: npt.NDArray[Any]) -> Any:
-    with report_damage("damaged"):  # bytes that are no text
+    with report_damage("damaged"):  # bytes that are not text
         return array.item() if array.ndim == 0 else None

@@ -1,4 +1,4 @@
-"""Ranks: the integers per task from which everything else follows, and how they join.
+"""Ranks: the integers per task from which everything else follows, and how to join them.
 
 What semantic versioning covers in truerank: the public names and what they mean, the keys of a
 report, and the file format of saved ranks (every later version reads format 1).
@@ -43,10 +43,10 @@ _set_slot = object.__setattr__
 
 @public("truerank")
 class Ranks:
-    """The ranks of n tasks, as integers: how many candidates are above the true one, how many tie.
+    """The ranks of n tasks, as counts of the candidates above the true one and tied with it.
 
-    Ranks are immutable. They are sliced like an array, joined over tasks by `concatenate`, and kept
-    by `save` and `load`.
+    Ranks are immutable. They are sliced like an array, joined over tasks by `concatenate`, saved by
+    `save` and read by `load`.
 
     Parameters
     ----------
@@ -55,17 +55,17 @@ class Ranks:
     tied : array_like of int, shape (n,)
         The number of candidates with the true one's score, the true one included; >= 1.
     candidates : array_like of int, shape (n,), or int
-        The number of candidates, the true one included; >= above + tied. One integer for all.
+        The number of candidates, the true one included; >= above + tied. An int is for all tasks.
     weights : array_like of float, shape (n,), optional
         The weights of the tasks in every mean: finite, >= 0, not all 0. Only their ratios matter.
     side, group, queries, targets : optional
         Labels per task: a sequence or array of str or of int ids, one str for all tasks, Labels, or
         a (codes, vocabulary) pair.
     labels : mapping of str to labels, optional
-        Labels of any other names, as {"category": [...], "head_degree": [...]}: identifiers that
-        reports, intervals and weights do not read otherwise.
+        Labels of any other names, such as {"category": [...], "head_degree": [...]}. A name must be
+        an identifier without another meaning in reports, intervals and weights.
     audit : Audit or three arrays of int, optional
-        Counts of NaN, of inf, and of candidates at the best score, per task.
+        Per task, the number of NaN, of inf, and of candidates at the best score.
     protocol : Protocol, optional
         How the ranks were counted.
 
@@ -80,10 +80,10 @@ class Ranks:
     Raises
     ------
     TypeError
-        If counts are no integers (floats with integral values included).
+        If counts are not integers (floats with integral values included).
     ValueError
-        If a shape or length differs, or a count is impossible; with the first such position. If
-        `labels` has a name that cannot be one.
+        If a shape or length differs, if a count is impossible (the error names the first position),
+        and if `labels` has a name that is not allowed.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class Ranks:
         protocol: Protocol,
     ) -> Ranks:
         """Take over fresh int64 arrays without a check or a copy; they become read-only."""
-        above.setflags(write=False)  # quicker than flags.writeable, and small counts notice
+        above.setflags(write=False)  # faster than flags.writeable, which shows in small counts
         tied.setflags(write=False)
         candidates.setflags(write=False)
         if audit is not None:
@@ -167,7 +167,7 @@ class Ranks:
 
     @classmethod
     def _of_fields(cls, fields: dict[str, Any]) -> Ranks:
-        """Take over checked fields; all arrays become read-only (pickle forgets that they are)."""
+        """Take over checked fields; all arrays become read-only, which pickles forget."""
         for name in COUNTS:
             read_only(fields[name])
         if fields["weights"] is not None:
@@ -187,7 +187,7 @@ class Ranks:
 
     @property
     def labels(self) -> Mapping[str, Labels]:
-        """The labels of other names, read-only; empty where there are none.
+        """The labels of other names, a read-only mapping that may be empty.
 
         Examples
         --------
@@ -224,7 +224,7 @@ class Ranks:
     def realistic(self) -> FloatArray:
         """The middle of the tie, (optimistic + pessimistic) / 2: float64, shape (n,).
 
-        Exact while the rank is below 2**52; no sum overflows for any counts.
+        Exact for ranks below 2**52. No sum overflows, whatever the counts.
 
         Examples
         --------
@@ -243,9 +243,9 @@ class Ranks:
         Parameters
         ----------
         seed : int
-            Given to `numpy.random.default_rng`. One seed gives the same draw every time with one
-            version of NumPy; None draws afresh. Only tasks with a tie take a number from the
-            generator, in order, so a slice draws otherwise than the whole.
+            The seed of `numpy.random.default_rng`. With one version of NumPy a seed always gives
+            the same draw; None gives a new one. Only tasks with a tie take a number from the
+            generator, in order, so the draw of a slice differs from that of the whole.
 
         Examples
         --------
@@ -266,7 +266,7 @@ class Ranks:
     def __getitem__(
         self, index: int | slice | Sequence[int] | Sequence[bool] | npt.NDArray[Any]
     ) -> Ranks:
-        """Return some of the tasks, with their labels, weights and audit and the same protocol.
+        """Return the ranks of some tasks, with their labels, weights, audit and protocol.
 
         Parameters
         ----------
@@ -278,7 +278,7 @@ class Ranks:
         TypeError
             For an index of another type.
         IndexError
-            For a position out of range and a mask of another length.
+            For a position out of range, and for a mask of another length.
 
         Examples
         --------
@@ -326,9 +326,10 @@ class Ranks:
         targets: LabelsLike | EllipsisType | None = ...,
         labels: Mapping[str, LabelsLike | None] | EllipsisType | None = ...,
     ) -> Ranks:
-        """Return the same ranks with other labels; what is not named stays, None takes it away.
+        """Return the same ranks with some labels replaced; None removes a label.
 
-        `labels` has those of other names: each of them is set, or taken away by None.
+        `labels` is a mapping with labels of other names, each of which is set, or removed by None.
+        Labels that are not mentioned stay.
 
         Examples
         --------
@@ -352,7 +353,7 @@ class Ranks:
         return Ranks._of_fields(fields)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
-        """Return the same ranks with other weights, or with None without.
+        """Return the same ranks with other weights; None removes them.
 
         Examples
         --------
@@ -376,15 +377,15 @@ class Ranks:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ranks to a file, exactly at `path`, in the format of `truerank.ranks.storage`.
 
-        The file appears whole or not at all: it is written beside its place under a temporary name,
-        synced, and moved; a link is followed. Equal ranks give equal bytes.
+        The file appears whole or not at all: it is written under a temporary name in the same
+        folder, synced and moved to its place. A link is followed. Equal ranks give equal bytes.
 
         Raises
         ------
         OSError
             If the file cannot be written.
         ValueError
-            If `path` is there and is no regular file.
+            If `path` exists and is not a regular file.
 
         Examples
         --------
@@ -407,15 +408,15 @@ _PER_TASK = (*COUNTS, "weights", *LABELS)
 
 @public("truerank")
 def concatenate(parts: Iterable[Ranks]) -> Ranks:
-    """Join ranks over tasks, in the order given.
+    """Join ranks over tasks, in the given order.
 
-    Vocabularies of labels are merged, weights are taken as they are. Provenance in which parts
-    differ is recorded as "mixed".
+    Vocabularies of labels are merged, weights stay as they are. A provenance field in which the
+    parts differ becomes "mixed".
 
     Parameters
     ----------
     parts : iterable of Ranks
-        At least one. All or none have weights, a label of each name, an audit.
+        At least one. Either all parts or none have weights, an audit, and labels of each name.
 
     Returns
     -------
@@ -424,10 +425,10 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     Raises
     ------
     ValueError
-        For no parts, for parts counted under unlike protocols (it lists the differences), and where
-        only some have weights, a label or an audit.
+        If there are no parts, if parts were counted under different protocols (the error lists the
+        differences), and if only some have weights, labels of a name, or an audit.
     TypeError
-        For a part that is no Ranks.
+        If a part is not Ranks.
 
     Examples
     --------
@@ -462,8 +463,8 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
 def load(path: str | os.PathLike[str]) -> Ranks:
     """Read ranks that `Ranks.save` wrote.
 
-    Nothing in the file is executed, and no size that it declares is trusted. The checksum guards
-    against damage, not against somebody who means to deceive.
+    Nothing in the file is executed, and no size that it declares is trusted. The checksum protects
+    against damage, not against deception.
 
     Parameters
     ----------
@@ -477,9 +478,10 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ValueError
-        If the file is truncated, damaged, something else, or of a newer format; it names the file.
+        If the file is truncated, damaged, of another kind, or of a newer format. The error names
+        the file.
 
     Examples
     --------
@@ -495,7 +497,7 @@ def load(path: str | os.PathLike[str]) -> Ranks:
 
 
 def _in_all_parts(name: str, values: list[Any]) -> list[Any] | None:
-    """What every part has, or None where none has it."""
+    """Return the values if every part has one, or None if no part has."""
     missing = [str(i) for i, value in enumerate(values) if value is None]
     if missing and len(missing) < len(values):
         problem = f"{name} missing in part {', '.join(missing)}, but not in all"
@@ -539,7 +541,7 @@ def _fill_slots(
     audit: Audit | None = None,
     protocol: Protocol | None = None,
 ) -> Ranks:
-    """Set the slots; written out because a small count must not pay for a loop over names."""
+    """Set the slots, one by one, because a loop over names would slow down small counts."""
     _set_slot(ranks, "above", above)
     _set_slot(ranks, "tied", tied)
     _set_slot(ranks, "candidates", candidates)

@@ -1,4 +1,4 @@
-"""The integers of ranked tasks, checked against one another."""
+"""Checks of the counts of ranked tasks, of their weights, and of an index into them."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ COUNTS = ("above", "tied", "candidates")
 
 @public("truerank.ranks")
 class Audit(NamedTuple):
-    """What a count with `audit=True` saw in each task; int64 arrays of shape (n,), read-only.
+    """What a count with `audit=True` found in each task: read-only int64 arrays of shape (n,).
 
     Attributes
     ----------
     nan, inf : ndarray
-        Candidates whose score is NaN, or infinite.
+        The number of candidates whose score is NaN, or infinite.
     at_best : ndarray
-        Candidates that share the best score of the task.
+        The number of candidates that share the best score of the task.
     differing : ndarray
-        Blocks in which the true candidate had another score than the true score that was given
-        (see `RankCounter`); 0 where scores were counted at once.
+        The number of blocks in which the true candidate had another score than its true score (see
+        `RankCounter`); 0 if all scores were counted at once.
     mismatched : ndarray
-        1 where the task's row of scores or vectors is not bit for bit the first one of the same
-        query, as far as that was looked at; else 0.
+        1 if this was checked and the task's row of scores or vectors differs in a bit from the
+        first one of the same query; else 0.
     """
 
     nan: IntArray
     inf: IntArray
     at_best: IntArray
-    differing: IntArray = None  # type: ignore[assignment]  # Ranks make zeros of it, and of this:
+    differing: IntArray = None  # type: ignore[assignment]  # Ranks replace it by zeros, as the next
     mismatched: IntArray = None  # type: ignore[assignment]
 
 
 def checked_counts(
     above: object, tied: object, candidates: object, *, copy: bool = True
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Check the three counts of every task against one another, and give them as read-only int64.
+    """Check the three counts of every task against one another; return them as read-only int64.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def checked_counts(
         candidates = np.repeat(integers("candidates", np.reshape(shared, 1)), n)
     candidates = integers("candidates", candidates, length=n, copy=copy)
     _refuse_where("above", above, above < 0, ">= 0")
-    _refuse_where("tied", tied, tied < 1, ">= 1, for the true candidate ties with itself")
+    _refuse_where("tied", tied, tied < 1, ">= 1, because the true candidate ties with itself")
     _refuse_where("candidates", candidates, candidates < 1, ">= 1")
     wrong = tied > candidates - above  # a sum could overflow
     if wrong.any():
@@ -73,7 +73,7 @@ def checked_counts(
 
 
 def checked_audit(value: object, length: int, *, copy: bool = True) -> Audit:
-    """Check audit counts: three to five arrays of integers >= 0, one for each task.
+    """Check the counts of an audit: three to five arrays of integers >= 0, one for each task.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def checked_audit(value: object, length: int, *, copy: bool = True) -> Audit:
 
 
 def complete_audit(audit: Audit) -> Audit:
-    """Make the arrays read-only, and zeros of those that nothing was counted for.
+    """Make the arrays read-only, and replace those that were not counted by zeros.
 
     Examples
     --------
@@ -115,6 +115,7 @@ def _refuse_where(name: str, array: IntArray, wrong: npt.NDArray[np.bool_], expe
 
 
 def nonzero_weights(value: object, length: int) -> FloatArray:
+    """Check the weights of tasks, not all of which may be 0, as `checked_weights` does."""
     array = checked_weights(value, length=length)
     if length and not array.any():
         raise InputValueError("weights", expected="at least one above 0", got="only 0")
@@ -122,7 +123,7 @@ def nonzero_weights(value: object, length: int) -> FloatArray:
 
 
 def checked_index(index: object, n: int) -> npt.NDArray[Any]:
-    """A mask or an integer array that numpy will take as meant."""
+    """Check an index of tasks, and return it as a mask or as an array of positions."""
     if isinstance(index, (bool, np.bool_, str, bytes, tuple, float)) or index is None:
         raise InputTypeError(
             "index", expected="a slice, mask, integers or an int", got=type(index).__name__

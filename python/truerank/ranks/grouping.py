@@ -1,4 +1,4 @@
-"""Groups of tasks by relation, side, query, answer or any labels, and weights that follow them."""
+"""Groups of tasks by relation, side, query, target or any labels, and weights by these groups."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from .container import Ranks
     from .labels import LabelsLike
 
-# Ready weights and the labels they go by, whose names are read as well.
+# The weights that can be named, and the label that each goes by; that label's name works as well.
 WEIGHTS = {"query": "queries", "relation": "group", "target": "targets"}
-_SIDES_OF_ONE_GRAPH = {"head", "tail"}  # sides whose answers are the same entities
+_SIDES_OF_ONE_GRAPH = {"head", "tail"}  # sides whose targets are the same entities
 
 
 def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]:
@@ -29,10 +29,10 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
         n tasks.
     by : str or labels
         The name of a label of the tasks: "side", "group" or "relation", "queries" or "query",
-        "targets" or "target", or any name that `ranks.labels` has. A query is told by its side as
-        well, so that ids of unlike sides never mix, and so is an answer, but of heads and tails,
-        which are entities of one graph. Or labels of the tasks: a sequence or array of
-        str or of int ids, Labels, or a (codes, vocabulary) pair.
+        "targets" or "target", or any name that `ranks.labels` has. Queries of different sides are
+        different groups, even with equal ids. So are targets, except those of heads and tails,
+        which are entities of one graph. Or labels of the tasks: a sequence or array of str or of
+        int ids, Labels, or a (codes, vocabulary) pair.
 
     Returns
     -------
@@ -40,16 +40,16 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
         0 .. len(names) - 1, each of which occurs.
     names : list
         The label of each code: a str or an int; (side, query) for queries of ranks with sides, and
-        likewise for answers that are told by their side.
-        Names stay in the order of their vocabulary, ids are ascending.
+        likewise for targets that differ by side. Names are in the order of their vocabulary, ids
+        ascend.
 
     Raises
     ------
     ValueError
-        For a str that names no label, a label that these ranks do not have, and labels of another
-        length.
+        For a str that is not the name of a label, for a label that these ranks do not have, and for
+        labels of another length.
     TypeError
-        For anything that is no labels.
+        For anything that cannot be labels.
 
     Examples
     --------
@@ -69,25 +69,25 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
 
 
 def _differs_by_side(label: str | None, side: Labels) -> bool:
-    """Whether equal ids of unlike sides are other things: queries are, and so are most answers."""
+    """Whether equal ids on different sides differ, as for queries and most targets."""
     if label == "targets":
         return not set(_used_labels(side)[1]) <= _SIDES_OF_ONE_GRAPH
     return label == "queries"
 
 
 def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
-    """Return weights under which each query, relation or answer of a side counts once.
+    """Return weights that give each query, relation or target of a side the same influence.
 
-    The weight of a task is 1 / (number of the tasks of its group), where a group is a label within
-    a side. Under them a mean over tasks is the mean over groups of the means within, so that the
-    entities with the most triples do not decide.
+    The weight of a task is 1 / (number of tasks in its group), where a group is a label within a
+    side. With these weights a mean over tasks is the mean of the groups' means, so that entities
+    with many triples do not dominate it.
 
     Parameters
     ----------
     ranks : Ranks
-        n tasks with such labels. Their own weights do not enter.
+        n tasks with such labels. Their own weights are ignored.
     name : {"query", "relation", "target"} or str
-        Which label: one of these, or any name that `ranks.labels` has.
+        The label: one of these, or any name that `ranks.labels` has.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
     Raises
     ------
     ValueError
-        For another name, and a label that these ranks do not have.
+        For another name, and for a label that these ranks do not have.
 
     Examples
     --------
@@ -115,7 +115,10 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
 def _find_labels(
     ranks: Ranks, argument: str, name: str, aliases: Mapping[str, str], instead: str
 ) -> Labels:
-    """The labels of a name, which is one of `words` or that of other labels."""
+    """Find the labels of a name, which is one of `aliases` or a name in `ranks.labels`.
+
+    `instead` is what the argument may also be, in the words of the message.
+    """
     if name in ranks.labels:
         return ranks.labels[name]
     present = [label for label in LABELS if getattr(ranks, label) is not None]
@@ -132,14 +135,14 @@ def _find_labels(
     if labels is None:
         raise InputValueError(
             argument,
-            f"these ranks have no labels {attribute!r}, which {name!r} means (but {available}); "
-            f"give them with {spelled(f'ranks.with_labels({attribute}=...)')}",
+            f"these ranks have no labels {attribute!r}, which {name!r} means (they "
+            f"have: {available}); give them with {spelled(f'ranks.with_labels({attribute}=...)')}",
         )
     return labels
 
 
 def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:
-    """Codes without gaps: names that no task has are left out."""
+    """Return codes without gaps, and the names that they stand for; unused names are left out."""
     present, codes = np.unique(labels.codes, return_inverse=True)
     vocabulary = labels.vocabulary
     ids: list[int] = present.tolist()
@@ -148,7 +151,7 @@ def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:
 
 
 def _labels_within_side(side: Labels, labels: Labels) -> tuple[IntArray, list[Hashable]]:
-    """The pairs (side, label) that occur, by side first."""
+    """Return the codes of pairs (side, label), sorted by side first, and the pairs that occur."""
     side_codes, sides = _used_labels(side)
     codes, names = _used_labels(labels)
     pairs, joint = np.unique(side_codes * max(len(names), 1) + codes, return_inverse=True)

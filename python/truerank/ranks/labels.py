@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     Names: TypeAlias = Sequence[str] | npt.NDArray[np.str_]
     LabelsLike: TypeAlias = "str | Names | Codes | tuple[Codes, Names | None] | Labels"
 
-# The labels that Ranks have of their own; any others go by names that are none of these words.
+# The labels that are attributes of Ranks; other labels must have other names.
 LABELS = ("side", "group", "queries", "targets")
 
-# What these are called where groups and weights are named, and the label that it means.
+# The names of these labels in `by` and `weights`, and the attribute that each name means.
 LABEL_ALIASES = {
     "side": "side",
     "group": "group",
@@ -56,15 +56,15 @@ class Labels:
     Raises
     ------
     TypeError
-        If codes are no integers or a name is no str.
+        If codes are not integers or a name is not a str.
     ValueError
         If a code lies outside the vocabulary, or a name occurs twice.
 
     Notes
     -----
-    Two Labels are equal where they decode to the same values, whatever the order of their
+    Two Labels are equal if they decode to the same values, whatever the order of their
     vocabularies; names never equal ids. A vocabulary may hold names that no task has, and a slice
-    keeps the vocabulary whole.
+    keeps the whole vocabulary.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Labels:
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """The labels decoded: an array of str, shape (n,), or the int64 ids where names are absent.
+        """The decoded labels: an array of str, shape (n,), or the int64 ids if there are no names.
 
         Examples
         --------
@@ -116,12 +116,12 @@ class Labels:
         """
         if self.vocabulary is None:
             return self.codes
-        # a fixed-width dtype drops trailing NULs
+        # a dtype of fixed width would drop trailing NULs
         exact = not any(name.endswith("\0") for name in self.vocabulary)
         return np.array(self.vocabulary, dtype=np.str_ if exact else np.object_)[self.codes]
 
     def counts(self) -> dict[str, int] | dict[int, int]:
-        """How many tasks have each label: in the vocabulary's order (0 included), or by id.
+        """Return how many tasks have each label, in the vocabulary's order (0 included) or by id.
 
         Examples
         --------
@@ -138,7 +138,7 @@ class Labels:
         return len(self.codes)
 
     def __getitem__(self, index: int | slice | Sequence[int] | npt.NDArray[Any]) -> Labels:
-        """The labels of some tasks, by slice, boolean mask, integer index array or int."""
+        """Return the labels of some tasks, by slice, boolean mask, integer array or int."""
         where = index if isinstance(index, slice) else checked_index(index, len(self))
         return Labels._trusted(self.codes[where], self.vocabulary)
 
@@ -179,7 +179,7 @@ def as_labels(name: str, value: LabelsLike, length: int) -> Labels:
     Raises
     ------
     TypeError
-        For anything else, and for names and ids mixed.
+        For anything else, and if names and ids are mixed.
     ValueError
         For another shape or length, codes outside the vocabulary, repeats in the vocabulary.
 
@@ -202,14 +202,14 @@ def as_labels(name: str, value: LabelsLike, length: int) -> Labels:
 
 
 def other_labels(value: object, length: int) -> dict[str, Labels | None]:
-    """Read labels of any other names, as {"category": [...], "degree": [...]}; None stays None.
+    """Read labels of other names, such as {"category": [...], "degree": [...]}; None stays None.
 
     Raises
     ------
     TypeError
-        For anything but a mapping, and for a name that is no str.
+        For anything but a mapping, and for a name that is not a str.
     ValueError
-        For a name that is no identifier or has a meaning already; and as `as_labels` does.
+        For a name that is not an identifier or already has a meaning, and as `as_labels` does.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     array(['head', 'tail'], dtype='<U4')
     """
     named = [part.vocabulary is not None for part in parts]
-    if any(named):  # no labels at all may be read as names
+    if any(named):  # labels of no tasks join with names as well
         named = [is_named or not len(part) for is_named, part in zip(named, parts, strict=True)]
     if len(set(named)) > 1:
         words, ids = (
@@ -264,7 +264,7 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
 
 
 def _is_pair(value: object) -> bool:
-    """Whether this is (codes, vocabulary) rather than the labels of two tasks."""
+    """Whether a value is (codes, vocabulary) rather than the labels of two tasks."""
     return (
         isinstance(value, tuple)
         and len(value) == 2

@@ -1,4 +1,4 @@
-"""The record of how ranks were counted: what makes results comparable, and where they came from."""
+"""The record of how ranks were counted: what makes results comparable, and where they come from."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ _CHOICES = {"nan": NAN_RULES, "order": (*ORDERS, MIXED)}
 class Protocol:
     """How ranks were counted.
 
-    The *comparable* fields say what a number means: they make the fingerprint, and joining or
-    comparing ranks that differ in one of them is refused. The *provenance* fields are only
-    recorded.
+    The *comparable* fields determine what a number means. They make the fingerprint, and ranks that
+    differ in one of them cannot be joined or compared. The *provenance* fields are only recorded.
 
     Parameters
     ----------
     filter : sequence of str
-        Comparable. The splits whose true answers were left out of the candidates, by name; a set:
-        order does not count, repeats are dropped. Empty: unfiltered. One str is one split.
+        Comparable. The names of the splits whose true answers were left out of the candidates, as a
+        set: the order does not matter, repeats are dropped. Empty: unfiltered. A str is one split.
     candidates : str
         Comparable. The name of the candidate set: "all", "selection", "types", ...
     sampled : bool
@@ -37,11 +36,11 @@ class Protocol:
     nan : {"raise", "worst", "omit"}
         Comparable. The rule for NaN.
     split : str, optional
-        Comparable. The split that was evaluated, as "test".
+        Comparable. The split that was evaluated, such as "test".
     order : {"descending", "ascending", "mixed"}
-        Provenance. "descending": higher scores are better. "mixed" after joining unlike parts.
+        Provenance. "descending": higher scores are better. "mixed": joined parts differ.
     dtype, similarity, version : str, optional
-        Provenance. The dtype of the scores, the similarity that made them, the version of truerank.
+        Provenance. The dtype of the scores, the similarity that made them, truerank's version.
     files : sequence of str
         Provenance. The files that were read.
 
@@ -89,7 +88,7 @@ class Protocol:
     def fingerprint(self) -> str:
         """The first 16 hex digits of the SHA-256 of the comparable fields, as canonical JSON.
 
-        Two protocols have one fingerprint where `differences` finds none.
+        Two protocols have the same fingerprint if and only if `differences` finds nothing.
 
         Examples
         --------
@@ -104,7 +103,7 @@ class Protocol:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def differences(self, other: Protocol) -> list[str]:
-        """Say in one sentence each how the comparable fields differ; an empty list: not at all.
+        """List how the comparable fields differ, with a line for each; empty if they are equal.
 
         Examples
         --------
@@ -121,9 +120,10 @@ class Protocol:
         ]
 
     def joined(self, other: Protocol) -> Protocol:
-        """Return the protocol of ranks joined over tasks: the comparable fields are this one's.
+        """Return the protocol of ranks that are joined over tasks.
 
-        A provenance field in which the two differ becomes "mixed"; `files` are listed together.
+        The comparable fields are this one's. A provenance field in which the two differ becomes
+        "mixed", and `files` lists the files of both.
 
         Raises
         ------

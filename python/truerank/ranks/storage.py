@@ -20,9 +20,9 @@ checksum                                  str, ()                  SHA-256, hexa
 ========================================  =======================  ===============================
 
 Semantic versioning covers this format: every later version reads format 1. Within format 1 a later
-version may add members and provenance fields that a reader can do without; this version checks
-their checksum and ignores them. It refuses a comparable field that it does not know, since it could
-not keep unlike ranks apart. Anything else makes a new format.
+version may add members and provenance fields that a reader does not need; this version includes
+them in the checksum and otherwise ignores them. It refuses a comparable field that it does not
+know, because it could not tell ranks apart that differ in it. Any other change makes a new format.
 """
 
 from __future__ import annotations
@@ -50,11 +50,7 @@ _OTHER, _CODES, _VOCABULARY = "labels.", ".codes", ".vocabulary"  # parts of the
 
 
 def write(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
-    """Write the fields of Ranks to a file, exactly at `path`: whole or not at all.
-
-    The file is written beside its place under a temporary name, synced, and moved; a link is
-    followed. Equal ranks give equal bytes.
-    """
+    """Write the fields of Ranks to a file, exactly at `path`, as `write_archive` does."""
     write_archive(path, KIND, _to_members(fields))
 
 
@@ -85,7 +81,7 @@ def _to_members(fields: Mapping[str, Any]) -> Members:
                 members[f"{name}{_VOCABULARY}"] = json_array(labels.vocabulary)
     if fields["audit"] is not None:
         for name, counts in fields["audit"]._asdict().items():
-            # zeros as good as always, which older versions did not write
+            # these are nearly always zeros, and older versions did not write them
             if name not in Audit._field_defaults or np.any(counts):
                 members[f"audit.{name}"] = counts
     members["protocol"] = json_array(protocol)
@@ -100,7 +96,7 @@ def _from_members(members: Members) -> dict[str, Any]:
     n = len(counts[0])
     audit = [members.get(f"audit.{name}") for name in Audit._fields]
     has_audit = any(array is not None for array in audit)
-    # a slice of weighted ranks may have no weight above 0, and is saved as it is
+    # a slice of weighted ranks may have only weights of 0, and is saved as it is
     weights = members.get("weights")
     return dict(zip(COUNTS, counts, strict=True)) | {
         **{name: _read_labels(name, members, n) for name in LABELS},
@@ -122,7 +118,7 @@ def _read_labels(name: str, members: Members, length: int) -> Labels | None:
 
 
 def _read_other_labels(members: Members, length: int) -> dict[str, Labels]:
-    """The labels of other names, by name."""
+    """Read the labels of other names, by name."""
     names = sorted(
         name[len(_OTHER) : -len(_CODES)]
         for name in members
