@@ -1,9 +1,9 @@
-"""Entity alignment: vectors of two graphs in, and which entity of the one is which of the other.
+"""Entity alignment: find for each entity of one graph its counterpart in the other.
 
-`evaluate` ranks in both directions in one call, `Task` does so for many models; `infer` finds
-pairs. `similarity_profile`, `hubness`, `by_degree` and `overlap` say why a model errs, `dangling`
-tells who has no counterpart, and `plot_...` draws each. Data sets are read, split, described and
-written.
+`evaluate` ranks in both directions in one call, and `Task` does the same for many models; `infer`
+finds pairs. `similarity_profile`, `hubness`, `by_degree` and `overlap` show where a model fails,
+`dangling` finds entities without a counterpart, and the functions `plot_...` draw these results.
+Other functions read, split, describe and write data sets.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ __all__ = [
     "write_openea",
 ]
 
-# What is imported when it is asked for, by the module that has it.
+# The public names by module; each is imported when it is first used.
 _MODULES: dict[str, tuple[str, ...]] = {
     "aligned_pairs": ("PairAudit",),
     "analyses.buckets": ("by_degree",),
@@ -103,5 +103,5 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "pair_task": ("Task",),
 }
 _LATER = {name: module for module, names in _MODULES.items() for name in names}
-if not TYPE_CHECKING:  # a checker would take any name for one that is there
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__, __dir__ = lazy_names(__name__, _LATER, __all__)

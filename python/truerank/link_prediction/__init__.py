@@ -1,8 +1,8 @@
-"""Link prediction: triples in, one ranking for each head, tail or relation asked for.
+"""Link prediction: rank the true head, tail or relation of each triple among all candidates.
 
 `Task` reads the triples of all splits, audits them, and makes the queries, the filter, the
-candidates and the labels of the tasks; its methods evaluate scores of any kind. `error_cases` shows
-what was ranked above the worst of them.
+candidates and the labels of the tasks; its methods evaluate scores of any kind. `error_cases` lists
+the worst ranked triples with the candidates above them.
 """
 
 from __future__ import annotations
@@ -44,5 +44,5 @@ _MODULES = {
     "error_cases": "worst_ranked",
     "read_triples": "triples",
 }
-if not TYPE_CHECKING:  # a checker would take any name for one that is there
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

@@ -1,4 +1,4 @@
-"""Candidate sets: which entities (or relations) a task's answer is ranked among."""
+"""Candidate sets: the entities (or relations) among which the answer of a task is ranked."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ _EXPECTED = f"one of {', '.join(CANDIDATE_NAMES)}, an array of entities or Sampl
 
 @public("truerank.link_prediction")
 class Sampled(NamedTuple):
-    """Sampled candidates: the answer among some entities that are no known answer of the query.
+    """Sampled candidates: the answer and some entities that are no known answers of the query.
 
     Attributes
     ----------
     negatives : int
-        How many distinct ones per task; where fewer are allowed, all of them.
+        The number of distinct ones per task; all of them if fewer are allowed.
     typed : bool
-        Whether they are drawn from the entities seen in that position of that relation (in any
-        split), instead of from all.
+        Whether to draw only from the entities that occur in that position of that relation (in any
+        split).
     seed : int
-        One seed gives the same draw on every platform with one version of NumPy.
+        With one version of NumPy, a seed gives the same sample on every platform.
 
     Notes
     -----
-    Metrics of sampled candidates flatter, and do not compare with those of all: the protocol of
-    the ranks names the sample. The known answers that are never drawn are those of all splits, the
-    test's own too, also where nothing is filtered (``known=None``).
+    Metrics of sampled candidates are too good and cannot be compared with those of all candidates;
+    the protocol of the ranks names the sample. The known answers of all splits, the test included,
+    are never drawn, even if nothing is filtered (``known=None``).
 
     Examples
     --------
@@ -57,12 +57,12 @@ class Sampled(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the protocol calls it."""
+        """The name of the sample in the protocol."""
         return f"{'typed' if self.typed else 'uniform'}-{self.negatives} seed {self.seed}"
 
 
 class CandidateSet(NamedTuple):
-    """A candidate set as a protocol names it, checked."""
+    """A checked candidate set, with its name in the protocol."""
 
     name: str
     sampled: Sampled | None = None
@@ -70,14 +70,14 @@ class CandidateSet(NamedTuple):
 
 
 def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
-    """Check what was passed as candidates.
+    """Check the argument `candidates`.
 
     Raises
     ------
     TypeError, ValueError
-        For an unknown name, ids out of range, unknown labels, a sample of no negatives, for "train"
-        without a known split of that name, and for types or a list of entities where relations are
-        asked for.
+        For an unknown name, ids out of range, unknown labels, a sample without negatives, "train"
+        without a known split of that name, and "typed" or a list of entities for the side
+        "relation".
     """
     if value is None:
         return CandidateSet("all")
@@ -136,19 +136,19 @@ def _check_typed(typed: bool, sides: Sequence[str]) -> None:
 def candidates_of(
     side: str,
     candidates: CandidateSet,
-    asked: SideQueries,
+    queries: SideQueries,
     relations: IntArray,
     splits: TripleSplits,
 ) -> Any:
-    """Make the candidates of one side, as `SideTasks` has them.
+    """Make the candidates of one side, in the form that `SideTasks` takes.
 
     Parameters
     ----------
     side : str
-        What is asked for.
+        The side, whose answers are ranked.
     candidates : CandidateSet
-        Which set.
-    asked : SideQueries
+        The candidate set.
+    queries : SideQueries
         The side's queries.
     relations : ndarray of int64, shape (n,)
         The relation of each task.
@@ -162,7 +162,7 @@ def candidates_of(
     Raises
     ------
     ValueError
-        Where an answer is not among its candidates.
+        If an answer is not among its candidates.
     """
     vocabulary = splits.relations if side == "relation" else splits.entities
     if candidates.name == "all":
@@ -175,9 +175,9 @@ def candidates_of(
         if candidates.sampled.typed:
             pool = types_of(splits.triples, SIDES[side][1], splits.relations.size)
             pool = pool._replace(size=vocabulary.size, lists=relations)
-        # the draws of a side do not depend on which other sides there are
+        # the sample of a side does not depend on the other sides of the task
         rng = np.random.default_rng([candidates.sampled.seed, list(SIDES).index(side)])
-        return sample(asked, pool, candidates.sampled.negatives, rng)
+        return sample(queries, pool, candidates.sampled.negatives, rng)
     chosen = candidates.chosen
     if chosen is None:
         known = known_triples(splits, TRAIN)
@@ -188,9 +188,9 @@ def candidates_of(
         chosen = np.flatnonzero(present)
     among = np.zeros(vocabulary.size, dtype=bool)
     among[chosen] = True
-    missing = ~among[asked.targets]
+    missing = ~among[queries.targets]
     if missing.any():
-        first = vocabulary.label_of(int(asked.targets[missing.argmax()]))
+        first = vocabulary.label_of(int(queries.targets[missing.argmax()]))
         drop = spelled("unseen", "drop")
         hint = f"; {drop} leaves such triples out" if candidates.name == "train" else ""
         raise InputValueError(
@@ -202,7 +202,7 @@ def candidates_of(
 
 
 def types_of(triples: IntArray, column: int, relations: int) -> Pool:
-    """List the entities seen in one position of each relation.
+    """List the entities that occur in one position of each relation.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sampled negatives: for each task some of the candidates that are no known answers."""
+"""Sampled negatives: for each task some candidates that are not known answers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..tasks.side_tasks import SideQueries
 
-_NUMBERS_AT_ONCE = 1 << 21  # drawn numbers; some ten times as many bytes are in use
+_NUMBERS_AT_ONCE = 1 << 21  # numbers drawn at a time; they need about ten times as many bytes
 
 
 class Pool(NamedTuple):
-    """What is drawn from: all of `size` columns, or for task i those of list ``lists[i]``.
+    """The columns to draw from: all of `size` columns, or for task i those of list ``lists[i]``.
 
-    The lists are ascending and distinct, and the known answers of a task are in its list.
+    The lists are ascending and distinct, and the list of a task has all its known answers.
     """
 
     size: int
@@ -28,64 +28,64 @@ class Pool(NamedTuple):
 
 
 def sample(
-    asked: SideQueries, pool: Pool, negatives: int, rng: np.random.Generator
+    queries: SideQueries, pool: Pool, negatives: int, rng: np.random.Generator
 ) -> tuple[IntArray, npt.NDArray[Any]]:
     """Draw candidates for every task, uniformly and without replacement.
 
     Parameters
     ----------
-    asked : SideQueries
-        The queries, targets and known answers; a target is one of the known answers.
+    queries : SideQueries
+        The queries, targets and known answers, which include the targets.
     pool : Pool
-        What is drawn from.
+        The columns to draw from.
     negatives : int
-        How many per task; all that are allowed where those are fewer.
+        The number per task; all that are allowed if there are fewer.
     rng : numpy.random.Generator
-        It gives numbers for the tasks in their order.
+        The source of random numbers, which the tasks use in their order.
 
     Returns
     -------
     indptr : ndarray of int64, shape (n + 1,)
     indices : ndarray of int32, or of int64 for many columns
-        Ascending: the drawn candidates of each task, and its target.
+        The drawn candidates of each task and its target, ascending.
     """
-    places, sizes = _positions_in_pool(asked, pool)
-    starts, known = asked.answers[0], np.diff(asked.answers[0])
-    rows = asked.rows
+    places, sizes = _positions_in_pool(queries, pool)
+    starts, known = queries.answers[0], np.diff(queries.answers[0])
+    rows = queries.rows
     allowed = sizes - known[rows]
     counts = np.minimum(allowed, negatives) + 1
     indptr = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(counts, out=indptr[1:])
     indices = np.empty(int(indptr[-1]), np.int32 if pool.size < 1 << 31 else np.int64)
-    load = np.cumsum(counts + known[rows])
+    work = np.cumsum(counts + known[rows])
     tasks = 0
     while tasks < len(rows):
-        done = load[tasks - 1] if tasks else 0
-        upto = max(tasks + 1, int(np.searchsorted(load, done + _NUMBERS_AT_ONCE)))
-        part = slice(tasks, upto)
-        drawn = _draw(allowed[part], negatives, rng)
-        excluded = _join_ranges(starts[rows[part]], known[rows[part]])
-        found = _renumber_past(
-            drawn, counts[part] - 1, places[excluded], known[rows[part]], pool.size
+        finished = work[tasks - 1] if tasks else 0
+        stop = max(tasks + 1, int(np.searchsorted(work, finished + _NUMBERS_AT_ONCE)))
+        batch = slice(tasks, stop)
+        numbers = _draw(allowed[batch], negatives, rng)
+        known_places = _join_ranges(starts[rows[batch]], known[rows[batch]])
+        columns = _renumber_past(
+            numbers, counts[batch] - 1, places[known_places], known[rows[batch]], pool.size
         )
-        target = asked.targets[part]
+        target = queries.targets[batch]
         if pool.indptr is not None and pool.indices is not None and pool.lists is not None:
-            begin = pool.indptr[pool.lists[part]]
-            found = pool.indices[np.repeat(begin, counts[part] - 1) + found]
-        indices[indptr[tasks] : indptr[upto]] = _insert_targets(
-            found, counts[part] - 1, target, pool.size
+            begin = pool.indptr[pool.lists[batch]]
+            columns = pool.indices[np.repeat(begin, counts[batch] - 1) + columns]
+        indices[indptr[tasks] : indptr[stop]] = _insert_targets(
+            columns, counts[batch] - 1, target, pool.size
         )
-        tasks = upto
+        tasks = stop
     return indptr, indices
 
 
-def _positions_in_pool(asked: SideQueries, pool: Pool) -> tuple[IntArray, IntArray]:
-    """Where the known answers of each query stand in what is drawn from, and its size per task."""
-    indptr, answers = asked.answers
+def _positions_in_pool(queries: SideQueries, pool: Pool) -> tuple[IntArray, IntArray]:
+    """Return the positions of known answers in the pool, and the size of the pool for each task."""
+    indptr, answers = queries.answers
     if pool.indptr is None or pool.indices is None or pool.lists is None:
-        return answers, np.full(len(asked.rows), pool.size, dtype=np.int64)
+        return answers, np.full(len(queries.rows), pool.size, dtype=np.int64)
     of_query = np.zeros(len(indptr) - 1, dtype=np.int64)
-    of_query[asked.rows] = pool.lists  # a query has one relation
+    of_query[queries.rows] = pool.lists  # a query has one relation
     of_answer = np.repeat(of_query, np.diff(indptr))
     of_entry = np.repeat(np.arange(len(pool.indptr) - 1, dtype=np.int64), np.diff(pool.indptr))
     where = np.searchsorted(of_entry * pool.size + pool.indices, of_answer * pool.size + answers)
@@ -93,7 +93,7 @@ def _positions_in_pool(asked: SideQueries, pool: Pool) -> tuple[IntArray, IntArr
 
 
 def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArray:
-    """Draw distinct numbers below `allowed`, ascending for each task; all where they are few."""
+    """Draw distinct numbers below `allowed`, ascending for each task; all if there are too few."""
     counts = np.minimum(allowed, negatives)
     enough = np.flatnonzero(allowed > negatives)
     drawn = np.empty((len(enough), negatives), dtype=np.int64)
@@ -110,18 +110,18 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
 def _renumber_past(
     numbers: IntArray, counts: IntArray, places: IntArray, skipped: IntArray, size: int
 ) -> IntArray:
-    """Turn numbers of those that are not skipped into numbers of all.
+    """Turn numbers among the columns that are not skipped into numbers among all columns.
 
-    The places p_0 < p_1 < ... are skipped: number r stands for r plus how many j have p_j - j <= r.
+    With skipped places p_0 < p_1 < ..., number r becomes r plus the count of j with p_j - j <= r.
     """
     rank = _join_ranges(np.zeros(len(skipped), dtype=np.int64), skipped)
-    # from where on a task's numbers are past a place: few searches among many numbers
+    # the first number of a task that is past each place: few searches among many numbers
     since = np.searchsorted(
         _separate_tasks(numbers, counts, size), _separate_tasks(places - rank, skipped, size)
     )
     steps = np.bincount(since, minlength=len(numbers) + 1)[: len(numbers)]
     passed = np.cumsum(steps, dtype=np.int64)
-    # those of the tasks before have all been passed, too
+    # places of earlier tasks were counted as well: subtract them
     earlier = np.cumsum(skipped) - skipped
     passed += numbers
     passed -= np.repeat(earlier, counts)
@@ -129,7 +129,7 @@ def _renumber_past(
 
 
 def _insert_targets(numbers: IntArray, counts: IntArray, targets: IntArray, size: int) -> IntArray:
-    """Put each task's target where it belongs among its ascending numbers."""
+    """Insert each task's target into its ascending numbers."""
     one = np.ones(len(targets), dtype=np.int64)
     where = np.searchsorted(
         _separate_tasks(numbers, counts, size), _separate_tasks(targets, one, size)
@@ -138,13 +138,13 @@ def _insert_targets(numbers: IntArray, counts: IntArray, targets: IntArray, size
 
 
 def _separate_tasks(numbers: IntArray, counts: IntArray, size: int) -> IntArray:
-    """Lift each task's numbers, from 0 to `size`, above those of the tasks before."""
+    """Shift each task's numbers, from 0 to `size`, above those of earlier tasks."""
     tasks = np.arange(len(counts), dtype=np.int64)
     return numbers + np.repeat(tasks * (size + 1), counts)
 
 
 def _join_ranges(starts: IntArray, counts: IntArray) -> IntArray:
-    """Join the runs of some lengths from some starts: [s, s + 1, ..., s + n - 1] for each."""
+    """Concatenate a range [s, s + 1, ..., s + n - 1] for each start s and count n."""
     shifts = starts - np.cumsum(counts) + counts
     runs: IntArray = np.arange(int(counts.sum()), dtype=np.int64)
     runs += np.repeat(shifts, counts)

@@ -1,4 +1,4 @@
-"""Looking again at a few tasks: the score of the right answer, and the best candidates."""
+"""The top candidates of a few tasks, with their scores and the score of the right answer."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ TopCandidates = list[tuple[Label, float]]
 
 
 class TopCandidateSearch(NamedTuple):
-    """Some tasks of a side, and how they were counted.
+    """Some tasks of a side, and the options with which they were counted.
 
     Attributes
     ----------
     side : SideTasks
         The side.
     tasks : ndarray of int64, shape (n,)
-        Which tasks.
+        The tasks, by their numbers in the side.
     unique : bool
-        Whether scores and vectors have a row for each distinct query.
+        Whether scores and embeddings have a row for each distinct query.
     protocol : Protocol
-        Of their ranks: the order, and the rule for NaN.
+        The protocol of their ranks, which has the order and the rule for NaN.
     top : int
-        How many candidates are wanted.
+        The number of candidates to find.
     """
 
     side: SideTasks
@@ -49,16 +49,16 @@ class TopCandidateSearch(NamedTuple):
 
     @property
     def rows(self) -> IntArray:
-        """The row of scores or vectors of each task."""
+        """The row of scores or embeddings of each task."""
         return (self.side.rows if self.unique else self.side.given)[self.tasks]
 
     @property
     def height(self) -> int:
-        """How many rows there must be."""
+        """The number of rows that scores and embeddings must have."""
         return len(self.side.queries) if self.unique else self.side.height
 
     def selection_lists(self) -> tuple[list[IntArray] | None, Any]:
-        """The filter of each task without its target, and its candidates."""
+        """Return the filter of each task without its target, and its candidates."""
         targets = self.side.targets[self.tasks]
         without, among = self.side.selections(self.tasks)
         if isinstance(among, tuple):
@@ -71,29 +71,31 @@ class TopCandidateSearch(NamedTuple):
     def by_embeddings(
         self, queries: Argument, entities: Argument, bias: Argument, dtype: Any, **pairing: Any
     ) -> list[tuple[TopCandidates, float]]:
-        """Find the best candidates and the true score of each task by vectors.
+        """Find the top candidates and the true score of each task by embeddings.
 
         Parameters
         ----------
         queries, entities, bias : Argument
-            The vectors, and what is added.
+            The embeddings, and the bias that is added to scores.
         dtype, **pairing
-            As in `rank_embeddings`: the similarity.
+            As in `rank_embeddings`; `pairing` has the similarity.
         """
         from ..embeddings.scoring import score_embeddings, topk_embeddings
 
-        asked = read_side_vectors(queries, "queries", dtype, self.height, "query")
-        among_all = read_side_vectors(entities, "entities", dtype, self.side.columns, "candidate")
+        query_vectors = read_side_vectors(queries, "queries", dtype, self.height, "query")
+        entity_vectors = read_side_vectors(
+            entities, "entities", dtype, self.side.columns, "candidate"
+        )
         pairing |= {"rows": self.rows, "dtype": dtype}
         without, among = self.selection_lists()
         names = {"queries": queries.name, "entities": entities.name, "scores": queries.name}
         pairing["bias"] = bias.value
         with renamed(**names, bias=bias.name):
             targets = self.side.targets[self.tasks]
-            true = score_embeddings(asked, among_all, targets, **pairing)
+            true = score_embeddings(query_vectors, entity_vectors, targets, **pairing)
             ids, scores = topk_embeddings(
-                asked,
-                among_all,
+                query_vectors,
+                entity_vectors,
                 min(self.top, self.side.columns),
                 filter=without,
                 candidates=among,
@@ -106,7 +108,7 @@ class TopCandidateSearch(NamedTuple):
         ]
 
     def by_scores(self, scores: Argument, dtype: Any) -> list[tuple[TopCandidates, float]]:
-        """Find the same in score matrices or files.
+        """Find the same in a score matrix, in memory or in files.
 
         Parameters
         ----------
@@ -118,24 +120,24 @@ class TopCandidateSearch(NamedTuple):
         shape = self.height, self.side.columns
         columns = np.arange(self.side.columns)
         without, among = self.selection_lists()
-        found = []
+        results = []
         rules: dict[str, Any] = {
             "ascending": self.protocol.order == "ascending",
             "nan": self.protocol.nan,
         }
         with open_side_scores(scores, dtype, None, False, shape, "query") as matrix:
-            held = matrix if isinstance(matrix, Store) else matrix.array
+            scores_of_side = matrix if isinstance(matrix, Store) else matrix.array
             for i, row in enumerate(self.rows.tolist()):
-                values = read_row(held, matrix.dtype, row)
-                of_task = among[i] if isinstance(among, list) else among
-                allowed = columns if of_task is None else np.unique(of_task)
+                values = read_row(scores_of_side, matrix.dtype, row)
+                own_candidates = among[i] if isinstance(among, list) else among
+                allowed = columns if own_candidates is None else np.unique(own_candidates)
                 if without is not None:
                     allowed = np.setdiff1d(allowed, without[i], assume_unique=True)
                 with renamed(scores=f"{scores.name}: row {row}"):
                     best = top_columns(values, allowed, self.top, **rules)
                 target = self.side.targets[self.tasks[i]]
-                found.append((self._label_scores(best, values[best]), values[target].item()))
-        return found
+                results.append((self._label_scores(best, values[best]), values[target].item()))
+        return results
 
     def _label_scores(self, columns: Iterable[Any], scores: npt.NDArray[Any]) -> TopCandidates:
         names = self.side.names
@@ -146,7 +148,7 @@ class TopCandidateSearch(NamedTuple):
 
 
 class TaskCounts(NamedTuple):
-    """What ranks say of a task, to be held beside what a lookup found."""
+    """The counts of a task, which must agree with the top candidates that a search found."""
 
     above: int
     tied: int
@@ -154,16 +156,16 @@ class TaskCounts(NamedTuple):
     ascending: bool
 
     def fits(self, answer: Label, best: TopCandidates, score: float) -> bool:
-        """Whether the best candidates stand to the answer as it was counted.
+        """Return whether the top candidates agree with the counts of the answer.
 
         Parameters
         ----------
         answer : str or int
             The label of the answer.
         best : list of (label, score)
-            At most `top`, best first; the answer may be one of them.
+            At most `top`, highest rank first; the answer may be one of them.
         score : float
-            That of the answer. Of one that is NaN nothing is known.
+            The score of the answer. If it is NaN, nothing can be checked.
 
         Examples
         --------
@@ -176,9 +178,9 @@ class TaskCounts(NamedTuple):
         others = [value for label, value in best if label != answer]
         better = sum(value < score if self.ascending else value > score for value in others)
         level = sum(value == score for value in others)
-        if len(best) < self.top or better + level < len(others):  # all as good as the answer
+        if len(best) < self.top or better + level < len(others):  # no tie is cut off
             return (better, level + 1) == (self.above, self.tied)
-        if len(others) < len(best):  # the answer, and so all that are better
+        if len(others) < len(best):  # the list has the answer, and so every better candidate
             return better == self.above and level < self.tied
         return better <= self.above and better + level < self.above + self.tied
 
@@ -188,16 +190,16 @@ def _split_lists(indptr: IntArray, indices: IntArray, lists: IntArray) -> list[I
 
 
 def read_row(scores: npt.NDArray[Any] | Store, dtype: str, row: int) -> npt.NDArray[Any]:
-    """Give one row of scores, in native byte order and a dtype that numpy can compare.
+    """Return one row of scores, in native byte order and a dtype that numpy can compare.
 
     Parameters
     ----------
     scores : ndarray or Store, shape (rows, columns)
-        In memory or in files.
+        The scores, in memory or in files.
     dtype : str
         The name of their dtype; bfloat16 becomes float32, exactly.
     row : int
-        Which row.
+        The row.
 
     Examples
     --------
@@ -206,16 +208,16 @@ def read_row(scores: npt.NDArray[Any] | Store, dtype: str, row: int) -> npt.NDAr
     """
     columns = np.arange(scores.shape[1])
     rows = np.full_like(columns, row)
-    found = scores[row] if isinstance(scores, np.ndarray) else scores.take(rows, columns)
+    values = scores[row] if isinstance(scores, np.ndarray) else scores.take(rows, columns)
     if dtype == "bfloat16":
-        return widen_bfloat16(found)
-    return found.astype(found.dtype.newbyteorder("="), copy=False)
+        return widen_bfloat16(values)
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def top_columns(
     row: npt.NDArray[Any], columns: IntArray, k: int, *, ascending: bool = False, nan: str = "raise"
 ) -> IntArray:
-    """Give the k best of some columns, best first; of equal scores the lowest columns.
+    """Return the k best of some columns, best first; equal scores go by the lower column.
 
     Parameters
     ----------
@@ -224,11 +226,11 @@ def top_columns(
     columns : ndarray of int64
         The candidates, ascending and distinct.
     k : int
-        How many; fewer where there are fewer.
+        The number of columns to return; all if there are fewer.
     ascending : bool
         Whether lower scores are better.
     nan : {"raise", "worst", "omit"}
-        "raise": a NaN is an error. "worst": it comes last, by column. "omit": it is none.
+        "raise": a NaN is an error. "worst": it comes last, by column. "omit": it is no candidate.
 
     Returns
     -------
@@ -237,7 +239,7 @@ def top_columns(
     Raises
     ------
     ValueError
-        For a NaN that the rule forbids.
+        For a NaN if the rule is "raise".
 
     Examples
     --------
@@ -250,13 +252,13 @@ def top_columns(
         raise InputValueError("scores", f"column {columns[missing][0]} is NaN")
     last = columns[missing] if nan == "worst" else columns[:0]
     columns, values = columns[~missing], values[~missing]
-    if 0 < k < len(values):  # whatever is as good as the k-th best is sorted, nothing else
+    if 0 < k < len(values):  # sort only what is as good as the k-th best
         place = k - 1 if ascending else len(values) - k
         kth = np.partition(values, place)[place]
         good = values <= kth if ascending else values >= kth
         columns, values = columns[good], values[good]
     if ascending:
         order = np.argsort(values, kind="stable")
-    else:  # integers may have no negative: the reverse of the reversed, in which ties stay in order
+    else:  # integers may lack a negative: sort the reversed values, so that ties stay in order
         order = len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1]
     return np.concatenate([columns[order], last])[:k]

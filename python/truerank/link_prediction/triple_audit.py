@@ -1,4 +1,4 @@
-"""The audit of triples: repeats, leaks, and what no known split has."""
+"""The audit of triples: duplicates, leaks, and entities and relations unseen in training."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..tasks.split_audit import Mask
     from .triples import TripleSplits
 
-TRAIN = "train"  # the known split of this name is what a model was trained on
+TRAIN = "train"  # the name of the known split on which a model was trained
 
 
 @public("truerank.link_prediction")
@@ -38,17 +38,17 @@ class TaskAudit(SplitAudit):
     split : str
         The name of the evaluated split.
     given, kept : int
-        How many of its triples were given, and are ranked.
+        The number of its triples that were given, and of those that are ranked.
     known : dict of str to int
-        How many triples each known split has.
+        The number of triples of each known split.
     duplicates : SplitFinding
         Triples of the evaluated split that repeat an earlier one.
     leaks : dict of str to SplitFinding
-        Triples of the evaluated split that a known split has too, by split.
+        Triples of the evaluated split that a known split also has, by split.
     leaked : int
-        How many triples leak at all; one may be in several splits.
+        The number of triples that leak; a triple may leak from several splits.
     unseen : SplitFinding, or None
-        Triples with an entity or a relation that is not in the known split named "train"; where
+        Triples with an entity or a relation that is not in the known split named "train", or, if
         none has that name, in no known split. None without known splits.
     unseen_entities, unseen_relations : SplitFinding, or None
         Those entities and relations.
@@ -57,8 +57,8 @@ class TaskAudit(SplitAudit):
 
     Notes
     -----
-    Two triples are the same where head, relation, tail and the qualifiers that are part of the
-    queries are.
+    Two triples are equal if head, relation, tail and the qualifiers that are part of the queries
+    are equal.
     """
 
     unseen: SplitFinding | None = None
@@ -80,7 +80,7 @@ class TaskAudit(SplitAudit):
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain dicts, lists, numbers and str."""
+        """Return everything as plain dicts, lists, numbers and str."""
         findings = ("unseen", "unseen_entities", "unseen_relations")
         return super().to_dict() | {name: finding_to_dict(getattr(self, name)) for name in findings}
 
@@ -88,22 +88,22 @@ class TaskAudit(SplitAudit):
 def audit_triples(
     splits: TripleSplits, keys: Sequence[int], rules: Mapping[str, str]
 ) -> AuditResult[TaskAudit]:
-    """Look for repeats, leaks and what is unseen, and keep, drop or refuse it.
+    """Find duplicates, leaks and unseen triples, and keep, drop or refuse them.
 
     Parameters
     ----------
     splits : TripleSplits
         The evaluated split, which comes first, and the known ones.
     keys : sequence of int
-        The further columns that are part of the queries.
+        The columns of qualifiers that are part of the queries.
     rules : mapping of str to {"keep", "drop", "raise"}
         For "duplicates", "leaks" and "unseen".
 
     Raises
     ------
     ValueError
-        Where a rule says so, where nothing is left, and for a rule about what is unseen without
-        known splits.
+        If a rule is "raise" and there are such triples, if no triple is left, and for a rule about
+        unseen triples without known splits.
     """
     given, *known = splits.sizes.values()
     cases = {}
@@ -112,9 +112,9 @@ def audit_triples(
         new_entities, new_relations = _find_unseen(splits, given)
         test = splits.triples[:given]
         mask = new_entities[test[:, 0]] | new_relations[test[:, 1]] | new_entities[test[:, 2]]
-        seen_in = f"{TRAIN} has not" if TRAIN in splits.known else "no known split has"
-        said = f"have an entity or a relation that {seen_in}"
-        cases["unseen"] = RowCase(mask, said, makes_note=False)
+        lacking_split = f"{TRAIN} has not" if TRAIN in splits.known else "no known split has"
+        description = f"have an entity or a relation that {lacking_split}"
+        cases["unseen"] = RowCase(mask, description, makes_note=False)
     elif rules["unseen"] != "keep":
         raise InputValueError(
             "unseen", expected='"keep" without known splits', got=f'"{rules["unseen"]}"'
@@ -132,21 +132,21 @@ def audit_triples(
 
 
 def _find_unseen(splits: TripleSplits, given: int) -> tuple[Mask, Mask]:
-    """Which entities and relations of the evaluated split "train", or else any known one, lacks."""
-    seen = known_triples(splits, TRAIN)
-    made = []
+    """Mark the entities and relations that only the evaluated split has, compared with "train"."""
+    known = known_triples(splits, TRAIN)
+    masks = []
     for size, columns in ((splits.entities.size, (0, 2)), (splits.relations.size, (1,))):
         new = np.zeros(size, dtype=bool)
         for column in columns:
             new[splits.triples[:given, column]] = True
         for column in columns:
-            new[seen[:, column]] = False
-        made.append(new)
-    return made[0], made[1]
+            new[known[:, column]] = False
+        masks.append(new)
+    return masks[0], masks[1]
 
 
 def known_triples(splits: TripleSplits, name: str) -> IntArray:
-    """Give the triples of one known split, or where none has that name, of all of them."""
+    """Return the triples of one known split, or of all of them if none has that name."""
     ends = np.cumsum(list(splits.sizes.values()))
     place = splits.known.index(name) + 1 if name in splits.known else 0
     return splits.triples[ends[place - 1] : ends[place]] if place else splits.triples[ends[0] :]

@@ -1,4 +1,4 @@
-"""The tasks of one side, made of triples, and their labels: degrees, categories of relations."""
+"""The tasks of one side of link prediction, with their labels: degrees, categories of relations."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 
 
 class Traits(NamedTuple):
-    """Numbers per entity and relation, from which the labels of tasks are made.
+    """Numbers per entity and per relation, from which the labels of tasks are made.
 
     Attributes
     ----------
     degree : ndarray of int64, shape (entities,)
-        The distinct triples of the known splits in which an entity stands, as head or tail.
+        The number of distinct triples of the known splits with an entity as head or tail.
     frequency : ndarray of int64, shape (relations,)
-        The distinct triples of the known splits that a relation has.
+        The number of distinct triples of the known splits with a relation.
     category : ndarray of int64, shape (relations,)
-        Positions in `CATEGORIES`.
+        The category of each relation, as a position in `CATEGORIES`.
     """
 
     degree: IntArray
@@ -39,20 +39,21 @@ class Traits(NamedTuple):
 
 
 def traits_of(triples: IntArray, given: int, entities: int, relations: int) -> Traits:
-    """Count degrees, and say which relations have one head or many, one tail or many.
+    """Count degrees, and classify relations by one head or many, one tail or many.
 
-    A relation has one head where it has fewer than 1.5 heads on average over its distinct
-    (relation, tail) pairs, else n; one tail likewise over its (head, relation) pairs. The first
-    word of a category is of the heads, the second of the tails: "1-n" has many tails per head.
-    (Bordes et al., "Translating embeddings for modeling multi-relational data", 2013, section 4.3:
-    over all triples of a data set, an average below 1.5 is 1, others are MANY.)
+    A relation has one head if it has fewer than 1.5 heads on average over its distinct
+    (relation, tail) pairs, else n; the same holds for tails over its (head, relation) pairs. A
+    category names heads first: "1-n" has many tails per head. (Bordes et al., "Translating
+    embeddings for modeling multi-relational data", 2013, section 4.3: over all triples of a data
+    set, an average below 1.5 is 1, others are MANY.)
 
     Parameters
     ----------
     triples : ndarray of int64, shape (n, 3+)
-        Of all splits; the evaluated one's are the first `given`. Qualifiers do not count.
+        The triples of all splits; the first `given` belong to the evaluated one. Qualifiers do not
+        count.
     given, entities, relations : int
-        How many there are.
+        The numbers of evaluated triples, entities and relations.
 
     Returns
     -------
@@ -67,7 +68,7 @@ def traits_of(triples: IntArray, given: int, entities: int, relations: int) -> T
     """
     order = (1, 0, 2)
     known, heads, tails = distinct_rows([triples[given:, column] for column in order])
-    # a triple whose head is its tail counts once; entities may be many more than triples
+    # a triple whose head is its tail counts once; there may be many more entities than triples
     degree = np.bincount(np.concatenate([heads, tails[tails != heads]]), minlength=entities)
     frequency = np.bincount(known, minlength=relations)
     both = [
@@ -86,14 +87,14 @@ def traits_of(triples: IntArray, given: int, entities: int, relations: int) -> T
 
 
 def degree_buckets(numbers: IntArray, largest: int) -> Labels:
-    """Sort numbers into 0, 1, 2 to 3, 4 to 7 and so on.
+    """Label numbers by buckets: 0, 1, 2 to 3, 4 to 7 and so on.
 
     Parameters
     ----------
     numbers : ndarray of int64, shape (n,)
-        Not negative.
+        The numbers, which are not negative.
     largest : int
-        The names go up to its bucket.
+        A number in the last bucket.
 
     Examples
     --------
@@ -120,49 +121,49 @@ def make_side(
     Parameters
     ----------
     side : {"head", "tail", "relation"}
-        What is asked for.
+        The side to predict.
     splits : TripleSplits
         The evaluated split, which comes first, and the known ones.
     kept : ndarray of int64, shape (n,)
-        Which triples of the evaluated split are ranked.
+        The triples of the evaluated split that are ranked.
     keys : sequence of int
-        The further columns that are part of a query.
+        The columns of qualifiers that are part of a query.
     filtered : bool
         Whether known answers are left out.
     candidates : CandidateSet
         The candidate set.
     traits : Traits
-        What the labels are made of.
+        The numbers from which labels are made.
 
     Returns
     -------
     SideTasks
     """
-    given = next(iter(splits.sizes.values()))
+    height = next(iter(splits.sizes.values()))
     vocabulary = splits.relations if side == "relation" else splits.entities
-    columns, asked_for = SIDES[side]
-    asked = make_queries(splits.triples, kept, (*columns, *keys), asked_for)
+    columns, answer_column = SIDES[side]
+    made = make_queries(splits.triples, kept, (*columns, *keys), answer_column)
     heads, relations, tails = (splits.triples[kept, column] for column in range(3))
     number = traits.frequency if side == "relation" else traits.degree
     largest = int(max(traits.frequency.max(initial=0), traits.degree.max(initial=0)))
     return SideTasks(
         side=side,
-        queries=asked.queries,
-        rows=asked.rows,
-        targets=asked.targets,
+        queries=made.queries,
+        rows=made.rows,
+        targets=made.targets,
         columns=vocabulary.size,
-        filter=asked.answers if filtered else None,
-        candidates=candidates_of(side, candidates, asked, relations, splits),
+        filter=made.answers if filtered else None,
+        candidates=candidates_of(side, candidates, made, relations, splits),
         labels={
             "group": Labels(relations, splits.relations.names),
-            "queries": Labels(asked.rows),
-            "targets": Labels(asked.targets),
+            "queries": Labels(made.rows),
+            "targets": Labels(made.targets),
             "category": Labels(traits.category[relations], CATEGORIES),
             "head_degree": Labels(traits.degree[heads]),
             "tail_degree": Labels(traits.degree[tails]),
-            "degree": degree_buckets(number[asked.targets], largest),
+            "degree": degree_buckets(number[made.targets], largest),
         },
         given=kept,
-        height=given,
+        height=height,
         names=vocabulary.names,
     )

@@ -1,4 +1,4 @@
-"""The task of link prediction: triples in, and three ways to evaluate the rankings they ask for."""
+"""The task of link prediction, made from triples, and three ways to evaluate it."""
 
 from __future__ import annotations
 
@@ -31,41 +31,42 @@ if TYPE_CHECKING:
 
 @public("truerank.link_prediction")
 class Task(ProtocolTask):
-    """Link prediction: the head, tail or relation of every test triple, among all candidates.
+    """Link prediction: rank the head, tail or relation of every test triple among all candidates.
 
     Parameters
     ----------
     test : array of int or str, shape (n, 3+), list of tuples, or path
-        The triples to be ranked: head, relation, tail, then any qualifiers (a time, the values of a
-        hyper-relational triple). Integers are ids, str labels; a path ending in .npy is an array of
-        ids, any other file tab-separated text, gzipped where its name ends in .gz. Text holds
-        labels, unless `entities` is an int: then it holds ids, also of relations, unless
-        `relations` names those. Labels that are all numbers ("0", "17") are refused without it.
+        The triples to rank: head, relation, tail, then any qualifiers (a time, the values of a
+        hyper-relational triple). Integers are ids, str are labels; a path ending in .npy is an
+        array of ids, any other file is tab-separated text, gzipped if its name ends in .gz. Text
+        holds labels, unless `entities` is an int: then it holds ids, and ids of relations too
+        unless `relations` names them. If `entities` is None, labels that are all numbers ("0",
+        "17") are an error.
     known : dict of str to split, list of splits, one split, or None
-        What else is known to be true; a list is named known_0, known_1, ... The known answers of a
-        query, those of the test itself too, are left out of its candidates (but never the answer
-        asked for). None: unfiltered. An empty dict: the test's own answers alone. The split named
-        "train" is what candidates and `unseen` speak of. What the test repeats of these splits is
-        counted in the audit, each example listed once.
+        The other splits of known triples; those of a list are named known_0, known_1, ... All known
+        answers of a query, the test's included, are left out of its candidates, but never the right
+        answer of the task. None: unfiltered. An empty dict: the test's own answers alone. The split
+        named "train" is the one that `candidates` and `unseen` refer to. The audit counts the test
+        triples that occur in these splits, and lists each example once.
     entities, relations : None, int, sequence of str, or mapping of str to int
-        None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: how
-        many ids there are. Labels in the order of the columns of scores, or a mapping to ids.
+        None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
+        number of ids. Labels in the order of the columns of scores, or a mapping to ids.
     sides : sequence of {"head", "tail", "relation"}
-        What is asked for; head before tail before relation in Ranks.
+        The sides to predict; in Ranks, head comes before tail, and tail before relation.
     candidates : None, "all", "train", "typed", array of entities, or Sampled
         None or "all": all entities. "train": those of the known split of that name; a test answer
-        outside is an error, unless ``unseen="drop"``. "typed": those seen in that position of that
-        relation, in any split. An array of ids or labels: those; the protocol names them by their
-        number and a digest, as "selection of 40 (3f2a91c0)". `Sampled`: some negatives for each
-        task, never known answers, also those of the test where ``known=None``.
+        outside it is an error, unless ``unseen="drop"``. "typed": those that occur in that position
+        of that relation, in any split. An array of ids or labels: these entities; their name in the
+        protocol has their number and a digest, as "selection of 40 (3f2a91c0)". `Sampled`: some
+        negatives for each task, never known answers (nor those of the test if ``known=None``).
     split : str
         The name of the evaluated split.
     keys : sequence of int, optional
-        The qualifiers, as columns from 3 on, that are part of every query. Default: all; (): none.
+        The columns of qualifiers, from 3 on, that are part of every query. Default: all; (): none.
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
-        What to do with test triples that repeat an earlier one, that a known split has too, and
-        that have an entity or relation that the split named "train" has not (where no known split
-        has that name: that none has). Those kept of the first two warn.
+        What to do with test triples that repeat an earlier one, that a known split also has, and
+        that have an entity or relation that the split named "train" lacks (or, if no known split
+        has that name, that all of them lack). Duplicates and leaks that are kept cause a warning.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ class Task(ProtocolTask):
         Also as `head`, `tail` and `relation`.
     protocol : Protocol
     audit : TaskAudit
-        What was found, counted and by example; `print(task.audit)`.
+        The findings, with counts and examples; `print(task.audit)`.
     test : ndarray of int64, shape (n, 3+), read-only
         The test triples that are ranked, as ids.
     entities, relations : tuple of str, or None
@@ -84,7 +85,7 @@ class Task(ProtocolTask):
     Raises
     ------
     TypeError, ValueError
-        For triples that are none, and whatever does not fit; messages name the split.
+        For anything but triples, and for arguments that do not fit; messages name the split.
     OSError
         For files that are missing or damaged.
 
@@ -95,10 +96,10 @@ class Task(ProtocolTask):
 
     Notes
     -----
-    Every task is labelled: "group" (the relation), "queries", "targets", "category" (of the
-    relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the distinct known triples in
-    which the entity stands) and "degree" (the same of the entity asked for, or the triples of the
-    relation asked for, as "0", "1", "2-3", "4-7", ...), for reports by any of them.
+    Every task has the labels "group" (the relation), "queries", "targets", "category" (of the
+    relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the number of distinct known
+    triples of the entity) and "degree" (that of the predicted entity, or the number of triples of
+    the predicted relation, as "0", "1", "2-3", "4-7", ...). Reports can be grouped by any of them.
 
     Examples
     --------
@@ -138,21 +139,21 @@ class Task(ProtocolTask):
             raise InputValueError(split, expected="at least one triple", got="none")
         key_columns = _check_keys(keys, triples.shape[1])
         chosen = as_candidates(candidates, chosen_sides, splits)
-        examined = audit_triples(splits, key_columns, rules)
-        for text in examined.notes:
+        result = audit_triples(splits, key_columns, rules)
+        for text in result.notes:
             warnings.warn(text, stacklevel=2)
-        kept = examined.kept
-        self.audit, self.qualifiers = examined.audit, splits.qualifiers
+        kept = result.kept
+        self.audit, self.qualifiers = result.audit, splits.qualifiers
         self.entities, self.relations = splits.entities.names, splits.relations.names
         self.test = read_only(np.ascontiguousarray(triples[kept]))
         traits = traits_of(triples, given, splits.entities.size, splits.relations.size)
-        made = {
+        sides_of_task = {
             side: make_side(side, splits, kept, key_columns, known is not None, chosen, traits)
             for side in chosen_sides
         }
         filtered = () if known is None else (*splits.known, split)
         super().__init__(
-            made,
+            sides_of_task,
             Protocol(
                 filter=filtered,
                 candidates=chosen.name,
@@ -163,17 +164,17 @@ class Task(ProtocolTask):
 
     @property
     def head(self) -> SideTasks:
-        """The tasks that ask for heads: queries (relation, tail, ...)."""
+        """The tasks that predict heads: queries (relation, tail, ...)."""
         return self._side_tasks("head")
 
     @property
     def tail(self) -> SideTasks:
-        """The tasks that ask for tails: queries (head, relation, ...)."""
+        """The tasks that predict tails: queries (head, relation, ...)."""
         return self._side_tasks("tail")
 
     @property
     def relation(self) -> SideTasks:
-        """The tasks that ask for relations: queries (head, tail, ...)."""
+        """The tasks that predict relations: queries (head, tail, ...)."""
         return self._side_tasks("relation")
 
     def _side_tasks(self, side: str) -> SideTasks:
@@ -211,7 +212,7 @@ class Task(ProtocolTask):
             f(queries) -> scores, for each side of the task: queries (b, c) int64, distinct, as the
             side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor.
         batch_size : int, optional
-            How many queries at once. Default: such that the scores take about 64 MB.
+            The number of queries per batch. Default: as many as have about 64 MB of scores.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
 
@@ -267,7 +268,7 @@ class Task(ProtocolTask):
         threads: int | None = None,
         audit: bool = False,
     ) -> Report:
-        """Evaluate vectors of queries beside those of entities; scores are never stored.
+        """Evaluate embeddings of queries against those of entities; scores are never stored.
 
         Parameters
         ----------
@@ -275,12 +276,12 @@ class Task(ProtocolTask):
             Row i belongs to ``test[i]`` as it was given, or with ``unique=True`` to the query
             ``task.tail.queries[i]``.
         entities : array_like, shape (columns, d), or path
-            The vectors of entities.
+            The embeddings of entities.
         relations : array_like, shape (columns, d), or path
-            Those of relations, where relations are asked for.
+            The embeddings of relations, for the side "relation".
         bias : array_like, or mapping of str to array_like, optional
-            As in `truerank.rank_embeddings`: one for all sides, or by side, as in
-            ``{"tail": bias}``; a side that is left out has none.
+            As in `truerank.rank_embeddings`: one for all sides, or one by side, as in
+            ``{"tail": bias}``; a side that the mapping lacks has none.
         similarity, nan, dtype, block, threads, audit : optional
             As in `truerank.rank_embeddings`.
         unique : bool
@@ -293,8 +294,8 @@ class Task(ProtocolTask):
         Raises
         ------
         TypeError, ValueError, OSError
-            As `truerank.rank_embeddings` does, for a side without its vectors, and for a bias of
-            what is no side of the task.
+            As `truerank.rank_embeddings` does, for a side without its embeddings, and for a bias of
+            a side that the task lacks.
 
         Examples
         --------
@@ -394,10 +395,10 @@ def _check_sides(sides: Any) -> tuple[str, ...]:
         raise InputTypeError(
             "sides", expected='a sequence, as ("head", "tail")', got=type(sides).__name__
         )
-    wanted = [choice("sides", side, tuple(SIDES)) for side in sides]
-    if not wanted or len(set(wanted)) < len(wanted):
+    checked = [choice("sides", side, tuple(SIDES)) for side in sides]
+    if not checked or len(set(checked)) < len(checked):
         raise InputValueError("sides", expected=f"at least one of {', '.join(SIDES)}, none twice")
-    return tuple(side for side in SIDES if side in wanted)
+    return tuple(side for side in SIDES if side in checked)
 
 
 def _check_keys(keys: Any, width: int) -> tuple[int, ...]:
@@ -405,14 +406,14 @@ def _check_keys(keys: Any, width: int) -> tuple[int, ...]:
         return tuple(range(3, width))
     if isinstance(keys, (int, str)) or not isinstance(keys, Iterable):
         raise InputTypeError("keys", expected="a sequence of columns", got=type(keys).__name__)
-    wanted = []
+    checked = []
     for key in keys:
         if not is_integer(key):
             raise InputTypeError("keys", expected="columns", got=type(key).__name__)
         if not 3 <= key < width:
-            there = f"from 3 to {width - 1}" if width > 3 else "none, as triples have no more"
-            raise InputValueError("keys", expected=f"columns {there}", got=key)
-        wanted.append(int(key))
-    if len(set(wanted)) < len(wanted):
+            allowed = f"from 3 to {width - 1}" if width > 3 else "none, as triples have no more"
+            raise InputValueError("keys", expected=f"columns {allowed}", got=key)
+        checked.append(int(key))
+    if len(set(checked)) < len(checked):
         raise InputValueError("keys", expected="every column once")
-    return tuple(sorted(wanted))
+    return tuple(sorted(checked))

@@ -1,4 +1,4 @@
-"""Triples: splits in any of their forms, read into ids with one vocabulary for all of them."""
+"""Triples: splits in any form, read as ids of one vocabulary for all splits."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 
 TRIPLE_FORM = RowForm("triple", ("head", "relation", "tail"), (0, 1, 0), more_columns=True)
-# side -> (the columns that are given, the one that is asked for); its order is that of the tasks
+# side -> (the columns of a query, the column of the answer), in the order of the tasks
 SIDES = {"head": ((1, 2), 0), "tail": ((0, 1), 2), "relation": ((0, 2), 1)}
 
 
 @public("truerank.link_prediction")
 class Triples(NamedTuple):
-    """Triples as ids, and what the ids stand for.
+    """Triples as ids, and the labels of the ids.
 
     Attributes
     ----------
     ids : ndarray of int64, shape (n, 3 + qualifiers)
-        Head, relation, tail, then the qualifiers.
+        Head, relation and tail, then the qualifiers.
     entities, relations : tuple of str, or None
-        The labels in the order of the ids; None where the triples held ids.
+        The labels in the order of the ids; None if the triples held ids.
     qualifiers : tuple
-        The labels of each further column, or None.
+        The labels of each column of qualifiers, or None.
     """
 
     ids: IntArray
@@ -53,9 +53,9 @@ class TripleSplits(NamedTuple):
     Attributes
     ----------
     triples : ndarray of int64, shape (n, 3 + qualifiers)
-        Of all splits, one after the other; column by column in memory, as they are read.
+        The triples of all splits, one after the other; column by column in memory.
     sizes : dict of str to int
-        How many triples each split has; the evaluated one comes first.
+        The number of triples of each split; the evaluated one comes first.
     entities, relations : Vocabulary
     qualifiers : tuple
     """
@@ -72,7 +72,7 @@ class TripleSplits(NamedTuple):
         return list(self.sizes)[1:]
 
     def labels_of(self, triple: Sequence[int]) -> tuple[str | int, ...]:
-        """Give a triple by its labels, where there are any."""
+        """Return a triple by its labels, or ids if there are no labels."""
         first = (
             self.entities.label_of(int(triple[0])),
             self.relations.label_of(int(triple[1])),
@@ -89,13 +89,13 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
     Parameters
     ----------
     triples : array of int or str, shape (n, 3+), list of tuples, or path
-        Head, relation, tail, then any qualifiers. An array or tuples of integers hold ids, of str
-        labels. A path ending in .npy is an array of ids; any other file is tab-separated text in
-        UTF-8, gzipped where the name ends in .gz. Text holds labels, unless `entities` is an int:
-        then it holds ids, also of relations, unless `relations` names those.
+        Head, relation, tail, then any qualifiers. Integers are ids, str are labels. A path ending
+        in .npy is an array of ids; any other file is tab-separated text in UTF-8, gzipped if the
+        name ends in .gz. Text holds labels, unless `entities` is an int: then it holds ids, and ids
+        of relations too unless `relations` names them.
     entities, relations : None, int, sequence of str, or mapping of str to int
-        None: the labels found, in ascending order (by code point), or ids from 0 to the largest;
-        an error where all labels are numbers as ids are written. An int: how many ids there are.
+        None: the labels that occur, in ascending order (by code point), or ids from 0 to the
+        largest; an error if all labels are numbers written like ids. An int: the number of ids.
         Labels in the order of their ids, or a mapping to ids.
 
     Returns
@@ -109,8 +109,8 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
         For anything else, and for floats.
     ValueError
         For fewer than three columns, lines of another width (with file and line), ids out of
-        range, unknown labels, and labels that are all numbers where neither their number nor
-        their order is given.
+        range, unknown labels, and labels that are all numbers if neither their number nor their
+        order is given.
     OSError
         For a file that is missing or damaged.
 
@@ -136,36 +136,38 @@ def read_splits(
     Parameters
     ----------
     splits : dict of str to (str, object)
-        By name: what to call it in messages, and the split as `read_triples` takes one.
+        By name: the title of the split in messages, and the split as `read_triples` takes it.
     entities, relations : optional
         As `read_triples` takes them.
     """
-    read = read_columns(splits, TRIPLE_FORM)
-    width = len(next(iter(read.values())))
-    numbered = isinstance(entities, (int, np.integer))
-    both = [column for columns in read.values() for column in (columns[0], columns[2])]
-    entity, ids = encode_columns("entities", "entity", entities, both)
+    columns_of_split = read_columns(splits, TRIPLE_FORM)
+    width = len(next(iter(columns_of_split.values())))
+    holds_ids = isinstance(entities, (int, np.integer))
+    ends = [column for columns in columns_of_split.values() for column in (columns[0], columns[2])]
+    entity, ids = encode_columns("entities", "entity", entities, ends)
     if (
-        numbered
+        holds_ids
         and relations is None
-        and any(columns[1].label_index is not None for columns in read.values())
+        and any(columns[1].label_index is not None for columns in columns_of_split.values())
     ):
-        relations = _count_relations([columns[1] for columns in read.values()])
-    relation, middle = encode_columns(
-        "relations", "relation", relations, [columns[1] for columns in read.values()]
+        relations = _count_relations([columns[1] for columns in columns_of_split.values()])
+    relation, relation_ids = encode_columns(
+        "relations", "relation", relations, [columns[1] for columns in columns_of_split.values()]
     )
-    columns_of = [ids[0::2], middle, ids[1::2]]
+    columns_of = [ids[0::2], relation_ids, ids[1::2]]
     names = []
     for j in range(3, width):
-        found, codes = encode_qualifier([columns[j] for columns in read.values()], numbered)
+        found, codes = encode_qualifier(
+            [columns[j] for columns in columns_of_split.values()], holds_ids
+        )
         columns_of.append(codes)
         names.append(found)
-    sizes = {name: len(columns[0].values) for name, columns in read.items()}
+    sizes = {name: len(columns[0].values) for name, columns in columns_of_split.items()}
     return TripleSplits(stack_splits(columns_of), sizes, entity, relation, tuple(names))
 
 
 def _count_relations(columns: Sequence[Column]) -> int:
-    """How many relations there are where text holds their ids."""
+    """Return the number of relations if text holds their ids."""
     tops = (
         int(parse_integers("relations", "relation", column).max())
         for column in columns

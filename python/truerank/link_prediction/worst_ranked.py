@@ -1,4 +1,4 @@
-"""Error cases: the worst ranked triples beside what was ranked above them, for people who look."""
+"""Error cases: the worst ranked triples, with the candidates that were ranked above them."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 @public("truerank.link_prediction")
 class ErrorCase(NamedTuple):
-    """A triple whose answer stands far down.
+    """A triple whose answer was ranked badly.
 
     Attributes
     ----------
     side : str
-        What was asked for: "head", "tail" or "relation".
+        The predicted side: "head", "tail" or "relation".
     triple : tuple of str or int
-        Head, relation, tail and all further columns, those of no query too: labels, or ids where
-        there are none.
+        Head, relation, tail and all qualifiers, also those that are in no query: labels, or ids if
+        there are no labels.
     rank : float
         The realistic rank of the right answer.
     candidates : int
-        Among so many.
+        The number of candidates.
     best : list of (label, score)
-        The best candidates, best first; of equal scores those with the lowest ids.
+        The best candidates, best first; equal scores go by the lower id.
     score : float
         The score of the right answer.
     """
@@ -54,7 +54,7 @@ class ErrorCase(NamedTuple):
 
 @public("truerank.link_prediction")
 class ErrorCases(Sequence[ErrorCase]):
-    """Error cases, worst first; printed as a table.
+    """Error cases, worst first; `print` shows them as a table.
 
     Parameters
     ----------
@@ -96,25 +96,25 @@ class ErrorCases(Sequence[ErrorCase]):
         lines = [heading]
         for case in self:
             rank = f"{case.rank:,g}" if case.rank < 1e6 else f"{case.rank:,.1f}"
-            told = [case.side, f"{rank} of {case.candidates:,}", *map(str, case.triple)]
-            told += [""] * (len(heading) - 3 - len(told)) + [f"{case.score:.6g}"]
+            cells_of_case = [case.side, f"{rank} of {case.candidates:,}", *map(str, case.triple)]
+            cells_of_case += [""] * (len(heading) - 3 - len(cells_of_case)) + [f"{case.score:.6g}"]
             for label, score in case.best or [("", np.nan)]:
-                lines.append([*told, str(label), f"{score:.6g}"])
-                told = [""] * len(told)
+                lines.append([*cells_of_case, str(label), f"{score:.6g}"])
+                cells_of_case = [""] * len(cells_of_case)
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        right = {len(heading) - 3, len(heading) - 1}  # numbers
+        right_aligned = {len(heading) - 3, len(heading) - 1}  # numbers
 
-        def drawn(line: list[str]) -> str:
+        def format_line(line: list[str]) -> str:
             cells = (
-                text.rjust(width) if i in right else text.ljust(width)
+                text.rjust(width) if i in right_aligned else text.ljust(width)
                 for i, (text, width) in enumerate(zip(line, widths, strict=True))
             )
             return "  ".join(cells).rstrip()
 
-        return "\n".join(map(drawn, lines))
+        return "\n".join(map(format_line, lines))
 
     def to_dict(self) -> dict[str, list[dict[str, Any]]]:
-        """Give all cases as JSON has them.
+        """Return all cases in the form of JSON.
 
         Examples
         --------
@@ -134,7 +134,7 @@ class ErrorCases(Sequence[ErrorCase]):
         }
 
     def to_pandas(self) -> Any:
-        """Give a DataFrame with a row for each case; the best are best_1, score_1, best_2, ...
+        """Return a DataFrame with a row for each case; its last columns are best_1, score_1, ...
 
         Raises
         ------
@@ -163,7 +163,7 @@ class ErrorCases(Sequence[ErrorCase]):
         return Records(columns, records, ["rank", "score", *scores]).frame()
 
     def _member_names(self) -> list[str]:
-        """The names of the members of the longest triple; further columns have none."""
+        """Return names for the members of the longest triple; qualifiers are numbered."""
         longest = max((len(case.triple) for case in self), default=3)
         return ["head", "relation", "tail", *(f"column_{i}" for i in range(3, longest))]
 
@@ -185,28 +185,28 @@ def error_cases(
     worst: int = 10,
     top: int = 5,
 ) -> ErrorCases:
-    """Give the worst ranked triples of a task, with the candidates that were best.
+    """Return the worst ranked triples of a task, each with its best candidates.
 
     Parameters
     ----------
     task : Task
-        What was evaluated.
+        The task that was evaluated.
     report : Report or Ranks
-        What came of it: of all sides of the task.
+        The result, for all sides of the task.
     tail, head, relation : array_like or path
-        What was evaluated for each side: vectors of the queries where `entities` (for the side
-        "relation": `relations`) is given, else score matrices or files.
+        The input of the evaluation for each side: embeddings of the queries if `entities` (for the
+        side "relation": `relations`) is given, else score matrices or files.
     entities, relations : array_like or path, optional
-        The vectors of the candidates.
+        The embeddings of the candidates.
     similarity : str, optional
-        As it was evaluated. Default: the one that the ranks say, ``ranks.protocol.similarity``.
+        As in the evaluation. Default: that of the ranks, ``ranks.protocol.similarity``.
     bias, unique, dtype
-        As they were evaluated: a bias for all sides, or a mapping of sides to theirs.
+        As in the evaluation: a bias for all sides, or a mapping of sides to theirs.
     worst : int
-        How many triples, those of the largest realistic ranks; of equal ones the first tasks.
+        The number of triples, by largest realistic rank; equal ranks go by the order of the tasks.
     top : int
-        How many of the best candidates of each. Other known answers are none of them; the right
-        answer may be.
+        The number of best candidates of each triple. They may include the right answer, but no
+        other known answer.
 
     Returns
     -------
@@ -215,8 +215,8 @@ def error_cases(
     Raises
     ------
     TypeError, ValueError, OSError
-        As the evaluation did; for ranks of other tasks, for a similarity other than theirs, and
-        where the best candidates contradict the counts: what is given is not what was ranked.
+        As the evaluation does; for ranks of other tasks, for another similarity, and if the best
+        candidates contradict the counts, so that the input is not the one that was ranked.
 
     Examples
     --------
@@ -232,52 +232,52 @@ def error_cases(
     worst, top = integer("worst", worst, least=1), integer("top", top, least=1)
     ranks = ranks_of("report", report)
     _check_tasks(task, ranks)
-    given = {"tail": tail, "head": head, "relation": relation}
-    asked = task._check_arguments(
-        {k: Argument(k, v) for k, v in given.items()}, "what was evaluated"
+    inputs = {"tail": tail, "head": head, "relation": relation}
+    arguments = task._check_arguments(
+        {k: Argument(k, v) for k, v in inputs.items()}, "what was evaluated"
     )
     biases = biases_of(bias, task.sides)
     similarity = _check_similarity(similarity, ranks.protocol)
     realistic = ranks.realistic
-    chosen = np.argsort(-realistic, kind="stable")[:worst]
+    worst_tasks = np.argsort(-realistic, kind="stable")[:worst]
     cases: dict[int, ErrorCase] = {}
     start = 0
     for key, side in task.sides.items():
-        here = chosen[(chosen >= start) & (chosen < start + len(side))]
-        lookup = TopCandidateSearch(side, here - start, unique, ranks.protocol, top)
+        own_tasks = worst_tasks[(worst_tasks >= start) & (worst_tasks < start + len(side))]
+        search = TopCandidateSearch(side, own_tasks - start, unique, ranks.protocol, top)
         start += len(side)
         vectors = ("relations", relations) if key == "relation" else ("entities", entities)
-        if not len(here):
+        if not len(own_tasks):
             continue
         if vectors[1] is None:
-            found = lookup.by_scores(asked[key], dtype)
+            results = search.by_scores(arguments[key], dtype)
         else:
             if similarity is None:
                 raise InputValueError(
                     "similarity", expected="one, as the ranks do not say which it was"
                 )
             pairing = biases[key], dtype
-            found = lookup.by_embeddings(
-                asked[key], Argument(*vectors), *pairing, similarity=similarity
+            results = search.by_embeddings(
+                arguments[key], Argument(*vectors), *pairing, similarity=similarity
             )
-        triples = _label_triples(task, lookup.tasks)
-        for i, triple, (best, score) in zip(here.tolist(), triples, found, strict=True):
+        triples = _label_triples(task, search.tasks)
+        for i, triple, (best, score) in zip(own_tasks.tolist(), triples, results, strict=True):
             rank, candidates = float(realistic[i]), int(ranks.candidates[i])
             above, tied = int(ranks.above[i]), int(ranks.tied[i])
             ascending = ranks.protocol.order == "ascending"
             if not TaskCounts(above, tied, top, ascending).fits(triple[SIDES[key][1]], best, score):
                 what = "scores" if vectors[1] is None else "vectors"
                 raise InputValueError(
-                    asked[key].name,
+                    arguments[key].name,
                     f"expected the {what} that were ranked; by these the best candidates of "
                     f"{triple} contradict its counts, {above} above and {tied} tied",
                 )
             cases[i] = ErrorCase(key, triple, rank, candidates, best, score)
-    return ErrorCases([cases[i] for i in chosen.tolist()])
+    return ErrorCases([cases[i] for i in worst_tasks.tolist()])
 
 
 def _check_tasks(task: Task, ranks: Ranks) -> None:
-    """Check that ranks are those of a task, as far as they say it."""
+    """Check that ranks belong to a task, as far as their labels tell."""
     sizes = {key: len(side) for key, side in task.sides.items()}
     if len(ranks) != sum(sizes.values()):
         raise InputValueError(
@@ -295,21 +295,23 @@ def _check_tasks(task: Task, ranks: Ranks) -> None:
 
 
 def _check_similarity(given: Any, protocol: Protocol) -> str | None:
-    """The similarity of the ranks, if they say it, or the one that is given."""
-    known = protocol.similarity if protocol.similarity in SIMILARITIES else None
-    if given is not None and choice("similarity", given, SIMILARITIES) != (known or given):
+    """Return the similarity of the ranks, or the given one if the ranks do not name it."""
+    protocol_similarity = protocol.similarity if protocol.similarity in SIMILARITIES else None
+    if given is not None and choice("similarity", given, SIMILARITIES) != (
+        protocol_similarity or given
+    ):
         raise InputValueError(
-            "similarity", expected=f"{known!r}, as the ranks say", got=repr(given)
+            "similarity", expected=f"{protocol_similarity!r}, as the ranks say", got=repr(given)
         )
-    return given or known
+    return given or protocol_similarity
 
 
 def _label_triples(task: Task, tasks: IntArray) -> list[tuple[Label, ...]]:
-    """The triples of some tasks, by their labels; every side has one task for each triple."""
-    words = task.entities, task.relations, task.entities, *task.qualifiers
+    """Return the triples of some tasks by their labels; each side has one task per triple."""
+    vocabularies = task.entities, task.relations, task.entities, *task.qualifiers
     columns = task.test[tasks].T.tolist()
-    named = [
+    labelled = [
         codes if names is None else [names[code] for code in codes]
-        for codes, names in zip(columns, words, strict=True)
+        for codes, names in zip(columns, vocabularies, strict=True)
     ]
-    return list(zip(*named, strict=True))
+    return list(zip(*labelled, strict=True))

@@ -1,4 +1,4 @@
-"""The shape of a task; ids of entities and relations; audits of splits."""
+"""What protocols share: the shape of a task, ids of entities and relations, audits of splits."""
 
 from __future__ import annotations
 

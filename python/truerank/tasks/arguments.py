@@ -1,4 +1,4 @@
-"""What was passed for the sides of a task: vectors and scores, opened and checked; and ranks."""
+"""The arguments that users pass for the sides of a task: embeddings, scores and ranks, checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Argument(NamedTuple):
-    """What was passed for a side, and the name of the argument, for messages."""
+    """The value that was passed for a side, and the name of the argument, for messages."""
 
     name: str
     value: Any
@@ -33,51 +33,53 @@ def biases_of(bias: Any, sides: Iterable[str]) -> dict[str, Argument]:
     Parameters
     ----------
     bias : array_like, mapping of str to array_like, or None
-        One for all sides, or by side; a side that is not there has none.
+        One for all sides, or one by side; a side that the mapping lacks has none.
     sides : iterable of str
-        The sides that there are.
+        The sides of the task.
 
     Raises
     ------
     ValueError
-        For a key that is no side.
+        For a key that is not a side of the task.
 
     Examples
     --------
     >>> biases_of({"tail": [0.5]}, ("head", "tail"))["tail"]
     Argument(name='bias["tail"]', value=[0.5])
     """
-    known = tuple(sides)
+    side_names = tuple(sides)
     if not isinstance(bias, Mapping):
-        return {side: Argument("bias", bias) for side in known}
+        return {side: Argument("bias", bias) for side in side_names}
     for key in bias:
-        if key not in known:
+        if key not in side_names:
             raise InputValueError(
-                "bias", expected=f"sides of the task ({', '.join(known)})", got=repr(key)
+                "bias", expected=f"sides of the task ({', '.join(side_names)})", got=repr(key)
             )
-    return {side: Argument(f'bias["{side}"]', bias.get(side)) for side in known}
+    return {side: Argument(f'bias["{side}"]', bias.get(side)) for side in side_names}
 
 
-def read_side_vectors(argument: Argument, role: str, dtype: Any, height: int, what: str) -> Vectors:
-    """Open vectors and check their shape; whatever takes vectors takes what this gives.
+def read_side_vectors(
+    argument: Argument, role: str, dtype: Any, height: int, row_noun: str
+) -> Vectors:
+    """Open embeddings and check their shape. Every function that takes embeddings takes the result.
 
     Parameters
     ----------
     argument : Argument
-        The vectors, as `rank_embeddings` takes them.
+        The embeddings, as `rank_embeddings` takes them.
     role : {"queries", "entities"}
-        What that calls them.
+        The argument of `rank_embeddings` that they become.
     dtype : str or dtype, optional
-        As there.
+        As in `rank_embeddings`.
     height : int
-        How many rows there must be.
-    what : str
-        What there is a row for.
+        The number of rows that they must have.
+    row_noun : str
+        What a row belongs to, for messages.
 
     Raises
     ------
     TypeError, ValueError, OSError
-        For what is no matrix of that height; the message has the argument's name.
+        For anything but a matrix of that height; the message has the argument's name.
 
     Examples
     --------
@@ -87,14 +89,19 @@ def read_side_vectors(argument: Argument, role: str, dtype: Any, height: int, wh
     vectors = read_vectors(argument.name, argument.value, dtype, role)
     shape = vectors.array.shape
     if len(shape) != 2 or shape[0] != height:
-        expected = f"vectors of shape ({height}, d), a row for each {what}"
+        expected = f"vectors of shape ({height}, d), a row for each {row_noun}"
         raise InputValueError(argument.name, expected=expected, got=shape)
     return vectors
 
 
 @contextmanager
 def open_side_scores(
-    argument: Argument, dtype: Any, io: str | None, always: bool, shape: tuple[int, int], what: str
+    argument: Argument,
+    dtype: Any,
+    io: str | None,
+    tiled: bool,
+    shape: tuple[int, int],
+    row_noun: str,
 ) -> Iterator[Scores | Store]:
     """Open scores that are in memory or in files, and check their shape.
 
@@ -104,12 +111,12 @@ def open_side_scores(
         The scores, as `rank` takes them.
     dtype, io
         As in `rank`.
-    always : bool
-        Whether scores in memory are to be a store, too.
+    tiled : bool
+        Whether scores in memory become a store as well.
     shape : tuple of int
-        The shape they must have.
-    what : str
-        What there is a row for.
+        The shape that they must have.
+    row_noun : str
+        What a row belongs to, for messages.
 
     Examples
     --------
@@ -119,50 +126,50 @@ def open_side_scores(
     'float64'
     """
     name, value = argument
-    with scores_or_store(value, dtype, name, io=io, tiled=always) as found:
-        got = shape_of(found)
+    with scores_or_store(value, dtype, name, io=io, tiled=tiled) as matrix:
+        got = shape_of(matrix)
         if got != shape:
-            each = f"a row for each {what} and a column for each candidate"
+            each = f"a row for each {row_noun} and a column for each candidate"
             expected = f"scores of shape {shape}, {each}"
             raise InputValueError(name, expected=expected, got=got)
-        yield found
+        yield matrix
 
 
 def split_progress(
     progress: ProgressCallback | None, scores: Sequence[Any]
 ) -> list[ProgressCallback | None]:
-    """Make what tells of the bytes of each of several stores, as of one long count of all.
+    """Make a callback for each of several stores, so that `progress` sees one count of them all.
 
     Parameters
     ----------
     progress : callable, optional
-        What is told.
+        Called with a `Progress` over the bytes of all stores.
     scores : sequence of Store
-        In the order in which they will be counted.
+        The stores in the order in which they will be counted.
     """
     if progress is None:
         return [None] * len(scores)
     sizes = [store.nbytes for store in scores]
     start = time.monotonic()
 
-    def part(before: int) -> ProgressCallback:
+    def callback_after(before: int) -> ProgressCallback:
         def show(done: Progress) -> object:
             seconds = time.monotonic() - start
-            told = done._replace(done=before + done.done, total=sum(sizes), seconds=seconds)
-            return progress(told)
+            overall = done._replace(done=before + done.done, total=sum(sizes), seconds=seconds)
+            return progress(overall)
 
         return show
 
-    return [part(sum(sizes[:i])) for i in range(len(sizes))]
+    return [callback_after(sum(sizes[:i])) for i in range(len(sizes))]
 
 
 def ranks_of(name: str, value: object) -> Ranks:
-    """Give the ranks of a Report, or Ranks themselves.
+    """Return the ranks of a Report, or Ranks as they are.
 
     Raises
     ------
     TypeError
-        For anything else, and for a report that was read from JSON and has none.
+        For anything else, and for a report that was read from JSON, which has no ranks.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Batches of queries: a model scores one while the one before is counted."""
+"""Batches of queries: a model scores one batch while the previous one is counted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from .side_tasks import SideTasks
 
-BATCH_BYTES = 64 << 20  # of float32 scores, of which two batches are in memory
+BATCH_BYTES = 64 << 20  # float32 scores of a batch; two batches are in memory at a time
 
 
 def rank_batches(
@@ -30,18 +30,20 @@ def rank_batches(
 ) -> Ranks:
     """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
 
-    Every distinct query is asked for once, in order. A batch is counted on a thread of its own
-    while the next is made, as in `rank_blocks`; errors speak of "scores: queries 64 to 127".
+    The callable gets every distinct query once, in order. A batch is counted on a thread of its own
+    while the next one is scored, as in `rank_blocks`. Errors name the batch, as in
+    "scores: queries 64 to 127".
 
     Parameters
     ----------
     scorer : callable
-        Of queries, int64 (b, c), its own to change; it returns scores (b, columns), any array that
-        `rank` takes. They must not change afterwards; read-only ones may be the same for all.
+        Takes queries, int64 (b, c), which it may change, and returns scores (b, columns): any array
+        that `rank` takes. The scores must not change afterwards; if they are read-only, the same
+        array may be returned for all batches.
     side : SideTasks
-        What is asked.
+        The tasks.
     batch_size : int, optional
-        Queries in a batch; by default so many that their float32 scores take 64 MB.
+        The number of queries in a batch. Default: as many as have 64 MB of float32 scores.
     dtype, **rules
         As in `rank`.
 
@@ -53,7 +55,8 @@ def rank_batches(
     Raises
     ------
     TypeError, ValueError
-        As `rank`; for scores of another shape, and for scores in the memory of those before.
+        As `rank` does; for scores of another shape, and for scores that reuse the memory of the
+        previous batch.
 
     Examples
     --------
@@ -65,7 +68,7 @@ def rank_batches(
     """
     height, columns = len(side.queries), side.columns
     size = _check_batch_size(batch_size, height, columns)
-    ordered = np.argsort(side.rows, kind="stable")  # so that the tasks of a batch stand together
+    ordered = np.argsort(side.rows, kind="stable")  # the tasks of a batch are neighbours
     starts = range(0, height, size)
     bounds = np.searchsorted(side.rows[ordered], [*starts, height])
 
@@ -96,18 +99,18 @@ def rank_batches(
             }
 
     def name(number: int, argument: str) -> str:
-        """Say which queries a block was: its rows are theirs, counted from the first one."""
+        """Return the name of an argument with the queries of its batch, for messages."""
         start = starts[number]
         last = min(start + size, height) - 1
-        which = f"queries {start} to {last}" if last > start else f"query {start}"
-        return f"scores: {which}" + f": {argument}" * (argument != "scores")
+        queries_text = f"queries {start} to {last}" if last > start else f"query {start}"
+        return f"scores: {queries_text}" + f": {argument}" * (argument != "scores")
 
     if not height:
-        nothing = np.zeros((0, columns), dtype=np.float32)
-        return rank(nothing, np.zeros(0, dtype=np.int64), **rules)
-    places = np.empty_like(ordered)
-    places[ordered] = np.arange(len(ordered))
-    return rank_named_blocks(batches(), name, dtype=dtype, **rules)[places]
+        empty = np.zeros((0, columns), dtype=np.float32)
+        return rank(empty, np.zeros(0, dtype=np.int64), **rules)
+    positions = np.empty_like(ordered)
+    positions[ordered] = np.arange(len(ordered))
+    return rank_named_blocks(batches(), name, dtype=dtype, **rules)[positions]
 
 
 def _check_batch_size(batch_size: object, height: int, columns: int) -> int:

@@ -34,7 +34,7 @@ def evaluate(
 ) -> Report:
     """Rank the true candidates and report the metrics: `report(rank(...))`.
 
-    The parameters and errors are those of `rank`; the ranks are kept as `.ranks` of the report, and
+    The parameters and errors are those of `rank`. The report keeps the ranks as `.ranks`;
     `report(result.ranks, seed=...)` draws the kind "random" with another seed.
 
     Parameters
@@ -42,29 +42,29 @@ def evaluate(
     scores : array_like, shape (rows, columns) or (columns,), or files
         The scores of the candidates, in memory or in files.
     targets : array_like of int, shape (n,), or int
-        The column of the true candidate of each task.
+        The column of the true candidate, per task.
     rows : array_like of int, shape (n,), optional
-        The row of each task; row i for task i if not given.
+        The row of each task. Default: row i for task i.
     filter : selection, optional
-        Candidates left out, per task; never the true one.
+        The candidates to leave out, per task; the true one always stays.
     candidates : selection or array_like of int, optional
-        The only candidates let in, per task or for all.
+        The only candidates to let in, per task or for all tasks.
     order : {"descending", "ascending"}
         Whether higher or lower scores are better.
     nan : {"raise", "worst", "omit"}
         The rule for NaN.
     dtype : optional
-        What raw bytes are, as "bfloat16".
+        The dtype of raw bytes, as "bfloat16".
     threads : int, optional
         The number of threads.
     audit : bool
-        Whether to count NaN, infinities and scores at the best, too.
+        Whether to count NaN, infinities and ties with the best score as well.
     io : {"map", "read"}, optional
-        How files are read.
+        How to read files.
     progress : callable, optional
         Called with a `Progress` after every block of scores.
     checkpoint : path-like, optional
-        A file that keeps what has been counted, and from which a stopped call goes on.
+        A file that stores the counts so far, from which a stopped call resumes.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Rows of integers as single keys: what makes equal rows, queries and answers quick to find."""
+"""Single keys for rows of integers, by which equal rows, queries and answers are found quickly."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 _LARGEST_KEY = (1 << 63) - 1
-_CACHED_SEARCH = 1 << 15  # so many integers are quick to search in any order
+_CACHED_SEARCH = 1 << 15  # up to this many sorted integers are quick to search in any order
 
 
 def row_keys(columns: Sequence[IntArray]) -> IntArray:
-    """Give one integer for each row: equal for equal rows, and in the order of the rows.
+    """Return one integer for each row: equal for equal rows, and in the order of the rows.
 
     Parameters
     ----------
     columns : sequence of ndarray of int64, shape (n,)
-        The first decides the order before the second, and so on; at least one.
+        At least one; rows are ordered by the first column, then by the second, and so on.
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        Comparable only with keys of the same call.
+        The keys, which can only be compared with keys of the same call.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def row_keys(columns: Sequence[IntArray]) -> IntArray:
     for column in columns:
         low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
         span = high - low + 1
-        if size * span > _LARGEST_KEY:  # dense codes take the least room there is
+        if size * span > _LARGEST_KEY:  # dense codes are the smallest
             keys = dense_codes(keys)
             size = int(keys.max()) + 1
         if size * span > _LARGEST_KEY:
@@ -53,7 +53,7 @@ def row_keys(columns: Sequence[IntArray]) -> IntArray:
 
 
 def dense_codes(values: IntArray) -> IntArray:
-    """Give for each value how many distinct ones are below it.
+    """Return for each value the number of distinct values below it.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def dense_codes(values: IntArray) -> IntArray:
 
 
 def distinct(values: IntArray) -> IntArray:
-    """Give the distinct values in ascending order.
+    """Return the distinct values in ascending order.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def distinct(values: IntArray) -> IntArray:
 
 
 def first_rows(keys: IntArray) -> IntArray:
-    """Give where each distinct key stands first, in the order of the keys.
+    """Return the first position of each distinct key, in the order of the keys.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def first_rows(keys: IntArray) -> IntArray:
 
 
 def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
-    """Give the distinct rows in their order, as columns.
+    """Return the distinct rows in lexicographic order, as columns.
 
     Examples
     --------
@@ -106,25 +106,25 @@ def distinct_rows(columns: Sequence[IntArray]) -> list[IntArray]:
     if prod(spans) > _LARGEST_KEY:
         first = first_rows(row_keys(columns))
         return [column[first] for column in columns]
-    # sorting keys and taking them apart is quicker than to gather rows that lie anywhere
+    # to sort keys and decode them is quicker than to gather rows from anywhere in memory
     keys = distinct(row_keys(columns))
-    taken = []
+    decoded = []
     for (low, _), span in zip(reversed(bounds), reversed(spans), strict=True):
         rest = keys // span  # several times as quick as divmod
-        taken.append(keys - rest * span + low)
+        decoded.append(keys - rest * span + low)
         keys = rest
-    return taken[::-1]
+    return decoded[::-1]
 
 
 def look_up(ordered: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
-    """Find those of many values that are among a few ordered, distinct ones.
+    """Find which of many values are among a few sorted, distinct values.
 
     Returns
     -------
     where : ndarray of int64
-        The positions of such values, ascending.
-    which : ndarray of int64
-        The position of each in `ordered`.
+        The positions of these values, ascending.
+    positions : ndarray of int64
+        The position in `ordered` of each of them.
 
     Examples
     --------
@@ -133,32 +133,32 @@ def look_up(ordered: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     """
     if not len(ordered) or not len(values):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    # Most of many values are not among a few: a table of remainders tells so at less cost.
+    # Most values are not among the few: a hash table rules them out at a lower cost.
     size = 1 << max(10, (8 * len(ordered)).bit_length())
     table = np.zeros(size, dtype=bool)
     table[_hash_slots(ordered, size)] = True
     where = np.flatnonzero(table[_hash_slots(values, size)])
-    sought = values[where]
+    probable = values[where]
     if len(ordered) <= _CACHED_SEARCH:
-        which = np.searchsorted(ordered, sought)
-    else:  # searches in order find what they need in the cache
-        order = np.argsort(sought, kind="stable")
-        which = np.empty(len(sought), dtype=np.int64)
-        which[order] = np.searchsorted(ordered, sought[order])
-    which = np.minimum(which, len(ordered) - 1)
-    hit = ordered[which] == sought
-    return where[hit], which[hit]
+        positions = np.searchsorted(ordered, probable)
+    else:  # sorted searches find what they need in the cache
+        order = np.argsort(probable, kind="stable")
+        positions = np.empty(len(probable), dtype=np.int64)
+        positions[order] = np.searchsorted(ordered, probable[order])
+    positions = np.minimum(positions, len(ordered) - 1)
+    hit = ordered[positions] == probable
+    return where[hit], positions[hit]
 
 
 def _hash_slots(values: IntArray, size: int) -> IntArray:
-    """Give a place in a table of a power of two for each value, equal for equal values."""
+    """Return a slot of a hash table for each value; the size of the table is a power of two."""
     mixed = values.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed >>= np.uint64(64 - (size - 1).bit_length())
     return mixed.view(np.int64)
 
 
 def _starts_run(ordered: IntArray) -> npt.NDArray[np.bool_]:
-    """Tell which of ordered values differ from the one before."""
+    """Return whether each of the sorted values differs from the previous one."""
     new = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
     return new

@@ -1,4 +1,4 @@
-"""The tasks of one side: its queries and their known answers, and which query each task asks."""
+"""The tasks of one side: its queries, their known answers, and the query of each task."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class SideQueries(NamedTuple):
-    """The distinct queries of some rows, which of them each asks, and all known answers.
+    """The distinct queries of some facts, the query of each fact, and all known answers.
 
     Attributes
     ----------
     queries : ndarray of int64, shape (m, c)
         In lexicographic order.
     rows : ndarray of int64, shape (n,)
-        The query of each row.
+        The query of each fact, as a row of `queries`.
     targets : ndarray of int64, shape (n,)
-        Its answer.
+        The answer of each fact.
     answers : (indptr, indices)
         The known answers of each query, ascending and distinct; the targets are among them.
     """
@@ -49,12 +49,12 @@ def make_queries(
     Parameters
     ----------
     facts : ndarray of int64, shape (n, c)
-        All that is known: triples, or pairs.
-    chosen : ndarray of int64
-        Which of them are asked.
-    given : sequence of int
+        All known triples or pairs.
+    ranked : ndarray of int64
+        The rows of `facts` that become tasks.
+    query_columns : sequence of int
         The columns that make a query.
-    asked_for : int
+    answer_column : int
         The column of the answers.
 
     Returns
@@ -64,8 +64,8 @@ def make_queries(
     Examples
     --------
     >>> triples = np.array([[0, 0, 1], [0, 0, 2], [3, 0, 1]])
-    >>> asked = make_queries(triples, np.array([1]), (0, 1), 2)
-    >>> asked.queries, asked.answers
+    >>> made = make_queries(triples, np.array([1]), (0, 1), 2)
+    >>> made.queries, made.answers
     (array([[0, 0]]), (array([0, 2]), array([1, 2])))
     """
     keys = row_keys([facts[:, column] for column in query_columns])
@@ -89,13 +89,13 @@ def make_queries(
 class SideTasks(ReadOnlyArrays):
     """One side of a protocol: a ranking for each of its test triples (or pairs).
 
-    Task i asks query ``rows[i]``, whose right answer is column ``targets[i]`` of the scores. All
-    arrays are read-only.
+    Task i belongs to query ``rows[i]``; its right answer is column ``targets[i]`` of the scores.
+    All arrays are read-only.
 
     Attributes
     ----------
     side : str
-        What the side is called: "head", "tail", "relation", or a name of another protocol.
+        The name of the side: "head", "tail", "relation", or that of another protocol.
     queries : ndarray of int64, shape (m, c)
         The distinct queries, each a row of ids (the key columns).
     rows : ndarray of int64, shape (n,)
@@ -103,17 +103,18 @@ class SideTasks(ReadOnlyArrays):
     targets : ndarray of int64, shape (n,)
         The column of each task's right answer.
     columns : int
-        How many columns scores have: one for each entity (or relation).
+        The number of columns of scores: one for each entity (or relation).
     filter : (indptr, indices), or None
-        The known answers of each of the m queries, sorted and distinct; None: unfiltered.
+        The known answers of each of the m queries, sorted and distinct. None: unfiltered.
     candidates : None, array of int, (indptr, indices), or (indptr, indices, lists)
-        The only columns let in: all, one list for all tasks, or a list per task, as in `rank`.
+        The only columns to let in: all (None), one list for all tasks, or a list per task, as in
+        `rank`.
     labels : dict of str to Labels
-        "group", "queries", "targets" and any further ones, n labels each.
+        "group", "queries", "targets" and perhaps others, n labels each.
     given : ndarray of int64, shape (n,)
-        Where each task's triple stands in the test split as it was given.
+        The row of each task's triple in the test split as it was given.
     height : int
-        How many test triples were given. Without it, all of them are asked, in order.
+        The number of test triples that were given. Default: all of them are tasks, in order.
     names : tuple of str, or None
         The labels of the columns.
     """
@@ -142,7 +143,7 @@ class SideTasks(ReadOnlyArrays):
         return len(self.targets)
 
     def selections(self, tasks: IntArray | None = None) -> tuple[Any, Any]:
-        """Give the filter and the candidates of some tasks, or of all, as `rank` takes them.
+        """Return the filter and the candidates of some tasks, or of all, as `rank` takes them.
 
         Examples
         --------
@@ -158,17 +159,17 @@ class SideTasks(ReadOnlyArrays):
         return _select_lists(without, tasks), _select_lists(self.candidates, tasks)
 
     def labelled(self, ranks: Ranks, mismatched: Flags | None = None) -> Ranks:
-        """Give ranks of all tasks with their labels, and their audit with the unlike rows."""
+        """Return ranks of all tasks with their labels; their audit counts the mismatched rows."""
         if ranks.audit is not None and mismatched is not None:
             audit = ranks.audit._replace(mismatched=mismatched.astype(np.int64))
             ranks = Ranks._of_fields({**ranks._fields(), "audit": audit})
-        named: dict[str, Any] = {k: v for k, v in self.labels.items() if k in LABELS}
-        more = {k: v for k, v in self.labels.items() if k not in LABELS}
-        return ranks.with_labels(**{"side": self.side, **named}, labels=more)
+        standard: dict[str, Any] = {k: v for k, v in self.labels.items() if k in LABELS}
+        custom = {k: v for k, v in self.labels.items() if k not in LABELS}
+        return ranks.with_labels(**{"side": self.side, **standard}, labels=custom)
 
 
 def _read_only(value: Any) -> Any:
-    """View an array, or those of a tuple, so that nobody writes to it."""
+    """Return a read-only view of an array, or of each array of a tuple."""
     if isinstance(value, tuple):
         return tuple(map(_read_only, value))
     if not isinstance(value, np.ndarray):
@@ -179,15 +180,15 @@ def _read_only(value: Any) -> Any:
 
 
 def _select_lists(selection: Any, tasks: IntArray) -> Any:
-    """The lists of some tasks alone, as (indptr, indices, lists); one list for all stays as it is.
+    """Return the lists of some tasks, as (indptr, indices, lists), or one list for all as it is.
 
-    Else every batch of tasks would have the lists of all the others looked through.
+    Without this, every batch of tasks would search the lists of all other tasks too.
     """
     if not isinstance(selection, tuple):
         return selection
     indptr, indices, *lists = selection
-    wanted = lists[0][tasks] if lists else tasks
-    distinct, places = np.unique(wanted, return_inverse=True)
+    chosen_lists = lists[0][tasks] if lists else tasks
+    distinct, places = np.unique(chosen_lists, return_inverse=True)
     lengths = np.diff(indptr)[distinct]
     ends = np.concatenate([[0], np.cumsum(lengths)])
     shifts = np.repeat(indptr[distinct] - ends[:-1], lengths)

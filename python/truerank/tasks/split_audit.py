@@ -1,4 +1,4 @@
-"""The audit of a split: what it repeats, what other splits have already, and what is done then."""
+"""The audit of a split: its duplicates, its leaks from other splits, and what is done with them."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 A = TypeVar("A", bound="SplitAudit")
 
 RULES = ("keep", "drop", "raise")
-MAX_EXAMPLES = 3  # examples
+MAX_EXAMPLES = 3
 
 
 @public("truerank.link_prediction")
 @dataclass(frozen=True)
 class SplitFinding:
-    """How many there are of something, and the first few: labels, or ids where there are none.
+    """A count and the first few examples, as labels, or as ids where there are no labels.
 
     Attributes
     ----------
     count : int
     examples : tuple
-        The first ones, each once: triples and pairs as tuples of labels (ids where there are none),
-        of entities and relations the labels.
+        The first distinct ones: triples and pairs are tuples of labels, entities and relations are
+        labels (ids where there are no labels).
     """
 
     count: int
@@ -53,7 +53,7 @@ class SplitFinding:
 class SplitAudit:
     """What is worth knowing about a split before its numbers are believed.
 
-    The audits of the protocols say what each field is of theirs.
+    The audits of the protocols document each field.
     """
 
     split: str
@@ -80,11 +80,11 @@ class SplitAudit:
             ]
         )
 
-    def _format_rule(self, what: str, count: int) -> str:
-        return f", {'dropped' if self.rules[what] == 'drop' else 'kept'}" if count else ""
+    def _format_rule(self, rule: str, count: int) -> str:
+        return f", {'dropped' if self.rules[rule] == 'drop' else 'kept'}" if count else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain dicts, lists, numbers and str."""
+        """Return everything as plain dicts, lists, numbers and str."""
         return {
             **{name: getattr(self, name) for name in ("split", "given", "kept", "leaked")},
             "known": dict(self.known),
@@ -95,14 +95,14 @@ class SplitAudit:
 
 
 class DoubtfulRows(NamedTuple):
-    """Which rows of an evaluated split are doubtful.
+    """The rows of an evaluated split that are duplicates or leaks.
 
     Attributes
     ----------
     which : ndarray of int64, shape (n,)
-        A number for each row, the same for rows that are the same.
+        A number for each row; equal rows have equal numbers.
     duplicates, leaks : ndarray of bool, shape (n,)
-        Rows that repeat an earlier one, and those that a known split has.
+        Whether a row repeats an earlier one, and whether a known split has it.
     in_split : dict of str to ndarray of bool
         The leaks by split.
     """
@@ -113,7 +113,7 @@ class DoubtfulRows(NamedTuple):
     in_split: dict[str, Mask]
 
     def make_finding(self, mask: Mask, labels_of: Callable[[int], Any]) -> SplitFinding:
-        """Count some rows, and show the first few, each once."""
+        """Count the rows of a mask, and show the first few distinct ones."""
         where = np.flatnonzero(mask)
         first = np.sort(np.unique(self.row_numbers[where], return_index=True)[1])[:MAX_EXAMPLES]
         return SplitFinding(
@@ -122,14 +122,14 @@ class DoubtfulRows(NamedTuple):
 
 
 def find_doubtful_rows(columns: Sequence[IntArray], sizes: Mapping[str, int]) -> DoubtfulRows:
-    """Look for repeats and leaks.
+    """Find duplicates and leaks.
 
     Parameters
     ----------
     columns : sequence of ndarray of int64, shape (rows of all splits,)
-        What must be equal for two rows to be the same.
+        The columns that make a row; two rows are equal if all of these are.
     sizes : mapping of str to int
-        How many rows each split has; the evaluated one comes first.
+        The number of rows of each split; the evaluated one comes first.
 
     Returns
     -------
@@ -138,8 +138,8 @@ def find_doubtful_rows(columns: Sequence[IntArray], sizes: Mapping[str, int]) ->
     Examples
     --------
     >>> left, right = np.array([0, 1, 0, 1]), np.array([0, 1, 0, 1])
-    >>> doubts = find_doubtful_rows([left, right], {"test": 3, "train": 1})
-    >>> doubts.duplicates.tolist(), doubts.leaks.tolist()
+    >>> doubtful = find_doubtful_rows([left, right], {"test": 3, "train": 1})
+    >>> doubtful.duplicates.tolist(), doubtful.leaks.tolist()
     ([False, False, True], [False, True, False])
     """
     given, *others = sizes.values()
@@ -159,16 +159,16 @@ def find_doubtful_rows(columns: Sequence[IntArray], sizes: Mapping[str, int]) ->
 
 
 class RowCase(NamedTuple):
-    """Something that rows of an evaluated split may be.
+    """A case that a rule decides: some rows of the evaluated split, and how to describe them.
 
     Attributes
     ----------
     mask : ndarray of bool, shape (n,)
-        Which of them are.
+        The rows that the case applies to.
     said : str
-        What is said of them: "repeat an earlier one".
+        What these rows do: "repeat an earlier one".
     noted : bool
-        Whether those that are kept make a note.
+        Whether the rows make a note if they are kept.
     """
 
     mask: Mask
@@ -177,7 +177,7 @@ class RowCase(NamedTuple):
 
 
 class AuditResult(NamedTuple, Generic[A]):
-    """What an examination found: which rows stay, what must be said of them, and the audit."""
+    """The result of an audit: the rows that stay, notes for the user, and the audit itself."""
 
     kept: IntArray
     notes: tuple[str, ...]
@@ -185,88 +185,88 @@ class AuditResult(NamedTuple, Generic[A]):
 
 
 def check_rules(**rules: str) -> dict[str, str]:
-    """Check what is to be done with the rows of each case."""
+    """Check the rule for each case: what to do with its rows."""
     return {name: choice(name, rule, RULES) for name, rule in rules.items()}
 
 
 def audit_split(
-    kind: type[A],
+    audit_type: type[A],
     columns: Sequence[IntArray],
     sizes: Mapping[str, int],
     rules: Mapping[str, str],
     labels_of: Callable[[int], Any],
-    further: Mapping[str, RowCase] | None = None,
-    **more: Any,
+    more_cases: Mapping[str, RowCase] | None = None,
+    **fields: Any,
 ) -> AuditResult[A]:
-    """Look for repeats, leaks and whatever else a protocol has, and keep, drop or refuse them.
+    """Find duplicates, leaks and the other cases of a protocol, and keep, drop or refuse them.
 
     Parameters
     ----------
-    kind : type
-        The audit that is made.
+    audit_type : type
+        The class of the audit to make.
     columns : sequence of ndarray of int64, shape (rows of all splits,)
-        What must be equal for two rows to be the same.
+        The columns that make a row; two rows are equal if all of these are.
     sizes : mapping of str to int
-        How many rows each split has; the evaluated one comes first.
+        The number of rows of each split; the evaluated one comes first.
     rules : mapping of str to {"keep", "drop", "raise"}
-        For "duplicates", "leaks" and the further cases.
-    show : callable
-        Gives a row of the evaluated split by its labels.
-    further : mapping of str to Case, optional
-        By the name of the rule, which is that of a field of the audit, too.
-    **more
-        Further fields of the audit.
+        For "duplicates", "leaks" and the other cases.
+    labels_of : callable
+        Returns the labels of a row of the evaluated split.
+    more_cases : mapping of str to RowCase, optional
+        By the name of the rule, which is also the name of a field of the audit.
+    **fields
+        More fields of the audit.
 
     Raises
     ------
     ValueError
-        Where a rule says so, and where nothing is left.
+        If a rule is "raise" and there are such rows, and if no row is left.
     """
     (split, given), *known = sizes.items()
-    doubts = find_doubtful_rows(columns, sizes)
-    further = further or {}
+    doubtful = find_doubtful_rows(columns, sizes)
+    more_cases = more_cases or {}
     cases = {
-        "duplicates": RowCase(doubts.duplicates, "repeat an earlier one"),
-        "leaks": RowCase(doubts.leaks, "are in a known split, too"),
-        **further,
+        "duplicates": RowCase(doubtful.duplicates, "repeat an earlier one"),
+        "leaks": RowCase(doubtful.leaks, "are in a known split, too"),
+        **more_cases,
     }
     dropped = np.zeros(given, dtype=bool)
     notes = []
     for name, case in cases.items():
         if not case.mask.any():
             continue
-        message = f"{doubts.make_finding(case.mask, labels_of)} {kind.rows} {case.description}"
+        text = f"{doubtful.make_finding(case.mask, labels_of)} {audit_type.rows} {case.description}"
         if rules[name] == "raise":
-            raise InputValueError(split, message)
+            raise InputValueError(split, text)
         if rules[name] == "drop":
             dropped |= case.mask
         elif case.makes_note:
             drop = spelled(name, "drop")
             notes.append(
-                f"{split}: {message}; they are ranked like the others ({drop} leaves them out)"
+                f"{split}: {text}; they are ranked like the others ({drop} leaves them out)"
             )
     kept = np.flatnonzero(~dropped)
     if not len(kept):
-        raise InputValueError(split, f"nothing is left, all {given} {kind.rows} were dropped")
-    audit = kind(
+        raise InputValueError(split, f"nothing is left, all {given} {audit_type.rows} were dropped")
+    audit = audit_type(
         split=split,
         given=given,
         kept=len(kept),
         known=dict(known),
-        duplicates=doubts.make_finding(doubts.duplicates, labels_of),
+        duplicates=doubtful.make_finding(doubtful.duplicates, labels_of),
         leaks={
-            name: doubts.make_finding(mask, labels_of) for name, mask in doubts.in_split.items()
+            name: doubtful.make_finding(mask, labels_of) for name, mask in doubtful.in_split.items()
         },
-        leaked=int(np.count_nonzero(doubts.leaks)),
+        leaked=int(np.count_nonzero(doubtful.leaks)),
         rules=dict(rules),
-        **{name: doubts.make_finding(case.mask, labels_of) for name, case in further.items()},
-        **more,
+        **{name: doubtful.make_finding(case.mask, labels_of) for name, case in more_cases.items()},
+        **fields,
     )
     return AuditResult(kept, tuple(notes), audit)
 
 
 def finding_to_dict(found: SplitFinding | None) -> dict[str, Any] | None:
-    """Give a finding as plain dicts, lists, numbers and str."""
+    """Return a finding as plain dicts, lists, numbers and str."""
     if found is None:
         return None
     listed = [list(each) if isinstance(each, tuple) else each for each in found.examples]

@@ -1,4 +1,4 @@
-"""Columns: splits in any of their forms, read one column at a time."""
+"""Splits in any form (arrays, lists of tuples, files), read as columns of ids or labels."""
 
 from __future__ import annotations
 
@@ -20,47 +20,49 @@ Splits = Mapping[str, tuple[str, Any]]
 
 
 def read_columns(splits: Splits, form: RowForm) -> dict[str, list[Column]]:
-    """Read splits, each as its columns; labels of one kind are numbered together.
+    """Read each split as its columns; columns of one kind number their labels together.
 
     Parameters
     ----------
     splits : dict of str to (str, object)
-        By name: what to call it in messages, and the split: an array of int or str, a list of
-        tuples, or a path.
+        By name: the title of the split in messages, and the split itself: an array of int or str, a
+        list of tuples, or a path.
     form : RowForm
-        What the rows are.
+        The form of the rows.
 
     Returns
     -------
     dict of str to list of Column
-        As many columns for every split.
+        The same number of columns for every split.
 
     Raises
     ------
     TypeError, ValueError, OSError
-        For what is no split of that form, and for splits of unlike widths.
+        For anything but splits of that form, and for splits of different widths.
     """
     label_indexes: dict[int, LabelIndex] = {}
-    read = {
+    columns_of = {
         name: _read_split(title, split, label_indexes, form)
         for name, (title, split) in splits.items()
     }
-    widths = {title: len(read[name]) for name, (title, _) in splits.items() if read[name]}
+    widths = {
+        title: len(columns_of[name]) for name, (title, _) in splits.items() if columns_of[name]
+    }
     if len(set(widths.values())) > 1:
-        said = ", ".join(f"{spelled(title)} {width}" for title, width in widths.items())
+        got = ", ".join(f"{spelled(title)} {width}" for title, width in widths.items())
         raise InputValueError(
-            f"{form.row_noun}s", expected="as many columns in every split", got=said
+            f"{form.row_noun}s", expected="as many columns in every split", got=got
         )
     width = next(iter(widths.values()), form.width)
     for name, (title, _) in splits.items():  # a split without lines has no width of its own
-        read[name] = read[name] or [
+        columns_of[name] = columns_of[name] or [
             Column(title, j, np.zeros(0, dtype=np.int64), None, form.row_noun) for j in range(width)
         ]
-    return read
+    return columns_of
 
 
 def stack_splits(columns: Sequence[Sequence[IntArray]]) -> IntArray:
-    """Put the splits of every column below each other; column by column in memory.
+    """Stack the splits below each other; the result is column by column in memory.
 
     Examples
     --------
@@ -78,7 +80,7 @@ def stack_splits(columns: Sequence[Sequence[IntArray]]) -> IntArray:
 def _read_split(
     title: str, split: Any, label_indexes: dict[int, LabelIndex], form: RowForm
 ) -> list[Column]:
-    """Read the columns of a split, in whatever form it is; none where it has no rows at all."""
+    """Read the columns of a split in any form; a split without rows has no columns."""
     if is_path(split):
         path = os.fsdecode(split)
         if not path.endswith(".npy"):
@@ -136,7 +138,7 @@ def _columns_of_array(title: str, array: Any, form: RowForm) -> list[Column]:
 def _columns_of_rows(
     title: str, rows: Sequence[Any], label_indexes: dict[int, LabelIndex], form: RowForm
 ) -> list[Column]:
-    """Read tuples: each column of them holds labels, or ids."""
+    """Read tuples; each column holds either labels or ids."""
     if not len(rows):
         return []
     for i, row in enumerate(rows):
@@ -189,12 +191,12 @@ def _column_of_values(
 
 
 def _label_index_of(j: int, label_indexes: dict[int, LabelIndex], form: RowForm) -> LabelIndex:
-    """Give the labels of a column; heads and tails share theirs."""
+    """Return the label index of a column; heads and tails share one."""
     return label_indexes.setdefault(form.vocabulary(j), LabelIndex())
 
 
 def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
-    """Name the known splits, and say what to call each in messages.
+    """Give each known split a name, and a title for messages.
 
     Examples
     --------
@@ -218,7 +220,7 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
 
 
 def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, Any]]:
-    """Name the evaluated split and the known ones, in this order, for messages and audits.
+    """Give the evaluated split and then the known ones a name and a title for messages.
 
     Parameters
     ----------
@@ -232,7 +234,7 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
     Raises
     ------
     TypeError, ValueError
-        For a name that is none, or that a known split has, too.
+        For an empty name, and for one that a known split also has.
 
     Examples
     --------
@@ -249,7 +251,7 @@ def name_splits(split: object, rows: Any, known: Any) -> dict[str, tuple[str, An
 
 
 def _is_list_of_splits(known: Any) -> bool:
-    """Whether this is a list of splits rather than the rows of one."""
+    """Return whether this is a list of splits, not the rows of one split."""
     if not isinstance(known, (list, tuple)):
         return False
     if not known:

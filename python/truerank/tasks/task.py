@@ -1,9 +1,10 @@
-"""The shape of a task: what a protocol asks on each side, and how scores of any kind answer it.
+"""The shape of a task: its sides, and three ways to evaluate them.
 
-A protocol (link prediction, alignment) makes `SideTasks`: for each side the distinct queries, which
-of them each task asks, the right answers, and what is left out. `ProtocolTask` evaluates them: by
-callables that score batches of queries, by vectors that are scored and counted at once, or by score
-matrices in memory and in files. Protocols name the arguments of these three ways and pass them on.
+A protocol (link prediction, alignment) makes `SideTasks`: for each side the distinct queries, the
+query of each task, the right answers, and what is left out. `ProtocolTask` evaluates them by
+callables that score batches of queries, by embeddings that are scored and counted at once, or by
+score matrices in memory and in files. Protocols name the arguments of these three ways and pass
+them on.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ Arguments = Mapping[str, Argument]  # by side
 
 
 class ProtocolTask(ReadOnlyArrays):
-    """What a protocol asks: its sides, and the protocol that its ranks carry.
+    """The tasks of a protocol by side, and the protocol that their ranks carry.
 
-    A subclass makes the sides and gives `evaluate`, `evaluate_embeddings` and `evaluate_scores`
-    with arguments of its own names, which it passes on: for every side that the protocol knows an
-    `Argument` (its name and its value), as in
+    A subclass makes the sides and has `evaluate`, `evaluate_embeddings` and `evaluate_scores` with
+    its own names of arguments. It passes on an `Argument` (name and value) for every side that the
+    protocol knows, as in
     ``self._evaluate_scores({"tail": Argument("tail_scores", tail_scores), ...}, unique=unique)``.
-    What belongs to the sides of the task is needed, anything else is refused.
+    Arguments for the sides of the task are required, those for other sides are refused.
 
     Parameters
     ----------
     sides : mapping of str to SideTasks
-        By name, in the order in which their tasks stand in Ranks.
+        By name, in the order of their tasks in Ranks.
     protocol : Protocol
         The filter's splits, the candidates by name, whether they are sampled, and the split.
     """
@@ -60,16 +61,16 @@ class ProtocolTask(ReadOnlyArrays):
 
         `rules` are order, nan, dtype, threads and audit of `rank`.
         """
-        asked = self._check_arguments(scorers, "a callable")
-        for name, scorer in asked.values():
+        arguments = self._check_arguments(scorers, "a callable")
+        for name, scorer in arguments.values():
             if not callable(scorer):
                 raise InputTypeError(name, expected="a callable", got=type(scorer).__name__)
-        parts = []
-        for key, (name, scorer) in asked.items():
+        ranks_of_sides = []
+        for key, (name, scorer) in arguments.items():
             with renamed(scores=name, blocks=name):
                 ranks = rank_batches(scorer, self.sides[key], batch_size=batch_size, **rules)
-            parts.append(self.sides[key].labelled(ranks))
-        return self._make_report(parts)
+            ranks_of_sides.append(self.sides[key].labelled(ranks))
+        return self._make_report(ranks_of_sides)
 
     def _evaluate_embeddings(
         self,
@@ -81,46 +82,52 @@ class ProtocolTask(ReadOnlyArrays):
         dtype: Any = None,
         **rules: Any,
     ) -> Report:
-        """Evaluate vectors of queries beside those of the candidates, for each side.
+        """Evaluate embeddings of queries against those of the candidates, for each side.
 
         `bias` is one array for all sides, or a mapping of sides to arrays (those left out have
         none); `rules` are similarity, nan, block, threads and audit of `rank_embeddings`.
         """
         from ..embeddings.scoring import rank_embeddings
 
-        asked, among = (
+        query_arguments, entity_arguments = (
             self._check_arguments(queries, "vectors"),
             self._check_arguments(entities, "vectors"),
         )
         biases = biases_of(bias, self.sides)
-        reads = {}
+        opened = {}
         for key, side in self.sides.items():
             height = len(side.queries) if unique else side.height
-            asking = read_side_vectors(asked[key], "queries", dtype, height, _row_noun(unique))
+            query_vectors = read_side_vectors(
+                query_arguments[key], "queries", dtype, height, _row_noun(unique)
+            )
             rows, mismatched = side.rows, None
             if not unique:
-                rows, mismatched = merge_rows(asking.array, side.rows, side.given)
-            # all are checked before the first is ranked
-            others = read_side_vectors(among[key], "entities", dtype, side.columns, "candidate")
-            reads[key] = asking, others, rows, mismatched
-        parts = []
-        for key, (asking, others, rows, mismatched) in reads.items():
+                rows, mismatched = merge_rows(query_vectors.array, side.rows, side.given)
+            # all arguments are checked before the first side is ranked
+            entity_vectors = read_side_vectors(
+                entity_arguments[key], "entities", dtype, side.columns, "candidate"
+            )
+            opened[key] = query_vectors, entity_vectors, rows, mismatched
+        ranks_of_sides = []
+        for key, (query_vectors, entity_vectors, rows, mismatched) in opened.items():
             side = self.sides[key]
             without, candidates = side.selections()
-            added, name = biases[key], asked[key].name
-            # a score that is NaN is one of a query
-            with renamed(queries=name, entities=among[key].name, bias=added.name, scores=name):
+            side_bias, name = biases[key], query_arguments[key].name
+            # an error about a NaN score names the argument of the queries
+            with renamed(
+                queries=name, entities=entity_arguments[key].name, bias=side_bias.name, scores=name
+            ):
                 ranks = rank_embeddings(
-                    *(asking, others, side.targets),
-                    bias=added.value,
+                    *(query_vectors, entity_vectors, side.targets),
+                    bias=side_bias.value,
                     rows=rows,
                     filter=without,
                     candidates=candidates,
                     dtype=dtype,
                     **rules,
                 )
-            parts.append(side.labelled(ranks, mismatched))
-        return self._make_report(parts)
+            ranks_of_sides.append(side.labelled(ranks, mismatched))
+        return self._make_report(ranks_of_sides)
 
     def _evaluate_scores(
         self,
@@ -135,23 +142,23 @@ class ProtocolTask(ReadOnlyArrays):
     ) -> Report:
         """Evaluate score matrices, in memory or in files, for each side.
 
-        `rules` are order, nan and threads of `rank`. `progress` is told of the bytes of all sides.
+        `rules` are order, nan and threads of `rank`. `progress` counts the bytes of all sides.
         """
         if progress is not None and not callable(progress):
             raise InputTypeError("progress", expected="a callable", got=type(progress).__name__)
-        parts = []
+        ranks_of_sides = []
         with ExitStack() as stack:
-            # all of them first: nobody waits for one side to hear that the other is missing
+            # open all sides first, so that a missing one is reported before the others are counted
             matrices = {}
             for key, argument in self._check_arguments(scores, "scores").items():
                 side = self.sides[key]
                 shape = len(side.queries) if unique else side.height, side.columns
-                found = open_side_scores(
+                context = open_side_scores(
                     argument, dtype, io, progress is not None, shape, _row_noun(unique)
                 )
-                matrices[key] = stack.enter_context(found)
-            shown = split_progress(progress, list(matrices.values()))
-            for (key, matrix), show in zip(matrices.items(), shown, strict=True):
+                matrices[key] = stack.enter_context(context)
+            callbacks = split_progress(progress, list(matrices.values()))
+            for (key, matrix), callback in zip(matrices.items(), callbacks, strict=True):
                 side, mismatched = self.sides[key], None
                 rows = side.rows if unique else side.given
                 without, candidates = side.selections()
@@ -163,16 +170,16 @@ class ProtocolTask(ReadOnlyArrays):
                         candidates=candidates,
                         audit=audit,
                         io=io,
-                        progress=show,
+                        progress=callback,
                         **rules,
                     )
                     if audit and not unique:
                         mismatched = mismatched_score_rows(matrix, side.rows, side.given, io)
-                parts.append(side.labelled(ranks, mismatched))
-        return self._make_report(parts)
+                ranks_of_sides.append(side.labelled(ranks, mismatched))
+        return self._make_report(ranks_of_sides)
 
     def _check_arguments(self, arguments: Arguments, what: str) -> dict[str, Argument]:
-        """The arguments of the sides that there are; all of them, and no others."""
+        """Return the arguments of the sides of the task: all are required, no others allowed."""
         names = {arguments[side].name for side in self.sides}
         for side, (name, value) in arguments.items():
             if side in self.sides and value is None:
@@ -187,11 +194,11 @@ class ProtocolTask(ReadOnlyArrays):
                 )
         return {side: arguments[side] for side in self.sides}
 
-    def _make_report(self, parts: Iterable[Ranks]) -> Report:
-        """The report of the sides, in their order, under the protocol of the task."""
+    def _make_report(self, ranks_of_sides: Iterable[Ranks]) -> Report:
+        """Report the ranks of the sides, in their order, under the protocol of the task."""
         fields = ("filter", "candidates", "sampled", "split")
-        common = {name: getattr(self.protocol, name) for name in fields}
-        return report(concatenate([part.with_protocol(**common) for part in parts]))
+        protocol = {name: getattr(self.protocol, name) for name in fields}
+        return report(concatenate([ranks.with_protocol(**protocol) for ranks in ranks_of_sides]))
 
 
 def _row_noun(unique: bool) -> str:

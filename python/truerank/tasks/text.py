@@ -1,4 +1,4 @@
-"""Tab-separated text, plain or gzipped, read in pieces; and the form that its rows have."""
+"""Tab-separated text, plain or gzipped, read block by block; and the form of its rows."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 TRIPLE = ("head", "relation", "tail")
-_BLOCK_BYTES = 1 << 17  # bytes; the fields of a piece are Python strings, which stay in the cache
+_BLOCK_BYTES = 1 << 17  # the fields of a block are Python strings, which stay in the cache
 
 
 class RowForm(NamedTuple):
-    """What a row holds, and what messages call it.
+    """The columns of a row, and how messages call a row.
 
     Attributes
     ----------
     what : str
-        One row: "triple", "pair".
+        What a row is: "triple", "pair".
     columns : tuple of str
         The columns that every row has.
     vocabularies : tuple of int
-        The column whose labels each of them shares: (0, 1, 0) for heads, relations and tails.
+        For each column the first one with the same labels: (0, 1, 0) for head, relation, tail.
     further : bool
-        Whether more columns may follow; each has labels of its own.
+        Whether more columns may follow; each of them has its own labels.
     """
 
     row_noun: str
@@ -39,17 +39,17 @@ class RowForm(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many columns every row has."""
+        """The number of columns that every row has."""
         return len(self.columns)
 
     @property
     def column_list(self) -> str:
-        """The columns between parentheses, as tuples are written."""
+        """The names of the columns in parentheses, as tuples are written."""
         return f"({', '.join(self.columns)})"
 
     @property
     def width_text(self) -> str:
-        """How many columns there must be, in words.
+        """The number of columns that rows must have, in words.
 
         Examples
         --------
@@ -61,15 +61,15 @@ class RowForm(NamedTuple):
         return f"at least {self.width}" if self.more_columns else str(self.width)
 
     def fits(self, width: int) -> bool:
-        """Whether rows may have so many columns."""
+        """Return whether rows may have this number of columns."""
         return width >= self.width if self.more_columns else width == self.width
 
     def vocabulary(self, column: int) -> int:
-        """The column whose labels this one shares."""
+        """Return the first column with the same labels as this one."""
         return self.vocabularies[column] if column < self.width else column
 
     def __str__(self) -> str:
-        """How many columns there are, and which, as a file has them."""
+        """The number of columns and their names, as a file has them."""
         *first, last = self.columns
         tabs = "tabs" if self.width > 2 else "a tab"
         return f"{self.width_text}: {', '.join(first)} and {last} with {tabs} between them"
@@ -85,44 +85,44 @@ def read_text(
 ) -> list[IntArray]:
     """Read the columns of a tab-separated file.
 
-    Lines end in LF or CRLF; empty ones are skipped, and a byte order mark is dropped. Fields are
-    taken as they stand: nothing is quoted, no blanks are cut off.
+    Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. Fields are
+    read verbatim: there is no quoting, and blanks are kept.
 
     Parameters
     ----------
     name : str
-        What the file is, for messages.
+        The argument, for messages.
     path : str
-        A file in UTF-8, gzipped where its name ends in .gz.
+        A file in UTF-8, gzipped if its name ends in .gz.
     coder : callable
-        Gives the integers that stand for the fields of a column: f(position, fields).
+        Encodes the fields of a column as integers: f(position, fields).
     columns : sequence of str
-        What the first columns hold, none of which may be empty.
+        The names of the first columns, which may not have empty fields.
     further : bool
-        Whether there may be more columns than these.
+        Whether more columns may follow.
 
     Returns
     -------
     list of ndarray of int64
-        The columns; none for a file without lines.
+        The columns; an empty list for a file without lines.
 
     Raises
     ------
     ValueError
-        For a line with another number of columns than the first or than is expected, with an empty
-        one among `columns`, a CR that is no line end, or not in UTF-8: with file and line.
+        For a line with another number of columns than the first line or than expected, an empty
+        field among `columns`, a CR inside, or text that is not UTF-8; the message names the line.
     OSError
         For a file that is missing or damaged.
     """
     where = f"{name}: {path}"
-    width, parts, line = 0, [], 1
+    width, blocks, line = 0, [], 1
     expected = RowForm("row", tuple(columns), (), more_columns)
     with _open_file(path) as file:
-        for piece in _line_blocks(name, path, file):
+        for block in _line_blocks(name, path, file):
             try:
-                text = piece.decode("utf-8")
+                text = block.decode("utf-8")
             except UnicodeDecodeError as error:
-                number = line + piece.count(b"\n", 0, error.start)
+                number = line + block.count(b"\n", 0, error.start)
                 raise InputValueError(where, f"line {number} is not in UTF-8 ({error})") from None
             if line == 1:
                 text = text.removeprefix("\ufeff")
@@ -137,9 +137,7 @@ def read_text(
                     )
             lines = text.removesuffix("\n").split("\n")
             rows: Sequence[str] = lines
-            if _tab_counts(rows) != {
-                width - 1
-            }:  # the first piece, or empty lines, or something wrong
+            if _tab_counts(rows) != {width - 1}:  # the first block, empty lines, or a wrong width
                 rows = [row for row in lines if row.strip(" ")]
                 width = width or (rows[0].count("\t") + 1 if rows else 0)
                 if rows and (not expected.fits(width) or _tab_counts(rows) != {width - 1}):
@@ -151,15 +149,15 @@ def read_text(
                 found = [fields[column::width] for column in range(width)]
                 if any("" in column for column in found[: len(columns)]):
                     raise InputValueError(where, _describe_empty_field(lines, line, columns))
-                parts.append([coder(j, column) for j, column in enumerate(found)])
+                blocks.append([coder(j, column) for j, column in enumerate(found)])
             line += len(lines)
-    return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
+    return [np.concatenate(column) for column in zip(*blocks, strict=True)]
 
 
 def line_of(path: str, row: int) -> int:
-    """Give the number of the line, from 1, that a row of a file's columns stands in.
+    """Return the number of the line, from 1, of a row of a file's columns.
 
-    Files are read by the thousand of lines, so that nobody counts them but for a message.
+    It reads the file again: only messages need it, and readers do not count lines.
 
     Examples
     --------
@@ -191,7 +189,7 @@ def _open_file(path: str) -> IO[bytes]:
 
 
 def _line_blocks(name: str, path: str, file: IO[bytes]) -> Iterator[bytes]:
-    """Give a file in pieces of whole lines."""
+    """Yield a file in blocks of whole lines."""
     import gzip
     import zlib
 
@@ -218,8 +216,8 @@ def _describe_wrong_width(lines: Sequence[str], first: int, width: int, expected
         found = row.count("\t") + 1
         if row.strip(" ") and (found != width or not expected.fits(width)):
             plural = "" if found == 1 else "s"
-            said = f"{width}, as in the first" if expected.fits(width) else expected
-            return f"line {number} has {found} column{plural}, expected {said}"
+            needed = f"{width}, as in the first" if expected.fits(width) else expected
+            return f"line {number} has {found} column{plural}, expected {needed}"
     raise AssertionError("unreachable")
 
 
@@ -232,5 +230,5 @@ def _describe_empty_field(lines: Sequence[str], first: int, columns: Sequence[st
 
 
 def is_path(value: object) -> bool:
-    """Whether this names a file."""
+    """Return whether this is the path of a file."""
     return isinstance(value, (str, os.PathLike))

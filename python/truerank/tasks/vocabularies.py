@@ -1,4 +1,4 @@
-"""Vocabularies: what the labels and ids of triples and pairs stand for, and lists of such."""
+"""Vocabularies: labels of entities and relations, and the ids that stand for them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from .row_keys import distinct
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
-MAX_IDS = 1 << 36  # entities; a key of two of them and a relation needs no more than that
+MAX_IDS = 1 << 36  # ids of a vocabulary: keys of two entities and a relation stay possible
 
 
 class LabelIndex:
-    """The distinct labels that have been read, numbered as they came."""
+    """The distinct labels that were read, numbered in the order in which they first occur."""
 
     __slots__ = ("codes",)
 
     def __init__(self) -> None:
-        # numbers a label where it is first looked up: one look-up per field, without Python code
+        # the first look-up of a label numbers it: one look-up per field, and no Python code
         self.codes: defaultdict[str, int] = defaultdict(count().__next__)
 
     def encode(self, labels: Sequence[str]) -> IntArray:
-        """Give the number of each label; new ones are taken in."""
+        """Return the number of each label; new labels are added."""
         return np.fromiter(map(self.codes.__getitem__, labels), dtype=np.int64, count=len(labels))
 
 
 class Column(NamedTuple):
-    """One column of a split: ids, or numbers of words."""
+    """One column of a split: ids, or numbers of labels."""
 
     split: str
     position: int
@@ -44,38 +44,38 @@ class Column(NamedTuple):
     what: str = "triple"  # one of its rows
 
     def where(self, row: int) -> str:
-        """Say where an entry stands."""
+        """Return the place of an entry, for messages."""
         return f"column {self.position} of {self.what} {row}"
 
 
 class Vocabulary(NamedTuple):
-    """How many ids there are, and the names of them, if any."""
+    """The number of ids, and their labels if there are any."""
 
     size: int
     names: tuple[str, ...] | None
 
     def label_of(self, code: int) -> str | int:
-        """Give the name of an id, or the id."""
+        """Return the label of an id, or the id if there are no labels."""
         return code if self.names is None else self.names[code]
 
 
 def encode_columns(
     name: str, what: str, given: object, columns: Sequence[Column]
 ) -> tuple[Vocabulary, list[IntArray]]:
-    """Turn columns into ids, by the vocabulary that was given or by one made of what they hold.
+    """Turn columns into ids by the given vocabulary, or by one made of their labels.
 
     Parameters
     ----------
     name : str
         The argument, "entities" or "relations".
     what : str
-        One of them, for messages.
+        The noun for one of them, for messages.
     given : None, int, sequence of str, or mapping of str to int
-        None: the labels in ascending order, or ids from 0 to the largest. An int: so many ids,
-        which is also what text holds. Labels in the order of their ids, or a mapping to ids. None
-        is refused where all labels are numbers: in ascending order, "10" would stand before "2".
+        None: the labels in ascending order, or ids from 0 to the largest. An int: the number of
+        ids; text then holds ids too. Labels in the order of their ids, or a mapping to ids. None is
+        refused if all labels are numbers: in ascending order, "10" would come before "2".
     columns : sequence of Column
-        All that hold such.
+        All columns with these labels or ids.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def encode_columns(
     Raises
     ------
     TypeError, ValueError
-        For a vocabulary that is none, ids out of range, labels that are unknown or no ids.
+        For a vocabulary of another type, ids out of range, and labels that are unknown or no ids.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def encode_columns(
 
 
 def _distinct_labels(columns: Sequence[Column]) -> set[str]:
-    """Give the labels of some columns, most of which share theirs."""
+    """Return the labels of some columns, most of which share an index."""
     indexes = {
         id(column.label_index): column.label_index
         for column in columns
@@ -141,7 +141,7 @@ def _distinct_labels(columns: Sequence[Column]) -> set[str]:
 def _encode_by_names(
     name: str, what: str, names: tuple[str, ...], columns: Sequence[Column]
 ) -> tuple[Vocabulary, list[IntArray]]:
-    """Turn labels into their positions among the names."""
+    """Turn labels into their positions in `names`."""
     place = dict(zip(names, range(len(names)), strict=True))
     tables: dict[int, IntArray] = {}
     ids = []
@@ -169,9 +169,9 @@ def _encode_by_names(
 def encode_qualifier(
     columns: Sequence[Column], as_ids: bool
 ) -> tuple[tuple[str, ...] | None, list[IntArray]]:
-    """Turn a further column into codes.
+    """Turn a column of qualifiers into codes.
 
-    Labels are numbered in ascending order; where triples hold ids, plain integers are themselves.
+    Labels are numbered in ascending order; if triples hold ids, integers in text stay integers.
     """
     labelled = [column for column in columns if column.label_index is not None]
     if not labelled:
@@ -195,7 +195,7 @@ def encode_qualifier(
 
 
 def _check_labels(name: str, given: object) -> tuple[str, ...]:
-    """Check labels in the order of their ids."""
+    """Check labels, and return them in the order of their ids."""
     if isinstance(given, Mapping):
         given = _order_by_id(name, given)
     if isinstance(given, np.ndarray):
@@ -223,7 +223,7 @@ def _check_labels(name: str, given: object) -> tuple[str, ...]:
 
 
 def _order_by_id(name: str, given: Mapping[Any, Any]) -> list[Any]:
-    """Order the labels of a mapping to ids, which must be 0, 1, 2, ..."""
+    """Return the labels of a mapping in the order of their ids, which must be 0, 1, 2, ..."""
     for label, code in given.items():
         if not is_integer(code):
             raise InputTypeError(
@@ -257,7 +257,7 @@ def _check_range(
 
 
 def _is_id(label: str) -> bool:
-    """Whether this is how an id is written: digits without a sign or leading zeros."""
+    """Return whether this is written like an id: digits without a sign or leading zeros."""
     return label.isascii() and label.isdecimal() and (label[0] != "0" or label == "0")
 
 
@@ -267,7 +267,7 @@ def _is_number(text: str) -> bool:
 
 
 def parse_integers(name: str, what: str, column: Column) -> IntArray:
-    """Read the words of a column as integers, where there are any."""
+    """Read the labels of a column as integers, if it has labels."""
     if column.label_index is None:
         return column.values
     labels = list(column.label_index.codes)
@@ -287,7 +287,7 @@ def parse_integers(name: str, what: str, column: Column) -> IntArray:
 
 
 def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> IntArray:
-    """Read entities by id or by label, ordered and distinct.
+    """Read ids or labels, and return distinct ids in ascending order.
 
     Parameters
     ----------
@@ -295,9 +295,9 @@ def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> Int
         The argument.
     value : array_like of int or str, shape (n,)
     vocabulary : Vocabulary
-        How many ids there are, and their labels.
+        The number of ids, and their labels.
     unnamed : str
-        Why there are no labels, where there are none.
+        The reason why there are no labels, for messages.
 
     Raises
     ------
@@ -332,7 +332,7 @@ def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> Int
 
 
 def digest(*lists: IntArray) -> str:
-    """Tell sets of ids apart in a name: 8 hex digits.
+    """Return 8 hex digits that tell sets of ids apart in a name.
 
     Examples
     --------
