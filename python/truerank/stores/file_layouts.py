@@ -39,7 +39,7 @@ class FileLayout(NamedTuple):
     carrier: np.dtype[Any]
     by_columns: bool = False
     single_row: bool = False
-    exact: bool = False  # whether the file ends where the matrix does
+    is_raw: bool = False  # whether the file ends where the matrix does
 
     @property
     def nbytes(self) -> int:
@@ -49,7 +49,7 @@ class FileLayout(NamedTuple):
     def check(self, size: int) -> None:
         """Check that the file has the size that the matrix needs."""
         expected = self.offset + self.nbytes
-        if size < expected or (self.exact and size != expected):
+        if size < expected or (self.is_raw and size != expected):
             described = f"{self.source} {self.shape} {self.dtype}, from byte {self.offset:,}"
             problem = f"expected {expected:,} bytes ({described}), the file has {size:,}"
             raise InputValueError("scores", problem, place=self.name)
@@ -315,7 +315,7 @@ def raw_layout(
         carrier,
         order == "F",
         len(lengths) == 1,
-        exact=True,
+        is_raw=True,
     )
     layout.check(size)
     return layout

@@ -54,7 +54,7 @@ class FileStore(Store):
     def __init__(self, path: str, layout: FileLayout, descriptors: Descriptors) -> None:
         super().__init__(layout.shape, layout.dtype, layout.carrier, (path,))
         self.single_row = layout.single_row
-        self.is_raw = layout.exact
+        self.is_raw = layout.is_raw
         self.by_columns = layout.by_columns
         self._path = path
         self._layout = layout

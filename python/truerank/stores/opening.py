@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..inputs.arrays import is_on_device
@@ -13,7 +14,7 @@ from ..inputs.naming import public
 from ..inputs.scores import ANY_DTYPE, DtypeRequest, as_scores
 from .chunked import HDF5, is_zarr, open_array_or_group, open_hdf5, open_zarr
 from .descriptors import Descriptors, read_at
-from .file_layouts import NPY, ZIP, FileLayout, npy_layout, npz_layout, raw_layout
+from .file_layouts import NPY, ZIP, npy_layout, npz_layout, raw_layout
 from .file_names import is_glob, matching_files
 from .mapped import ArrayStore, FileStore
 from .recognition import PATHS, is_chunked, is_group
@@ -237,43 +238,80 @@ def _open_path(name: str, options: OpenOptions, descriptors: Descriptors) -> Sto
             )
         return open_zarr(name, options.member, options.request)
     with descriptors.lease(name) as descriptor:
-        head = read_at(descriptor, min(8, os.fstat(descriptor).st_size), 0, name)
-        suffix = os.path.splitext(name)[1].lower()
-        kind = _SUFFIXES.get(suffix) or _file_kind(head, name, options)
-        if kind != "hdf5":
-            return FileStore(name, _file_layout(kind, descriptor, name, options), descriptors)
-    return open_hdf5(name, options.member, options.request, descriptors)
+        start = read_at(descriptor, min(8, os.fstat(descriptor).st_size), 0, name)
+        return _file_format(start, name, options).open(descriptor, name, options, descriptors)
 
 
-def _file_kind(head: bytes, name: str, options: OpenOptions) -> str:
-    """Find out the kind of a file whose name does not tell it."""
+class FileFormat(NamedTuple):
+    """A format of files: how it is recognised, and what makes the store of a file.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    suffixes, marks : tuple
+        The ends of the names of such files, in lower case; the bytes that they begin with.
+    open : callable
+        Gives the store, from the descriptor of the open file, its name, the options and what keeps
+        files open.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    marks: tuple[bytes, ...]
+    open: Callable[[int, str, OpenOptions, Descriptors], Store]
+
+
+def _file_format(start: bytes, name: str, options: OpenOptions) -> FileFormat:
+    """Find out the format of a file from its name, what is said of it, or its first bytes."""
+    suffix = os.path.splitext(name)[1].lower()
+    for known in FORMATS:
+        if suffix in known.suffixes:
+            return known
     if options.request.dtype is not None and options.shape is not None:
-        return "raw"
-    for mark, kind in _MAGIC.items():
-        if head.startswith(mark):
-            return kind
+        return RAW
+    for known in FORMATS:
+        if start.startswith(known.marks):
+            return known
+    names = ", ".join(known.name for known in FORMATS)
     dtype_and_shape = f"{spelled('dtype=')} and {spelled('shape=')}"
-    empty = "" if head else "; this one is empty"
-    expected = f"a .npy, .npz, zarr or HDF5, or {dtype_and_shape} of a raw binary file{empty}"
+    empty = "" if start else "; this one is empty"
+    expected = f"a {names} or zarr, or {dtype_and_shape} of {RAW.name}{empty}"
     raise InputValueError("scores", expected=expected, place=name)
 
 
-_SUFFIXES = {".npy": "npy", ".npz": "npz", ".h5": "hdf5", ".hdf5": "hdf5"}
-_MAGIC = {NPY: "npy", ZIP[0]: "npz", ZIP[1]: "npz", HDF5: "hdf5"}
-_WITHOUT_MEMBERS = {"npy": "a .npy file", "raw": "a raw binary file"}
+def _open_npz(descriptor: int, name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
+    layout = npz_layout(descriptor, name, options.member, options.request)
+    return FileStore(name, layout, descriptors)
 
 
-def _file_layout(kind: str, descriptor: int, name: str, options: OpenOptions) -> FileLayout:
-    """Find out where the matrix of a file lies."""
-    if kind == "npz":
-        return npz_layout(descriptor, name, options.member, options.request)
+def _open_npy(descriptor: int, name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
+    _refuse_member("a .npy file", name, options)
+    return FileStore(name, npy_layout(descriptor, name, options.request), descriptors)
+
+
+def _open_raw(descriptor: int, name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
+    _refuse_member(RAW.name, name, options)
+    size, dtype, lengths = os.fstat(descriptor).st_size, options.request.dtype, options.shape or ()
+    layout = raw_layout(name, size, dtype, lengths, options.offset, options.order)
+    return FileStore(name, layout, descriptors)
+
+
+def _open_hdf5(descriptor: int, name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
+    return open_hdf5(name, options.member, options.request, descriptors)
+
+
+def _refuse_member(format_name: str, name: str, options: OpenOptions) -> None:
     if options.member is not None:
-        problem = f"there are no members in {_WITHOUT_MEMBERS[kind]}"
-        raise InputValueError("member", problem, place=name)
-    if kind == "npy":
-        return npy_layout(descriptor, name, options.request)
-    size, lengths = os.fstat(descriptor).st_size, options.shape or ()
-    return raw_layout(name, size, options.request.dtype, lengths, options.offset, options.order)
+        raise InputValueError("member", f"there are no members in {format_name}", place=name)
+
+
+FORMATS = (
+    FileFormat(".npy", (".npy",), (NPY,), _open_npy),
+    FileFormat(".npz", (".npz",), ZIP, _open_npz),
+    FileFormat("HDF5", (".h5", ".hdf5"), (HDF5,), _open_hdf5),
+)
+RAW = FileFormat("a raw binary file", (), (), _open_raw)
 
 
 def _check_declared(store: Store, options: OpenOptions) -> None:

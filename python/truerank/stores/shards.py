@@ -51,7 +51,8 @@ class ShardStore(Store):
         self._starts = np.array([0, *ends[:-1]], dtype=np.int64)
         length = int(ends[-1])
         shape = (first.shape[0], length) if axis else (length, first.shape[1])
-        files = tuple(name for shard in shards for name in shard.files)
+        # several shards may be in one file
+        files = tuple(dict.fromkeys(name for shard in shards for name in shard.files))
         super().__init__(shape, first.dtype, first.carrier, files)
         self.in_place = all(shard.in_place for shard in shards)
         self.single_row = axis == 1 and all(shard.single_row for shard in shards)
