@@ -212,8 +212,8 @@ def draw_triples(count: int, entities: int, relations: int, seed: int = 3) -> ND
 
     def skewed(size: int, power: float) -> NDArray[np.int64]:
         shares = np.cumsum((np.arange(size) + 5.0) ** -power)
-        drawn = np.searchsorted(shares, rng.random(count + count // 2) * shares[-1])
-        return np.asarray(rng.permutation(size)[drawn], np.int64)
+        ids = np.searchsorted(shares, rng.random(count + count // 2) * shares[-1])
+        return np.asarray(rng.permutation(size)[ids], np.int64)
 
     triples = np.empty((0, 3), np.int64)
     while len(triples) < count:

@@ -103,7 +103,7 @@ def candidates_table(reports: Reports) -> str:
         for way, report in reports.items()
         for side, name in SIDES.items()
     ]
-    return markdown_table(["candidates, direction", "of them", *KEYS.values()], rows)
+    return markdown_table(["candidates, direction", "number", *KEYS.values()], rows)
 
 
 def _candidates(report: tr.Report, side: str) -> Array:
@@ -158,7 +158,7 @@ def degrees_table(reports: Reports) -> str:
         [str(bucket), f"{count:,}", *(f"{value[bucket]:.4f}" for value in values.values())]
         for bucket, count in tasks.items()
     ]
-    return markdown_table(["degrees added", "tasks", *values], rows)
+    return markdown_table(["sum of degrees", "tasks", *values], rows)
 
 
 def curves_table(curves: dict[str, Any]) -> str:
@@ -177,4 +177,4 @@ def profiles_table(profiles: dict[str, Any]) -> str:
         gap = float(np.mean(profile.gaps))
         rows.append([name, f"{profile.tasks:,}", *(f"{x:.4f}" for x in (*profile.mean, gap))])
     nth = ["1st", "2nd", "3rd", "4th", "5th"]
-    return markdown_table(["left entities", "of them", *nth, "1st less 2nd"], rows)
+    return markdown_table(["left entities", "number", *nth, "1st minus 2nd"], rows)

@@ -200,7 +200,7 @@ def run(client: Any, folder: Path, size: Size, *, kill: bool) -> str:
     local = partial(tr.rank_embeddings, queries, whole, targets, **options)
     distributed_rank = partial(adapter.rank_embeddings, queries, entities, targets, **options)
     comparisons.append(
-        compare(client, "vectors", local, distributed_rank, entities.nbytes, kill=kill)
+        compare(client, "embeddings", local, distributed_rank, entities.nbytes, kill=kill)
     )
 
     return TEXT.format(
@@ -216,11 +216,12 @@ def run(client: Any, folder: Path, size: Size, *, kill: bool) -> str:
         queries=size.tasks,
         filtered=FILTERED,
         times=markdown_table(
-            "what | GB | one process, 1 thread | Dask | rate | a worker killed",
+            "data | GB | one process, 1 thread | Dask | rate | a worker killed",
             [comparison.times for comparison in comparisons],
         ),
         sent=markdown_table(
-            "what | tasks of Dask | bytes of the graph | a task | worker to worker | results",
+            "data | tasks of Dask | bytes of the graph | bytes of a task"
+            " | worker to worker | results",
             [comparison.bytes for comparison in comparisons],
         ),
         products=size.tasks * size.entities * DIM / comparisons[1].local / 1e9,
@@ -295,7 +296,7 @@ def extrapolate(comparisons: Sequence[Comparison], size: Size) -> str:
     rows = []
     cases = {
         "scores, float32": (4 * TASKS, scores.size / scores.local),
-        f"vectors, d = {DIM}": (4 * DIM, vectors.size / vectors.local * size.tasks / TASKS),
+        f"embeddings, d = {DIM}": (4 * DIM, vectors.size / vectors.local * size.tasks / TASKS),
     }
     for name, (per_candidate, rate) in cases.items():
         read = CANDIDATES * per_candidate
@@ -306,7 +307,7 @@ def extrapolate(comparisons: Sequence[Comparison], size: Size) -> str:
         sizes = f"{read / 1e12:.1f} TB", f"{chunks:,.0f}", f"{width:,.0f}", f"{counts / 1e9:.2f} GB"
         rows.append((name, *sizes, f"{disk:.0f} s", f"{cores:.1f} s"))
     return markdown_table(
-        "what | read | chunks of 400 MB | candidates in one | counts sent, at most"
+        "data | read | chunks of 400 MB | candidates in one | counts sent, at most"
         f" | reading | counting on {CORES} cores each",
         rows,
     )
@@ -318,10 +319,10 @@ Made by `python bench/studies/dask_cluster.py FOLDER`, with Python {python}, num
 distributed {distributed}, on {where}.
 
 Scores are {shape} float32 in {shards} shards of columns, with {filtered} filtered candidates for
-each row; vectors are {entities} float32 in {vectors} shards, scored by dot product for {queries:,}
-queries. The shards are memory maps, warm in the page cache. `truerank.adapters.dask` had the same
-integers as one process in every run, also when a worker was killed with SIGKILL halfway. Times are
-the best of three runs; with a worker killed there was one run.
+each row; embeddings are {entities} float32 in {vectors} shards, scored by dot product for
+{queries:,} queries. The shards are memory maps, warm in the page cache. `truerank.adapters.dask`
+had the same integers as one process in every run, also when a worker was killed with SIGKILL
+halfway. Times are the best of three runs; with a worker killed there was one run.
 
 {times}
 

@@ -141,7 +141,7 @@ def top_k(problem: Problem) -> Any:
 
 # What a process does; the expected counts are known for some, by the first word.
 CASES: dict[str, Callable[[Problem], Any]] = {
-    "nothing but the imports": lambda problem: None,
+    "imports alone": lambda problem: None,
     "dot": rank_path,
     "dot, np.memmap": rank_map,
     "l1": lambda problem: rank_path(problem, similarity="l1"),
@@ -235,7 +235,7 @@ def main(folder: Path, entities: int, output: Path) -> None:
         scores=4 * QUERIES * entities / 1e9,
         ties=files.counts["dot"][1].mean(),
         table=markdown_table(
-            "what | threads | time | peak anonymous | peak of files | peak in all"
+            "case | threads | time | peak anonymous | peak of files | peak of both"
             f" | below {LIMIT / 1e6:.0f} MB | counts of numpy",
             rows,
         ),

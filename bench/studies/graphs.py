@@ -63,8 +63,8 @@ def wordnet(folder: Path) -> Graph:
 
 def freebase(_: Path) -> Graph:
     """Draw as many triples, entities and relations as FB15k-237 has, with skewed degrees."""
-    drawn = draw_triples(sum(FREEBASE_SIZES.values()), FREEBASE_ENTITIES, FREEBASE_RELATIONS)
-    splits = np.split(drawn, np.cumsum(list(FREEBASE_SIZES.values()))[:-1])
+    rows = draw_triples(sum(FREEBASE_SIZES.values()), FREEBASE_ENTITIES, FREEBASE_RELATIONS)
+    splits = np.split(rows, np.cumsum(list(FREEBASE_SIZES.values()))[:-1])
     triples = dict(zip(FREEBASE_SIZES, splits, strict=True))
     return Graph("size of FB15k-237", triples, FREEBASE_ENTITIES, FREEBASE_RELATIONS)
 

@@ -238,17 +238,17 @@ def main(folder: Path, gigabytes: list[float], output: Path) -> None:
         print(*rows, sep="\n", flush=True)
     numbers = {
         "plain": markdown_table(
-            "file | --io | time | GB/s | dd, GB/s | peak anonymous | peak of files | peak in all",
+            "file | --io | time | GB/s | dd, GB/s | peak anonymous | peak of files | peak of both",
             plain,
             text_columns=2,
         ),
         "resumed": markdown_table(
-            "file | --io | left alone | killed after | kept | resumed | anonymous | same ranks",
+            "file | --io | uninterrupted | killed after | saved | resumed | anonymous | same ranks",
             resumed,
             text_columns=2,
         ),
         "bounded": markdown_table(
-            "file | --io | time | peak anonymous | peak of files | peak in all | same ranks",
+            "file | --io | time | peak anonymous | peak of files | peak of both | same ranks",
             bounded,
             text_columns=2,
         ),

@@ -240,9 +240,9 @@ def times(cases: Sequence[Case]) -> str:
                 "met" if case.ratio >= GOAL else "missed",
             )
         )
-    theirs = "PyKEEN | in batches of | test triples"
+    theirs = "PyKEEN | batch size | test triples"
     return markdown_table(
-        f"set | model | d | task | evaluation | {theirs} | times | goal: {GOAL}",
+        f"set | model | d | task | evaluation | {theirs} | times as fast | goal: {GOAL}",
         rows,
         text_columns=2,
     )
@@ -263,7 +263,7 @@ def metrics(cases: Sequence[Case]) -> str:
         differ = f"{count} (by {largest:g})" if count else "none"
         rows.append((*case.name, tasks, *cells, str(tied), f"{100 * case.equal:.0f} %", differ))
     keys = " | ".join(KEYS)
-    ends = "that tie | equal scores | ranks that differ"
+    ends = "ties | equal scores | differing ranks"
     return markdown_table(f"set | model | d | tasks | {keys} | {ends}", rows, text_columns=2)
 
 

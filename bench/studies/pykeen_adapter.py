@@ -228,9 +228,9 @@ def whole_table(measured: Iterable[tuple[Case, WholeTimes]]) -> str:
                 *(f"{run.theirs / run.own:.1f}", differ, f"{run.largest:g}"),
             )
         )
-    ours = "fused | own scores | PyKEEN | in batches of | test triples"
+    ours = "fused | own scores | PyKEEN | batch size | test triples"
     return markdown_table(
-        f"set | model | {ours} | fused: times | own: times | ranks apart | by at most",
+        f"set | model | {ours} | fused: times | own: times | differing ranks | by at most",
         rows,
         text_columns=2,
     )
@@ -251,7 +251,7 @@ def ranking_table(measured: Iterable[tuple[Case, str, RankingTimes]]) -> str:
         )
         for case, side, run in measured
     ]
-    ours = "truerank | of which the task | PyKEEN | of which the filter"
+    ours = "truerank | task alone | PyKEEN | filter alone"
     return markdown_table(
         f"set | scores of | {ours} | times | without both: times", rows, text_columns=2
     )
@@ -343,7 +343,7 @@ Goal: {fused_goal} times, fused.
 
 {wholes}
 
-"Ranks apart" counts realistic ranks of the fused path that differ from PyKEEN's, among the test
+"Differing ranks" counts realistic ranks of the fused path that differ from PyKEEN's, among the test
 triples that PyKEEN evaluated. Both sum in float32, in different orders: where a candidate's score
 is close to the true score, the last bits decide. torch adds up TransE's L1 norm in the same order
 as truerank, and no rank differs. The model's own scores take most of PyKEEN's time, and nearly all

@@ -304,18 +304,18 @@ def main(kinships: Path, wn18rr: Path, output: Path, seeds: int) -> None:
         textwrap.fill(text, 100, initial_indent="- ", subsequent_indent="  ")
         for text in summarise(results)
     ]
-    told = TEXT.format(
+    page = TEXT.format(
         seeds=seeds,
         python=platform.python_version(),
         numpy=np.__version__,
         seconds=seconds,
-        findings="\n".join(bullets),
+        summary="\n".join(bullets),
         tables="\n\n".join(
             f"### {name}\n\n{table(results[model])}" for model, name in NAMES.items()
         ),
     )
-    (output / "sampled.md").write_text(told, encoding="utf-8")
-    print(told)
+    (output / "sampled.md").write_text(page, encoding="utf-8")
+    print(page)
 
 
 TEXT = """# Sampled negatives against full ranking
@@ -335,7 +335,7 @@ they are visible, are the deviation between seeds.
 
 ## Results
 
-{findings}
+{summary}
 
 ## The numbers
 
