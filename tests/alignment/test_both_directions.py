@@ -314,7 +314,7 @@ def test_best_that_would_leave_what_they_hold(drawn: Aligned, k: int, data: st.D
     held = np.where(rng.random(len(held)) < 0.3, -np.inf, held).astype(scores.dtype)
     pairs = open_embeddings(drawn.left, drawn.right, drawn.similarity, None, None)
     found = topk_open_embeddings(
-        pairs, k, rows=rows, nan="omit", current=CurrentMatches(held, holders)
+        pairs, k, rows=rows, nan="omit", current_matches=CurrentMatches(held, holders)
     )
     most = min(k, len(drawn.right))
     for row, ids, best in zip(rows, found.ids, found.scores, strict=True):

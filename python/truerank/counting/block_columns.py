@@ -1,4 +1,4 @@
-"""Columns of a block: which of the whole it has, and sets of columns that a counter has seen."""
+"""The columns of a block, among all columns; and sets of columns that were counted."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from .job import Job
 
-NO_COLUMN = -1  # the target's column, where the candidates have no columns
+NO_COLUMN = -1  # stands for the target's column if the candidates have no columns
 
 
 class BlockColumns(NamedTuple):
-    """Where a block of candidates stands: its columns, and tasks as the core is to see them."""
+    """The columns of a block of candidates, and the tasks with columns numbered as in the block."""
 
     columns: ColumnSet
     first: int
@@ -29,14 +29,14 @@ class BlockColumns(NamedTuple):
     ids: IntArray | None
 
     def whole_column(self, block_column: int) -> int:
-        """The column that a column of the block is."""
+        """Return the number of a block's column among all columns."""
         return self.first + block_column if self.ids is None else int(self.ids[block_column])
 
 
 def locate_block(
     job: Job, total: int | None, width: int, start: int | None, columns: Any
 ) -> BlockColumns:
-    """Find out which columns a block of some width has, of `whole` in all, if they are numbered."""
+    """Find the columns of a block of a given width; `total` is None if columns have no numbers."""
     if total is None:
         if start is not None or columns is not None:
             name = "columns" if start is None else "start"
@@ -66,7 +66,7 @@ def locate_block(
 
 
 def _number_columns(job: Job, total: int, ids: IntArray) -> BlockColumns:
-    """Number the columns of a block by their place in it, and what is asked of them too."""
+    """Number the columns of a block by their positions in it, also in targets and filter."""
     position = first_outside(ids, total)
     if position >= 0:
         got = f"{ids[position]} at position {position}"
@@ -88,10 +88,10 @@ def _number_columns(job: Job, total: int, ids: IntArray) -> BlockColumns:
 
 
 class ColumnSet(NamedTuple):
-    """A set of columns: disjoint runs from `starts` up to, not including, `stops`, in order.
+    """A set of columns: disjoint runs in order, from `starts` up to, not including, `stops`.
 
-    Runs that touch are one, so that equal sets are equal arrays, and blocks that arrive one beside
-    the other take no memory however many they are.
+    Runs that touch are merged, so that equal sets are equal arrays, and adjacent blocks need no
+    memory, however many there are.
 
     Examples
     --------
@@ -107,17 +107,17 @@ class ColumnSet(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many columns there are."""
+        """The number of columns in the set."""
         return int((self.stops - self.starts).sum())
 
     def __or__(self, other: ColumnSet) -> ColumnSet:
-        """All columns of two sets that have none in common."""
+        """Unite two sets that have no column in common."""
         order = np.argsort(starts := np.concatenate([self.starts, other.starts]), kind="stable")
         stops = np.concatenate([self.stops, other.stops])[order]
         return _merge_runs(starts[order], stops)
 
     def __sub__(self, other: ColumnSet) -> ColumnSet:
-        """Leave out the columns of another set, all of which are in this one."""
+        """Leave out the columns of another set, which must be a subset of this one."""
         if not other.starts.size:
             return self
         starts = np.sort(np.concatenate([self.starts, other.stops]))
@@ -128,7 +128,7 @@ class ColumnSet(NamedTuple):
         """Return the first column that both have, or -1."""
         if not self.starts.size or not other.starts.size:
             return -1
-        # the last run of this set that starts at or before each run of the other, and the next
+        # for each run of the other set: the last run of this one that starts no later, and the next
         before = np.searchsorted(self.starts, other.starts, side="right") - 1
         inside = (before >= 0) & (self.stops[before] > other.starts)
         after = np.minimum(before + 1, len(self.starts) - 1)
@@ -151,7 +151,7 @@ def column_range(start: int, stop: int) -> ColumnSet:
 
 
 def columns_of(ordered: IntArray) -> ColumnSet:
-    """Return the set of some columns, which are in ascending order and distinct.
+    """Return the set of columns that are given in ascending order, without repeats.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def columns_of(ordered: IntArray) -> ColumnSet:
 
 
 def _merge_runs(starts: IntArray, stops: IntArray) -> ColumnSet:
-    """Make one run of runs that touch, and none of empty ones."""
+    """Merge runs that touch, and drop empty ones."""
     nonempty = starts < stops
     starts, stops = starts[nonempty], stops[nonempty]
     if not starts.size:

@@ -1,4 +1,4 @@
-"""Checkpoints: files that keep what a long count has done, so that a stopped one can go on."""
+"""Checkpoints: files that keep the state of a long count, so that it can go on after a stop."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from .job import Job
 
 KIND = ArchiveKind("truerank.checkpoint", 1)
-# A checkpoint may take this share of the time at most.
+# Writing checkpoints may take at most this share of the time.
 MAX_TIME_SHARE = 0.02
 
 
 class ResumableCount(Protocol):
-    """A count that can be kept and restored."""
+    """A count whose state can be saved and restored."""
 
-    method: str  # one that goes on in another way is another
+    method: str  # a checkpoint is only for counts by the same method
 
     def arrays(self) -> dict[str, IntArray]:
-        """All that has been counted so far."""
+        """Return all that has been counted so far."""
 
 
 class Checkpoint:
-    """The file that keeps a count.
+    """The file that keeps the state of a count.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class Checkpoint:
     count : Counting
         Its arrays are saved, and restored in place.
     store, job
-        What is counted: the file tells it by digests, and belongs to nothing else.
+        What is counted. The file holds digests of it, and is refused for anything else.
     tiles : int
-        How many tiles there are in all; they are counted in their order.
+        The number of tiles in all; they are counted in order.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Checkpoint:
         self._check_path()
 
     def _check_path(self) -> None:
-        """Refuse before the count what could not be written after hours of it."""
+        """Refuse a path before the count that could not be written after hours of counting."""
         import stat
 
         folder = os.path.dirname(os.path.abspath(self._path))
@@ -81,13 +81,13 @@ class Checkpoint:
             raise PermissionError(f"checkpoint: {self._path} cannot be written")
 
     def is_due(self, seconds: float) -> bool:
-        """Whether it is time to save: after some seconds, and not at too large a share of them."""
+        """Whether it is time to save: enough seconds have passed, also for the cost of saving."""
         return time.monotonic() - self._saved_at >= max(
             seconds, self._seconds_to_save / MAX_TIME_SHARE
         )
 
     def save(self, done: int) -> None:
-        """Write the file anew: so many tiles are done. If that fails, it warns."""
+        """Write the file, with the number of tiles that are done; warn if that fails."""
         start = time.monotonic()
         members: Members = {f"count.{name}": array for name, array in self._count.arrays().items()}
         members["done"] = np.array(done, np.int64)
@@ -102,12 +102,12 @@ class Checkpoint:
         self._seconds_to_save = self._saved_at - start
 
     def restore(self) -> int:
-        """Restore the count, where there is a file, and give the number of tiles that are done.
+        """Restore the count if the file exists, and return the number of tiles that are done.
 
         Raises
         ------
         ValueError
-            If the file is damaged, or of another call or other scores.
+            If the file is damaged, or belongs to another call or other scores.
         """
         if not os.path.exists(self._path):
             return 0
@@ -134,7 +134,7 @@ class Checkpoint:
 
 
 def _facts(store: Store, job: Job, tiles: int, method: str) -> dict[str, Any]:
-    """What has to be the same where a count goes on, by the names of the arguments."""
+    """Return, by argument, what must be the same if a count is to go on from a checkpoint."""
     import json
 
     return {
@@ -159,7 +159,7 @@ def _arrays_to_digest(selection: Selection | None) -> tuple[Any, ...]:
 
 
 def _digest(*values: Any) -> str:
-    """The SHA-256 of arrays with their dtypes and lengths; None is unlike any array."""
+    """Return the SHA-256 of arrays with their dtypes and shapes; None differs from any array."""
     import hashlib
 
     sha = hashlib.sha256()

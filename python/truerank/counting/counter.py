@@ -40,25 +40,26 @@ if TYPE_CHECKING:
 
 @public("truerank")
 class RankCounter:
-    """Count ranks from blocks of candidates as a model makes them, in any order, on any machine.
+    """Count ranks from blocks of candidates, in the order in which a model happens to make them.
 
-    The true scores are known before. Each block is compared with them and can be forgotten; when
-    all have been counted, `ranks` gives what `rank` gives for the whole matrix, bit for bit.
-    Several threads may call `update` at once. Counters of disjoint parts, from other processes or
-    machines, merge.
+    The true scores must be known before. Each block is compared with them and can then be
+    forgotten; after all blocks, `ranks` returns the same integers as `rank` for the whole matrix.
+    Several threads may call `update` at once. Counters of disjoint blocks, also from other
+    processes or machines, can be merged.
 
     Parameters
     ----------
     true_scores : array_like, shape (tasks,)
-        The score of each task's true candidate, of the dtype of the blocks, whatever they say.
+        The score of each task's true candidate, in the dtype of the blocks. It counts, even if a
+        block has another score for that candidate.
     targets : array_like of int, shape (tasks,), or int, optional
-        The column of each task's true candidate. It is counted once, with its true score, whatever
-        its block says. Without targets blocks hold only other candidates, which have no columns:
-        sampled negatives.
+        The column of each task's true candidate, which is counted once, with its true score.
+        Without targets, blocks contain only other candidates, which have no columns: sampled
+        negatives.
     candidates : int, optional
-        The number of columns in all; required with targets.
+        The number of columns in all; required if there are targets.
     filter : selection, optional
-        Columns to leave out, as in `rank`; only with targets.
+        Columns to leave out, as in `rank`; only if there are targets.
     rows : array_like of int, shape (tasks,), optional
         The row of every block that each task reads. Default: task i reads row i.
     order, nan, dtype, threads, audit
@@ -67,14 +68,14 @@ class RankCounter:
     Attributes
     ----------
     differing : ndarray of int64, shape (tasks,)
-        1 where the block that had the target's column gave it another score than `true_scores`
-        (NaN equals NaN): a model that scores the same pair differently in two batches. `ranks`
-        warns of it, and `Report.audit` tells it, where `audit` is true.
+        1 where the block with the target's column has another score for it than `true_scores` (NaN
+        equals NaN): the model scored the same pair differently in two batches. `ranks` warns about
+        it, and `Report.audit` shows it if `audit` is true.
 
     Raises
     ------
     TypeError
-        For scores of unlike dtypes (both are named), and indices that are no integers.
+        For scores of different dtypes (both are named), and for indices that are not integers.
     ValueError
         For shapes that do not fit, targets out of range, and a NaN that the rule forbids.
 
@@ -129,12 +130,14 @@ class RankCounter:
 
     def _start(self, scores: Scores, job: Job, columns: int | None, is_dtype_given: bool) -> None:
         self._dtype = scores.dtype
-        self._is_dtype_given = is_dtype_given  # the caller said what the bytes are, of blocks too
+        self._is_dtype_given = (
+            is_dtype_given  # what the caller said about raw bytes is also true of blocks
+        )
         self._true_scores = TrueScores(scores.array, scores.dtype)
         self._job = job
         self._columns = columns
         refuse_nan_true_score(self._true_scores, job.rules.nan)
-        # replaced as a whole, so that whatever interrupts a call finds all of a block or nothing
+        # replaced as a whole, so that an interrupted call has counted all of a block or nothing
         self._counted = _CountedColumns(self._zero_counts(), column_range(0, 0))
         self._lock = threading.RLock()
 
@@ -146,21 +149,21 @@ class RankCounter:
         Parameters
         ----------
         block : array_like, shape (rows, width), or (width,) for a single row that all tasks read
-            The scores, of the dtype of `true_scores`, in any layout that `rank` takes, on an
-            accelerator too.
+            The scores, of the dtype of `true_scores`, in any layout that `rank` takes, also on a
+            device.
         start : int, optional
-            The column of the block's first one; the others follow it.
+            The number of the block's first column; the others follow it.
         columns : array_like of int, shape (width,), optional
-            The columns of the block, in any order. With targets, `start` or `columns` is required,
-            unless the block has all columns.
+            The numbers of the block's columns, in any order. If there are targets, `start` or
+            `columns` is required, unless the block has all columns.
 
         Raises
         ------
         TypeError
             For a block of another dtype than the true scores; both are named.
         ValueError
-            For a block of another shape, a column out of range or given twice (before, or in this
-            block), and a NaN that the rule forbids. The counter is then as it was before.
+            For a block of another shape, for a column that is out of range, repeated or already
+            counted, and for a NaN that the rule forbids. The counter then stays as it was.
         """
         dtype = self._dtype if self._is_dtype_given else None
         self._count_block(read_scores(block, dtype, "block"), "block", start, columns)
@@ -168,14 +171,14 @@ class RankCounter:
     def _count_block(
         self, scores: Scores | Store, name: str, start: int | None = None, columns: Any = None
     ) -> None:
-        """Count a block, which errors call by the name of the argument that it was."""
+        """Count a block; `name` is the argument that it was given as, for the messages."""
         if scores.dtype != self._dtype:
             raise InputTypeError(
                 name, expected=f"{self._dtype}, as true_scores are", got=scores.dtype
             )
         shape, rows = shape_of(scores), self._job.rows
         if len(shape) == 1:
-            if self._columns is None:  # one for each task, or all for each?
+            if self._columns is None:  # is it one score for each task, or are all for each task?
                 raise InputValueError(name, expected="a matrix (tasks, k)", got=f"shape {shape}")
             shape = 1, *shape
             rows = np.zeros(len(self._job.targets), np.int64)
@@ -184,9 +187,7 @@ class RankCounter:
         self._refuse_counted(name, block_columns.columns)
         counts = self._block_counts(scores, name, rows, block_columns)
         with self._lock:
-            self._refuse_counted(
-                name, block_columns.columns
-            )  # another thread may have been quicker
+            self._refuse_counted(name, block_columns.columns)  # another thread may have been faster
             partial_counts, seen = self._counted
             self._counted = _CountedColumns(
                 partial_counts.plus(counts), seen | block_columns.columns
@@ -195,7 +196,7 @@ class RankCounter:
     def _block_counts(
         self, scores: Scores | Store, name: str, rows: IntArray | None, block_columns: BlockColumns
     ) -> dict[str, IntArray]:
-        """What a block holds for all tasks."""
+        """Return the partial counts of a block, for all tasks."""
         total: dict[str, IntArray] = {}
         with column_tiles(scores) as tiles:
             for first, matrix in tiles:
@@ -245,7 +246,7 @@ class RankCounter:
 
     @property
     def differing(self) -> IntArray:
-        """Per task, how many blocks gave the true candidate another score: int64, (tasks,)."""
+        """Per task, how many blocks had another score for its true candidate: int64, (tasks,)."""
         return self._counted.partial_counts.arrays["differing"].copy()
 
     def ranks(self) -> Ranks:
@@ -254,13 +255,13 @@ class RankCounter:
         Returns
         -------
         Ranks
-            As `rank` gives them. Without targets their protocol says "sampled". The counter stays
-            as it is.
+            The same as from `rank`. Without targets the protocol says "sampled". The counter does
+            not change, and can be updated further.
 
         Raises
         ------
         ValueError
-            If columns are missing; the first is named.
+            If columns are missing; the first one is named.
 
         Warns
         -----
@@ -295,16 +296,16 @@ class RankCounter:
             return f"RankCounter({what}, sampled)"
         return f"RankCounter({what}, {self._counted.seen.size} of {self._columns} columns)"
 
-    # -- parts -----------------------------------------------------------------------------------
+    # -- merging ---------------------------------------------------------------------------------
 
     def merge(self, other: RankCounter) -> RankCounter:
-        """Add what another counter of the same tasks has counted; associative and commutative.
+        """Add what another counter of the same tasks has counted; the order of merges is free.
 
         Parameters
         ----------
         other : RankCounter
-            Of the same true scores, targets, filter and rules, and of other columns. It stays as
-            it is. `rows` and `threads` may differ.
+            A counter of other columns with the same true scores, targets, filter and rules. It does
+            not change. `rows` and `threads` may differ.
 
         Returns
         -------
@@ -314,9 +315,9 @@ class RankCounter:
         Raises
         ------
         TypeError
-            If `other` is no RankCounter.
+            If `other` is not a RankCounter.
         ValueError
-            If the counters are not of the same tasks and rules, or both have a column.
+            If the tasks or rules of the counters differ, or if both have counted a column.
         """
         if not isinstance(other, RankCounter):
             raise InputTypeError("other", expected="a RankCounter", got=type(other).__name__)
@@ -353,7 +354,7 @@ class RankCounter:
             "order, nan and audit": (job.rules.ascending, job.rules.nan, job.rules.audit),
         }
 
-    # -- keeping ---------------------------------------------------------------------------------
+    # -- saving ----------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counter to a file, exactly at `path`, whole or not at all; see `load`.
@@ -363,21 +364,21 @@ class RankCounter:
         OSError
             If the folder is absent or cannot be written, or the disk is full.
         ValueError
-            If `path` is there and is no regular file.
+            If `path` exists and is not a regular file.
         """
         write(path, self._state())
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> RankCounter:
-        """Read a counter that `save` wrote: it can be updated, merged and asked for ranks.
+        """Read a counter that `save` wrote; it can be updated, merged and asked for ranks.
 
         Raises
         ------
         FileNotFoundError
-            If there is no such file.
+            If the file does not exist.
         ValueError
-            If the file is truncated, damaged, something else, or of a newer format; it names the
-            file.
+            If the file is truncated, damaged, of another kind, or of a newer format. The error
+            names the file.
 
         Examples
         --------
@@ -426,7 +427,7 @@ class RankCounter:
 
 
 class _CountedColumns(NamedTuple):
-    """What has been counted, and the columns of it."""
+    """The partial counts, and the columns that they are of."""
 
     partial_counts: PartialCounts
     seen: ColumnSet
@@ -435,7 +436,7 @@ class _CountedColumns(NamedTuple):
 def ranks_of_counts(
     job: Job, counts: Mapping[str, IntArray], dtype: str, *, sampled: bool
 ) -> Ranks:
-    """Make Ranks of settled tallies."""
+    """Make Ranks of final counts; sampled candidates are noted in their protocol."""
     ranks = job.ranks(counts, dtype)
     if not sampled:
         return ranks
@@ -478,11 +479,11 @@ def _checked_targets(targets: Any, tasks: int, columns: int | None) -> IntArray:
 
 
 def _checked_filter(filter: Any, tasks: int, columns: int | None, threads: int) -> Selection | None:
-    """Check a filter, and copy it: a counter lives longer than the call."""
+    """Check a filter, and copy it, because a counter lives longer than the call."""
     if columns is None:
         if filter is not None:
             raise InputValueError(
-                "filter", expected="none without targets, for candidates have no columns"
+                "filter", expected="none without targets, as candidates then have no columns"
             )
         return None
     selection = as_selection("filter", filter, tasks, columns, threads)

@@ -1,4 +1,4 @@
-"""The job of a count: its tasks, selections and rules, checked; and what a fault in it says."""
+"""The job of a count: its tasks, selections and rules, checked; and the errors of its faults."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ScoreNouns(NamedTuple):
-    """What messages call the rows and columns of scores, and the score at a place of them."""
+    """What messages call the rows and columns of scores, and a score at a row and a column."""
 
     row: str = "row of scores"
     rows: str = "rows of scores"
@@ -45,7 +45,7 @@ SCORES = ScoreNouns()
 
 
 class Job(NamedTuple):
-    """What is to be counted, checked: the tasks, their selections and the rules."""
+    """What is to be counted, after all checks: the tasks, their selections and the rules."""
 
     rows: IntArray | None  # None: task i reads row i
     targets: IntArray
@@ -56,17 +56,17 @@ class Job(NamedTuple):
     nouns: ScoreNouns = SCORES
 
     def tasks(self) -> _core.Tasks:
-        """What the core needs to know of the tasks."""
+        """Return the tasks as the core takes them."""
         return _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
 
     def error_of(self, fault: _core.Fault) -> InputValueError:
-        """Make the error of what made counts void."""
+        """Return the error for a fault that the core found."""
         return fault_error(fault, self.rules.nan, self.targets, self.nouns)
 
     def ranks(
         self, counts: Mapping[str, IntArray], dtype: str, files: tuple[str, ...] = ()
     ) -> Ranks:
-        """Make Ranks of fresh counts, by name: above, tied, candidates and those of the audit."""
+        """Make Ranks of new arrays of counts: above, tied, candidates and those of an audit."""
         audit = None
         if "inf" in counts:
             audit = Audit(counts["nan"], counts["inf"], counts["at_best"])
@@ -94,7 +94,7 @@ def prepare_job(
     audit: bool,
     nouns: ScoreNouns = SCORES,
 ) -> Job:
-    """Check the arguments of `rank` beside scores of a shape; its errors are those of `rank`."""
+    """Check the arguments of `rank` for scores of a given shape; raises the errors of `rank`."""
     rules = rules_of(order, nan, audit)
     num_threads = thread_count(threads)
     task_rows, task_targets = _checked_tasks(shape, single_row, targets, rows, nouns)
@@ -109,7 +109,7 @@ def prepare_job(
 def _checked_tasks(
     shape: tuple[int, ...], single_row: bool, targets: Any, rows: Any, nouns: ScoreNouns
 ) -> tuple[IntArray | None, IntArray]:
-    """The row (None: task i reads row i) and the target of every task."""
+    """Return the row (None: task i reads row i) and the target of every task."""
     height = shape[0]
     task_targets = index_array("targets", targets)
     if task_targets.ndim > 1:
@@ -139,7 +139,7 @@ def _checked_tasks(
 
 
 def rules_of(order: object, nan: object, audit: object) -> _core.Rules:
-    """Check the words that say how scores are compared."""
+    """Check the options that say how scores are compared."""
     ascending = choice("order", order, ORDERS) == "ascending"
     return _rules(ascending, choice("nan", nan, NAN_RULES), bool(audit))
 
@@ -147,7 +147,7 @@ def rules_of(order: object, nan: object, audit: object) -> _core.Rules:
 def fault_error(
     fault: _core.Fault, nan: str, targets: IntArray, nouns: ScoreNouns = SCORES
 ) -> InputValueError:
-    """Make the error of what made counts void."""
+    """Return the error for a fault that the core found."""
     task = fault.task
     if fault.kind == "target":
         return InputValueError(
@@ -157,7 +157,7 @@ def fault_error(
     return forbidden_nan("scores", place.format(row=fault.row, column=fault.column), nan)
 
 
-# Kept, for a small count takes less time than making them; so that the same rules are one object.
+# Cached, because making them takes longer than a small count, and equal rules should be one object.
 _rules = lru_cache(maxsize=16)(_core.Rules)
 
 

@@ -1,7 +1,7 @@
-"""Partial counts: what parts of the candidates have shown of each task, beside its true score.
+"""Partial counts: for each task, some of the candidates compared with the true score.
 
-The truth itself is in none of them: it is counted once, at the end, whatever parts there were.
-They add up in any order, and to the same integers.
+The true candidate is in none of them: it is counted once, at the end. Partial counts can be added
+in any order, with the same integers as result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AUDITED = ("inf", "at_best", "best")
 
 
 class TrueScores:
-    """The true scores of all tasks: as they are, and as keys, integers in the order of the scores.
+    """The true scores of all tasks, also as keys: integers in the order of the scores.
 
     Parameters
     ----------
@@ -45,15 +45,16 @@ class TrueScores:
         self.inf: Flags = floating & ((self.keys == bottom) | (self.keys == top))
 
     def first_nan(self, rule: str) -> int:
-        """The first NaN, or -1 where there is none or the rule for NaN allows it."""
+        """Return the task of the first NaN; -1 if there is none or if the rule allows NaN."""
         return -1 if rule == "worst" or not self.nan.any() else int(self.nan.argmax())
 
 
 class PartialCounts:
-    """What has been found so far: int64 arrays with one count for each task.
+    """The counts so far: int64 arrays with one count for each task.
 
-    `above` and `tied` are counts of scores that are greater than the truth, in either order of the
-    ranks, and equal to it. Scores that are NaN are among `candidates`, and counted in `nan`.
+    `above` counts the scores that are greater than the true score, whether higher or lower scores
+    are better; `tied` counts those that are equal to it. `candidates` includes the scores that are
+    NaN, which `nan` counts.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class PartialCounts:
             self.arrays["best"][:] = limits.max if rules.ascending else limits.min
 
     def add(self, counts: Mapping[str, IntArray], where: slice | IntArray = slice(None)) -> None:
-        """Add what a part found for some tasks, each named once in `where`."""
+        """Add counts of other candidates for some tasks; `where` has each task once."""
         remaining = dict(counts)
         if self.rules.audit:
             self._add_best(remaining.pop("best"), remaining.pop("at_best"), where)
@@ -83,7 +84,7 @@ class PartialCounts:
             self.arrays[name][where] += array
 
     def plus(self, counts: Mapping[str, IntArray]) -> PartialCounts:
-        """Return new tallies with what a part found for all tasks; these stay as they are."""
+        """Return the sum with counts of other candidates for all tasks, as a new object."""
         total = PartialCounts(len(self.arrays["above"]), self.rules)
         total.arrays = {name: array.copy() for name, array in self.arrays.items()}
         total.add(counts)
@@ -99,9 +100,9 @@ class PartialCounts:
         self.arrays["best"][where] = np.where(is_better, best, own_best)
 
     def final_counts(self, true_scores: TrueScores) -> dict[str, IntArray]:
-        """Add the truths, and give the counts of all tasks, and those of an audit.
+        """Add the true candidates; return the counts of all tasks, with those of an audit.
 
-        A NaN truth is last of all, which only the rule "worst" allows.
+        A true score that is NaN is the last of all; only the rule "worst" allows it.
         """
         above, tied, size, nan, differing = (self.arrays[name] for name in FIELDS)
         if self.rules.ascending:

@@ -45,58 +45,58 @@ def rank(
     ``above`` = #{b in S : b > a}, ``tied`` = #{b in S : b == a} >= 1 and ``candidates`` = #S. The
     optimistic rank is above + 1, the pessimistic above + tied, the realistic their mean.
 
-    Every score that is needed is read once, from memory or from files that need not fit in it;
-    nothing is copied, sorted or written to. The counts are the same for every number of threads,
-    instruction set, memory layout and cut into files.
+    Every score that is needed is read once, from memory or from files that need not fit in memory.
+    Nothing is copied, sorted or written to. The counts do not depend on the number of threads, the
+    instruction set, the memory layout or how files divide the matrix.
 
     Parameters
     ----------
     scores : array_like, shape (rows, columns) or (columns,), or files
         One column per entity. float16, bfloat16, float32, float64 or integers of 8 to 64 bits, in
-        any layout: Fortran order, slices, broadcasts, read-only, memory maps. Anything with
-        `__array__`, the buffer protocol or DLPack; torch tensors and JAX arrays on the CPU or on an
-        accelerator, from which they come block by block. Or the path of a `.npy`
-        file or of an `.npz` that is not compressed, a list of paths or a pattern
-        (``"part-*.npy"``) of files that follow each other row by row, a zarr array, an HDF5 data
-        set, or whatever `open_scores` opened: files that follow each other by columns, raw binary.
+        any layout: Fortran order, slices, broadcasts, read-only arrays, memory maps. Anything with
+        `__array__`, the buffer protocol or DLPack; torch tensors and JAX arrays on the CPU or on a
+        device, from which they are copied block by block. Or the path of a `.npy` file or of an
+        uncompressed `.npz`; a list of paths or a pattern (``"part-*.npy"``) of files that follow
+        each other by rows; a zarr array or an HDF5 dataset; or what `open_scores` returns, for raw
+        binary files and files that follow each other by columns.
     targets : array_like of int, shape (tasks,), or int
         The column of each task's true candidate; one integer for all tasks.
     rows : array_like of int, shape (tasks,), optional
-        The row each task reads, in any order, as often as wanted. Default: task i reads row i, of
-        a single row every task reads that.
+        The row that each task reads, in any order and with repeats. Default: task i reads row i; if
+        there is a single row, all tasks read it.
     filter : selection, optional
         Columns to leave out, per task: ``(indptr, indices)`` as in a CSR matrix;
         ``(indptr, indices, lists)``, where task i has list ``lists[i]``; a scipy.sparse matrix of
         shape (tasks, columns), whose stored entries count; a list of index lists. Repeats and
         disorder change nothing. The target is never left out.
     candidates : selection, or array_like of int, optional
-        The only columns to let in: a selection likewise, or one index array for all tasks. The
-        target must be among them.
+        The only columns to let in: a selection as in `filter`, or one index array for all tasks.
+        The target must be among them.
     order : {"descending", "ascending"}
         "descending": higher scores are better. "ascending": lower ones, as for distances.
     nan : {"raise", "worst", "omit"}
-        The rule for a NaN in S (elsewhere it is ignored). "raise": an error. "worst": a candidate
-        that is never above and never tied; a NaN truth has above = candidates - 1, tied = 1.
-        "omit": no candidate; a NaN truth is an error.
+        The rule for a NaN in S; any other NaN is ignored. "raise": an error. "worst": a candidate
+        that is never above and never tied; a true score that is NaN has above = candidates - 1 and
+        tied = 1. "omit": not a candidate; a true score that is NaN is an error.
     dtype : str or dtype, optional
         What raw 16-bit scores are, as "bfloat16" (numpy reads a bfloat16 .npy back as raw bytes).
-        It never converts.
+        Scores are never converted.
     threads : int, optional
-        Threads to use. Default: as many as OMP_NUM_THREADS, the processor affinity and the control
-        group allow and other calls leave free; one for small work.
+        The number of threads. Default: as many as OMP_NUM_THREADS, the processor affinity and the
+        control group allow and other calls leave free; one for small work.
     audit : bool
         Also count, per task, the candidates that are NaN or infinite, and those at the best score
-        of the row's candidates (before the filter); they are in ``Ranks.audit``.
+        of the row's candidates (before the filter); the counts are in ``Ranks.audit``.
     io : {"map", "read"}, optional
-        How files are read; by default as they were opened, or "map". "map": as memory maps, whose
-        sizes are checked before every block; a file that another process cuts off within one still
-        kills this process. "read": into small buffers, where that is an error like any other.
+        How files are read. Default: as they were opened, else "map". "map": as memory maps, whose
+        sizes are checked before every tile; if another process truncates a file while a tile is
+        read, this process is killed. "read": into small buffers, where that is an ordinary error.
     progress : callable, optional
-        Called with a `Progress` on this thread, at the start and after every block of scores.
+        Called with a `Progress` on this thread, at the start and after every tile of scores.
     checkpoint : path-like, optional
-        A file that keeps what has been counted, written every few seconds and where the call ends
-        early. Where it is there, the call goes on from it, to the same integers; it must be of the
-        same call and unchanged scores. It is left in place.
+        A file that keeps what has been counted. It is written every few seconds and when the call
+        ends early. If it exists, the call goes on from it, with the same integers as result; it
+        must come from the same call and unchanged scores. It is not removed.
 
     Returns
     -------
@@ -106,12 +106,12 @@ def rank(
     Raises
     ------
     TypeError
-        For scores of another dtype, and for indices that are no integers.
+        For scores of another dtype, and for indices that are not integers.
     ValueError
-        For shapes that do not fit, indices out of range (negative ones too), a target that is not
-        among its candidates, and a NaN that the rule forbids (with its first row and column; of
-        files that hold parts of rows with that of the first part that has one). For files that are
-        damaged or change meanwhile, and a checkpoint of another call.
+        For shapes that do not fit, indices out of range (also negative ones), a target that is not
+        among its candidates, and a NaN that the rule forbids (the error names the first row and
+        column; if files hold parts of rows, those in the first such file). For files that are
+        damaged or change meanwhile, and for a checkpoint of another call.
     OSError
         For files that are missing or cannot be read.
 
@@ -130,7 +130,9 @@ def rank(
     array([1])
     """
     tiled = progress is not None or checkpoint is not None
-    plain = type(scores) is np.ndarray and scores.base is None  # the usual case, told at no cost
+    plain = (
+        type(scores) is np.ndarray and scores.base is None
+    )  # the usual case, recognized at no cost
     store = store_of(scores, dtype, io, tiled=tiled) if tiled or not plain else None
     arguments = (targets, rows, filter, candidates, order, nan, threads, audit)
     if store is not None:

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 SELECTIONS = ("filter", "candidates")
 ARGUMENTS = ("scores", "targets", "rows", *SELECTIONS)
 
-ArgumentName = Callable[[int, str], str]  # of an argument of block i, in messages
+ArgumentName = Callable[[int, str], str]  # returns what messages call an argument of block i
 
 
 def block_argument_name(number: int, argument: str) -> str:
-    """Name an argument of a block.
+    """Return what messages call an argument of a block.
 
     Examples
     --------
@@ -51,33 +51,33 @@ def rank_blocks(
     threads: int | None = None,
     audit: bool = False,
 ) -> Ranks:
-    """Count the ranks of blocks of rows, one while the next is being made.
+    """Count the ranks of blocks of rows; the next block is made while one is counted.
 
-    Each block is ranked as `rank` ranks it, in a thread of its own, while this thread asks for the
-    next one. The two overlap where the producer releases the GIL, as numpy and torch do in large
-    operations. At most two blocks are in memory. The ranks are the same without any overlap.
+    Each block is ranked by `rank` in a thread of its own, while this thread asks for the next one.
+    The two run at the same time where the producer releases the GIL, as numpy and torch do in large
+    operations. At most two blocks are in memory. The ranks do not depend on the timing.
 
     Parameters
     ----------
     blocks : iterable of (scores, targets), (scores, targets, filter), or mappings
-        As the arguments of `rank`; a filter of None is none. A mapping has those arguments by name:
-        "scores", "targets" and perhaps "rows", "filter", "candidates". Scores must not change after
-        they were given: a producer that fills one buffer again and again has to give copies;
-        read-only arrays, which it cannot fill, may be the same ones. The others may change.
+        The arguments of `rank`; the filter may be None. A mapping has arguments by name: "scores",
+        "targets" and perhaps "rows", "filter" and "candidates". Scores must not change after they
+        were handed over: a producer that fills one buffer again and again has to hand over copies.
+        Read-only arrays may be the same every time. All other arguments may change.
     order, nan, dtype, threads, audit
         As in `rank`.
 
     Returns
     -------
     Ranks
-        Of all blocks, in their order.
+        The ranks of all blocks, in order.
 
     Raises
     ------
     TypeError, ValueError
-        As `rank`, with the number of the block; if a block lies in the memory of the one before,
-        which was perhaps still being counted; and if there are no blocks. What the iterable itself
-        raises comes as it is.
+        As `rank` does, with the number of the block. Also if a block lies in the memory of the one
+        before, which may still be counted, and if there are no blocks. What the iterable itself
+        raises is passed on.
 
     Examples
     --------
@@ -95,20 +95,21 @@ def rank_blocks(
 
 
 def rank_named_blocks(blocks: Iterable[Any], name: ArgumentName, **rules: Any) -> Ranks:
-    """Do the same for a caller that has a name of its own for what is in a block.
+    """Count the ranks of blocks as `rank_blocks` does, with the caller's names in messages.
 
     Parameters
     ----------
     blocks : iterable
         As in `rank_blocks`.
     name : callable
-        f(number of a block, argument) -> what errors call that argument of that block.
+        A function of the number of a block and an argument's name; it returns what errors call that
+        argument of that block.
     **rules
         order, nan, dtype, threads and audit.
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    choice("order", rules.get("order", ORDERS[0]), ORDERS)  # before the producer works for nothing
+    choice("order", rules.get("order", ORDERS[0]), ORDERS)  # before the producer works in vain
     choice("nan", rules.get("nan", NAN_RULES[0]), NAN_RULES)
     thread_count(rules.get("threads"))
     selected: set[str] | None = None
@@ -130,8 +131,8 @@ def rank_named_blocks(blocks: Iterable[Any], name: ArgumentName, **rules: Any) -
             if _share_memory(memory, before):
                 raise InputValueError(
                     "blocks",
-                    f"block {number} lies in the memory of the one before, which was to be "
-                    "counted meanwhile; give copies",
+                    f"block {number} lies in the memory of the one before, which is counted "
+                    "meanwhile; hand over copies",
                 )
             if running is not None:
                 counted.append(running.result())
@@ -147,7 +148,7 @@ def rank_named_blocks(blocks: Iterable[Any], name: ArgumentName, **rules: Any) -
 
 
 def _arguments(number: int, block: Any) -> dict[str, Any]:
-    """The arguments of `rank` that a block is."""
+    """Return the arguments of `rank` that a block contains."""
     if isinstance(block, Mapping):
         missing = {"scores", "targets"} - set(block)
         if missing or set(block) - set(ARGUMENTS):
@@ -167,7 +168,7 @@ def _arguments(number: int, block: Any) -> dict[str, Any]:
 
 
 def _copy_argument(name: str, value: Any) -> Any:
-    """Targets, or a filter in any form, that are the producer's no longer."""
+    """Copy targets, or a filter in any form, so that the producer may change its own."""
     if isinstance(value, (list, tuple)):
         return type(value)(_copy_argument(name, item) for item in value)
     if hasattr(value, "tocsr"):
@@ -176,22 +177,22 @@ def _copy_argument(name: str, value: Any) -> Any:
 
 
 def _view_scores(value: Any, dtype: Any) -> tuple[Any, npt.NDArray[Any] | Store | None]:
-    """View scores, and give the memory of theirs that a producer could fill again.
+    """View scores, and return their memory if a producer could fill it again.
 
-    Those on a device wait for the stream of this thread. What is in files is opened by `rank`.
+    Scores on a device wait for the stream of this thread. Files are opened later, by `rank`.
     """
     if is_stored(value) and not is_on_device(value):
         return value, None
     scores = read_scores(value, dtype)
     if isinstance(scores, Store):
         return scores, scores
-    # A producer cannot refill what it cannot write: one row broadcast to all, say.
+    # A producer cannot fill again what is read-only, such as one row that is broadcast to all.
     is_fixed = isinstance(value, (np.ndarray, Scores)) and not scores.array.flags.writeable
     return scores, None if is_fixed or isinstance(value, (list, tuple)) else scores.array
 
 
 def _share_memory(memory: Any, before: Any) -> bool:
-    """Whether two blocks have memory in common, as far as that can be told in no time."""
+    """Whether two blocks have memory in common, as far as a quick check can tell."""
     if isinstance(memory, Store) and isinstance(before, Store):
         return 0 != memory.address == before.address
     if not (isinstance(memory, np.ndarray) and isinstance(before, np.ndarray)):
@@ -203,14 +204,14 @@ def _share_memory(memory: Any, before: Any) -> bool:
 
 
 def _rank_block(name: ArgumentName, number: int, *args: Any, **keywords: Any) -> Ranks:
-    """Rank a block, by the names that its arguments have."""
+    """Rank a block; errors name its arguments as `name` does."""
     with _naming_block(name, number):
         return rank(*args, **keywords)
 
 
 @contextmanager
 def _naming_block(name: ArgumentName, number: int) -> Iterator[None]:
-    """Say in errors of input which block it was."""
+    """Let errors of bad input name the block."""
     try:
         yield
     except InputError as error:

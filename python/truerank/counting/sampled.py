@@ -1,4 +1,4 @@
-"""Sampled negatives: ranks of true scores among other scores that are simply given."""
+"""Sampled negatives: ranks of true scores among other scores that have no columns."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def rank_against(
     threads: int | None = None,
     audit: bool = False,
 ) -> Ranks:
-    """Count, for every task, the other scores above its true one, and those equal to it.
+    """Count, for every task, the other scores above its true score, and those equal to it.
 
-    The form of sampled negatives, as OGB's evaluators take them (`y_pred_pos`, `y_pred_neg`). The
-    scores are counted as they are given: repeats stay, and the truth counts once, beside them.
+    This is the form of sampled negatives that OGB's evaluators take (`y_pred_pos`, `y_pred_neg`).
+    All scores are counted as given, also repeats, and the true score is counted once in addition.
 
     Parameters
     ----------
     true_scores : array_like, shape (tasks,)
         The score of each task's true candidate.
     others : array_like, shape (tasks, k), or (values, indptr)
-        The scores of each task's other candidates, of the same dtype. Where tasks have unlike
-        numbers of them: ``values`` of shape (entries,), of which task i has
+        The scores of each task's other candidates, of the same dtype. If their number differs from
+        task to task, ``values`` of shape (entries,) has those of task i in
         ``values[indptr[i]:indptr[i + 1]]``.
     order, nan, dtype, threads, audit
         As in `rank`.
@@ -60,9 +60,9 @@ def rank_against(
     Raises
     ------
     TypeError
-        For scores of unlike dtypes (both are named), or of one that `rank` does not take.
+        For scores of different dtypes (both are named), or of a dtype that `rank` does not take.
     ValueError
-        For shapes that do not fit, and a NaN that the rule forbids.
+        For shapes that do not fit, and for a NaN that the rule forbids.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Saved counters: the file format of `RankCounter`, an archive (see `archives`)."""
+"""Saved counters: the file format of `RankCounter`, an archive (see `ranks.archives`)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _RULES = ("ascending", "nan", "audit")
 
 
 class CounterState(NamedTuple):
-    """All that a counter is made of."""
+    """The whole state of a counter."""
 
-    scores: npt.NDArray[Any]  # the true ones
+    scores: npt.NDArray[Any]  # the true scores
     dtype: str
     job: Job
     columns: int | None
@@ -73,7 +73,7 @@ def read(path: str | os.PathLike[str], empty: Callable[..., CounterState]) -> Co
     ----------
     path : path-like
     empty : callable
-        Of the arguments of a counter, which it checks: one that has not counted anything.
+        Checks the arguments of a `RankCounter`, and returns the state of a new one.
     """
     name = os.fsdecode(path)
     with open(name, "rb") as file:

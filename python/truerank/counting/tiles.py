@@ -1,15 +1,15 @@
-"""Streaming: scores that need not fit in memory, counted tile by tile, and resumed where stopped.
+"""Scores that need not fit in memory are counted tile by tile, and a stopped count can go on.
 
-A store (see `stores`) gives tiles of the score matrix in the order in which they are stored. Where
-tiles are whole rows, each is ranked for good. Where rows are cut, the true scores are taken first,
-and every tile adds to tallies that are settled at the end.
+A store (see `stores`) gives tiles of the score matrix in the order in which they are stored. If
+tiles are whole rows, the counts of each are final. If tiles cut rows, the true scores are read
+first, and every tile adds to partial counts, to which the true candidates are added at the end.
 
-Files are mapped by default. On Linux a map of a warm file is nearly as fast as memory, where the
-page cache holds it in huge pages, as `stores.mapped` asks for; of a cold one it is as fast as the
-fastest reading loop, by the kernel's own reading ahead: populating the map by hand, or asking for
-what comes next, gained nothing. A tile is mapped alone and unmapped after it, so that page tables
-do not grow with the file. Reading into buffers costs a copy, which leaves half of the rate of
-memory, and is there for files that may shrink.
+Files are mapped by default. On Linux the map of a warm file is nearly as fast as memory if the page
+cache holds it in huge pages, which `stores.mapped` asks for. The map of a cold file is as fast as
+the fastest reading loop, thanks to the kernel's read-ahead: populating the map by hand, or asking
+for the next pages, gained nothing. A tile is mapped alone and then unmapped, so that page tables do
+not grow with the file. Reading into buffers costs a copy, which halves the rate of memory; it is
+for files that may shrink.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     TaskIndex = slice | IntArray  # some of the tasks
     ColumnTile = tuple[int, npt.NDArray[Any]]  # its first column, and the matrix
 
-# Large beside what a tile costs in Python and where the threads wait for the last of them; small
-# beside memory, and beside what a reader would wait for a sign of life.
+# Large compared with the cost of a tile in Python and of threads that wait for the last one; small
+# compared with memory, and counted in less time than a user waits for a sign of progress.
 TILE_BYTES = 256 << 20
-# Of stores that are decoded, of which two tiles are in memory.
+# For stores whose tiles are decoded, where two of them are in memory.
 DECODED_TILE_BYTES = 64 << 20
-# Of a block of candidates on a device, in which all tasks are counted.
+# For blocks of candidates on a device; a tile has some columns for all tasks.
 COLUMN_TILE_BYTES = 32 << 20
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
 
@@ -62,11 +62,11 @@ class Progress(NamedTuple):
     Attributes
     ----------
     done, total : int
-        Bytes of scores; `done` includes those that a checkpoint brought.
+        Bytes of scores; `done` includes those from a checkpoint.
     seconds : float
-        Since the call began to count.
+        The time since the call began to count.
     resumed : int
-        Bytes that a checkpoint brought.
+        Bytes of scores that were already counted in the checkpoint.
     """
 
     done: int
@@ -76,7 +76,7 @@ class Progress(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Bytes per second, of this call; 0 at the start.
+        """Bytes per second in this call; 0 at the start.
 
         Examples
         --------
@@ -87,7 +87,7 @@ class Progress(NamedTuple):
 
     @property
     def left(self) -> float | None:
-        """Seconds that are left at this rate; None as long as there is none.
+        """The seconds that are left at this rate; None before there is a rate.
 
         Examples
         --------
@@ -105,7 +105,7 @@ def rank_store(
     progress: Callable[[Progress], object] | None,
     checkpoint: str | os.PathLike[str] | None,
 ) -> Ranks:
-    """Count what a job asks of a store, tile by tile; `rank` has the meaning of all arguments."""
+    """Count a job on a store, tile by tile; the other arguments are those of `rank`."""
     io = choice("io", io or store.io, IO)
     store.check()
     if job.candidates is not None:
@@ -141,7 +141,7 @@ def rank_store(
                 if saved is not None and saved.is_due(SECONDS_BETWEEN_CHECKPOINTS):
                     saved.save(done)
     except BaseException:
-        # A tile that was half added would be added again: then the last file stands.
+        # A tile that is half added would be added again, so the last file is not replaced then.
         if saved is not None and not count.is_half_added:
             saved.save(done)
         raise
@@ -151,7 +151,7 @@ def rank_store(
 
 
 def _are_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
-    """Whether every tile has whole rows, and is read by them."""
+    """Whether every tile has whole rows and is read row by row."""
     if any(tile.width != store.shape[1] for tile in tiles):
         return False
     if io == "map" or not store.in_place or not tiles:
@@ -162,7 +162,7 @@ def _are_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
 
 
 def tile_count(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCount:
-    """Return what counts the tiles: for good where they are whole rows, else part by part."""
+    """Make the count of a store's tiles: final for each if they are whole rows, else partial."""
     return (_WholeRowCount if _are_whole_rows(store, tiles, io) else _PartialRowCount)(store, job)
 
 
@@ -170,7 +170,7 @@ def tile_count(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCo
 def open_blocks(
     store: Store, tiles: Sequence[Tile], io: str, is_needed: Callable[[Tile], bool]
 ) -> Iterator[Iterator[Any]]:
-    """Give, for every tile, a context that holds its block; None where nobody wants it.
+    """Yield contexts that open the blocks of tiles; None stands for a block that no task needs.
 
     Blocks that have to be decoded are decoded one ahead, on a thread of their own.
     """
@@ -205,10 +205,10 @@ def open_blocks(
 
 @contextmanager
 def column_tiles(scores: _core.Scores | Store) -> Iterator[Iterator[ColumnTile]]:
-    """Return the columns of a block: where each stretch of them begins, and the matrix.
+    """Yield the tiles of a block that have some columns each: their first column, and the matrix.
 
-    Of a store the next stretch is made while the one before is counted; a matrix is gone when the
-    next is asked for.
+    The next tile of a store is made while one is counted; a matrix is valid until the next is asked
+    for.
 
     Parameters
     ----------
@@ -240,9 +240,9 @@ def column_tiles(scores: _core.Scores | Store) -> Iterator[Iterator[ColumnTile]]
 
 
 class TileCount:
-    """Tasks in the order of their rows, so that those of a tile stand together.
+    """A count of tiles. Tasks are in the order of their rows, so that those of a tile are adjacent.
 
-    It is torn while a tile may have been added in part and is not yet known to be done.
+    `is_half_added` is true while a tile may have been added in part and is not known to be done.
     """
 
     is_half_added = False
@@ -269,19 +269,19 @@ class TileCount:
         return int(first), int(last)
 
     def tasks_of(self, tile: Tile) -> TaskIndex:
-        """The tasks of a tile."""
+        """Return the tasks of a tile."""
         first, last = self._task_range(tile)
         return slice(first, last) if self.order is None else self.order[first:last]
 
     def local_rows(self, tile: Tile) -> IntArray | None:
-        """Their rows, from the tile's first one on."""
+        """Return the rows of a tile's tasks, counted from the tile's first row."""
         if self.rows is None:
             return None
         first, last = self._task_range(tile)
         return self.rows[first:last] - tile.top
 
     def selections(self, where: TaskIndex) -> tuple[Selection | None, Selection | None]:
-        """Their filter and their candidates."""
+        """Return the filter and the candidates of some tasks."""
         parts = (self.job.filter, self.job.candidates)
         filter_selection, candidate_selection = (
             part and selection_of_tasks(part, where) for part in parts
@@ -289,7 +289,7 @@ class TileCount:
         return filter_selection, candidate_selection
 
     def add(self, tile: Tile, context: Any) -> None:
-        """Count a tile, whose block the context holds."""
+        """Count a tile; the context opens its block."""
         with context as block:
             if block is None:
                 return
@@ -311,24 +311,24 @@ class TileCount:
     def count(
         self, tile: Tile, scores: Block, tasks: _core.Tasks, where: TaskIndex
     ) -> _core.Counts:
-        """What the core finds in a tile."""
+        """Let the core count a tile."""
         raise NotImplementedError
 
     def add_counts(self, where: TaskIndex, counts: Mapping[str, IntArray]) -> None:
-        """Keep what was found for some tasks."""
+        """Add the counts of a tile, which are of some tasks."""
         raise NotImplementedError
 
     def final_counts(self) -> Mapping[str, IntArray]:
-        """The counts of all tasks, and those of the audit."""
+        """Return the counts of all tasks, with those of the audit."""
         raise NotImplementedError
 
     def arrays(self) -> dict[str, IntArray]:
-        """All that has been counted so far, to be kept and to be restored in place."""
+        """Return all that has been counted so far, to be saved or to be overwritten."""
         raise NotImplementedError
 
 
 class _WholeRowCount(TileCount):
-    """Tiles of whole rows: each gives the counts of its tasks."""
+    """A count of tiles of whole rows: each one gives the final counts of its tasks."""
 
     method = "by whole rows"
 
@@ -355,7 +355,7 @@ class _WholeRowCount(TileCount):
 
 
 class _PartialRowCount(TileCount):
-    """Tiles of parts of rows: tallies add up, beside true scores that are known before."""
+    """A count of tiles that cut rows: partial counts add up; true scores are read first."""
 
     method = "by parts of rows"
 

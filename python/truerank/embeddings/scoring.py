@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @public("truerank")
 class TopK(NamedTuple):
-    """The best candidates of every task, best first.
+    """The k most similar candidates of every task, in descending order of their scores.
 
     Attributes
     ----------
     ids : ndarray of int64, shape (tasks, k)
-        Entities; -1 where a task has fewer than k candidates.
+        Entities; the rest is -1 if a task has fewer than k candidates.
     scores : ndarray of float32 or float64, shape (tasks, k)
         Their scores; NaN where there is no candidate.
     """
@@ -57,53 +57,54 @@ def rank_embeddings(
     threads: int | None = None,
     audit: bool = False,
 ) -> Ranks:
-    """Score every query with every entity, and count the candidates above and at the true one.
+    """Score every query with every entity; count the candidates above the true one or tied with it.
 
-    It is `rank` of the matrix (queries, entities) that `score_embeddings` gives, bit for bit, but
-    scores are counted where they are made, in registers and caches, and never stored.
+    The result is that of `rank` for the matrix (queries, entities) from `score_embeddings`, bit for
+    bit. But scores are counted where they are made, in registers and caches, and never stored.
 
     Parameters
     ----------
     queries : array_like, shape (q, d) or (d,), or path
         float16, bfloat16, float32 or float64, in any layout, as `rank` takes scores: slices,
-        read-only arrays, torch CPU tensors, memory maps, the path of a `.npy` file. Of a single
-        vector is every task. For models whose query is made of a head and a relation, the vector
-        that is compared with the tails: head * relation for DistMult, head + relation for TransE.
+        read-only arrays, torch tensors, memory maps, the path of a `.npy` file. A single vector is
+        the query of all tasks. If a model makes its query of a head and a relation, this is the
+        vector that is compared with the tails: head * relation for DistMult, head + relation for
+        TransE.
     entities : array_like, shape (n, d), or path
-        The candidates, likewise. A `.npy` file and a memory map are read where they are, however
-        large. Their size is checked before; a file that another process cuts off meanwhile kills
-        this one.
+        The candidates, in the same forms. A `.npy` file or a memory map is read in place, however
+        large it is. Its size is checked first; if another process truncates the file meanwhile,
+        this process is killed.
     targets : array_like of int, shape (tasks,), or int
         The entity that is each task's true candidate; one integer for all tasks.
     similarity : str
         "dot", "cosine", "l1", "l2", "sql2", "complex_l1", "poincare", "inverse_l1" or "inverse_l2":
         how a query and an entity are scored; see Notes.
     bias : array_like of float, shape (n,), optional
-        Added to the scores of each entity, last of all, as in ConvE (Dettmers et al. 2018); rounded
-        to the dtype of the scores where it is of a wider one.
+        Added to the scores of each entity as the last step, as in ConvE (Dettmers et al. 2018). A
+        bias of a wider dtype than the scores is rounded to theirs.
     csls : CSLS, optional
-        Means that `truerank.alignment.csls_means` gives: a score s becomes 2 s - (m + n), with
-        the means m of the query and n of the entity, whose sum is rounded once, and so is the rest.
+        Means from `truerank.alignment.csls_means`: a score s becomes 2 s - (m + n), where m is the
+        mean of the query and n that of the entity. The sum is rounded once, the result once more.
     rows : array_like of int, shape (tasks,), optional
-        The query of each task, in any order, as often as wanted. Default: task i is query i.
+        The query of each task, in any order and with repeats. Default: task i is query i.
     filter : selection, optional
         Entities to leave out, per task, in the forms of `rank`. The target is never left out.
     candidates : selection, or array_like of int, optional
         The only entities to let in, per task or one array for all. The target must be among them.
     nan : {"raise", "worst", "omit"}
-        The rule for scores that are NaN, as in `rank`. Those of entities that are no candidates of
-        a task are ignored.
+        The rule for scores that are NaN, as in `rank`. Scores of entities that are not candidates
+        of a task are ignored.
     dtype : str or dtype, optional
-        What raw 16-bit vectors are, as "bfloat16"; vectors of other dtypes stay what they are. Or
-        "float32" or "float64", where all are expected to be that. It never converts.
+        What raw 16-bit vectors are, as "bfloat16"; vectors of other dtypes keep theirs. Or
+        "float32" or "float64", if all vectors are expected to have it. Vectors are never converted.
     block : int, optional
-        How many entities a thread scores before it turns to other queries, for tests and
+        How many entities a thread scores before it goes on to other queries, for tests and
         measurements; it changes no count.
     threads : int, optional
         As in `rank`.
     audit : bool
         Also count, per task, the candidates that are NaN or infinite, and those at the best score;
-        they are in ``Ranks.audit``.
+        the counts are in ``Ranks.audit``.
 
     Returns
     -------
@@ -114,11 +115,12 @@ def rank_embeddings(
     Raises
     ------
     TypeError
-        For vectors that are no floats, and indices that are no integers.
+        For vectors that are not floats, and for indices that are not integers.
     ValueError
-        For shapes that do not fit, no numbers in a vector, odd lengths with complex_l1, an unknown
+        For shapes that do not fit, vectors of length 0, odd lengths with complex_l1, an unknown
         similarity, indices out of range, a target that is not among its candidates, a NaN that the
-        rule forbids (with its first query and entity), and files that are damaged or too short.
+        rule forbids (the error names the first query and entity), and files that are damaged or too
+        short.
     OSError
         For files that are missing or cannot be read.
 
@@ -133,8 +135,8 @@ def rank_embeddings(
     l2            -sqrt(sum of (q[k] - e[k])^2)
     sql2          -(sum of (q[k] - e[k])^2)
     complex_l1    -(sum of |q[j] - e[j]|, moduli of complex numbers), as in RotatE (Sun et al.
-                  2019); vectors have real and imaginary parts in turn, as a complex64 array has
-                  in ``.view(np.float32)`` and a torch tensor in ``view_as_real(x).flatten(-2)``
+                  2019); real and imaginary parts alternate in a vector, as in a complex64 array's
+                  ``.view(np.float32)`` and in ``torch.view_as_real(x).flatten(-2)``
     poincare      -arcosh(1 + 2 |q - e|^2 / ((1 - |q|^2) (1 - |e|^2)))^2, as in MuRP (Balazevic et
                   al. 2019) with curvature 1; NaN unless both are inside of the unit ball
     inverse_l1    1 / (1 + d), with the distance d of l1: between 0 and 1
@@ -145,20 +147,22 @@ def rank_embeddings(
     exactly. **The score of a pair is a function of its two vectors alone, and has the same bits on
     every machine**, for any block, number of threads and instruction set: one accumulator runs
     along k, in order, by fused multiply-adds with one rounding each (dot: s = fma(q[k], e[k], s);
-    sql2: t = q[k] - e[k], s = fma(t, t, s); l1: s = s + |q[k] - e[k]|; complex_l1: u and v the
-    differences of both parts, s = s + sqrt(fma(u, u, v v))). So equal vectors tie exactly, and
-    copies of an entity score alike. Cosine divides each vector once, in float64, by the root of the
-    sum of its squares, which are rounded and added in order in float64, and rounds to the dtype of
-    the scores. poincare takes |q - e|^2 from sql2 and the squares of |q| and |e| from cosine, and
-    goes on in float64 by arithmetic and square roots alone; the result is rounded once.
+    sql2: t = q[k] - e[k], s = fma(t, t, s); l1: s = s + |q[k] - e[k]|; complex_l1: s = s +
+    sqrt(fma(u, u, v v)), where u and v are the differences of both parts). So equal vectors tie
+    exactly, and copies of an entity have equal scores. Cosine divides each vector once, in float64,
+    by the root of the sum of its squares, which are rounded and added in order in float64, and
+    rounds to the dtype of the scores. poincare takes |q - e|^2 from sql2 and the squares of |q| and
+    |e| from cosine, and goes on in float64 with arithmetic and square roots alone; the result is
+    rounded once.
 
-    l2 and sql2 rank alike, but for ties: the root brings unlike sums together, so what is apart
-    under sql2 may be tied under l2. Never the other way round. So do l1 and inverse_l1, l2 and
-    inverse_l2: 1 + d and the quotient are rounded once each, and what is apart may become a tie.
+    l2 and sql2 give the same order, except for ties: different sums may have the same rounded root,
+    so candidates that differ under sql2 may tie under l2, never the other way round. The same holds
+    for l1 and inverse_l1, and for l2 and inverse_l2, where 1 + d and the quotient are rounded once
+    each.
 
-    Infinities are ordinary numbers: what comes of them is what IEEE 754 says. An infinite part can
-    make a NaN (inf - inf, 0 inf), also where both vectors are the same one, and `nan` then says
-    what holds. A sum beyond the largest float32 is infinite, and ties with others like it.
+    Infinities are ordinary numbers, and results follow IEEE 754. An infinite entry can make a score
+    NaN (inf - inf, 0 inf), even if both vectors are equal; then the rule `nan` applies. A sum
+    beyond the largest float32 is infinite, and ties with other such sums.
 
     References
     ----------
@@ -205,7 +209,7 @@ def rank_open_embeddings(
     threads: int | None = None,
     audit: bool = False,
 ) -> Ranks:
-    """Rank vectors that are open, as `rank_embeddings` does."""
+    """Rank embeddings that are open, as `rank_embeddings` does."""
     size = positive_integer("block", block) if block is not None else 0
     arguments = (targets, rows, filter, candidates, "descending", nan, threads, audit)
     job = prepare_job(
@@ -234,27 +238,27 @@ def score_embeddings(
     dtype: Any = None,
     threads: int | None = None,
 ) -> npt.NDArray[Any]:
-    """Return scores as an array: those that `rank_embeddings` counts, bit for bit.
+    """Return the scores that `rank_embeddings` counts, bit for bit, as an array.
 
     Parameters
     ----------
     queries, entities, similarity, bias, csls, dtype, threads
         As in `rank_embeddings`.
     targets : array_like of int, shape (tasks,), or int, optional
-        An entity for each task, of which the score with the task's query is wanted. Default: the
-        scores of all entities.
+        The entity of each task whose score with the task's query is returned. Default: the scores
+        of all entities are returned.
     rows : array_like of int, shape (tasks,), optional
         The query of each task. Default: task i is query i.
 
     Returns
     -------
     ndarray of float32 or float64, shape (tasks, n) or (tasks,)
-        With `targets` the scores of the pairs, else a row for each task.
+        With `targets`, the score of each task; else a row of scores for each task.
 
     Raises
     ------
     TypeError, ValueError, OSError
-        As `rank_embeddings` does. A score that is NaN is no error.
+        As `rank_embeddings` does. A score that is NaN is not an error.
 
     Examples
     --------
@@ -272,7 +276,7 @@ def score_embeddings(
 def score_open_embeddings(
     embeddings: OpenEmbeddings, targets: Any, rows: Any, threads: int | None
 ) -> npt.NDArray[Any]:
-    """Score vectors that are open, as `score_embeddings` does."""
+    """Score embeddings that are open, as `score_embeddings` does."""
     num_threads = thread_count(threads)
     if targets is None:
         return _core.score_embeddings(
@@ -302,41 +306,41 @@ def topk_embeddings(
     block: int | None = None,
     threads: int | None = None,
 ) -> TopK:
-    """Return the k best candidates of every task, best first, without storing the other scores.
+    """Return the k most similar candidates of every task, in order, without storing other scores.
 
     Parameters
     ----------
     queries, entities, similarity, bias, csls, dtype, block, threads
         As in `rank_embeddings`.
     k : int
-        How many, at least 1.
+        The number of candidates to return, at least 1.
     rows : array_like of int, shape (tasks,), optional
         The query of each task. Default: one task for each query.
     filter : selection, optional
-        Entities to leave out, per task; there is no target that would stay.
+        Entities to leave out, per task. As there are no targets, all of them are left out.
     candidates : selection, or array_like of int, optional
         The only entities to let in, per task or one array for all.
     nan : {"raise", "worst", "omit"}
         The rule for candidates whose score is NaN. "raise": an error. "worst": they come last.
-        "omit": they are none.
+        "omit": they are not candidates.
 
     Returns
     -------
     TopK
-        ``ids`` and ``scores``, (tasks, k). Equal scores are in the order of ids, lowest first (-0.0
-        equals 0.0), and so are NaN. Where a task has fewer than k candidates, the rest is -1 and
-        NaN.
+        ``ids`` and ``scores``, (tasks, k). Candidates with equal scores are in the order of their
+        ids, lowest first (-0.0 equals 0.0), and so are those with NaN. If a task has fewer than k
+        candidates, the rest is -1 and NaN.
 
     Raises
     ------
     TypeError, ValueError, OSError
-        As `rank_embeddings` does, and for a `k` below 1.
+        As `rank_embeddings` does, and if `k` is below 1.
 
     Examples
     --------
     >>> entities = np.array([[0, 1], [1, 0], [1, 1], [0, 1]], np.float32)
-    >>> best = topk_embeddings(np.array([[1, 2]], np.float32), entities, 3)
-    >>> best.ids, best.scores
+    >>> top = topk_embeddings(np.array([[1, 2]], np.float32), entities, 3)
+    >>> top.ids, top.scores
     (array([[2, 0, 3]]), array([[3., 2., 2.]], dtype=float32))
     >>> topk_embeddings(np.array([[1, 2]], np.float32), entities, 3, filter=[[0, 2]]).ids
     array([[ 3,  1, -1]])
@@ -347,14 +351,14 @@ def topk_embeddings(
 
 
 class CurrentMatches(NamedTuple):
-    """What entities hold already: they accept queries of a higher score, or an equal and lower id.
+    """The match of each entity so far: it accepts a higher score, or an equal one of a lower query.
 
     Attributes
     ----------
-    held : ndarray of float, shape (n,)
-        The score that each entity holds; -inf for a free one.
-    holders : ndarray of int64, shape (n,)
-        The query that it holds; for a free one a number beyond them.
+    scores : ndarray of float, shape (n,)
+        The score of each entity's match; -inf for an entity without a match.
+    queries : ndarray of int64, shape (n,)
+        The query that each entity is matched with; a number beyond all queries if there is none.
     """
 
     scores: npt.NDArray[Any]
@@ -371,25 +375,25 @@ def topk_open_embeddings(
     nan: str = "raise",
     block: int | None = None,
     threads: int | None = None,
-    current: CurrentMatches | None = None,
+    current_matches: CurrentMatches | None = None,
 ) -> TopK:
-    """Return the k best candidates of vectors that are open, as `topk_embeddings` does.
+    """Return the k most similar candidates of open embeddings, as `topk_embeddings` does.
 
     Parameters
     ----------
-    pairs : Pairs
+    embeddings : OpenEmbeddings
     k, rows, filter, candidates, nan, block, threads
         As in `topk_embeddings`.
-    current : CurrentMatches, optional
-        Only entities that would leave what they hold for the query are candidates. A NaN is not
-        asked whether it is accepted.
+    current_matches : CurrentMatches, optional
+        Only entities that would leave their match for the query are candidates. Entities whose
+        score is NaN are candidates under the rule `nan` alone.
 
     Examples
     --------
     >>> queries, entities = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0], [2.0]])
     >>> current = CurrentMatches(np.array([2.0, 3.0, -np.inf]), np.array([1, 0, 2]))
     >>> embeddings = open_embeddings(queries, entities, "dot", None, None)
-    >>> topk_open_embeddings(embeddings, 2, current=current).ids
+    >>> topk_open_embeddings(embeddings, 2, current_matches=current).ids
     array([[ 2, -1],
            [ 1,  2]])
     """
@@ -405,8 +409,8 @@ def topk_open_embeddings(
     width = min(length, max(1, columns))
     core_tasks = _core.Tasks(query_rows, None, filter_selection, candidate_selection)
     matches = None
-    if current is not None:
-        match_scores, match_queries = current
+    if current_matches is not None:
+        match_scores, match_queries = current_matches
         matches = (
             match_scores.astype(embeddings.dtype, order="C"),
             match_queries.astype(np.int64, order="C"),
@@ -424,7 +428,7 @@ def topk_open_embeddings(
 
 
 def with_similarity(ranks: Ranks, measure: str) -> Ranks:
-    """Name what made the scores in the protocol of ranks."""
+    """Record what made the scores in the protocol of ranks."""
     protocol = _named_protocol(measure, ranks.protocol)
     return Ranks._trusted(
         ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
@@ -433,5 +437,5 @@ def with_similarity(ranks: Ranks, measure: str) -> Ranks:
 
 @lru_cache(maxsize=64)
 def _named_protocol(similarity: str, protocol: Protocol) -> Protocol:
-    """Kept, since a small count takes less time than this."""
+    """Cached, because it takes longer than a small count."""
     return replace(protocol, similarity=similarity)

@@ -1,4 +1,4 @@
-"""Vectors as they come: queries, entities and biases become views that the core can read."""
+"""Embeddings that users hand over: queries, entities and biases become views for the core."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def _vector_form(shape: str, *dimensions: int) -> Form:
 
 
 class Roles(NamedTuple):
-    """What messages call queries and entities, and a score of theirs."""
+    """What messages call queries and entities, and their scores."""
 
-    queries: str = "queries"  # the name of the argument, as the next one
+    queries: str = "queries"  # the name of the argument; likewise the next one
     entities: str = "entities"
     as_queries: str = "as the queries have"  # vectors of the same length
     shape: str = "a matrix (queries, d) or a single vector (d,)"  # of the queries
@@ -61,15 +61,15 @@ _BIAS = _vector_form("one number for each entity", 1)
 
 @public("truerank.alignment")
 class CSLS(NamedTuple):
-    """What cross-domain similarity local scaling takes off: mean scores with the nearest.
+    """What cross-domain similarity local scaling subtracts: mean scores of the top k.
 
     Attributes
     ----------
     queries, entities : ndarray of float32 or float64, shape (q,) and (n,)
-        The mean of each query with its k best entities, and of each entity with its k best queries.
-        NaN for those that have not taken part.
+        The mean score of each query with its k most similar entities, and of each entity with its k
+        most similar queries. NaN for those that took no part.
     k : int
-        How many.
+        The number of scores that each mean is of.
     """
 
     queries: npt.NDArray[Any]
@@ -77,7 +77,7 @@ class CSLS(NamedTuple):
     k: int
 
     def swapped(self) -> CSLS:
-        """Return the same for the other direction: entities ask."""
+        """Return the means for the other direction, where entities are the queries."""
         return CSLS(self.entities, self.queries, self.k)
 
 
@@ -89,42 +89,42 @@ class OpenEmbeddings(NamedTuple):
     similarity: str
     bias: npt.NDArray[Any] | None  # of the dtype of the scores
     dtype: str  # of the scores
-    is_single_query: bool  # whether the queries are one vector, of which every task is
+    is_single_query: bool  # whether a single vector is the query of all tasks
     files: tuple[str, ...]
     csls: CSLS | None = None  # of the dtype of the scores
     roles: Roles = QUERIES
 
     @property
     def core_embeddings(self) -> _core.Embeddings:
-        """What the core needs to know of them."""
+        """The embeddings as the core takes them."""
         means = None if self.csls is None else (self.csls.queries, self.csls.entities)
         return _core.Embeddings(self.queries, self.entities, self.similarity, self.bias, means)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many queries and entities there are: the shape of the scores."""
+        """The numbers of queries and entities, which are the shape of the scores."""
         return len(self.queries.array), len(self.entities.array)
 
     @property
     def measure(self) -> str:
-        """What made the scores, as a protocol names it."""
+        """The similarity, and csls if it is used, as a protocol names them."""
         return self.similarity if self.csls is None else f"{self.similarity}, csls {self.csls.k}"
 
     def with_csls(self, csls: CSLS | None) -> OpenEmbeddings:
-        """Take means off the scores, which are checked and rounded to the dtype of these."""
+        """Subtract means from the scores, checked and rounded to the scores' dtype."""
         if csls is None:
             return self._replace(csls=None)
         means = checked_means(csls, self.shape, self.dtype, self.roles[:2])
         return self._replace(csls=CSLS(*means, csls.k))
 
     def swapped(self, roles: Roles) -> OpenEmbeddings:
-        """Return the other direction of vectors without a bias: entities ask."""
+        """Return the other direction of embeddings without a bias: entities are the queries."""
         csls = None if self.csls is None else self.csls.swapped()
         swapped = self._replace(queries=self.entities, entities=self.queries)
         return swapped._replace(csls=csls, roles=roles)
 
     def rows(self, rows: Any) -> IntArray | None:
-        """Check the query of each task, where there is no target; None: task i is query i."""
+        """Check the query of each task if there are no targets; None: task i is query i."""
         if rows is None:
             return None
         found = index_array("rows", rows)
@@ -134,21 +134,21 @@ class OpenEmbeddings(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """Vectors that were opened and checked; whatever takes vectors takes them as they are."""
+    """Vectors that were opened and checked; functions that take vectors take these as well."""
 
     scores: Scores
     files: tuple[str, ...] = ()
 
     @property
     def array(self) -> npt.NDArray[Any]:
-        """All of them; a map of a file goes with the last array that looks at it."""
+        """All vectors; the map of a file lasts as long as an array that is a view of it."""
         return self.scores.array
 
 
 def read_vectors(
     name: str, value: Any, dtype: Any, role: str = "entities", roles: Roles = QUERIES
 ) -> Vectors:
-    """View vectors, or a bias; what is in a file is mapped, and held against its size.
+    """View vectors or a bias; a file is mapped after a check of its size.
 
     Parameters
     ----------
@@ -157,9 +157,9 @@ def read_vectors(
     value : array_like, path, or Vectors
         As in `rank_embeddings`.
     dtype : str or dtype, optional
-        As there.
+        As in `rank_embeddings`.
     role : {"queries", "entities", "bias"}
-        What they are.
+        What the vectors are.
     roles : Roles
         What messages call them.
 
@@ -202,15 +202,14 @@ def open_embeddings(
     csls: CSLS | None = None,
     roles: Roles = QUERIES,
 ) -> OpenEmbeddings:
-    """Check queries, entities and bias; of what is in files, maps last as long as the pairs.
+    """Check queries, entities and bias; maps of files last as long as the result.
 
-    Nothing of the queries and entities is copied. A map is an error where its file is too short by
-    now for all of it to be there.
+    Queries and entities are not copied. The map of a file that has become too short is an error.
 
     Parameters
     ----------
     queries, entities, similarity, bias, dtype, csls
-        As in `rank_embeddings`; or vectors that `read_vectors` gave.
+        As in `rank_embeddings`; vectors may also come from `read_vectors`.
     roles : Roles
         What messages call them.
 
@@ -254,33 +253,33 @@ def _check_lengths(
 
 
 def _rounded_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
-    """Round the bias to the dtype of the scores, in an array of its own."""
+    """Copy the bias, rounded to the dtype of the scores."""
     expected = f"{entities} numbers, one for each entity"
     check_shape("bias", bias.array.shape, (entities,), expected)
     array = widen_bfloat16(bias.array) if bias.dtype == "bfloat16" else bias.array
-    with np.errstate(over="ignore", invalid="ignore"):  # infinities, and signalling NaN
+    with np.errstate(over="ignore", invalid="ignore"):  # a too large bias becomes infinite
         return array.astype(dtype, order="C")
 
 
 def checked_means(
     csls: CSLS, sizes: tuple[int, ...], dtype: Any, names: tuple[str, str] = ("queries", "entities")
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Check the means of both roles, and round them to the dtype of the scores.
+    """Check the means of queries and entities, and round them to the dtype of the scores.
 
     Parameters
     ----------
     csls : CSLS
     sizes : (int, int)
-        How many vectors the roles have.
+        The numbers of queries and entities.
     dtype : dtype
-        Of the scores.
+        The dtype of the scores.
     names : (str, str), optional
-        What the roles are called in messages.
+        What messages call queries and entities.
 
     Raises
     ------
     TypeError, ValueError
-        For what is no CSLS, no floats, or not one number for each vector.
+        For anything but a CSLS of floats, with one number for each vector.
 
     Examples
     --------

@@ -234,7 +234,7 @@ class VectorSource(SimilaritySource):
     def _top_k(self, k: int, rows: IntArray, holding: CurrentMatches | None) -> TopK:
         among = self.right_ids if len(self.right_ids) < self.shape[1] else None
         given: dict[str, Any] = {"candidates": among, "nan": self.nan, "threads": self.threads}
-        return topk_open_embeddings(self.pairs, k, rows=rows, current=holding, **given)
+        return topk_open_embeddings(self.pairs, k, rows=rows, current_matches=holding, **given)
 
 
 def top_k_of_rows(
