@@ -1,4 +1,4 @@
-"""Aligned pairs: splits in any of their forms, read into ids, audited; and who is a candidate."""
+"""Aligned pairs: splits in any form, read as ids and audited; and the sets of candidates."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class PairSplits(NamedTuple):
     Attributes
     ----------
     pairs : ndarray of int64, shape (n, 2)
-        Of all splits, one after the other; column by column in memory, as they are read.
+        The pairs of all splits, one after the other; column by column in memory.
     sizes : dict of str to int
-        How many pairs each split has.
+        The number of pairs of each split.
     graphs : (Vocabulary, Vocabulary)
         The entities of the left graph, and of the right one.
     """
@@ -44,7 +44,7 @@ class PairSplits(NamedTuple):
     graphs: tuple[Vocabulary, Vocabulary]
 
     def labels_of(self, row: int) -> tuple[str | int, ...]:
-        """Give a pair by its labels, where there are any."""
+        """Return a pair by its labels, or ids if there are no labels."""
         ids = self.pairs[row].tolist()
         return tuple(graph.label_of(code) for graph, code in zip(self.graphs, ids, strict=True))
 
@@ -55,10 +55,10 @@ def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[A
     Parameters
     ----------
     splits : dict of str to (str, object)
-        By name: what to call it in messages, and its pairs: an array of int or str of shape (m, 2),
-        a list of tuples, or the path of a .npy file or of tab-separated text.
+        By name: the title of the split in messages, and its pairs: an array of int or str of
+        shape (m, 2), a list of tuples, or the path of a .npy file or of tab-separated text.
     entities : (left, right)
-        How many entities each graph has, or their labels, in their order or as a mapping to ids.
+        The number of entities of each graph, or their labels in order or as a mapping to ids.
 
     Returns
     -------
@@ -67,21 +67,21 @@ def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[A
     Raises
     ------
     TypeError, ValueError, OSError
-        For pairs that are none, ids out of range, unknown labels, and entities that are neither.
+        For anything but pairs, ids out of range, unknown labels, and entities of another type.
     """
     for name, given in zip(GRAPHS, entities, strict=True):
         if given is None:
             raise InputTypeError(
                 name, expected="the number of entities, or their labels", got="None"
             )
-    read = read_columns(splits, PAIR_FORM)
+    columns_of_split = read_columns(splits, PAIR_FORM)
     columns, graphs = [], []
     for j, (name, given) in enumerate(zip(GRAPHS, entities, strict=True)):
-        of_graph = [split[j] for split in read.values()]
-        vocabulary, ids = encode_columns(name, f"{name} entity", given, of_graph)
+        graph_columns = [split[j] for split in columns_of_split.values()]
+        vocabulary, ids = encode_columns(name, f"{name} entity", given, graph_columns)
         graphs.append(vocabulary)
         columns.append(ids)
-    sizes = {name: len(split[0].values) for name, split in read.items()}
+    sizes = {name: len(split[0].values) for name, split in columns_of_split.items()}
     return PairSplits(stack_splits(columns), sizes, (graphs[0], graphs[1]))
 
 
@@ -95,15 +95,15 @@ class PairAudit(SplitAudit):
     split : str
         The name of the evaluated split.
     given, kept : int
-        How many of its pairs were given, and are ranked.
+        The number of its pairs that were given, and of those that are ranked.
     known : dict of str to int
-        How many pairs each known split has.
+        The number of pairs of each known split.
     duplicates : SplitFinding
         Pairs of the evaluated split that repeat an earlier one.
     leaks : dict of str to SplitFinding
-        Pairs of the evaluated split that a known split has too, by split.
+        Pairs of the evaluated split that a known split also has, by split.
     leaked : int
-        How many pairs leak at all; one may be in several splits.
+        The number of pairs that leak; a pair may leak from several splits.
     rules : dict of str to {"keep", "drop"}
         What was done with "duplicates" and "leaks".
     """
@@ -112,20 +112,20 @@ class PairAudit(SplitAudit):
 
 
 def audit_pairs(splits: PairSplits, rules: Mapping[str, str]) -> AuditResult[PairAudit]:
-    """Look for repeats and leaks, and keep, drop or refuse them, as `examine` does."""
+    """Find duplicates and leaks, and keep, drop or refuse them, as `audit_split` does."""
     columns = [splits.pairs[:, 0], splits.pairs[:, 1]]
     return audit_split(PairAudit, columns, splits.sizes, rules, splits.labels_of)
 
 
 class GraphCandidates(NamedTuple):
-    """A candidate set as a protocol names it.
+    """A candidate set of both graphs, with its name in the protocol.
 
     Attributes
     ----------
     name : str
         "all", "test", "unaligned", or "selection of N x M (digest)".
     ids : (left ids, right ids), or None
-        The entities, ascending; None for all.
+        The candidates, ascending; None for all entities.
     """
 
     name: str
@@ -133,7 +133,7 @@ class GraphCandidates(NamedTuple):
 
 
 def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> GraphCandidates:
-    """Check what was passed as candidates, and list them.
+    """Check the argument `candidates`, and list the candidates.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> GraphCandid
     ------
     TypeError, ValueError
         For an unknown name, ids out of range, unknown labels, "unaligned" without known splits, and
-        for lists that lack an entity of the test.
+        lists that lack an entity of the test.
     """
     if not isinstance(value, (str, tuple, list)):
         raise InputTypeError("candidates", expected=f"{_EXPECTED}", got=type(value).__name__)
@@ -181,30 +181,30 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> GraphCandid
 
 
 def _unaligned_ids(size: int, aligned: IntArray, in_test: IntArray) -> IntArray:
-    """All entities but those of known pairs; one of the test stays, wherever else it is."""
-    free = np.ones(size, dtype=bool)
-    free[aligned] = False
-    free[in_test] = True
-    return np.flatnonzero(free)
+    """Return all entities except those of known pairs; entities of the test always stay."""
+    is_free = np.ones(size, dtype=bool)
+    is_free[aligned] = False
+    is_free[in_test] = True
+    return np.flatnonzero(is_free)
 
 
 def _read_candidate_lists(value: Any, splits: PairSplits, test: IntArray) -> GraphCandidates:
-    """Read the lists of both graphs, which must have all that is asked and answered."""
+    """Read the lists of both graphs, which must have all entities of the test."""
     if len(value) != len(GRAPHS):
         raise InputValueError("candidates", expected=f"{_EXPECTED}", got=f"{len(value)} members")
     lists = []
     for j, (name, graph) in enumerate(zip(GRAPHS, splits.graphs, strict=True)):
         title = f"candidates[{j}]"
         ids = read_ids(title, value[j], graph, f"{name} is no list of labels")
-        there = np.zeros(graph.size, dtype=bool)
-        there[ids] = True
-        asked = distinct(test[:, j])
-        missing = asked[~there[asked]]
+        is_listed = np.zeros(graph.size, dtype=bool)
+        is_listed[ids] = True
+        test_ids = distinct(test[:, j])
+        missing = test_ids[~is_listed[test_ids]]
         if len(missing):
             raise InputValueError(
                 title,
                 (
-                    f"{len(missing):,} of {len(asked):,} {name} entities of the test are not "
+                    f"{len(missing):,} of {len(test_ids):,} {name} entities of the test are not "
                     f"among the candidates, first {graph.label_of(int(missing[0]))!r}"
                 ),
             )

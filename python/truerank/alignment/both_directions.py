@@ -1,7 +1,7 @@
-"""Both directions of an alignment, counted from the same scores: of vectors, or of a matrix.
+"""Both directions of an alignment, counted from the same scores: of embeddings or of a matrix.
 
-Rows of a matrix ask from left to right, columns from right to left. Every tile of a store is
-counted as it is and turned on its side before the next one is read.
+The rows of a matrix are the queries from left to right, its columns those from right to left. Every
+tile of a store is counted as it is and transposed before the next tile is read.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     ProgressCallback = Callable[[Progress], object]
 
 
-# What messages call the places of a matrix that is turned on its side: those of the matrix.
+# Messages about a transposed matrix name the places of the matrix itself.
 _TRANSPOSED_NOUNS = ScoreNouns(
     score="a score at row {column}, column {row}",
     true_score="the true score at row {column}, column {row}",
 )
 
-# So many pairs of one entity are counted beside each other, and so many known answers to a task
-# taken out again; where there are more, each direction is better counted by itself.
+# Up to this many pairs of one entity are counted jointly, and up to this many known answers per
+# task are taken out again; if there are more, it is faster to count each direction by itself.
 _MAX_PAIRS_PER_ENTITY, _MAX_KNOWN_PER_TASK = 8, 32
 
 SCALED_TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
@@ -57,25 +57,25 @@ def rank_both(
     threads: int | None = None,
     audit: bool = False,
 ) -> tuple[Ranks, Ranks]:
-    """Rank left against right and right against left, each score being made once.
+    """Rank left against right and right against left, and compute each score once.
 
-    Both sides have the same pairs in the same order, and on each the candidates are one array or
-    None, among which the other side's queries are. The result is `rank_embeddings` of each side,
-    bit for bit: a score is the same in both directions.
+    Both sides have the same pairs in the same order. The candidates of each side are one array or
+    None, and include the queries of the other side. The result equals `rank_embeddings` of each
+    side, bit for bit, as a score is the same in both directions.
 
     Parameters
     ----------
     pairs : Pairs
-        Left and right vectors, open.
+        The open embeddings of both graphs.
     sides : mapping of str to SideTasks
         "left_to_right" and "right_to_left".
     nan, block, threads, audit
-        As in `rank_embeddings`. With `audit` each direction is counted by itself.
+        As in `rank_embeddings`. With `audit`, each direction is counted by itself.
 
     Returns
     -------
     tuple of Ranks
-        Left to right, and right to left; without labels.
+        The ranks from left to right and from right to left, without labels.
 
     Raises
     ------
@@ -117,13 +117,16 @@ def rank_both(
 
 
 def _joint_count_is_cheaper(forward: SideTasks, backward: SideTasks) -> bool:
-    """Whether to score all candidates of both sides once is less than all queries of each."""
-    asked = [len(side.queries) for side in (forward, backward)]
-    among = [
+    """Return whether scoring all candidates of both graphs once is cheaper than each direction."""
+    query_counts = [len(side.queries) for side in (forward, backward)]
+    candidate_counts = [
         side.columns if side.candidates is None else len(side.candidates)
         for side in (forward, backward)
     ]
-    if asked[0] * among[0] + asked[1] * among[1] < among[0] * among[1]:
+    if (
+        query_counts[0] * candidate_counts[0] + query_counts[1] * candidate_counts[1]
+        < candidate_counts[0] * candidate_counts[1]
+    ):
         return False
     if any(
         np.bincount(side.targets).max(initial=0) > _MAX_PAIRS_PER_ENTITY
@@ -146,11 +149,11 @@ def make_job(
     audit: bool = False,
     nouns: ScoreNouns = SCORES,
 ) -> Job:
-    """Check what is to be counted for one direction, in scores whose rows are all who may ask."""
+    """Check the tasks of one direction, for scores with a row for each entity of its queries."""
     without, candidates = side.selections()
     rows = side.queries[side.rows, 0]
-    given = (side.targets, rows, without, candidates, order, nan, threads, audit)
-    return prepare_job(shape, False, *given, nouns)
+    arguments = (side.targets, rows, without, candidates, order, nan, threads, audit)
+    return prepare_job(shape, False, *arguments, nouns)
 
 
 def _rank_direction(pairs: OpenEmbeddings, side: SideTasks, **rules: Any) -> Ranks:
@@ -161,7 +164,7 @@ def _rank_direction(pairs: OpenEmbeddings, side: SideTasks, **rules: Any) -> Ran
 
 
 class CountingRules(NamedTuple):
-    """How scores are counted: the arguments of `rank` of these names."""
+    """The options for counting: the arguments of `rank` with these names."""
 
     order: str
     nan: str
@@ -179,7 +182,7 @@ def rank_matrix(
     io: str | None,
     progress: ProgressCallback | None,
 ) -> tuple[list[Ranks], CSLS | None]:
-    """Count both directions of an alignment.
+    """Rank both directions of an alignment by a matrix of scores.
 
     Parameters
     ----------
@@ -189,16 +192,16 @@ def rank_matrix(
         "left_to_right" and "right_to_left", whose queries are entities.
     rules : Rules
     csls : int, CSLS, or None
-        How many neighbours the scores are scaled by, or their means.
+        The number of neighbours for CSLS, or means of scores; None: no scaling.
     candidates : (left ids, right ids), or None
-        Among which the neighbours are.
+        The entities among which neighbours are found.
     io, progress
         As in `rank`.
 
     Returns
     -------
     list of Ranks
-        Of both sides, unlabelled.
+        The ranks of both sides, without labels.
     CSLS or None
         The means that scaled the scores.
 
@@ -209,21 +212,21 @@ def rank_matrix(
     """
     io_mode = choice("io", io or store.io, IO)
     left_to_right = make_job(sides["left_to_right"], store.shape, **rules._asdict())
-    turned = {**rules._asdict(), "nouns": _TRANSPOSED_NOUNS}
-    right_to_left = make_job(sides["right_to_left"], store.shape[::-1], **turned)
+    transposed_options = {**rules._asdict(), "nouns": _TRANSPOSED_NOUNS}
+    right_to_left = make_job(sides["right_to_left"], store.shape[::-1], **transposed_options)
     store.check()
     reporter = _ProgressReporter(progress, store.nbytes * (2 if isinstance(csls, int) else 1))
-    most = TILE_BYTES if store.in_place else DECODED_TILE_BYTES
+    tile_bytes = TILE_BYTES if store.in_place else DECODED_TILE_BYTES
     itemsize = store.itemsize
     if csls is not None:
         if isinstance(csls, int):
             csls = means_of_store(
-                store, csls, candidates, nan=rules.nan, io=io_mode, read=reporter.read
+                store, csls, candidates, nan=rules.nan, io=io_mode, on_read=reporter.add_bytes
             )
-        store, most = ScaledStore(store, csls), SCALED_TILE_BYTES
-    tiles = store.tiles(most)
+        store, tile_bytes = ScaledStore(store, csls), SCALED_TILE_BYTES
+    tiles = store.tiles(tile_bytes)
     left_counter, right_counter = (
-        tile_count(view, view.tiles(most), io_mode, job)
+        tile_count(view, view.tiles(tile_bytes), io_mode, job)
         for view, job in ((store, left_to_right), (TransposedStore(store), right_to_left))
     )
     with open_blocks(store, tiles, io_mode, lambda tile: True) as blocks:
@@ -233,14 +236,14 @@ def rank_matrix(
                     left_counter.add(tile, nullcontext(block))
                 if right_counter.is_needed(transpose_tile(tile)):
                     right_counter.add(transpose_tile(tile), nullcontext(transpose_block(block)))
-                del block  # so that a map can go
-            reporter.read(tile.height * tile.width * itemsize)
-    both = ((left_to_right, left_counter), (right_to_left, right_counter))
-    return [job.ranks(count.final_counts(), store.dtype, store.files) for job, count in both], csls
+                del block  # so that the file can be unmapped
+            reporter.add_bytes(tile.height * tile.width * itemsize)
+    jobs = ((left_to_right, left_counter), (right_to_left, right_counter))
+    return [job.ranks(count.final_counts(), store.dtype, store.files) for job, count in jobs], csls
 
 
 class TransposedStore(StoreView):
-    """A matrix turned on its side: its rows are the columns of the other one.
+    """A transposed view of a store: its rows are the columns of the store.
 
     Examples
     --------
@@ -266,7 +269,7 @@ class TransposedStore(StoreView):
 
 
 def transpose_tile(tile: Tile) -> Tile:
-    """Give the same rectangle of the matrix turned on its side.
+    """Return the same rectangle of the transposed matrix.
 
     Examples
     --------
@@ -277,7 +280,7 @@ def transpose_tile(tile: Tile) -> Tile:
 
 
 def transpose_block(block: Block) -> Block:
-    """Give the same scores turned on their side, without a copy."""
+    """Return the same scores transposed, without a copy."""
     if not isinstance(block, FileBlock):
         return block.T
     return block._replace(
@@ -289,15 +292,15 @@ def transpose_block(block: Block) -> Block:
 
 
 class _ProgressReporter:
-    """Tells how far a count has come, over all readings."""
+    """Reports the bytes read so far, over all passes through the store, to a callback."""
 
     def __init__(self, progress: ProgressCallback | None, total: int) -> None:
         self._progress = progress
         self._done, self._total, self._start = 0, total, time.monotonic()
-        self.read(0)
+        self.add_bytes(0)
 
-    def read(self, size: int) -> None:
-        """Tell that so many bytes more have been read."""
+    def add_bytes(self, size: int) -> None:
+        """Add a number of bytes that have been read, and report the sum."""
         self._done += size
         if self._progress is not None:
             self._progress(Progress(self._done, self._total, time.monotonic() - self._start))

@@ -1,4 +1,4 @@
-"""Local scaling (CSLS): scores less what they are on average with the nearest of both sides."""
+"""Local scaling (CSLS): scores minus their means over the most similar entities of both sides."""
 
 from __future__ import annotations
 
@@ -42,54 +42,54 @@ def csls_means(
     block: int | None = None,
     threads: int | None = None,
 ) -> CSLS:
-    """Give the mean score of every entity with its k best of the other side.
+    """Return the mean score of every entity with its k most similar entities of the other side.
 
-    With r_left(x) the mean of the k highest s(x, .) over the right entities, and r_right(y) that of
-    the k highest s(., y) over the left ones, cross-domain similarity local scaling (Conneau et al.
-    2018) is 2 s(x, y) - r_left(x) - r_right(y): what is near to everybody, a hub, comes further
-    away. `rank_embeddings`, `score_embeddings`, `topk_embeddings` and everything of this package
-    that scores vectors takes the result as ``csls=``.
+    Let r_left(x) be the mean of the k highest s(x, .) over the right entities, and r_right(y) that
+    of the k highest s(., y) over the left ones. Cross-domain similarity local scaling (Conneau et
+    al. 2018) is 2 s(x, y) - r_left(x) - r_right(y), which lowers the scores of hubs: entities that
+    are similar to many others. `rank_embeddings`, `score_embeddings`, `topk_embeddings` and all
+    functions of this package that score embeddings take the result as ``csls=``.
 
     Parameters
     ----------
     left : array_like, shape (n1, d), or path
-        Vectors, as `rank_embeddings` takes queries.
+        The embeddings, as `rank_embeddings` takes queries.
     right : array_like, shape (n2, d), or path
-        Vectors, as it takes entities.
+        The embeddings, as `rank_embeddings` takes entities.
     k : int
-        How many; where there are fewer, the mean is of all.
+        The number of highest scores in a mean; all if there are fewer.
     similarity : str
-        s, as in `rank_embeddings`.
+        The similarity s, as in `rank_embeddings`.
     candidates : (left ids, right ids), optional
-        Who takes part: the nearest of a left entity are sought among these right ones, and the
-        other way round. Default: all. Either may be None, too.
+        The entities that take part: means are over these entities of the other side. Default: all.
+        Either of the two may be None as well.
     nan : {"raise", "worst", "omit"}
-        "raise": a score that is NaN is an error. Else it is left out; the mean of nothing is 0.
+        "raise": a score that is NaN is an error. Else it is left out; the mean of no scores is 0.
     dtype, block, threads
         As in `rank_embeddings`.
 
     Returns
     -------
     CSLS
-        ``queries`` (n1,), ``entities`` (n2,), of the dtype of the scores; NaN for who takes no
-        part.
+        ``queries`` (n1,) and ``entities`` (n2,), in the dtype of the scores; NaN for entities that
+        take no part.
 
     Raises
     ------
     TypeError, ValueError, OSError
-        As `rank_embeddings` does, and for a `k` below 1 and candidates that are no ids.
+        As `rank_embeddings` does, and for `k` below 1 and for candidates that are no ids.
 
     Notes
     -----
-    Exact, in one pass over all pairs, both sides from the same scores, which are never stored: the
-    k highest of each entity are. The scores are added from the highest on in float64, and the mean
-    is rounded once; it is the same for every number of threads and instruction set. Memory goes as
-    4 k bytes for each entity, of float64 as 8 k, and as much again while it is counted.
+    The means are exact. One pass over all pairs gives both sides from the same scores; only the k
+    highest of each entity are stored. The scores are added from the highest on in float64, and the
+    mean is rounded once, so it is the same for every number of threads and instruction set. Each
+    entity takes 4 k bytes (8 k for float64), and as much again during the count.
 
-    OpenEA's code takes the k highest as ``-np.partition(-s, k + 1)[:, :k]``, which are k of the
-    k + 1 highest, in no order: which one is missing is for numpy to say, and changes with its
-    version and the processor. Its means lie between that of the 1st to k-th and that of the 2nd to
-    (k + 1)-th, and cannot be had again otherwise than by that call on the whole matrix.
+    OpenEA's code takes the k highest as ``-np.partition(-s, k + 1)[:, :k]``. These are k of the
+    k + 1 highest scores, and which one is missing depends on the version of numpy and on the
+    processor. Its means lie between that of the 1st to k-th score and that of the 2nd to
+    (k + 1)-th; only the same call on the whole matrix reproduces them.
 
     References
     ----------
@@ -117,35 +117,35 @@ def means_of_vectors(
     block: int | None = None,
     threads: int | None = None,
 ) -> CSLS:
-    """Give the means of vectors that are open, as `csls_means` does."""
+    """Return the means of open embeddings, as `csls_means` does."""
     choice("nan", nan, NAN_RULES)
-    most, size = (
+    top_k, size = (
         positive_integer("k", k),
         positive_integer("block", block) if block is not None else 0,
     )
-    team = thread_count(threads)
-    given = (None, None) if candidates is None else candidates
-    if not isinstance(given, (tuple, list)) or len(given) != 2:
+    thread_number = thread_count(threads)
+    ids_of_sides = (None, None) if candidates is None else candidates
+    if not isinstance(ids_of_sides, (tuple, list)) or len(ids_of_sides) != 2:
         raise InputTypeError("candidates", expected="a pair (left ids, right ids)")
     lefts, rights = (
         as_ids("candidates", ids, size, f"{side} ids")
-        for side, ids, size in zip(GRAPHS, given, pairs.shape, strict=True)
+        for side, ids, size in zip(GRAPHS, ids_of_sides, pairs.shape, strict=True)
     )
     if min(len(lefts), len(rights)) == 0:
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
     *means, fault = _core.mean_topk(
-        _core.Grid(pairs.core_embeddings, lefts, rights), most, nan, size, team
+        _core.Grid(pairs.core_embeddings, lefts, rights), top_k, nan, size, thread_number
     )
     if fault:
         raise fault_error(fault, nan, lefts, pairs.roles.nouns)
-    found = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
-    for array, ids, mean in zip(found, (lefts, rights), means, strict=True):
+    means_of_sides = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
+    for array, ids, mean in zip(means_of_sides, (lefts, rights), means, strict=True):
         array[ids] = mean
-    return CSLS(found[0], found[1], k)
+    return CSLS(means_of_sides[0], means_of_sides[1], k)
 
 
 def check_csls(csls: object) -> int | CSLS | None:
-    """Check a number of neighbours, or means made before; None is no scaling."""
+    """Check a number of neighbours, or means; None means no scaling."""
     if csls is None or isinstance(csls, CSLS):
         return csls
     if not is_integer(csls):
@@ -164,36 +164,37 @@ def means_of_store(
     *,
     nan: str,
     io: str,
-    read: Callable[[int], object] = lambda size: None,
+    on_read: Callable[[int], object] = lambda size: None,
 ) -> CSLS:
-    """Give the mean similarity of every row to its k nearest columns, and of every column.
+    """Return the mean of the k highest similarities of every row, and of every column.
 
     Parameters
     ----------
     store : Store
         The similarities, floats.
     k : int
-        How many nearest; of all candidates, where they are fewer.
+        The number of similarities in a mean; all candidates if there are fewer.
     candidates : (rows, columns), or None
-        Among which the nearest are, ascending; others have no mean but NaN. None: all.
+        The rows and columns that take part, ascending; the means of others are NaN. None: all.
     nan : {"raise", "worst", "omit"}
-        "raise": a NaN of two candidates is an error. Else it is near nobody.
+        "raise": a NaN of two candidates is an error. Else it is left out.
     io : {"map", "read"}
         As in `rank`.
-    read : callable, optional
-        Told the bytes of every tile that has been read.
+    on_read : callable, optional
+        Called with the number of bytes of every tile that has been read.
 
     Returns
     -------
     CSLS
-        Means added best first in float64, and rounded to the dtype of the scores.
+        The means; scores are added from the highest on in float64, and the mean is rounded to their
+        dtype.
 
     Raises
     ------
     TypeError
         For scores that are no floats.
     ValueError
-        For a NaN that the rule forbids.
+        For a NaN if the rule is "raise".
 
     Examples
     --------
@@ -208,12 +209,12 @@ def means_of_store(
     of_rows = _TopScores(height, min(k, len(columns)), dtype)
     of_columns = _TopScores(width, min(k, len(rows)), dtype)
     for tile in store.tiles(TILE_BYTES):
-        down = _ids_in_range(rows, tile.top, tile.height)
-        right = _ids_in_range(columns, tile.left, tile.width)
-        if len(down) and len(right):
+        row_ids = _ids_in_range(rows, tile.top, tile.height)
+        column_ids = _ids_in_range(columns, tile.left, tile.width)
+        if len(row_ids) and len(column_ids):
             scores = read_floats(store, tile, io)
-            if (len(down), len(right)) != scores.shape:
-                scores = scores[np.ix_(down - tile.top, right - tile.left)]
+            if (len(row_ids), len(column_ids)) != scores.shape:
+                scores = scores[np.ix_(row_ids - tile.top, column_ids - tile.left)]
             missing = np.isnan(scores)
             if missing.any():
                 if nan == "raise":
@@ -221,19 +222,19 @@ def means_of_store(
                     raise InputValueError(
                         "scores",
                         (
-                            f"a score at row {down[i]}, column {right[j]} is NaN, which "
+                            f"a score at row {row_ids[i]}, column {column_ids[j]} is NaN, which "
                             f"{spelled('nan', nan)} does not allow"
                         ),
                     )
-                scores[missing] = -np.inf  # the last of all, and not counted
-            of_rows.add(down, scores, missing)
-            of_columns.add(right, scores.T, missing.T)
-        read(tile.height * tile.width * store.itemsize)
+                scores[missing] = -np.inf  # sorts last, and is not counted
+            of_rows.add(row_ids, scores, missing)
+            of_columns.add(column_ids, scores.T, missing.T)
+        on_read(tile.height * tile.width * store.itemsize)
     return CSLS(of_rows.means(rows), of_columns.means(columns), k)
 
 
 def mean_of_top(best: npt.NDArray[Any], counts: IntArray) -> FloatArray:
-    """Give the mean of so many scores of each row, which stand first, best first; 0 of none.
+    """Return the mean of the first `counts` scores of each row, best first; 0 if there are none.
 
     Examples
     --------
@@ -241,7 +242,7 @@ def mean_of_top(best: npt.NDArray[Any], counts: IntArray) -> FloatArray:
     array([0.375, 0.5  ])
     """
     total = np.zeros(len(best))
-    with np.errstate(all="ignore"):  # infinities, and what comes of them
+    with np.errstate(all="ignore"):  # infinities, and sums with them
         for i, column in enumerate(best.T):
             total += np.where(i < counts, column, 0)
         return total / np.maximum(counts, 1)
@@ -250,12 +251,12 @@ def mean_of_top(best: npt.NDArray[Any], counts: IntArray) -> FloatArray:
 def subtract_means(
     scores: npt.NDArray[Any], of_rows: npt.NDArray[Any], of_columns: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
-    """Make similarities s to 2 s - (r + c), in place, with the means r and c of rows and columns.
+    """Turn similarities s into 2 s - (r + c), in place, with the means r and c of rows and columns.
 
-    All is in the dtype of the scores, float32 or float64: the doubling is exact, the sum of the
-    means is rounded once, the difference once.
+    It computes in the dtype of the scores, float32 or float64: the doubling is exact, the sum of
+    the means is rounded once, and so is the difference.
     """
-    with np.errstate(all="ignore"):  # infinities, and what comes of them
+    with np.errstate(all="ignore"):  # infinities, and sums with them
         scores *= 2
         scores -= of_rows + of_columns
     return scores
@@ -267,7 +268,7 @@ def _ids_in_range(ids: IntArray, start: int, size: int) -> IntArray:
 
 
 class _TopScores:
-    """The k highest scores of each entity so far, in no order, and how many there were."""
+    """The k highest scores of each entity so far, in no order, and the number of scores seen."""
 
     def __init__(self, entities: int, k: int, dtype: np.dtype[Any]) -> None:
         self._best = np.full((entities, k), -np.inf, dtype)
@@ -283,17 +284,17 @@ class _TopScores:
         self._seen[ids] += missing.shape[1] - np.count_nonzero(missing, axis=1)
 
     def means(self, ids: IntArray) -> npt.NDArray[Any]:
-        """The mean of each of some entities; NaN for others."""
+        """Return the means of some entities; others have NaN."""
         best = -np.sort(-self._best[ids], axis=1)
         seen = np.minimum(self._seen[ids], best.shape[1])
-        found = np.full(len(self._best), np.nan, best.dtype)
+        result = np.full(len(self._best), np.nan, best.dtype)
         with np.errstate(all="ignore"):
-            found[ids] = mean_of_top(best, seen)
-        return found
+            result[ids] = mean_of_top(best, seen)
+        return result
 
 
 class StoreView(Store):
-    """A store that looks at another one, which somebody else closes."""
+    """A view of another store, which its owner closes."""
 
     def __init__(self, store: Store, shape: tuple[int, int], dtype: str, carrier: Any) -> None:
         super().__init__(shape, dtype, carrier, store.files)
@@ -307,7 +308,7 @@ class StoreView(Store):
         return [type(self).__name__, self.source.state()]
 
     def close(self) -> None:
-        """Do nothing: the source is not ours."""
+        """Do nothing: the owner closes the source."""
 
 
 class ScaledStore(StoreView):
@@ -318,8 +319,8 @@ class ScaledStore(StoreView):
     store : Store
         The similarities, floats.
     csls : CSLS
-        The means of rows (`queries`) and columns (`entities`); those of a wider dtype are rounded
-        to that of the scores.
+        The means of rows (`queries`) and columns (`entities`); they are rounded to the dtype of the
+        scores if theirs is wider.
 
     Examples
     --------
@@ -351,7 +352,7 @@ class ScaledStore(StoreView):
 
 
 def scaled_dtype(store: Store) -> np.dtype[Any]:
-    """Give the dtype of scores by CSLS: float32 for narrower ones.
+    """Return the dtype of scores scaled by CSLS: float32 for narrower dtypes.
 
     Raises
     ------
@@ -364,7 +365,7 @@ def scaled_dtype(store: Store) -> np.dtype[Any]:
 
 
 def read_floats(store: Store, tile: Tile, io: str) -> npt.NDArray[Any]:
-    """Give a tile of a store as an array of its own, float32 or float64."""
+    """Return a tile of a store as a new array, float32 or float64."""
     with store.block(tile, io) as block:
         return _widened(block_array(block, store), store.dtype, scaled_dtype(store))
 

@@ -1,4 +1,4 @@
-"""One call: from vectors, or a matrix of similarities, and pairs to the report."""
+"""One call that evaluates embeddings, or a matrix of similarities, by pairs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..embeddings.vectors import CSLS
     from ..reporting.reports import Report
 
-_DEFAULTS = {"similarity": "cosine", "order": "descending"}  # others are None
+_DEFAULTS = {"similarity": "cosine", "order": "descending"}  # other options default to None
 
 
 @public("truerank.alignment")
@@ -44,38 +44,38 @@ def evaluate(
     io: str | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Report:
-    """Evaluate an alignment in one call: both directions, among all entities of the other graph.
+    """Evaluate an alignment in one call: rank counterparts in both directions.
 
     Parameters
     ----------
     left, right : array_like, shape (n1, d) and (n2, d), or paths
-        A vector for each entity of the two graphs, those without a counterpart too; or in `left` a
-        matrix of similarities (n1, n2), in memory or in files, where `right` is None.
+        A vector for each entity of the two graphs, also for those without a counterpart. Or `left`
+        is a matrix of similarities (n1, n2), in memory or in files, and `right` is None.
     pairs : array of int, shape (m, 2), list of tuples, or path
-        The pairs to be ranked, by ids: rows of `left` and `right`.
+        The pairs to rank, as ids: rows of `left` and `right`.
     candidates, known, split, duplicates, leaks : optional
         As in `Task`.
     similarity, block : optional
-        As in `Task.evaluate_embeddings`; only of vectors.
+        As in `Task.evaluate_embeddings`; only for embeddings.
     order, io, progress : optional
-        As in `Task.evaluate_scores`; only of a matrix.
+        As in `Task.evaluate_scores`; only for a matrix.
     csls, nan, dtype, threads, audit : optional
         As in both.
 
     Returns
     -------
     Report
-        Of the sides "left_to_right" and "right_to_left".
+        With the sides "left_to_right" and "right_to_left".
 
     Raises
     ------
     TypeError, ValueError, OSError
-        As `Task` and its methods do, and for an option of the other kind of input.
+        As `Task` and its methods do, and for an option that belongs to the other kind of input.
 
     Warns
     -----
     UserWarning
-        For duplicates and leaks that are kept, and for the same vectors on both sides.
+        For duplicates and leaks that are kept, and if `left` and `right` are the same array.
 
     Examples
     --------
@@ -88,15 +88,15 @@ def evaluate(
     >>> evaluate([[0.9, 0.2, 0.3], [0.8, 0.5, 0.6]], None, [(0, 0), (1, 1)])["mr"]
     1.5
     """
-    common: dict[str, Any] = {"csls": csls, "nan": nan, "threads": threads, "audit": audit}
+    shared: dict[str, Any] = {"csls": csls, "nan": nan, "threads": threads, "audit": audit}
     of_vectors: dict[str, Any] = {"similarity": similarity, "block": block}
     of_matrix: dict[str, Any] = {"order": order, "io": io, "progress": progress}
-    foreign, kind = (of_matrix, "vectors") if right is not None else (of_vectors, "a matrix")
-    for name, value in foreign.items():
+    unsuitable, kind = (of_matrix, "vectors") if right is not None else (of_vectors, "a matrix")
+    for name, value in unsuitable.items():
         if value != _DEFAULTS.get(name):
             raise InputValueError(name, expected=f"none beside {kind}", got=repr(value))
-    how: dict[str, Any] = {"candidates": candidates, "known": known, "split": split}
-    how |= {"duplicates": duplicates, "leaks": leaks}
+    task_options: dict[str, Any] = {"candidates": candidates, "known": known, "split": split}
+    task_options |= {"duplicates": duplicates, "leaks": leaks}
     with ExitStack() as stack:
         if right is not None:
             vectors = open_embeddings(left, right, similarity, None, dtype, roles=FORWARD)
@@ -112,13 +112,13 @@ def evaluate(
         if right is left:
             warnings.warn(
                 "left and right are the same vectors: pairs are rows of each, and every entity is "
-                "nearest to itself; of one matrix for both graphs, give the rows of either",
+                "most similar to itself; if one matrix has both graphs, pass each graph's rows",
                 stacklevel=2,
             )
         task = Task.__new__(Task)
-        for text in task._make_tasks(pairs, left=sizes[0], right=sizes[1], **how):
+        for text in task._make_tasks(pairs, left=sizes[0], right=sizes[1], **task_options):
             warnings.warn(text, stacklevel=2)
         if right is not None:
-            return task._evaluate_pairs(vectors, **common, block=block)
+            return task._evaluate_pairs(vectors, **shared, block=block)
         with renamed(scores="left"):
-            return task.evaluate_scores(store, **common, **of_matrix, dtype=dtype)
+            return task.evaluate_scores(store, **shared, **of_matrix, dtype=dtype)

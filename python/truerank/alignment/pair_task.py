@@ -1,4 +1,4 @@
-"""The task of entity alignment: pairs in, and three ways to evaluate both directions of them."""
+"""The task of entity alignment, made from pairs, and three ways to evaluate both directions."""
 
 from __future__ import annotations
 
@@ -36,40 +36,41 @@ if TYPE_CHECKING:
     from .aligned_pairs import GraphCandidates, PairAudit, PairSplits
 
 
-# side -> (the column of a pair that asks, the one that is asked for); its order is that of tasks
+# side -> (the column of queries in a pair, the column of answers), in the order of the tasks
 SIDES = {"left_to_right": (0, 1), "right_to_left": (1, 0)}
 
 
 @public("truerank.alignment")
 class Task(ProtocolTask):
-    """Entity alignment: the counterpart of every test entity, in both directions.
+    """Entity alignment: rank the counterpart of every test entity, in both directions.
 
     Parameters
     ----------
     pairs : array of int or str, shape (m, 2), list of tuples, or path
-        The pairs to be ranked: an entity of the left graph, its counterpart in the right one.
-        Integers are ids, str labels; a path ending in .npy is an array of ids, any other file
-        tab-separated text, gzipped where its name ends in .gz. Text holds labels, unless `left` (or
+        The pairs to rank: an entity of the left graph and its counterpart in the right one.
+        Integers are ids, str are labels; a path ending in .npy is an array of ids, any other file
+        is tab-separated text, gzipped if its name ends in .gz. Text holds labels, unless `left` (or
         `right`) is an int: then its column holds ids.
     left, right : int, sequence of str, or mapping of str to int
-        How many entities each graph has, those without a counterpart too: as many as vectors, or
-        rows and columns of scores. Or their labels in that order, or a mapping to ids.
+        The number of entities of each graph, including those without a counterpart: the
+        number of vectors, or of rows and columns of scores. Or their labels in that order, or a
+        mapping to ids.
     candidates : {"all", "test", "unaligned"} or (left_ids, right_ids)
-        Among which entities of the other graph a counterpart is looked for. "all": every one,
-        exclusive ones too. "test": those of the test pairs, an easier task the fewer these are.
-        "unaligned": all but those that a known pair aligns (an entity of a test pair stays, also
-        where a known pair has it). Or ids or labels of both graphs; the protocol names them by
+        The entities of the other graph among which a counterpart is ranked. "all": every entity,
+        including exclusive ones. "test": those of the test pairs; the fewer they are, the easier
+        the task. "unaligned": all except those in a known pair (an entity of a test pair stays,
+        even if a known pair has it). Or ids or labels of both graphs; the protocol names them by
         their numbers and a digest, as "selection of 40 x 52 (3f2a91c0)".
     known : dict of str to split, list of splits, one split, or None
-        What else is known to be aligned, as training pairs; a list is named known_0, known_1, ...
-        The other right answers of a query, those of the test itself too, are left out of its
-        candidates in both directions, for an entity may have several counterparts. What the test
-        repeats of these splits is counted in the audit.
+        The other splits of known pairs, as training pairs; those of a list are named known_0,
+        known_1, ... An entity may have several counterparts: the other right answers of a query,
+        the test's included, are left out of its candidates in both directions. The audit counts
+        the test pairs that occur in these splits.
     split : str
         The name of the evaluated split.
     duplicates, leaks : {"keep", "drop", "raise"}
-        What to do with test pairs that repeat an earlier one, and that a known split has too. Those
-        kept warn.
+        What to do with test pairs that repeat an earlier one, and that a known split also has.
+        Those that are kept cause a warning.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ class Task(ProtocolTask):
         Also as `left_to_right` and `right_to_left`. Their queries are entities, (m, 1).
     protocol : Protocol
     audit : PairAudit
-        What was found, counted and by example; `print(task.audit)`.
+        The findings, with counts and examples; `print(task.audit)`.
     pairs : ndarray of int64, shape (n, 2), read-only
         The test pairs that are ranked, as ids.
     left, right : tuple of str, or None
@@ -88,7 +89,7 @@ class Task(ProtocolTask):
     Raises
     ------
     TypeError, ValueError
-        For pairs that are none, ids out of range, unknown labels, explicit candidates that lack an
+        For anything but pairs, ids out of range, unknown labels, lists of candidates that lack an
         entity of the test, "unaligned" without known splits, and no pairs at all; messages name the
         split.
     OSError
@@ -101,15 +102,15 @@ class Task(ProtocolTask):
 
     Notes
     -----
-    Every task is labelled: "queries" (the entity that asks) and "targets" (its counterpart), by
-    label where both graphs have labels, else by id; and "pair" (the row of `pairs`), which both
-    directions share. A pair's two ranks come from one score and are not independent:
-    ``truerank.compare(a, b, by="pair")`` and ``report.interval("mrr", by="pair")`` draw both.
+    Every task has the labels "queries" (the query entity) and "targets" (its counterpart), by name
+    if both graphs have names, else by id; and "pair" (the row of `pairs`), which both directions
+    share. The two ranks of a pair come from one score and are not independent:
+    ``truerank.compare(a, b, by="pair")`` and ``report.interval("mrr", by="pair")`` draw them
+    together.
 
-    That all entities are candidates is what an alignment of two graphs faces; most published
-    numbers have those of the test pairs alone, and rise as the test shrinks (Berrendorf, Faerman,
-    Vermue, Tresp: On the ambiguity of rank-based evaluation of entity alignment or link prediction
-    methods, 2020).
+    In practice, all entities of the other graph are candidates. Most published numbers use those of
+    the test pairs alone, and rise as the test shrinks (Berrendorf, Faerman, Vermue, Tresp: On the
+    ambiguity of rank-based evaluation of entity alignment or link prediction methods, 2020).
 
     Examples
     --------
@@ -138,9 +139,9 @@ class Task(ProtocolTask):
         duplicates: str = "keep",
         leaks: str = "keep",
     ) -> None:
-        given = {"left": left, "right": right, "candidates": candidates, "known": known}
+        inputs = {"left": left, "right": right, "candidates": candidates, "known": known}
         for text in self._make_tasks(
-            pairs, **given, split=split, duplicates=duplicates, leaks=leaks
+            pairs, **inputs, split=split, duplicates=duplicates, leaks=leaks
         ):
             warnings.warn(text, stacklevel=2)
 
@@ -156,34 +157,34 @@ class Task(ProtocolTask):
         duplicates: str,
         leaks: str,
     ) -> tuple[str, ...]:
-        """Make the tasks; give what must be said of their pairs."""
+        """Make the tasks, and return notes about their pairs."""
         rules = check_rules(duplicates=duplicates, leaks=leaks)
-        named = name_splits(split, pairs, known)
-        splits = read_pair_splits(named, (left, right))
+        named_splits = name_splits(split, pairs, known)
+        splits = read_pair_splits(named_splits, (left, right))
         if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one pair", got="none")
-        examined = audit_pairs(splits, rules)
-        self.audit = examined.audit
+        result = audit_pairs(splits, rules)
+        self.audit = result.audit
         self.left, self.right = (graph.names for graph in splits.graphs)
-        self.pairs = np.ascontiguousarray(splits.pairs[examined.kept])
+        self.pairs = np.ascontiguousarray(splits.pairs[result.kept])
         chosen = as_candidates(candidates, splits, self.pairs)
         self.candidates = chosen.ids
         for array in (self.pairs, *(self.candidates or ())):
             read_only(array)
         super().__init__(
-            {side: _make_side(side, splits, examined.kept, chosen) for side in SIDES},
-            Protocol(filter=(*list(named)[1:], split), candidates=chosen.name, split=split),
+            {side: _make_side(side, splits, result.kept, chosen) for side in SIDES},
+            Protocol(filter=(*list(named_splits)[1:], split), candidates=chosen.name, split=split),
         )
-        return examined.notes
+        return result.notes
 
     @property
     def left_to_right(self) -> SideTasks:
-        """The tasks whose queries are left entities, and whose candidates right ones."""
+        """The tasks whose queries are left entities and whose candidates are right ones."""
         return self.sides["left_to_right"]
 
     @property
     def right_to_left(self) -> SideTasks:
-        """The tasks whose queries are right entities, and whose candidates left ones."""
+        """The tasks whose queries are right entities and whose candidates are left ones."""
         return self.sides["right_to_left"]
 
     def evaluate_embeddings(
@@ -199,41 +200,41 @@ class Task(ProtocolTask):
         threads: int | None = None,
         audit: bool = False,
     ) -> Report:
-        """Evaluate the vectors of both graphs, in both directions; scores are never stored.
+        """Evaluate embeddings of both graphs, in both directions; scores are never stored.
 
         Parameters
         ----------
         left, right : array_like, shape (entities, d), or path
-            A vector for each entity of the left graph, and of the right one: arrays, memory maps,
-            the paths of .npy files, as `truerank.rank_embeddings` takes them.
+            A vector for each entity of the graph: arrays, memory maps or paths of .npy files, as
+            `truerank.rank_embeddings` takes them.
         similarity : str
             As in `truerank.rank_embeddings`.
         csls : int or CSLS, optional
-            Cross-domain similarity local scaling with so many neighbours, or with means that were
-            made before; see Notes.
+            The number of neighbours for cross-domain similarity local scaling, or means from
+            `csls_means`; see Notes.
         nan, dtype, block, threads, audit : optional
             As in `truerank.rank_embeddings`.
 
         Returns
         -------
         Report
-            Of the sides "left_to_right" and "right_to_left".
+            With the sides "left_to_right" and "right_to_left".
 
         Raises
         ------
         TypeError, ValueError, OSError
-            As `truerank.rank_embeddings` does, for vectors that are not one for each entity, and
-            for `csls` below 1 or of other shapes.
+            As `truerank.rank_embeddings` does, for another number of vectors than entities, and for
+            `csls` below 1 or of other shapes.
 
         Notes
         -----
         With CSLS (Conneau, Lample, Ranzato, Denoyer, Jegou: Word translation without parallel data,
         ICLR 2018) the score of x and y is 2 s(x, y) - (r_left(x) + r_right(y)). r_left(x) is the
         mean of the k highest similarities of x to the right candidates of the protocol, r_right(y)
-        that of y to the left candidates; of all, where they are fewer. Means are added best first
-        in float64 and rounded to the dtype of the scores, the sum of the two is rounded once, the
-        difference once: both directions count the same bits. With ``nan="raise"`` a similarity of
-        two candidates that is NaN is an error, else it is no neighbour.
+        that of y to the left candidates; if there are fewer, of all. Similarities are added best
+        first in float64, and means are rounded to the dtype of the scores; the sum of the two means
+        is rounded once, and so is the difference, so both directions count the same bits. With
+        ``nan="raise"``, a NaN similarity of two candidates is an error; else it is left out.
 
         Examples
         --------
@@ -259,7 +260,7 @@ class Task(ProtocolTask):
         threads: int | None,
         audit: bool,
     ) -> Report:
-        """Evaluate vectors that are open."""
+        """Evaluate open embeddings."""
         scaling = check_csls(csls)
         choice("nan", nan, NAN_RULES)
         arrays = (pairs.queries.array, pairs.entities.array)
@@ -273,8 +274,12 @@ class Task(ProtocolTask):
                     got=array.shape[1:] if single else array.shape,
                 )
         if isinstance(scaling, int):
-            given: dict[str, Any] = {"candidates": self.candidates, "nan": nan, "threads": threads}
-            scaling = means_of_vectors(pairs, scaling, **given)
+            options: dict[str, Any] = {
+                "candidates": self.candidates,
+                "nan": nan,
+                "threads": threads,
+            }
+            scaling = means_of_vectors(pairs, scaling, **options)
         elif scaling is not None and nan == "raise":
             _check_means(scaling, self.candidates)
         pairs = pairs.with_csls(scaling)
@@ -296,26 +301,26 @@ class Task(ProtocolTask):
     ) -> Report:
         """Evaluate a matrix of similarities, in memory or in files, in both directions.
 
-        Rows are counted from left to right and columns from right to left, out of the same blocks:
-        what lies in files is read once, but for the scores of the pairs themselves. CSLS reads it
-        once more, before. Memory does not grow with the matrix.
+        Rows are counted from left to right and columns from right to left, tile by tile: files are
+        read once, except for the scores of the pairs themselves. CSLS reads them once more before
+        that. Memory does not grow with the matrix.
 
         Parameters
         ----------
         scores : array_like, shape (left entities, right entities), or files
-            As `truerank.rank` takes them: in memory in any layout, paths, stores.
+            The scores, as `truerank.rank` takes them: arrays of any layout, paths or stores.
         csls : int or CSLS, optional
-            As in `evaluate_embeddings`, of these similarities; they must be floats then. float16
-            and bfloat16 are widened to float32.
+            As in `evaluate_embeddings`, over these similarities, which must be floats; float16 and
+            bfloat16 are widened to float32.
         order : {"descending", "ascending"}
             "ascending": lower scores are better, as for distances; not with `csls`.
         nan, dtype, threads, audit, io, progress : optional
-            As in `truerank.rank`. `progress` is told of the bytes of all readings.
+            As in `truerank.rank`. `progress` counts the bytes of all passes.
 
         Returns
         -------
         Report
-            Of the sides "left_to_right" and "right_to_left".
+            With the sides "left_to_right" and "right_to_left".
 
         Raises
         ------
@@ -343,7 +348,7 @@ class Task(ProtocolTask):
             raise InputTypeError("progress", expected="a callable", got=type(progress).__name__)
         argument = Argument("scores", scores)
         with open_side_scores(argument, dtype, io, True, heights, "left entity") as matrix:
-            ranks, used = rank_matrix(
+            ranks, means = rank_matrix(
                 cast("Store", matrix),
                 self.sides,
                 CountingRules(order, nan, threads, audit),
@@ -352,7 +357,7 @@ class Task(ProtocolTask):
                 io=io,
                 progress=progress,
             )
-        return self._report_similarity(ranks, None if used is None else f"csls {used.k}")
+        return self._report_similarity(ranks, None if means is None else f"csls {means.k}")
 
     def evaluate(
         self,
@@ -371,17 +376,17 @@ class Task(ProtocolTask):
         Parameters
         ----------
         left_to_right, right_to_left : callable
-            f(queries) -> scores: queries (b, 1) int64, the ids of entities that ask, distinct;
-            scores (b, entities of the other graph), numpy or a torch CPU tensor.
+            f(queries) -> scores: queries (b, 1) int64 are distinct ids of entities; scores
+            (b, entities of the other graph) are numpy arrays or torch CPU tensors.
         batch_size : int, optional
-            How many queries at once. Default: such that the scores take about 64 MB.
+            The number of queries per batch. Default: as many as have about 64 MB of scores.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
 
         Returns
         -------
         Report
-            Of the sides "left_to_right" and "right_to_left".
+            With the sides "left_to_right" and "right_to_left".
 
         Raises
         ------
@@ -415,11 +420,11 @@ class Task(ProtocolTask):
         )
 
     def _graph_sizes(self) -> tuple[int, int]:
-        """How many entities the left graph has, and the right one."""
+        """Return the number of entities of the left graph, and of the right one."""
         return self.sides["right_to_left"].columns, self.sides["left_to_right"].columns
 
     def _report_similarity(self, parts: Iterable[Ranks], measure: str | None) -> Report:
-        """The report of both directions, under the name of what made the scores."""
+        """Report both directions; `measure` names the similarity that made the scores."""
         return self._make_report(
             side.labelled(ranks).with_protocol(similarity=measure)
             for side, ranks in zip(self.sides.values(), parts, strict=True)
@@ -435,40 +440,40 @@ def _make_side(
     side: str, splits: PairSplits, kept: IntArray, candidates: GraphCandidates
 ) -> SideTasks:
     """Make the tasks of one direction."""
-    asking, asked_for = SIDES[side]
-    asked = make_queries(splits.pairs, kept, (asking,), asked_for)
-    named = all(graph.names is not None for graph in splits.graphs)
+    query_column, answer_column = SIDES[side]
+    made = make_queries(splits.pairs, kept, (query_column,), answer_column)
+    has_names = all(graph.names is not None for graph in splits.graphs)
 
     def labels(column: int) -> Labels:
-        names = splits.graphs[column].names if named else None
+        names = splits.graphs[column].names if has_names else None
         return Labels(splits.pairs[kept, column], names)
 
     return SideTasks(
         side=side,
-        queries=asked.queries,
-        rows=asked.rows,
-        targets=asked.targets,
-        columns=splits.graphs[asked_for].size,
-        filter=asked.answers,
-        candidates=None if candidates.ids is None else candidates.ids[asked_for],
+        queries=made.queries,
+        rows=made.rows,
+        targets=made.targets,
+        columns=splits.graphs[answer_column].size,
+        filter=made.answers,
+        candidates=None if candidates.ids is None else candidates.ids[answer_column],
         labels={
-            "queries": labels(asking),
-            "targets": labels(asked_for),
+            "queries": labels(query_column),
+            "targets": labels(answer_column),
             "pair": Labels(np.arange(len(kept))),
         },
         given=kept,
         height=next(iter(splits.sizes.values())),
-        names=splits.graphs[asked_for].names,
+        names=splits.graphs[answer_column].names,
     )
 
 
 def _check_means(csls: CSLS, candidates: tuple[IntArray, IntArray] | None) -> None:
-    """Refuse means made before that leave a candidate out: its scores would be NaN."""
+    """Refuse means that lack a candidate, whose scores would be NaN."""
     for i, side in enumerate(("left", "right")):
         means = np.asarray(csls[i])
         chosen = np.arange(len(means)) if candidates is None else candidates[i]
         if means.ndim != 1 or means.dtype.kind != "f" or len(chosen) > len(means):
-            return  # which is refused later on, in its own words
+            return  # another check refuses these means
         missing = chosen[np.isnan(means[chosen])]
         if len(missing):
             raise InputValueError(

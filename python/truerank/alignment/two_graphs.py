@@ -1,4 +1,4 @@
-"""The two graphs of an alignment: ids of entities of one, and pairs of both, checked."""
+"""The two graphs of an alignment: checks for ids of one graph, and for pairs of both."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 
 GRAPHS = ("left", "right")  # the columns of a pair
-DIRECTIONS = ("left_to_right", "right_to_left")  # who asks, and who is asked for
+DIRECTIONS = ("left_to_right", "right_to_left")  # from the graph of queries to the other
 
 
-def _make_roles(asking: str, found: str, pair: str) -> Roles:
+def _make_roles(queries: str, entities: str, pair: str) -> Roles:
     nouns = QUERIES.nouns._replace(
         score=f"the score of {pair}", true_score=f"the true score, of {pair},"
     )
-    return Roles(asking, found, f"as {asking} has", "a matrix (entities, d)", nouns)
+    return Roles(queries, entities, f"as {queries} has", "a matrix (entities, d)", nouns)
 
 
-# What messages call vectors where left entities ask, and where right ones do.
+# How messages name embeddings if queries are left entities, and if they are right ones.
 FORWARD = _make_roles("left", "right", "left {row} and right {column}")
 BACKWARD = _make_roles("right", "left", "left {column} and right {row}")
 
 
-def as_ids(name: str, value: Any, size: int, what: str = "ids") -> IntArray:
-    """Check ids of one side; None is all of them. Ascending, each once.
+def as_ids(name: str, value: Any, size: int, noun: str = "ids") -> IntArray:
+    """Check ids of one graph, and return them ascending and distinct; None stands for all.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def as_ids(name: str, value: Any, size: int, what: str = "ids") -> IntArray:
         The argument.
     value : array_like of int, shape (n,), or None
     size : int
-        How many entities the side has.
-    what : str
-        What they are called in messages.
+        The number of entities of the graph.
+    noun : str
+        The noun for them in messages.
 
     Raises
     ------
@@ -58,15 +58,15 @@ def as_ids(name: str, value: Any, size: int, what: str = "ids") -> IntArray:
         return np.arange(size)
     ids = index_array(name, value)
     if ids.ndim != 1:
-        raise InputValueError(name, expected=f"a 1-D array of {what}", got=f"shape {ids.shape}")
+        raise InputValueError(name, expected=f"a 1-D array of {noun}", got=f"shape {ids.shape}")
     wrong = first_outside(ids, size)
     if wrong >= 0:
-        raise InputValueError(name, expected=f"{what} from 0 to {size - 1}", got=ids[wrong])
+        raise InputValueError(name, expected=f"{noun} from 0 to {size - 1}", got=ids[wrong])
     return np.unique(ids)
 
 
 def as_pairs(name: str, value: Any, expected: str = "shape (n, 2)") -> IntArray:
-    """Check pairs of integers, and give them as read-only int64.
+    """Check pairs of integers, and return them as read-only int64.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def as_pairs(name: str, value: Any, expected: str = "shape (n, 2)") -> IntArray:
 
 
 def check_two(name: str, value: Any) -> tuple[Any, Any]:
-    """Check a pair, the first of the left and the second of the right side; None is two of them.
+    """Check a pair of values for the left and the right graph; None stands for (None, None).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Results by degree: how much better the entities with many triples do than the others."""
+"""Results by degree: compare the metrics of entities with few and with many triples."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 EDGES = (1, 6, 11, 16)
 
-# What the degree of a task is, of those of the left and the right entity of its pair.
+# The degree of a task, from the degrees of the left and the right entity of its pair.
 _DEGREES: dict[str, Callable[[IntArray, IntArray, Flags], Any]] = {
     "sum": lambda left, right, forward: left + right,
     "mean": lambda left, right, forward: (left + right) / 2,
@@ -38,7 +38,7 @@ _DEGREES: dict[str, Callable[[IntArray, IntArray, Flags], Any]] = {
     "target": lambda left, right, forward: np.where(forward, right, left),
 }
 
-_DEFAULT_OF = {  # by whether the left and the right graph have degrees
+_DEFAULT_OF = {  # whether degrees of the left and of the right graph are given
     (True, True): "sum",
     (True, False): "left",
     (False, True): "right",
@@ -55,35 +55,36 @@ def by_degree(
     of: str | None = None,
     edges: Sequence[int] = EDGES,
 ) -> Report:
-    """Give a report by buckets of degrees: ``by_degree(report, left, right).groups["1-5"]``.
+    """Report metrics by buckets of degrees: ``by_degree(report, left, right).groups["1-5"]``.
 
     Parameters
     ----------
     ranks : Ranks or Report
-        Of an alignment's tasks, one or both directions. A Report gives its seed and weights, too.
+        The ranks of an alignment, in one direction or both. A Report passes on its seed and
+        weights.
     left_degrees, right_degrees : array_like of int, or mapping of name to int
-        The degree of each entity of the left and of the right graph, as
-        ``degrees(triples, entities)`` counts it; by name where the tasks have names. One of them
-        may be left out where `of` does not need it.
+        The degree of each entity of the left and of the right graph, as ``degrees(triples,
+        entities)`` counts it; by name if the tasks have names. One of the two may be left out if
+        `of` does not need it.
     of : {"sum", "mean", "left", "right", "query", "target"}, optional
-        Whose degree counts: the sum or the mean of both entities of the pair, the one of the left
-        or of the right graph, the one that asks or the right answer. Default: "sum", or the one
-        graph that has degrees.
+        The degree of a task: the sum or the mean over both entities of the pair, that of the left
+        or of the right entity, that of the query or of the right answer. Default: "sum", or the
+        graph whose degrees are given if there is only one.
     edges : sequence of int
-        Where buckets begin, ascending, from 1 on. A degree of 0 is a bucket of its own, and so are
-        the degrees from 1 to the first edge, if that is more.
+        The first degrees of buckets, ascending, from 1 on. Degree 0 has its own bucket, and so do
+        the degrees below the first edge.
 
     Returns
     -------
     Report
-        With a group for each bucket that has tasks, in order: "0", "1-5", "6-10", "11-15", "16+".
-        Its ranks have the bucket as the label "degree".
+        With a group for each bucket with tasks, in order: "0", "1-5", "6-10", "11-15", "16+". Its
+        ranks have the bucket as the label "degree".
 
     Raises
     ------
     TypeError
-        For degrees and edges that are no integers, ids where names are needed, and the other way
-        round.
+        For degrees and edges that are no integers, and for degrees by id if tasks have names, or by
+        name if they have ids.
     ValueError
         For ranks without labels of sides, queries and targets, an entity without a degree, negative
         degrees, and edges that do not ascend.
@@ -92,9 +93,9 @@ def by_degree(
     -----
     OpenEA (Sun et al., "A Benchmarking Study of Embedding-based Entity Alignment", section 5.2):
     "The degree of an alignment is defined as the sum of relation triples for the two involved
-    entities", hence the default. The script beside their code that made the figure
-    (run/statistics/degree_interval.py) takes half of that sum, and a bucket for all below the next
-    edge, so that 5.5 is in the first: ``of="mean"`` does the same, with 0.5 in the first bucket.
+    entities", hence the default. The script with their code that made the figure
+    (run/statistics/degree_interval.py) takes half of that sum, and a bucket reaches up to the next
+    edge, so that 5.5 is in the first one. ``of="mean"`` does the same; 0.5 is in the first bucket.
 
     Examples
     --------
@@ -105,17 +106,17 @@ def by_degree(
     >>> by_degree(ranks, [1, 4, 20], [2, 0, 3]).group_values("hits@1")
     {'1-5': 0.25, '16+': 1.0}
     """
-    given = ranks_of("ranks", ranks)
+    plain_ranks = ranks_of("ranks", ranks)
     seed, weights = (ranks.seed, ranks.weights) if isinstance(ranks, Report) else (0, None)
-    found = task_degrees(given, left_degrees, right_degrees, of)
-    named = given.with_labels(labels={"degree": bucket_labels(found, edges)})
-    return Report(named, by="degree", seed=seed, weights=weights)
+    task_values = task_degrees(plain_ranks, left_degrees, right_degrees, of)
+    labelled = plain_ranks.with_labels(labels={"degree": bucket_labels(task_values, edges)})
+    return Report(labelled, by="degree", seed=seed, weights=weights)
 
 
 def task_degrees(
     ranks: Ranks, left_degrees: Any, right_degrees: Any, of: str | None
 ) -> IntArray | FloatArray:
-    """Give the degree of each task; see `by_degree`.
+    """Return the degree of each task; see `by_degree`.
 
     Examples
     --------
@@ -128,27 +129,27 @@ def task_degrees(
         of = _DEFAULT_OF[left_degrees is not None, right_degrees is not None]
     choice("of", of, tuple(_DEGREES))
     forward = forward_tasks(ranks)
-    found = []
+    columns = []
     for graph, value, labels in zip(GRAPHS, both, pair_entities(ranks), strict=True):
         name = f"{graph}_degrees"
         if of in GRAPHS and of != graph:
-            found.append(np.zeros(len(ranks), dtype=np.int64))
+            columns.append(np.zeros(len(ranks), dtype=np.int64))
         elif value is None:
             raise InputValueError(name, expected=f'degrees, which of="{of}" needs', got="none")
         else:
-            found.append(_degrees_of_tasks(name, value, labels))
-    return np.asarray(_DEGREES[of](found[0], found[1], forward))
+            columns.append(_degrees_of_tasks(name, value, labels))
+    return np.asarray(_DEGREES[of](columns[0], columns[1], forward))
 
 
 def bucket_labels(degrees: IntArray | FloatArray, edges: Sequence[int] = EDGES) -> Labels:
-    """Sort degrees into buckets.
+    """Label degrees by buckets.
 
     Parameters
     ----------
     degrees : ndarray of int64 or float64, shape (n,)
-        Not negative.
+        The degrees, which are not negative.
     edges : sequence of int
-        Where buckets begin; see `by_degree`.
+        The first degrees of buckets; see `by_degree`.
 
     Examples
     --------
@@ -157,16 +158,18 @@ def bucket_labels(degrees: IntArray | FloatArray, edges: Sequence[int] = EDGES) 
     >>> bucket_labels(np.array([0, 1, 3, 9]), [2, 3])
     Labels(4 labels: 0 1, 1 1, 3+ 2)
     """
-    given = index_array("edges", edges)
-    if given.ndim != 1:
-        raise InputValueError("edges", expected="a 1-D array", got=f"shape {given.shape}")
-    if not len(given) or given[0] < 1 or (np.diff(given) <= 0).any():
-        raise InputValueError("edges", expected="ascending integers from 1 on", got=given.tolist())
-    starts: list[int] = given.tolist()
+    checked_edges = index_array("edges", edges)
+    if checked_edges.ndim != 1:
+        raise InputValueError("edges", expected="a 1-D array", got=f"shape {checked_edges.shape}")
+    if not len(checked_edges) or checked_edges[0] < 1 or (np.diff(checked_edges) <= 0).any():
+        raise InputValueError(
+            "edges", expected="ascending integers from 1 on", got=checked_edges.tolist()
+        )
+    starts: list[int] = checked_edges.tolist()
     starts = starts if starts[0] == 1 else [1, *starts]
-    closed = [_bucket_name(first, after - 1) for first, after in pairwise(starts)]
-    names = ["0", *closed, f"{starts[-1]}+"]
-    # only 0 is no triple at all: a mean of 0.5 is more than that
+    closed_names = [_bucket_name(first, after - 1) for first, after in pairwise(starts)]
+    names = ["0", *closed_names, f"{starts[-1]}+"]
+    # only 0 means no triple: a mean of 0.5 belongs to the next bucket
     codes = np.searchsorted(starts, degrees, side="right")
     codes = np.where((codes == 0) & (degrees > 0), 1, codes)
     return Labels(codes.astype(np.int64), tuple(names))
@@ -177,31 +180,33 @@ def _bucket_name(first: int, last: int) -> str:
 
 
 def _degrees_of_tasks(name: str, value: Any, labels: Labels) -> IntArray:
-    """The degree of each task's entity."""
-    words = labels.vocabulary
-    if isinstance(value, Mapping) != (words is not None):
-        expected = "one degree for each id" if words is None else "a mapping of names to degrees"
-        what = "ids" if words is None else "names"
+    """Return the degree of the entity of each task."""
+    vocabulary = labels.vocabulary
+    if isinstance(value, Mapping) != (vocabulary is not None):
+        expected = (
+            "one degree for each id" if vocabulary is None else "a mapping of names to degrees"
+        )
+        what = "ids" if vocabulary is None else "names"
         raise InputTypeError(
             name, expected=f"{expected}, as the tasks have {what}", got=type(value).__name__
         )
-    if words is not None:
+    if vocabulary is not None:
         present = np.unique(labels.codes)
-        named = [words[code] for code in present.tolist()]
-        missing = next((word for word in named if word not in value), None)
+        names = [vocabulary[code] for code in present.tolist()]
+        missing = next((word for word in names if word not in value), None)
         if missing is not None:
             raise InputValueError(
                 name, expected="a degree for every entity", got=f"none for {missing!r}"
             )
-        table = _check_degrees(name, [value[word] for word in named])
+        table = _check_degrees(name, [value[word] for word in names])
         return table[np.searchsorted(present, labels.codes)]
     table = _check_degrees(name, value)
-    wrong = (labels.codes < 0) | (labels.codes >= len(table))
-    if wrong.any():
+    out_of_range = (labels.codes < 0) | (labels.codes >= len(table))
+    if out_of_range.any():
         raise InputValueError(
             name,
             expected="a degree for every entity",
-            got=f"{len(table)} and none for entity {labels.codes[wrong.argmax()]}",
+            got=f"{len(table)} and none for entity {labels.codes[out_of_range.argmax()]}",
         )
     return table[labels.codes]
 
@@ -216,7 +221,7 @@ def _check_degrees(name: str, value: Any) -> IntArray:
 
 
 def forward_tasks(ranks: Ranks) -> npt.NDArray[np.bool_]:
-    """Tell the tasks in which a left entity asks: bool, shape (n,).
+    """Return whether the query of each task is a left entity: bool, shape (n,).
 
     Raises
     ------
@@ -229,25 +234,25 @@ def forward_tasks(ranks: Ranks) -> npt.NDArray[np.bool_]:
     array([False,  True])
     """
     side = Labels([]) if ranks.side is None else ranks.side
-    had = [name for name, tasks in side.counts().items() if tasks]
-    if len(side) != len(ranks) or not set(had) <= set(DIRECTIONS):
-        got = ", ".join(map(str, had)) or "none"
+    used = [name for name, tasks in side.counts().items() if tasks]
+    if len(side) != len(ranks) or not set(used) <= set(DIRECTIONS):
+        got = ", ".join(map(str, used)) or "none"
         raise InputValueError("ranks", expected=f"the sides {' and '.join(DIRECTIONS)}", got=got)
     return np.asarray(side.values == "left_to_right", dtype=bool)
 
 
 def pair_entities(ranks: Ranks) -> tuple[Labels, Labels]:
-    """Give the left and the right entity of each task's pair, by the labels of the tasks.
+    """Return the left and the right entity of each task's pair, from the labels of the tasks.
 
     Parameters
     ----------
     ranks : Ranks
-        With labels for side, queries and targets, as an alignment's `Task` makes them.
+        The ranks, with labels for side, queries and targets, as an alignment's `Task` makes them.
 
     Returns
     -------
     left, right : Labels
-        Names, or ids where there are no names.
+        Names, or ids if there are no names.
 
     Raises
     ------
@@ -265,16 +270,16 @@ def pair_entities(ranks: Ranks) -> tuple[Labels, Labels]:
     forward = forward_tasks(ranks)
     if ranks.queries is None or ranks.targets is None:
         missing = "queries" if ranks.queries is None else "targets"
-        giving = spelled(f"ranks.with_labels({missing}=...)")
+        call = spelled(f"ranks.with_labels({missing}=...)")
         raise InputValueError(
             "ranks",
             expected="labels that name both entities of a task",
-            got=f"none for {missing}; give them with {giving}",
+            got=f"none for {missing}; give them with {call}",
         )
     joined = join_labels("ranks: queries and targets", [ranks.queries, ranks.targets])
-    asking, answer = joined.codes.reshape(2, -1)
-    made: list[Any] = [
+    queries, answer = joined.codes.reshape(2, -1)
+    entities: list[Any] = [
         Labels._trusted(np.where(forward, first, second), joined.vocabulary)
-        for first, second in ((asking, answer), (answer, asking))
+        for first, second in ((queries, answer), (answer, queries))
     ]
-    return made[0], made[1]
+    return entities[0], entities[1]

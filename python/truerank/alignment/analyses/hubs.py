@@ -1,4 +1,4 @@
-"""Hubs and isolated entities: how often each is among the nearest; one such count, or several."""
+"""Hubs and isolated entities: how often each entity is among the nearest of the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
 
 
-# How often an entity is somebody's nearest: OpenEA's figure 9 (from so many times on).
+# How often an entity is the nearest of another: the buckets of OpenEA's figure 9, by their starts.
 COUNT_BUCKETS = {"0": 0, "1": 1, "2-4": 2, "5+": 5}
 
 
@@ -32,20 +32,20 @@ class KOccurrence(NamedTuple):
     Attributes
     ----------
     k : int
-        Of how many nearest this is said.
+        The number of nearest entities that are counted.
     mean : float
         How often an entity occurs on average.
     largest : int
         How often the greatest hub occurs.
     hub : int
-        Its id; the lowest of several.
+        The id of the greatest hub; the lowest of several.
     isolated : float
         The share of entities that never occur.
     skewness : float
-        Of the k-occurrence; nan where all entities occur equally often.
+        The skewness of the k-occurrence; nan if all entities occur equally often.
     robin_hood : float
         The share of occurrences that would have to be redistributed for all entities to occur
-        equally often; nan where none occurs.
+        equally often; nan if none occurs.
     """
 
     k: int
@@ -67,15 +67,15 @@ class Hubness(ReadOnlyArrays, PlainTable):
     targets : ndarray of int64, shape (m,)
         The candidates, ascending.
     tasks : int
-        How many entities ask.
+        The number of queries.
     nearest : ndarray of int64, shape (m,)
-        How often each candidate is somebody's nearest.
+        How often each candidate is the nearest of a query.
     occurrences : mapping of int to ndarray of int64, shape (m,)
-        For each k, how often each candidate is among somebody's k nearest: N_k.
+        For each k, how often each candidate is among the k nearest of a query: N_k.
     direction : {"left_to_right", "right_to_left"}
-        Who asks, and whose entities are the candidates.
+        From the graph of the queries to that of the candidates.
     measure : str
-        The similarity: "cosine", or "cosine, csls 10"; "scores" of a matrix.
+        The similarity: "cosine", or "cosine, csls 10"; "scores" for a matrix.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Hubness(ReadOnlyArrays, PlainTable):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many candidates are somebody's nearest 0 times, once, 2 to 4 times, 5 or more times.
+        """The number of candidates that are the nearest of 0, 1, 2 to 4, and 5 or more queries.
 
         Examples
         --------
@@ -118,7 +118,7 @@ class Hubness(ReadOnlyArrays, PlainTable):
 
     @property
     def shares(self) -> dict[str, float]:
-        """The same as shares of all candidates: OpenEA's figure 9."""
+        """The same counts as shares of all candidates: OpenEA's figure 9."""
         return {name: count / len(self.targets) for name, count in self.counts.items()}
 
     def __getitem__(self, k: int) -> KOccurrence:
@@ -141,12 +141,12 @@ class Hubness(ReadOnlyArrays, PlainTable):
         )
 
     def records(self) -> Records:
-        """Give the table: a row for each k."""
+        """Return the table: a row for each k."""
         columns = ["k", *KOccurrence._fields[1:]]
         return Records(columns, [[str(k), *self[k][1:]] for k in self.occurrences])
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all numbers, as a logger wants them.
+        """Return all numbers, in the form that loggers take.
 
         Examples
         --------
@@ -178,18 +178,19 @@ def hubness(
     dtype: Any = None,
     threads: int | None = None,
 ) -> Hubness:
-    """Count how often each candidate is among the k nearest of those who ask.
+    """Count how often each candidate is among the k nearest of the queries.
 
     Parameters
     ----------
     left, right : array_like, shapes (n1, d) and (n2, d), or paths
-        Vectors of both graphs, as `rank_embeddings` takes them. Or a matrix of similarities,
-        (n1, n2), in memory or as the path of one .npy file, and None.
+        The embeddings of both graphs, as `rank_embeddings` takes them. Or `left` is a matrix of
+        similarities, (n1, n2), in memory or as the path of one .npy file, and `right` is None.
     k : int or sequence of int
-        Of how many nearest, at least 1 each. Who is the nearest is counted always.
+        The numbers of nearest entities to count, at least 1 each. The nearest one is always
+        counted.
     direction, queries, candidates, similarity, csls, nan, dtype, threads
-        As in `similarity_profile`. Candidates that nobody's right answer is count, too: give
-        `candidates` to say of whom it is asked.
+        As in `similarity_profile`. Candidates that are no right answer count as well; use
+        `candidates` to restrict them.
 
     Returns
     -------
@@ -202,9 +203,9 @@ def hubness(
 
     Notes
     -----
-    N_k(y) is the number of entities that have y among their k nearest; of equal similarities the
-    lowest id is nearer. Then, with m candidates, mean mu and standard deviation sigma of N_k over
-    them (ddof 0), and T the sum of N_k:
+    N_k(y) is the number of queries that have y among their k nearest; of equal similarities the
+    lowest id is nearer. With m candidates, mean mu and standard deviation sigma of N_k over them
+    (ddof 0), and T the sum of N_k:
 
     ===========  ===================================================================================
     shares       candidates that are the nearest of 0, 1, 2 to 4, 5 or more entities (OpenEA)
@@ -213,8 +214,8 @@ def hubness(
     robin_hood   sum of |N_k - mu| / (2 T), the Hoover index (Feldbauer et al.)
     ===========  ===================================================================================
 
-    OpenEA's proportions are of all target entities; those of fewer queries than candidates cannot
-    be other than many zeros.
+    OpenEA's proportions are over all target entities. With fewer queries than candidates, many
+    counts are 0 by necessity.
 
     References
     ----------
@@ -232,24 +233,31 @@ def hubness(
     1      1        2    0    0.3333         0      0.3333
     10     3        3    0         0       nan           0
     """
-    asked = check_k(k)
-    how = ScoringOptions(similarity, csls, nan, dtype, threads)
-    found = find_most_similar(
-        left, right, max(asked), SearchScope(direction, queries, candidates), how
+    sizes = check_k(k)
+    scoring = ScoringOptions(similarity, csls, nan, dtype, threads)
+    most_similar = find_most_similar(
+        left, right, max(sizes), SearchScope(direction, queries, candidates), scoring
     )
 
-    def times(first: int) -> IntArray:
-        ids = found.ids[:, :first]
-        every = np.bincount(ids[ids >= 0], minlength=int(found.targets[-1]) + 1)
-        return every.astype(np.int64)[found.targets]
+    def occurrences_within(size: int) -> IntArray:
+        ids = most_similar.ids[:, :size]
+        counts = np.bincount(ids[ids >= 0], minlength=int(most_similar.targets[-1]) + 1)
+        return counts.astype(np.int64)[most_similar.targets]
 
-    occurrences = {first: times(first) for first in asked}
-    tasks = len(found.queries)
-    return Hubness(found.targets, tasks, times(1), occurrences, direction, found.measure)
+    occurrences = {size: occurrences_within(size) for size in sizes}
+    tasks = len(most_similar.queries)
+    return Hubness(
+        most_similar.targets,
+        tasks,
+        occurrences_within(1),
+        occurrences,
+        direction,
+        most_similar.measure,
+    )
 
 
 def check_k(k: Any) -> tuple[int, ...]:
-    """Check how many nearest are asked for; ascending and distinct.
+    """Check the numbers of nearest entities, and return them ascending and distinct.
 
     Examples
     --------
@@ -257,14 +265,14 @@ def check_k(k: Any) -> tuple[int, ...]:
     (1, 10)
     """
     several = isinstance(k, (list, tuple)) or (isinstance(k, np.ndarray) and k.ndim == 1)
-    asked = sorted({positive_integer("k", value) for value in (k if several else [k])})
-    if not asked:
+    sizes = sorted({positive_integer("k", value) for value in (k if several else [k])})
+    if not sizes:
         raise InputValueError("k", expected="at least one", got="none")
-    return tuple(asked)
+    return tuple(sizes)
 
 
 def skewness_of(times: IntArray) -> float:
-    """Give the skewness of counts, of the population: the mean cube over the cubed deviation.
+    """Return the population skewness of counts: the mean cube over the cubed deviation.
 
     Examples
     --------
@@ -275,14 +283,14 @@ def skewness_of(times: IntArray) -> float:
     """
     if times.min() == times.max():
         return float("nan")
-    away = times - times.mean()
-    return float((away**3).mean() / (away**2).mean() ** 1.5)
+    deviations = times - times.mean()
+    return float((deviations**3).mean() / (deviations**2).mean() ** 1.5)
 
 
 def robin_hood_of(times: IntArray) -> float:
-    """Give the Hoover index of counts: half of the sum of |x - mean|, over the sum of x.
+    """Return the Hoover index of counts: half of the sum of |x - mean|, over the sum of x.
 
-    It is exact, rounded once.
+    The result is exact up to one rounding.
 
     Examples
     --------
@@ -302,14 +310,14 @@ class HubnessTable(NamedRows[Hubness], PlainTable):
     Parameters
     ----------
     rows : mapping of str to Hubness
-        All of the same k.
+        The rows, all with the same k.
 
     Raises
     ------
     TypeError
         For anything else.
     ValueError
-        For none, and for unlike k.
+        For no rows, and for different k.
 
     Examples
     --------
@@ -331,29 +339,29 @@ class HubnessTable(NamedRows[Hubness], PlainTable):
                 )
         if not rows:
             raise InputValueError("rows", expected="at least one Hubness", got="none")
-        asked = {tuple(row.occurrences) for row in rows.values()}
-        if len(asked) > 1:
+        sizes = {tuple(row.occurrences) for row in rows.values()}
+        if len(sizes) > 1:
             raise InputValueError(
-                "rows", expected="one k for all", got=" and ".join(map(str, asked))
+                "rows", expected="one k for all", got=" and ".join(map(str, sizes))
             )
         super().__init__(rows)
-        (self.k,) = asked
+        (self.k,) = sizes
 
     def __repr__(self) -> str:
         return f"HubnessTable({', '.join(self)})"
 
     def records(self) -> Records:
-        """Give the table: shares of how often candidates are nearest, then for each k the rest."""
-        told = ("isolated", "skewness", "robin_hood")
-        columns = ["", *COUNT_BUCKETS, *(f"{name}@{k}" for k in self.k for name in told)]
+        """Return the table: how often candidates are nearest, then three numbers for each k."""
+        columns_of_k = ("isolated", "skewness", "robin_hood")
+        columns = ["", *COUNT_BUCKETS, *(f"{name}@{k}" for k in self.k for name in columns_of_k)]
         rows: list[list[object]] = []
         for name, row in self._rows.items():
-            more = (getattr(row[k], word) for k in self.k for word in told)
-            rows.append([name, *row.shares.values(), *more])
+            numbers = (getattr(row[k], word) for k in self.k for word in columns_of_k)
+            rows.append([name, *row.shares.values(), *numbers])
         return Records(columns, rows)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Give all numbers by name."""
+        """Return all numbers by name."""
         return {name: row.to_dict() for name, row in self._rows.items()}
 
 
@@ -372,23 +380,23 @@ def compare_hubness(
     dtype: Any = None,
     threads: int | None = None,
 ) -> HubnessTable:
-    """Give hubness before and after CSLS, in both directions, side by side.
+    """Compare hubness before and after CSLS, in both directions.
 
     Parameters
     ----------
     left, right, k, candidates, similarity, nan, dtype, threads
         As in `hubness`.
     csls : int or CSLS
-        How many nearest the means are of, or means made before.
+        The number of neighbours in the means, or means from `csls_means`.
     directions : str or sequence of str
         "left_to_right", "right_to_left", or both.
     queries : (left_ids, right_ids), optional
-        The entities of either side that ask.
+        The queries from either graph.
 
     Returns
     -------
     HubnessTable
-        With a row for each direction and similarity, as "left_to_right, cosine, csls 10".
+        A row for each direction and similarity, as "left_to_right, cosine, csls 10".
 
     Raises
     ------
@@ -408,21 +416,21 @@ def compare_hubness(
     """
     if isinstance(directions, str):
         directions = (directions,)
-    asked = [choice("directions", direction, DIRECTIONS) for direction in directions]
-    if not asked:
+    checked = [choice("directions", direction, DIRECTIONS) for direction in directions]
+    if not checked:
         raise InputValueError("directions", expected="at least one", got="none")
-    asking = dict(zip(DIRECTIONS, check_two("queries", queries), strict=True))
-    given: dict[str, Any] = {"candidates": candidates, "similarity": similarity, "nan": nan}
-    given |= {"dtype": dtype, "threads": threads, "k": k}
+    queries_by_direction = dict(zip(DIRECTIONS, check_two("queries", queries), strict=True))
+    options: dict[str, Any] = {"candidates": candidates, "similarity": similarity, "nan": nan}
+    options |= {"dtype": dtype, "threads": threads, "k": k}
     rows = {}
-    for direction in asked:
+    for direction in checked:
         for scaled in (None, csls):
             row = hubness(
                 *(left, right),
                 direction=direction,
-                queries=asking[direction],
+                queries=queries_by_direction[direction],
                 csls=scaled,
-                **given,
+                **options,
             )
             rows[f"{direction}, {row.measure}"] = row
     return HubnessTable(rows)

@@ -1,4 +1,4 @@
-"""The nearest entities of the other graph, for whatever looks at them: found in flat memory."""
+"""The most similar entities of the other graph, found without a matrix of all similarities."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _PLAIN = ScoringOptions()
 
 
 class SearchScope(NamedTuple):
-    """Who asks, and for whom.
+    """The direction of a search, its queries and its candidates.
 
     Attributes
     ----------
     direction : {"left_to_right", "right_to_left"}
-        Who asks, and whose entities are the candidates.
+        From the graph of the queries to that of the candidates.
     queries : array_like of int, optional
-        The entities that ask; a set. Default: those of the asking side's `candidates`.
+        The query entities, as a set. Default: the candidates of their own graph.
     candidates : (left_ids, right_ids), optional
-        The entities that count on either side; None is all of a side, or of both.
+        The entities that take part; None stands for all of a graph, or of both.
     """
 
     direction: str
@@ -38,20 +38,20 @@ class SearchScope(NamedTuple):
 
 
 class MostSimilar(NamedTuple):
-    """The nearest of every entity that asks, best first.
+    """The most similar entities of every query, best first.
 
     Attributes
     ----------
     queries : ndarray of int64, shape (tasks,)
-        The entities that ask, ascending.
+        The query entities, ascending.
     targets : ndarray of int64, shape (m,)
-        The entities of the other graph that may be found, ascending.
+        The candidates, ascending.
     ids : ndarray of int64, shape (tasks, k)
-        Those that are found, of equal similarities the lowest first; -1 where there are no more.
+        The most similar candidates; equal similarities go by the lower id; -1 if there are no more.
     similarities : ndarray of float32 or float64, shape (tasks, k)
-        How similar they are; NaN where there are no more.
+        Their similarities; NaN if there are no more.
     measure : str
-        The name of the similarity: "cosine", or "cosine, csls 10"; "scores" of a matrix.
+        The name of the similarity: "cosine", or "cosine, csls 10"; "scores" for a matrix.
     """
 
     queries: IntArray
@@ -62,21 +62,22 @@ class MostSimilar(NamedTuple):
 
 
 def find_most_similar(
-    left: Any, right: Any, k: int, asked: SearchScope, how: ScoringOptions = _PLAIN
+    left: Any, right: Any, k: int, scope: SearchScope, scoring: ScoringOptions = _PLAIN
 ) -> MostSimilar:
-    """Find the k nearest entities of the other graph.
+    """Find the k most similar entities of the other graph.
 
     Parameters
     ----------
     left, right : array_like, shapes (n1, d) and (n2, d), or paths
-        Vectors, as `rank_embeddings` takes them: no matrix of similarities is made. Or such a
-        matrix, (n1, n2), in memory or as the path of one .npy file, and None.
+        The embeddings, as `rank_embeddings` takes them; no matrix of similarities is made. Or
+        `left` is such a matrix, (n1, n2), in memory or as the path of one .npy file, and `right` is
+        None.
     k : int
-        How many, at least 1; more than there are candidates are as many as there are.
-    asked : SearchScope
-    how : Scoring
-        A number of neighbours as its `csls` is of the candidates; means that were made before by
-        ``csls_means(left, right)`` serve whichever direction is asked.
+        The number of entities to find, at least 1; all candidates if there are fewer.
+    scope : SearchScope
+    scoring : ScoringOptions
+        If its `csls` is a number of neighbours, the means are over the candidates. Means from
+        ``csls_means(left, right)`` serve both directions.
 
     Returns
     -------
@@ -85,8 +86,8 @@ def find_most_similar(
     Raises
     ------
     TypeError, ValueError, OSError
-        As `infer` does; for nobody who asks, no candidate, and, with `csls` a number, queries that
-        are no candidates, for they have no mean.
+        As `infer` does; for no query, no candidate, and, if `csls` is a number, queries that are
+        not candidates and so have no mean.
 
     Examples
     --------
@@ -99,27 +100,27 @@ def find_most_similar(
     array([[1. , 0.6],
            [0.8, 0.8]])
     """
-    direction, queries, candidates = asked
+    direction, queries, candidates = scope
     choice("direction", direction, DIRECTIONS)
-    most = positive_integer("k", k)
-    source = open_source(left, right, how, *check_two("candidates", candidates))
+    top_k = positive_integer("k", k)
+    source = open_source(left, right, scoring, *check_two("candidates", candidates))
     for graph, ids in zip(GRAPHS, (source.left_ids, source.right_ids), strict=True):
         if not len(ids):
             raise InputValueError("candidates", expected=f"at least one {graph} entity", got="none")
     source = source if direction == "left_to_right" else source.swapped()
-    rows = source.left_ids if queries is None else as_ids("queries", queries, source.shape[0])
-    if not len(rows):
+    query_ids = source.left_ids if queries is None else as_ids("queries", queries, source.shape[0])
+    if not len(query_ids):
         raise InputValueError("queries", expected="at least one entity that asks", got="none")
-    made = isinstance(how.csls, (int, np.integer))
-    without = np.setdiff1d(rows, source.left_ids) if made else rows[:0]
-    if len(without):
+    means_of_candidates = isinstance(scoring.csls, (int, np.integer))
+    unscaled = np.setdiff1d(query_ids, source.left_ids) if means_of_candidates else query_ids[:0]
+    if len(unscaled):
         raise InputValueError(
             "queries",
-            expected=f"entities of candidates, for csls={how.csls} has means of these alone",
-            got=without[0],
+            expected=f"entities of candidates, for csls={scoring.csls} has means of these alone",
+            got=unscaled[0],
         )
-    ids, similarities = source.top_k(min(most, len(source.right_ids)), rows)
-    measure = "scores" if right is None else how.similarity
+    ids, similarities = source.top_k(min(top_k, len(source.right_ids)), query_ids)
+    measure = "scores" if right is None else scoring.similarity
     if source.csls is not None:
         measure += f", csls {source.csls.k}"
-    return MostSimilar(rows, source.right_ids, ids, similarities, measure)
+    return MostSimilar(query_ids, source.right_ids, ids, similarities, measure)

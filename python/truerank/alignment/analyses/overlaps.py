@@ -1,4 +1,4 @@
-"""What several models find: the pairs that all of them, some, or none get right."""
+"""The overlap of several models: the tasks that all of them, some, or none get right."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Overlap(ReadOnlyArrays, PlainTable):
 
     @property
     def tasks(self) -> int:
-        """How many tasks there are; each counts once, whatever its weight."""
+        """The number of tasks; each counts once, whatever its weight."""
         return len(self.right)
 
     @property
@@ -102,10 +102,11 @@ class Overlap(ReadOnlyArrays, PlainTable):
 
     @property
     def subsets(self) -> dict[Subset, int]:
-        """How many tasks exactly these models get right, and no other: most of them first.
+        """For each subset of models, the number of tasks that exactly these models get right.
 
-        Of equal numbers the subset with fewer models is first, then the one whose models are. Those
-        that occur only; ``()`` is of the tasks that no model gets right.
+        The largest number comes first; equal numbers go by fewer models, then by the order of the
+        models. Only subsets that occur are listed; ``()`` stands for tasks that no model gets
+        right.
 
         Examples
         --------
@@ -120,9 +121,9 @@ class Overlap(ReadOnlyArrays, PlainTable):
 
     @property
     def jaccard(self) -> FloatArray:
-        """How alike two models are: float64, shape (models, models).
+        """The Jaccard similarity of each two models: float64, shape (models, models).
 
-        |A and B| / |A or B| of the sets of tasks that they get right; nan where both are empty.
+        |A and B| / |A or B| for the sets of tasks that they get right; nan if both are empty.
 
         Examples
         --------
@@ -130,7 +131,7 @@ class Overlap(ReadOnlyArrays, PlainTable):
         array([[1.        , 0.33333333],
                [0.33333333, 1.        ]])
         """
-        # sums of 0 and 1 in float64 are exact, and quick
+        # sums of 0 and 1 in float64 are exact and fast
         flags = self.right.astype(np.float64)
         both = flags.T @ flags
         own = np.diag(both)
@@ -138,7 +139,7 @@ class Overlap(ReadOnlyArrays, PlainTable):
         return np.where(either > 0, both / np.maximum(either, 1), np.nan)
 
     def records(self) -> Records:
-        """Give the table: a row for each subset that occurs."""
+        """Return the table: a row for each subset that occurs."""
         rows = [
             [self.subset_name(subset), count, count / self.tasks]
             for subset, count in self.subsets.items()
@@ -146,7 +147,7 @@ class Overlap(ReadOnlyArrays, PlainTable):
         return Records(["subset", "tasks", "share"], rows)
 
     def subset_name(self, subset: Subset) -> str:
-        """Write the name of a subset: "none", "A only" or "A & B"."""
+        """Return the name of a subset: "none", "A only" or "A & B"."""
         if not subset:
             return "none"
         if len(subset) == 1 < len(self.names):
@@ -154,7 +155,7 @@ class Overlap(ReadOnlyArrays, PlainTable):
         return " & ".join(subset)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all numbers, as a logger wants them.
+        """Return all numbers, in the form that loggers take.
 
         Examples
         --------
@@ -189,25 +190,25 @@ def overlap(
     kind: str = "realistic",
     allow_unlike: bool = False,
 ) -> Overlap:
-    """Say which share of the tasks all models get right, which some, which none.
+    """Compute the shares of tasks that all models get right, that some do, and that none does.
 
     Parameters
     ----------
     models : mapping of str to models
-        By name: Ranks or a Report; flags, shape (tasks,), of what is right; or what was inferred,
-        as an `Alignment` or an array of its pairs, shape (n, 2).
+        By name: Ranks or a Report; flags, shape (tasks,), which are True for right tasks; or
+        inferred pairs, as an `Alignment` or an array of shape (n, 2).
     pairs : array_like of int, shape (m, 2), optional
-        The reference, left and right ids, for models that are pairs: a task for each of them.
-        Ranks must be of the same pairs then, in that order.
+        The reference pairs, left and right ids, for models that are pairs: each is a task. Ranks
+        must then belong to the same pairs, in that order.
     side : {"left_to_right", "right_to_left"}, optional
-        Only the tasks of one direction of all Ranks. Default: all tasks, each of both directions.
+        Take only the tasks of one direction from all Ranks. Default: the tasks of both directions.
     k : int
-        Ranks are right up to this one.
+        A task is right if its rank is at most k.
     kind : {"realistic", "optimistic", "pessimistic"}
-        Of which rank that is said. A right answer that ties with others at the top has realistic
-        rank 1.5 or more, which is not right at k = 1; "optimistic" lets ties count.
+        The kind of rank. A right answer that ties with others at the top has realistic rank 1.5 or
+        more, which is not right at k = 1; with "optimistic" it is.
     allow_unlike : bool
-        Also of unlike protocols, candidates, or labels of the tasks.
+        Whether to allow models with unlike protocols, candidates or labels of tasks.
 
     Returns
     -------
@@ -216,9 +217,9 @@ def overlap(
     Raises
     ------
     TypeError
-        For a model that is none of these, names that are no str, and pairs that are no integers.
+        For a model of another type, names that are no str, and pairs that are no integers.
     ValueError
-        For no model and no task, models of unlike tasks, and pairs without a reference.
+        For no model, no task, models of unlike tasks, and pairs without a reference.
 
     Examples
     --------
@@ -254,10 +255,10 @@ def overlap(
             columns[name] = _right_flags(name, model, reference)
     sizes = {name: len(column) for name, column in columns.items()}
     if len({*sizes.values()} | ({len(reference)} if reference is not None else set())) > 1:
-        told = ", ".join(f"{size} for {name!r}" for name, size in sizes.items())
-        asked = "" if reference is None else f" and {len(reference)} pairs"
+        sizes_text = ", ".join(f"{size} for {name!r}" for name, size in sizes.items())
+        pairs_text = "" if reference is None else f" and {len(reference)} pairs"
         raise InputValueError(
-            "models", expected="one number of tasks for all", got=f"{told}{asked}"
+            "models", expected="one number of tasks for all", got=f"{sizes_text}{pairs_text}"
         )
     if not any(sizes.values()):
         raise InputValueError("models", expected="at least one task", got="none")
@@ -275,7 +276,7 @@ def _select_side(name: str, ranks: Ranks, side: str | None) -> Ranks:
 
 
 def _check_alike(one: tuple[str, Ranks], two: tuple[str, Ranks], allow_unlike: bool) -> None:
-    """Refuse what `compare` refuses, but for weights, which do not count here."""
+    """Refuse what `compare` refuses, except for weights, which do not count here."""
     (a, first), (b, second) = one, two
     try:
         check_same_tasks(first.with_weights(None), second.with_weights(None), allow_unlike)
@@ -284,9 +285,9 @@ def _check_alike(one: tuple[str, Ranks], two: tuple[str, Ranks], allow_unlike: b
 
 
 def _check_reference(name: str, ranks: Ranks, reference: IntArray) -> None:
-    """Refuse ranks of other pairs, as far as their labels say."""
+    """Refuse ranks of other pairs, as far as their labels tell."""
     if ranks.queries is None or ranks.targets is None or len(ranks) != len(reference):
-        return  # another number is refused for all models at once
+        return  # the caller refuses different numbers of tasks
     left, right = pair_entities(ranks)
     if left.vocabulary is not None:
         raise InputTypeError(
@@ -306,7 +307,7 @@ def _check_reference(name: str, ranks: Ranks, reference: IntArray) -> None:
 
 
 def _right_flags(name: str, model: Any, reference: IntArray | None) -> Flags:
-    """What flags say, or which pairs of the reference are among those of a model."""
+    """Return which tasks are right: flags as they are, or the reference pairs that a model has."""
     value = np.asarray(getattr(model, "pairs", model))
     if value.dtype == bool and value.ndim == 1:
         return value.copy()

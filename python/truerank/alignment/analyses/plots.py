@@ -1,9 +1,9 @@
-"""Pictures of what the analyses find, drawn by matplotlib: one function each.
+"""Plots of the analyses, drawn by matplotlib: one function for each analysis.
 
 Every function draws into the axes that it is given, or into those of a new
 ``matplotlib.figure.Figure``, and returns them: ``plot_hubness(found).figure.savefig("hubs.png")``.
-No window opens and no state of pyplot is touched, so that figures vanish with their last name; to
-have one in a window, pass ``ax=pyplot.subplots()[1]``.
+No window opens and pyplot keeps no figure, so figures are freed when their last reference goes. To
+see one in a window, pass ``ax=pyplot.subplots()[1]``.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray
     from ...plot.drawing import Axes
 
-# From nobody's nearest over one entity's to that of many: the ends are what one looks for.
+# From the nearest of no entity to that of many; the two ends, which matter most, stand out.
 _TIMES_COLOURS = {"0": "#e69f00", "1": "#cfd8dc", "2-4": "#56b4e9", "5+": "#0b3c6f"}
 _BANDS = ((0.05, 0.95, 0.14), (0.25, 0.75, 0.25))  # quantiles, and how dark the band is
 _CURVE_ARRAYS = ("thresholds", "precision", "recall", "f1")  # of a curve
-# Of the picture of an overlap:
-_BAR_HEADROOM = 1.18  # how high the part with the bars is, for the highest bar and its number
-_DOT_ROW_HEIGHT = 0.11  # how high a row of dots is, for the part with the bars
+# For the plot of an overlap:
+_BAR_HEADROOM = 1.18  # the height of the bars and their numbers, relative to the highest bar
+_DOT_ROW_HEIGHT = 0.11  # the height of a row of dots, relative to that height
 
 
 @public("truerank.alignment")
@@ -45,10 +45,10 @@ def plot_similarity_profile(
     Parameters
     ----------
     profiles : SimilarityProfile, or mapping of name to SimilarityProfile
-        One line each: the mean, in a band from the 5 % to the 95 % quantile of the tasks. A
-        single one has a band from the 25 % to the 75 % quantile, too.
+        A line for each: the mean, in a band from the 5 % to the 95 % quantile of the tasks. A
+        single profile also has a band from the 25 % to the 75 % quantile.
     ax : matplotlib.axes.Axes, optional
-        Where to draw. Default: a new figure.
+        The axes to draw into. Default: those of a new figure.
 
     Returns
     -------
@@ -100,15 +100,15 @@ def plot_similarity_profile(
 
 @public("truerank.alignment")
 def plot_hubness(found: Hubness | Mapping[str, Hubness], *, ax: Axes | None = None) -> Axes:
-    """Draw which share of the candidates are nobody's nearest, one entity's, or more entities'.
+    """Draw the shares of candidates that are the nearest of no entity, of one, or of several.
 
-    As OpenEA's figure 9: a bar for each direction, similarity or model, in parts for 0, 1, 2 to 4
-    and 5 or more times.
+    Like OpenEA's figure 9, it has a bar for each direction, similarity or model, with parts for
+    0, 1, 2 to 4 and 5 or more times.
 
     Parameters
     ----------
     found : Hubness, or mapping of name to Hubness
-        A bar each; a `HubnessTable` is such a mapping.
+        A bar for each; a `HubnessTable` is such a mapping.
     ax : matplotlib.axes.Axes, optional
         As in `plot_similarity_profile`.
 
@@ -141,7 +141,7 @@ def plot_hubness(found: Hubness | Mapping[str, Hubness], *, ax: Axes | None = No
         label = f"{times} time{'' if times == '1' else 's'}".replace("-", " to ")
         ax.barh(places, shares[:, i], left=starts, height=0.62, color=colour, label=label)
         for place, start, share in zip(places, starts, shares[:, i], strict=True):
-            if share >= 6:  # narrower parts have no room for a number
+            if share >= 6:  # narrower parts cannot hold a number
                 ax.text(
                     *(start + share / 2, place, f"{share:.0f}"),
                     ha="center",
@@ -176,7 +176,7 @@ def plot_by_degree(
     reports : Report, or mapping of name to Report
         Made by `by_degree`; a group of bars for each bucket.
     metric : str
-        Any key of a report that has groups; "hits@1" is OpenEA's recall in figure 5.
+        Any key of a report with groups; "hits@1" is OpenEA's recall in figure 5.
     ax : matplotlib.axes.Axes, optional
         As in `plot_similarity_profile`.
 
@@ -211,7 +211,7 @@ def plot_by_degree(
             )
     tasks = [report.group_tasks() for report in named.values()]
     values = [report.group_values(metric) for report in named.values()]
-    # by the first degree of each
+    # in the order of their first degrees
     buckets = sorted(
         {str(label) for row in tasks for label in row},
         key=lambda bucket: int(bucket.rstrip("+").partition("-")[0]),
@@ -223,11 +223,11 @@ def plot_by_degree(
         places = np.arange(len(buckets)) - 0.4 + width * (i + 0.5)
         heights = [row.get(bucket, np.nan) for bucket in buckets]
         ax.bar(places, heights, width=0.92 * width, color=colour, label=escape_formulas(name))
-    told, label = buckets, "degree (relation triples)"
+    tick_labels, label = buckets, "degree (relation triples)"
     if all(row == tasks[0] for row in tasks):
-        told = [f"{bucket}\n{tasks[0].get(bucket, 0):,}" for bucket in buckets]
+        tick_labels = [f"{bucket}\n{tasks[0].get(bucket, 0):,}" for bucket in buckets]
         label += ", and number of tasks"
-    ax.set_xticks(range(len(buckets)), told)
+    ax.set_xticks(range(len(buckets)), tick_labels)
     ax.set_xlabel(label)
     ax.set_ylabel(metric)
     if len(named) > 1:
@@ -236,7 +236,7 @@ def plot_by_degree(
 
 
 class _CurveArrays(NamedTuple):
-    """Arrays of one length, without what cannot be drawn, and what the curve is of."""
+    """Finite arrays of one length, and the value and direction that the curve is about."""
 
     thresholds: FloatArray
     precision: FloatArray
@@ -253,8 +253,8 @@ def plot_dangling(curve: Any, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     curve : object with arrays ``thresholds``, ``precision``, ``recall`` and ``f1``, or mapping
-        As `dangling` gives it; infinite thresholds are not drawn. Of a mapping of names to such
-        curves the F1 of each is drawn.
+        A result of `dangling`; infinite thresholds are not drawn. For a mapping of names to such
+        curves, the F1 of each is drawn.
     ax : matplotlib.axes.Axes, optional
         As in `plot_similarity_profile`.
 
@@ -279,15 +279,15 @@ def plot_dangling(curve: Any, *, ax: Axes | None = None) -> Axes:
     >>> plot_dangling({"A": curve, "B": curve}).get_ylabel()
     'F1'
     """
-    several = isinstance(curve, Mapping)
-    if several:
+    is_mapping = isinstance(curve, Mapping)
+    if is_mapping:
         named = {str(name): _read_curve(one, f" for {name!r}") for name, one in curve.items()}
     else:
         named = {"": _read_curve(curve, "")}
     if not named:
         raise InputValueError("curve", expected="at least one", got="none")
     ax = _open_axes("plot_dangling", ax)
-    if several:
+    if is_mapping:
         _draw_f1_curves(ax, named)
     else:
         _draw_single_curve(ax, named[""])
@@ -295,58 +295,58 @@ def plot_dangling(curve: Any, *, ax: Axes | None = None) -> Axes:
     by = measures.pop() if len(measures) == 1 else None
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("threshold" if by is None else f"threshold of the {by}")
-    ax.set_ylabel("F1" if several else "precision, recall, F1")
-    told = ['"has no counterpart"', _format_directions(named)]
-    ax.set_title(", ".join(filter(None, told)), fontsize="medium")
+    ax.set_ylabel("F1" if is_mapping else "precision, recall, F1")
+    title = ['"has no counterpart"', _format_directions(named)]
+    ax.set_title(", ".join(filter(None, title)), fontsize="medium")
     _legend_beside(ax)
     return ax
 
 
-def _read_curve(curve: Any, whose: str) -> _CurveArrays:
+def _read_curve(curve: Any, suffix: str) -> _CurveArrays:
     missing = [name for name in _CURVE_ARRAYS if not hasattr(curve, name)]
     if missing:
         raise InputTypeError(
             "curve",
             expected=f"{', '.join(_CURVE_ARRAYS)}",
-            got=f"{type(curve).__name__} without {', '.join(missing)}{whose}",
+            got=f"{type(curve).__name__} without {', '.join(missing)}{suffix}",
         )
     thresholds, *lines = (np.asarray(getattr(curve, name), np.float64) for name in _CURVE_ARRAYS)
     shapes = {values.shape for values in (thresholds, *lines)}
     if len(shapes) > 1 or thresholds.ndim != 1:
         raise InputValueError(
-            "curve", expected="1-D arrays of one length", got=f"shapes {sorted(shapes)}{whose}"
+            "curve", expected="1-D arrays of one length", got=f"shapes {sorted(shapes)}{suffix}"
         )
-    drawn = np.isfinite(thresholds)
-    precision, recall, f1 = (values[drawn] for values in lines)
+    finite = np.isfinite(thresholds)
+    precision, recall, f1 = (values[finite] for values in lines)
     by, direction = getattr(curve, "by", None), getattr(curve, "direction", "")
-    return _CurveArrays(thresholds[drawn], precision, recall, f1, by, direction)
+    return _CurveArrays(thresholds[finite], precision, recall, f1, by, direction)
 
 
 def _draw_single_curve(ax: Axes, curve: _CurveArrays) -> None:
     lines = {"precision": curve.precision, "recall": curve.recall, "F1": curve.f1}
     for (name, values), colour in zip(lines.items(), COLOURS, strict=False):
-        # what is said changes behind a threshold: who is below it is said to have none
+        # "pre": entities below a threshold are predicted, so values change after it
         ax.step(curve.thresholds, values, where="pre", color=colour, label=name)
     best = _best_f1(curve)
     if best is not None:
         threshold, f1 = best
-        told = f"best F1: {f1:.3f}\nbelow {threshold:.4g}"
-        ax.plot(threshold, f1, "o", color=COLOURS[2], markersize=5, label=told)
+        label = f"best F1: {f1:.3f}\nbelow {threshold:.4g}"
+        ax.plot(threshold, f1, "o", color=COLOURS[2], markersize=5, label=label)
 
 
 def _draw_f1_curves(ax: Axes, named: Mapping[str, _CurveArrays]) -> None:
     styles = zip(colours_for(len(named)), dashes_for(len(named)), strict=True)
     for (colour, dashes), (name, curve) in zip(styles, named.items(), strict=True):
         best = _best_f1(curve)
-        told = "" if best is None else f"\n{best[1]:.3f} below {best[0]:.4g}"
-        style = {"linestyle": dashes, "label": escape_formulas(name) + told}
+        best_text = "" if best is None else f"\n{best[1]:.3f} below {best[0]:.4g}"
+        style = {"linestyle": dashes, "label": escape_formulas(name) + best_text}
         ax.step(curve.thresholds, curve.f1, where="pre", color=colour, **style)
         if best is not None:
             ax.plot(*best, "o", color=colour, markersize=5)
 
 
 def _best_f1(curve: _CurveArrays) -> tuple[float, float] | None:
-    """The lowest threshold of the highest F1, and that."""
+    """Return the lowest threshold with the highest F1, and this F1."""
     f1 = np.where(np.isnan(curve.f1), -1.0, curve.f1)
     if not len(f1) or f1.max() < 0:
         return None
@@ -356,17 +356,17 @@ def _best_f1(curve: _CurveArrays) -> tuple[float, float] | None:
 
 @public("truerank.alignment")
 def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> Axes:
-    """Draw which share of the tasks exactly these models get right: bars over a matrix of dots.
+    """Draw the shares of tasks that exactly these models get right: bars over a matrix of dots.
 
-    An UpSet plot (Lex et al., "UpSet: visualization of intersecting sets", 2014).
+    This is an UpSet plot (Lex et al., "UpSet: visualization of intersecting sets", 2014).
 
     Parameters
     ----------
     found : Overlap
     most : int
-        How many subsets, the largest first; the rest is told in the label below.
+        The number of subsets to draw, the largest first; the label below sums up the rest.
     ax : matplotlib.axes.Axes, optional
-        As in `plot_similarity_profile`; dots have negative heights.
+        As in `plot_similarity_profile`; the dots are below zero.
 
     Returns
     -------
@@ -392,8 +392,8 @@ def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> A
     models = len(found.names)
     subsets = list(found.subsets.items())
     shown, left_out = subsets[:most], subsets[most:]
-    told = found.found
-    names = [f"{escape_formulas(name)} ({told[name]:.1%})" for name in found.names]
+    shares_of_models = found.found
+    names = [f"{escape_formulas(name)} ({shares_of_models[name]:.1%})" for name in found.names]
     width = max(6.4, 1.2 + 0.28 * len(shown) + 0.08 * max(map(len, names)))
     ax = _open_axes("plot_overlap", ax, height=3.2 + 0.26 * models, width=width)
     places = np.arange(len(shown))
@@ -409,13 +409,15 @@ def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> A
             fontsize="small",
             rotation=90 if len(shown) > 8 else 0,
         )
-    # The dots stand below zero, in the same axes: any layout then keeps them below their bars.
+    # The dots are below zero in the same axes, so that any layout keeps them under their bars.
     top = _BAR_HEADROOM * shares.max()
     rows = -_DOT_ROW_HEIGHT * top * (np.arange(models) + 0.75)
     for place, (subset, _), colour in zip(places, shown, colours, strict=True):
-        inside = np.isin(np.arange(models), [found.names.index(name) for name in subset])
+        is_in_subset = np.isin(np.arange(models), [found.names.index(name) for name in subset])
         ax.plot(np.full(models, place), rows, "o", color="#dddddd", markersize=6)
-        ax.plot(np.full(inside.sum(), place), rows[inside], "o-", color=colour, markersize=6)
+        ax.plot(
+            np.full(is_in_subset.sum(), place), rows[is_in_subset], "o-", color=colour, markersize=6
+        )
     ax.set_xlim(-0.6, len(shown) - 0.4)
     ax.set_ylim(-_DOT_ROW_HEIGHT * top * (models + 0.25), top)
     ax.set_xticks([])
@@ -423,28 +425,28 @@ def plot_overlap(found: Overlap, *, most: int = 16, ax: Axes | None = None) -> A
     ax.set_yticks(numbers[(numbers >= 0) & (numbers <= top)])
     ax.set_yticks(rows, names, minor=True)
     ax.tick_params(axis="y", which="minor", length=0)
-    # not beside the axis, where the models' names are
+    # not at the axis, where the names of the models are
     ax.set_title("share of tasks (%)", loc="left", fontsize="medium")
     ax.spines["left"].set_bounds(0, top)
     ax.spines["bottom"].set_position(("data", 0))
-    what = f"exactly these models are right ({found.tasks:,} tasks)"
+    x_label = f"exactly these models are right ({found.tasks:,} tasks)"
     if left_out:
         rest = sum(count for _, count in left_out) / found.tasks
-        what += f"\n{len(left_out)} more subsets, {rest:.1%} of the tasks, are not shown"
-    ax.set_xlabel(what)
+        x_label += f"\n{len(left_out)} more subsets, {rest:.1%} of the tasks, are not shown"
+    ax.set_xlabel(x_label)
     ax.xaxis.set_label_coords(0.5, -0.02)
     return ax
 
 
 def _colour(subset: Sequence[str], models: int) -> str:
-    """Grey for what no model finds, one colour for what all find, another for the rest."""
+    """Return grey for tasks that no model gets right, and two colours for all and for some."""
     if not subset:
         return COLOURS[6]
     return COLOURS[2] if len(subset) == models > 1 else COLOURS[0]
 
 
 def _open_axes(function: str, ax: Axes | None, height: float = 3.6, width: float = 6.4) -> Axes:
-    """The axes to draw into, with two of their four lines."""
+    """Return the axes to draw into, without their top and right lines."""
     ax = axes_for(function, ax, height, width)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
@@ -455,14 +457,14 @@ def _legend_beside(ax: Axes) -> None:
 
 
 def _format_directions(named: Mapping[str, Any]) -> str:
-    """The directions of several results, in words."""
+    """Return the directions of several results in words."""
     return " and ".join(
         sorted({directions_in_words(one.direction) for one in named.values() if one.direction})
     )
 
 
 def directions_in_words(text: str) -> str:
-    """Write directions in words.
+    """Replace directions by words.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How similar entities are to their nearest of the other graph, and how far those lie apart."""
+"""How similar entities are to the most similar ones of the other graph, and how these differ."""
 
 from __future__ import annotations
 
@@ -26,24 +26,23 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False, repr=False)
 class SimilarityProfile(ReadOnlyArrays, PlainTable):
-    """The similarities of entities to their k nearest; made by `similarity_profile`.
+    """The similarities of entities to their k most similar ones; made by `similarity_profile`.
 
-    Where a task has fewer than k candidates (or numbers that are not NaN), it has no part in what
-    is said of the neighbours that it lacks. All statistics are in float64, and those of nothing are
-    nan.
+    A task with fewer than k candidates (or similarities that are not NaN) does not count for the
+    neighbours that it lacks. All statistics are in float64, and nan if there are no values.
 
     Attributes
     ----------
     queries : ndarray of int64, shape (tasks,)
-        The entities that ask, ascending.
+        The query entities, ascending.
     ids : ndarray of int64, shape (tasks, k)
-        Their nearest, best first; -1 where there are no more.
+        The most similar candidates, best first; -1 if there are no more.
     similarities : ndarray of float32 or float64, shape (tasks, k)
-        How similar those are; NaN where there are no more.
+        Their similarities; NaN if there are no more.
     direction : {"left_to_right", "right_to_left"}
-        Who asks, and whose entities are the candidates.
+        From the graph of the queries to that of the candidates.
     measure : str
-        The similarity: "cosine", or "cosine, csls 10"; "scores" of a matrix.
+        The similarity: "cosine", or "cosine, csls 10"; "scores" for a matrix.
 
     Examples
     --------
@@ -74,23 +73,23 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
 
     @property
     def tasks(self) -> int:
-        """How many entities ask."""
+        """The number of queries."""
         return len(self.ids)
 
     @property
     def k(self) -> int:
-        """How many nearest were asked for, or how many candidates there are if that is less."""
+        """The number of neighbours of each query, at most the number of candidates."""
         return int(self.ids.shape[1])
 
     @property
     def counts(self) -> IntArray:
-        """How many tasks have a first, a second, ... k-th neighbour: int64, shape (k,)."""
+        """The number of tasks with a first, second, ... k-th neighbour: int64, shape (k,)."""
         found: IntArray = (self.ids >= 0).sum(axis=0, dtype=np.int64)
         return found
 
     @property
     def mean(self) -> FloatArray:
-        """The mean similarity to the first, the second, ... k-th nearest: float64, shape (k,).
+        """The mean similarity to the first, second, ... k-th neighbour: float64, shape (k,).
 
         These are the rows of OpenEA's figure 8 ("the average similarities between entities of the
         source KG and their top-5 nearest neighbors of the target KG").
@@ -103,7 +102,7 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
         return np.array([_std(column) for column in self._neighbour_columns()])
 
     def quantiles(self, levels: Sequence[float] = LEVELS) -> FloatArray:
-        """Give quantiles over tasks for each neighbour, linear between two similarities.
+        """Return quantiles over tasks for each neighbour, with linear interpolation.
 
         Parameters
         ----------
@@ -134,9 +133,9 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
 
     @property
     def gaps(self) -> FloatArray:
-        """How much more similar the first is than the second: float64, shape (tasks,).
+        """The similarity of the first neighbour minus that of the second: float64, shape (tasks,).
 
-        nan where a task has no second.
+        It is nan if a task has no second neighbour.
         """
         if self.k < 2:
             return np.full(self.tasks, np.nan)
@@ -145,39 +144,39 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
 
     @property
     def variances(self) -> FloatArray:
-        """The variance among the neighbours of each task, ddof 0: float64, shape (tasks,).
+        """The variance over the neighbours of each task, ddof 0: float64, shape (tasks,).
 
-        nan where a task has fewer than two neighbours.
+        It is nan if a task has fewer than two neighbours.
         """
-        found = self.ids >= 0
-        sizes = found.sum(axis=1)
+        exists = self.ids >= 0
+        sizes = exists.sum(axis=1)
         sizes = np.where(sizes < 2, np.nan, sizes)
         with np.errstate(invalid="ignore", over="ignore"):
-            wide = np.where(found, self.similarities, 0).astype(np.float64)
-            away = np.where(found, wide - (wide.sum(axis=1) / sizes)[:, None], 0)
-            return np.asarray((away * away).sum(axis=1) / sizes)
+            wide = np.where(exists, self.similarities, 0).astype(np.float64)
+            deviations = np.where(exists, wide - (wide.sum(axis=1) / sizes)[:, None], 0)
+            return np.asarray((deviations * deviations).sum(axis=1) / sizes)
 
     @property
     def variance(self) -> float:
-        """The mean of `variances`: how unlike the k nearest of one entity are.
+        """The mean of `variances`: how much the similarities of one entity differ.
 
         "A small similarity variance means that the five nearest neighbors are not discriminative
         enough to enable the source entity to identify its counterpart correctly" (OpenEA, section
-        6.1.1, which gives no formula; this is ours).
+        6.1.1, which has no formula; this one is ours).
         """
         return _mean(_without_nan(self.variances))
 
     @property
     def variance_of_means(self) -> float:
-        """The variance of `mean`, ddof 0: what the colours of OpenEA's figure 8 let one see.
+        """The variance of `mean`, ddof 0, which the colours of OpenEA's figure 8 show.
 
-        By the law of total variance it is at most `variance` where all tasks have k neighbours.
+        By the law of total variance it is at most `variance` if all tasks have k neighbours.
         """
         means = _without_nan(self.mean)
         return _std(means) ** 2 if len(means) > 1 else float("nan")
 
     def records(self) -> Records:
-        """Give the table: a row for each neighbour, and one for the gap of the first two."""
+        """Return the table: a row for each neighbour, and one for the gap between the first two."""
         rows = [
             [str(i + 1), len(column), *_summary(column)]
             for i, column in enumerate(self._neighbour_columns())
@@ -188,7 +187,7 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
         return Records(["neighbour", "tasks", "mean", "std", *map(format_level, LEVELS)], rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all numbers, as a logger wants them.
+        """Return all numbers, in the form that loggers take.
 
         Examples
         --------
@@ -198,26 +197,26 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
         """
         columns, rows, _ = self.records()
         names = ["neighbour", *columns[1:4], *(f"quantile {level:g}" for level in LEVELS)]
-        told = [dict(zip(names[1:], row[1:], strict=True)) for row in rows]
-        found: dict[str, Any] = {
+        statistics = [dict(zip(names[1:], row[1:], strict=True)) for row in rows]
+        result: dict[str, Any] = {
             "direction": self.direction,
             "similarity": self.measure,
             "tasks": self.tasks,
-            "neighbours": told[: self.k],
+            "neighbours": statistics[: self.k],
             "variance": self.variance,
             "variance_of_means": self.variance_of_means,
         }
-        return {**found, "gap": told[-1]} if self.k > 1 else found
+        return {**result, "gap": statistics[-1]} if self.k > 1 else result
 
     def _neighbour_columns(self) -> list[FloatArray]:
-        """The similarities of each neighbour, of the tasks that have it."""
+        """Return for each neighbour the similarities of the tasks that have it."""
         return [
             column[ids >= 0].astype(np.float64)
             for column, ids in zip(self.similarities.T, self.ids.T, strict=True)
         ]
 
     def _existing_gaps(self) -> FloatArray:
-        """The gaps of the tasks that have a second neighbour."""
+        """Return the gaps of the tasks that have a second neighbour."""
         return self.gaps[self.ids[:, 1] >= 0] if self.k > 1 else np.zeros(0)
 
 
@@ -236,7 +235,7 @@ def similarity_profile(
     dtype: Any = None,
     threads: int | None = None,
 ) -> SimilarityProfile:
-    """Say how similar entities are to their k nearest of the other graph.
+    """Compute how similar entities are to the k most similar ones of the other graph.
 
     "The ideal similarity distribution for entity alignment is to have a high top-1 similarity and a
     large similarity variance" (Sun et al., "A Benchmarking Study of Embedding-based Entity
@@ -245,23 +244,23 @@ def similarity_profile(
     Parameters
     ----------
     left, right : array_like, shapes (n1, d) and (n2, d), or paths
-        Vectors of both graphs, as `rank_embeddings` takes them. Or a matrix of similarities,
-        (n1, n2), in memory or as the path of one .npy file, and None.
+        The embeddings of both graphs, as `rank_embeddings` takes them. Or `left` is a matrix of
+        similarities, (n1, n2), in memory or as the path of one .npy file, and `right` is None.
     k : int
-        How many nearest, at least 1; more than there are candidates are as many as there are.
+        The number of neighbours, at least 1; all candidates if there are fewer.
     direction : {"left_to_right", "right_to_left"}
-        Who asks, and whose entities are the candidates.
+        From the graph of the queries to that of the candidates.
     queries : array_like of int, optional
-        The entities that ask, as those of the test pairs; a set. Default: all of the asking side
+        The query entities, as those of the test pairs; a set. Default: all entities of their graph
         that `candidates` lets in.
     candidates : (left_ids, right_ids), optional
-        The entities that count on either side; None is all of a side, or of both.
+        The entities that take part; None stands for all of a graph, or of both.
     similarity : str
-        As in `rank_embeddings`; of vectors alone.
+        As in `rank_embeddings`; only for embeddings.
     csls : int or CSLS, optional
-        CSLS with means over so many nearest of the candidates, or with means made before.
+        The number of candidates in the means of CSLS, or means from `csls_means`.
     nan : {"raise", "omit"}
-        "raise": a similarity that is NaN is an error. "omit": it is of no neighbour.
+        "raise": a similarity that is NaN is an error. "omit": it is left out.
     dtype, threads
         As in `rank_embeddings`.
 
@@ -272,13 +271,12 @@ def similarity_profile(
     Raises
     ------
     TypeError, ValueError, OSError
-        As `infer` does; for nobody who asks, no candidate, and, with `csls` a number, queries that
-        are no candidates.
+        As `infer` does; for no query, no candidate, and, if `csls` is a number, queries that are
+        not candidates.
 
     Notes
     -----
-    Of equal similarities the entity with the lowest id is the nearer one. Memory is that of tasks
-    times k numbers.
+    Equal similarities go by the lower id. Memory grows with tasks times k.
 
     Examples
     --------
@@ -287,13 +285,21 @@ def similarity_profile(
     >>> profile.mean, profile.gaps
     (array([0.9, 0.7]), array([0.4, 0. ]))
     """
-    how = ScoringOptions(similarity, csls, nan, dtype, threads)
-    found = find_most_similar(left, right, k, SearchScope(direction, queries, candidates), how)
-    return SimilarityProfile(found.queries, found.ids, found.similarities, direction, found.measure)
+    scoring = ScoringOptions(similarity, csls, nan, dtype, threads)
+    most_similar = find_most_similar(
+        left, right, k, SearchScope(direction, queries, candidates), scoring
+    )
+    return SimilarityProfile(
+        most_similar.queries,
+        most_similar.ids,
+        most_similar.similarities,
+        direction,
+        most_similar.measure,
+    )
 
 
 def format_level(level: float) -> str:
-    """Write a quantile's level without a space, for a heading.
+    """Format the level of a quantile without a space, for a heading.
 
     Examples
     --------
@@ -308,7 +314,7 @@ def _without_nan(values: FloatArray) -> FloatArray:
 
 
 def _mean(values: FloatArray) -> float:
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite ones
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite values
         return float(values.mean()) if len(values) else float("nan")
 
 
