@@ -17,7 +17,7 @@ import pytest
 
 import truerank as tr
 from support import cli_files
-from support.alignment_folders import DBP15K, OPENEA, filled
+from support.alignment_folders import DBP15K, OPENEA, fill_folder
 from support.cli_files import Outcome, Run
 from truerank.alignment.pair_task import Task
 from truerank.cli import protocol_runs
@@ -209,9 +209,9 @@ def test_bfloat16(align: Align, folder: Path) -> None:
 @pytest.fixture
 def sets(folder: Path) -> Path:
     """Small data sets, and vectors of theirs."""
-    filled(folder / "dbp", DBP15K)
-    filled(folder / "dbp_split", {**DBP15K, "sup_ent_ids": "3\t11\n"})
-    filled(folder / "oea", OPENEA)
+    fill_folder(folder / "dbp", DBP15K)
+    fill_folder(folder / "dbp_split", {**DBP15K, "sup_ent_ids": "3\t11\n"})
+    fill_folder(folder / "oea", OPENEA)
     rng = np.random.default_rng(0)
     for name, shape in {"d1": (3, 4), "d2": (4, 4), "o1": (4, 4), "o2": (5, 4)}.items():
         np.save(folder / f"{name}.npy", rng.standard_normal(shape))
@@ -253,7 +253,7 @@ def test_degrees_are_sums_of_both_entities(align: Align, sets: Path) -> None:
 
 
 def test_names_that_two_entities_share(align: Align, sets: Path) -> None:
-    filled(sets / "same", {**DBP15K, "ent_ids_1": "7\tWien\n9\tWien\n3\tLinz\n"})
+    fill_folder(sets / "same", {**DBP15K, "ent_ids_1": "7\tWien\n9\tWien\n3\tLinz\n"})
     assert align("d1.npy d2.npy --data same --save ranks.npz").code == 0
     ranks = tr.load("ranks.npz")
     assert ranks.queries is not None
@@ -468,7 +468,7 @@ def test_bad_data(line: str, said: str, align: Align, sets: Path) -> None:
     Path("wide.tsv").write_text("1\t2\t3\n")
     Path("few.txt").write_text("a\nb\n")
     Path("many.txt").write_text("\n".join([*world().names[1], "a", "b"]), encoding="utf-8")
-    filled(sets / "bad", {**DBP15K, "triples_1": "7\t30\n"})
+    fill_folder(sets / "bad", {**DBP15K, "triples_1": "7\t30\n"})
     outcome = align(line)
     assert (outcome.code, outcome.out) == (1, "")
     assert said in outcome.err

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.counting import Refused
-from oracles.embeddings import SIMILARITIES, best, same_bits
+from oracles.embeddings import SIMILARITIES, same_bits, top_k
 from strategies.embeddings import Vectors, assert_refused, tasks, vectors
 
 
@@ -19,7 +19,7 @@ def check(given: Vectors, k: int, keywords: dict[str, Any], plain: dict[str, Any
     """The ids and scores of sorting, or the same refusal."""
     expected: tuple[Any, Any] | Refused
     try:
-        expected = best(given.scores(), k, **plain)
+        expected = top_k(given.scores(), k, **plain)
     except Refused as refused:
         expected = refused
     got: tr.TopK | Exception
@@ -166,5 +166,5 @@ def test_many_of_many(k: int) -> None:
     queries = rng.integers(-3, 4, (40, 4)).astype(np.float32)
     order = np.argsort(-tr.score_embeddings(queries, entities), axis=1, kind="stable")[:, :k]
     for block, threads in ((None, 1), (7, 1), (64, 3)):
-        best = tr.topk_embeddings(queries, entities, k, block=block, threads=threads)
-        np.testing.assert_array_equal(best.ids, order)
+        top_k = tr.topk_embeddings(queries, entities, k, block=block, threads=threads)
+        np.testing.assert_array_equal(top_k.ids, order)

@@ -25,8 +25,8 @@ from support.problems import (
     check,
     csr,
     dtype_keyword,
-    junk,
     matrix,
+    padding_bytes,
 )
 
 # --- layouts and dtypes
@@ -76,7 +76,7 @@ def test_a_field_of_a_structure() -> None:
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64", "int64"])
 def test_any_address(kind: str, offset: int) -> None:
     scores = matrix(kind, (3, 131))
-    raw = junk((scores.nbytes + 64,), np.dtype(np.uint8))
+    raw = padding_bytes((scores.nbytes + 64,), np.dtype(np.uint8))
     moved: Array = np.ndarray(scores.shape, scores.dtype, raw.data, offset)
     moved[...] = scores
     check(count, moved, [0, 130, 64])
@@ -133,7 +133,7 @@ def test_dtype_says_what_the_bits_are(kind: str) -> None:
     assert ranks.protocol.dtype == "bfloat16"
 
 
-def test_dtype_of_what_is_so_already() -> None:
+def test_dtype_that_scores_already_have() -> None:
     scores = np.array([[1.0, 2.0]])
     for dtype in ("float16", "bfloat16", "float32", "float64", "int8", "uint16"):
         typed = scores.astype(as_dtype(dtype))
@@ -269,7 +269,7 @@ def test_torch_tensors(name: str, turned: bool) -> None:
     assert tr.rank(tensor, 0).protocol.dtype == name
 
 
-def test_torch_elsewhere_in_the_call() -> None:
+def test_torch_in_other_arguments() -> None:
     torch = pytest.importorskip("torch")
     scores = matrix("float32")
     targets, rows = [1, 2, 3, 66], [4, 0, 0, 1]

@@ -63,7 +63,7 @@ def test_raw_bytes_need_a_name() -> None:
 
 
 @pytest.mark.parametrize("scores", [1.0, np.float32(3), None, object(), {}, 5])
-def test_scores_that_are_no_matrix(scores: Any) -> None:
+def test_scores_that_are_not_a_matrix(scores: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="scores"):
         tr.rank(scores, 0)
 
@@ -106,7 +106,7 @@ def test_unknown_dtype(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("held", ["float16", "float32", "float64", "int32", "uint8", "V4"])
-def test_bfloat16_that_cannot_be(held: str) -> None:
+def test_bfloat16_of_other_dtypes(held: str) -> None:
     with pytest.raises((TypeError, ValueError), match="bfloat16") as error:
         tr.rank(np.zeros((4, 5), held), 0, dtype="bfloat16")
     assert held in str(error.value) or "void" in str(error.value)

@@ -290,7 +290,7 @@ def test_filter_has_no_shared_form() -> None:
             tr.rank(SCORES, FOUR, filter=shared)
 
 
-def test_a_mask_is_no_selection() -> None:
+def test_a_mask_is_not_a_selection() -> None:
     for mask in (np.ones(5, bool), np.ones((4, 5), bool)):
         for name in ("filter", "candidates"):
             with pytest.raises((TypeError, ValueError), match=name):
@@ -319,14 +319,14 @@ def test_shapes_of_sparse_matrices(name: str, shape: tuple[int, int], format: st
         scipy.sparse.csr_array((np.ones(3), ([0, 1, 2], [0, 1, 2])), shape=(4, 5)),
     ],
 )
-def test_target_that_is_no_candidate(chosen: Any) -> None:
+def test_target_that_is_not_a_candidate(chosen: Any) -> None:
     message = refuse(ValueError, "candidates", SCORES, FOUR, candidates=chosen)
     if not isinstance(chosen, list) or chosen:  # `[]` may as well be four lists too few
         assert "target" in message
     refuse(ValueError, "candidates", SCORES, FOUR, candidates=chosen, filter=csr([FOUR] * 4))
 
 
-def test_target_no_candidate_in_a_large_selection() -> None:
+def test_target_outside_a_large_selection() -> None:
     scores = np.zeros((2, 100_000), np.int8)
     columns = np.arange(0, 100_000, 2)
     tr.rank(scores, [99_998, 0], candidates=columns)

@@ -12,16 +12,16 @@ import truerank as tr
 
 torch = pytest.importorskip("torch", reason="tensors of torch")
 
-HERE = torch.rand((3, 4), generator=torch.Generator().manual_seed(5))
+HOST_TENSOR = torch.rand((3, 4), generator=torch.Generator().manual_seed(5))
 TARGETS = [0, 1, 3]
 
 
-class Mine(torch.Tensor):
+class OwnTensor(torch.Tensor):
     """A tensor of somebody's own."""
 
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
-    "subclass": lambda tensor: tensor.as_subclass(Mine),
+    "subclass": lambda tensor: tensor.as_subclass(OwnTensor),
     "parameter": torch.nn.Parameter,
     "negative bit": lambda tensor: torch._neg_view(-tensor),
     "gradient": lambda tensor: tensor.clone().requires_grad_() * 1,
@@ -31,7 +31,7 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("how", VIEWS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_views(how: str, dtype: Any) -> None:
-    plain = HERE.to(dtype)
+    plain = HOST_TENSOR.to(dtype)
     ranks = tr.rank(VIEWS[how](plain), TARGETS)
     assert ranks == tr.rank(plain, TARGETS)
     np.testing.assert_array_equal(ranks.above, tr.rank(plain.float(), TARGETS).above)
@@ -39,8 +39,8 @@ def test_views(how: str, dtype: Any) -> None:
 
 def test_tensors_of_inference_mode() -> None:
     with torch.inference_mode():
-        made = HERE * 1
-    assert tr.rank(made, TARGETS) == tr.rank(HERE, TARGETS)
+        made = HOST_TENSOR * 1
+    assert tr.rank(made, TARGETS) == tr.rank(HOST_TENSOR, TARGETS)
 
 
 def fake(device: str) -> Any:
@@ -56,14 +56,14 @@ def fake(device: str) -> Any:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: HERE.to("meta"), r'on the device "meta", which has no data'),
+        (lambda: HOST_TENSOR.to("meta"), r'on the device "meta", which has no data'),
         (lambda: fake("cpu"), "a fake one, which has no data"),
         (lambda: fake("cuda"), "a fake one, which has no data"),
-        (HERE.to_sparse, r"a sparse one; to_dense\(\) of it is dense"),
-        (HERE.to_sparse_csr, "a sparse one"),
-        (lambda: torch.nested.nested_tensor([HERE[0], HERE[1, :2]]), "a nested one"),
+        (HOST_TENSOR.to_sparse, r"a sparse one; to_dense\(\) of it is dense"),
+        (HOST_TENSOR.to_sparse_csr, "a sparse one"),
+        (lambda: torch.nested.nested_tensor([HOST_TENSOR[0], HOST_TENSOR[1, :2]]), "a nested one"),
         (
-            lambda: torch.quantize_per_tensor(HERE, 0.1, 0, torch.qint8),
+            lambda: torch.quantize_per_tensor(HOST_TENSOR, 0.1, 0, torch.qint8),
             r"a quantized one; dequantize\(\) of it",
         ),
     ],
@@ -74,17 +74,20 @@ def test_no_numbers(make: Callable[[], Any], words: str) -> None:
     ):
         tr.rank(make(), TARGETS)
     with pytest.raises(TypeError, match=f"^queries: expected a dense .*{words}"):
-        tr.rank_embeddings(make(), HERE, TARGETS)
+        tr.rank_embeddings(make(), HOST_TENSOR, TARGETS)
     with pytest.raises(TypeError, match=f"^block: expected a dense .*{words}"):
-        tr.RankCounter(HERE[:, 0], TARGETS, candidates=4).update(make())
+        tr.RankCounter(HOST_TENSOR[:, 0], TARGETS, candidates=4).update(make())
 
 
 @pytest.mark.parametrize(
     ("tensor", "words"),
     [
-        (HERE > 0, "^scores: expected one of float16, .* got dtype bool"),
+        (HOST_TENSOR > 0, "^scores: expected one of float16, .* got dtype bool"),
         (torch.view_as_complex(torch.rand(3, 4, 2)).conj(), "got dtype complex64"),
-        (HERE.to(torch.float8_e4m3fn), "^scores: .* got Tensor of dtype torch.float8_e4m3fn"),
+        (
+            HOST_TENSOR.to(torch.float8_e4m3fn),
+            "^scores: .* got Tensor of dtype torch.float8_e4m3fn",
+        ),
     ],
 )
 def test_no_dtype_of_scores(tensor: Any, words: str) -> None:
@@ -103,7 +106,7 @@ def test_no_dtype_of_scores(tensor: Any, words: str) -> None:
 )
 @pytest.mark.filterwarnings("ignore:Sparse:UserWarning")  # torch: invariants, a beta state
 def test_no_integers(name: str, make: Callable[[], Any], words: str) -> None:
-    given = {"scores": HERE, "targets": TARGETS, name: make()}
+    given = {"scores": HOST_TENSOR, "targets": TARGETS, name: make()}
     with pytest.raises(TypeError, match=f"^{name}: expected .*{words}"):
         tr.rank(**given)
     with pytest.raises(TypeError, match=f"^blocks: block 0: {name}: expected .*{words}"):

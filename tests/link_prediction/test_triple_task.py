@@ -105,7 +105,7 @@ def test_the_definition(problem: Any, duplicates: str, leaks: str, unseen: str) 
     rules = {"duplicates": duplicates, "leaks": leaks, "unseen": unseen}
     arrays = {name: np.array(rows, np.int64).reshape(-1, width) for name, rows in known.items()}
     found = oracle.audit(test, known, columns)
-    chosen = oracle.kept(found, **rules, given=len(test))
+    chosen = oracle.chosen_positions(found, **rules, given=len(test))
     how: dict[str, Any] = {"entities": 6, "relations": 3, "keys": keys, **rules}
     if not chosen:
         with pytest.raises(ValueError, match=r"^test: nothing is left"):

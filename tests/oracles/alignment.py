@@ -45,7 +45,7 @@ def audit(test: Pairs, known: dict[str, Pairs]) -> Found:
     return Found(repeats, leaks)
 
 
-def kept(found: Found, given: int, *, duplicates: str, leaks: str) -> list[int]:
+def chosen_positions(found: Found, given: int, *, duplicates: str, leaks: str) -> list[int]:
     dropped = set(found.duplicates) if duplicates == "drop" else set()
     if leaks == "drop":
         dropped |= {i for positions in found.leaks.values() for i in positions}

@@ -246,7 +246,7 @@ SCORES: dict[str, Callable[[Array, Array, Any], Array]] = {
 }
 
 
-def best(
+def top_k(
     scores: Array,
     k: int,
     *,

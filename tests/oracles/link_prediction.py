@@ -10,8 +10,8 @@ from typing import Any
 Triple = tuple[Any, ...]
 Rows = Sequence[Triple]
 
-GIVEN = {"head": (1, 2), "tail": (0, 1), "relation": (0, 2)}
-ASKED = {"head": 0, "tail": 2, "relation": 1}
+KNOWN_COLUMNS = {"head": (1, 2), "tail": (0, 1), "relation": (0, 2)}
+TARGET_COLUMN = {"head": 0, "tail": 2, "relation": 1}
 
 
 @dataclass
@@ -70,7 +70,9 @@ def audit(test: Rows, known: dict[str, Rows], keys: Sequence[int] = ()) -> Found
     )
 
 
-def kept(found: Found, *, duplicates: str, leaks: str, unseen: str, given: int) -> list[int]:
+def chosen_positions(
+    found: Found, *, duplicates: str, leaks: str, unseen: str, given: int
+) -> list[int]:
     dropped = set(found.duplicates) if duplicates == "drop" else set()
     if leaks == "drop":
         dropped |= {i for positions in found.leaks.values() for i in positions}
@@ -86,10 +88,10 @@ def side(
     every = [*test, *(triple for rows in known.values() for triple in rows)]
     answers: dict[Triple, set[Any]] = defaultdict(set)
     types: dict[Any, set[Any]] = defaultdict(set)
-    asked = ASKED[name]
+    asked = TARGET_COLUMN[name]
 
     def query(triple: Triple) -> Triple:
-        return tuple(triple[column] for column in (*GIVEN[name], *keys))
+        return tuple(triple[column] for column in (*KNOWN_COLUMNS[name], *keys))
 
     for triple in every:
         answers[query(triple)].add(triple[asked])

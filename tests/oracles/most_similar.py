@@ -45,7 +45,7 @@ class Call:
     right: Array | None
     keywords: dict[str, Any]
 
-    def nearest(self, k: int) -> tuple[list[int], list[int], list[list[tuple[int, float]]]]:
+    def most_similar(self, k: int) -> tuple[list[int], list[int], list[list[tuple[int, float]]]]:
         """Who asks, who may be found, and for each query (id, similarity), best first."""
         get = self.keywords.get
         matrix = self.left

@@ -10,7 +10,15 @@ import pytest
 
 import truerank as tr
 from support.problems import csr
-from support.simulated_device import RNG, Elsewhere, Stream, module, on_device, small_blocks, soon  # noqa: F401  # a fixture
+from support.simulated_device import (  # noqa: F401  # a fixture
+    RNG,
+    DeviceTensor,
+    Stream,
+    module,
+    on_device,
+    pending_scores,
+    small_blocks,
+)
 from truerank.counting import tiles
 from truerank.link_prediction import Task
 
@@ -20,25 +28,27 @@ def test_everything_is_on_the_device() -> None:
     rows = RNG.integers(0, 23, 60).astype(np.int32)
     lists = [RNG.integers(0, 300, 20).tolist() for _ in range(60)]
     expected = tr.rank(array, targets, rows=rows, filter=lists, candidates=np.arange(300))
-    there = {
+    on_the_device = {
         "rows": on_device(rows),
         "filter": tuple(map(on_device, csr(lists))),
         "candidates": on_device(np.arange(300)),
     }
-    assert tr.rank(soon(array), on_device(targets), **there) == expected
+    assert tr.rank(pending_scores(array), on_device(targets), **on_the_device) == expected
     lists_there = [on_device(np.array(some)) for some in lists]
-    again = tr.rank(soon(array), targets, rows=rows, filter=lists_there, candidates=np.arange(300))
+    again = tr.rank(
+        pending_scores(array), targets, rows=rows, filter=lists_there, candidates=np.arange(300)
+    )
     assert again == expected
-    assert tr.rank(soon(array), on_device(np.array(7))) == tr.rank(array, 7)
+    assert tr.rank(pending_scores(array), on_device(np.array(7))) == tr.rank(array, 7)
     with pytest.raises(TypeError, match=r"^targets: expected integers, got dtype float64"):
-        tr.rank(soon(array), on_device(np.zeros(23)))
+        tr.rank(pending_scores(array), on_device(np.zeros(23)))
 
 
 def test_columns_of_a_counter() -> None:
     array, targets = RNG.random((23, 300)), RNG.integers(0, 300, 23)
     counter = tr.RankCounter(array[np.arange(23), targets], on_device(targets), candidates=300)
     mixed = RNG.permutation(300)
-    counter.update(soon(array[:, mixed]), columns=on_device(mixed))
+    counter.update(pending_scores(array[:, mixed]), columns=on_device(mixed))
     assert counter.ranks() == tr.rank(array, targets)
 
 
@@ -50,7 +60,7 @@ def test_blocks_of_a_stream_beside(width: int) -> None:
     def made() -> Iterator[tuple[Any, Any]]:
         for i in range(0, 60, 20):
             with module.stream(Stream()):
-                yield soon(array[i : i + 20]), on_device(targets[i : i + 20])
+                yield pending_scores(array[i : i + 20]), on_device(targets[i : i + 20])
 
     assert tr.rank_blocks(made()) == tr.rank(array, targets)
 
@@ -62,7 +72,7 @@ def test_a_buffer_that_is_filled_again_is_refused() -> None:
     def refilled() -> Iterator[tuple[Any, Any]]:
         for i in range(0, 60, 20):
             buffer.raw.numpy()[:] = array[i : i + 20]
-            yield Elsewhere(buffer.raw), 7
+            yield DeviceTensor(buffer.raw), 7
 
     with pytest.raises(ValueError, match=r"^blocks: block 1 lies in the memory of the one before"):
         tr.rank_blocks(refilled())
@@ -72,7 +82,7 @@ def test_a_buffer_that_is_filled_again_is_refused() -> None:
 
 
 def test_errors_name_the_block() -> None:
-    blocks = [(soon(np.zeros((2, 3))), 0), (on_device(np.zeros((2, 3), bool)), 0)]
+    blocks = [(pending_scores(np.zeros((2, 3))), 0), (on_device(np.zeros((2, 3), bool)), 0)]
     with pytest.raises(TypeError, match=r"^blocks: block 1: scores: expected one of float16"):
         tr.rank_blocks(blocks)
 
@@ -84,15 +94,17 @@ def copies_of(call: Callable[[], Any]) -> int:
     return len(module.copies)
 
 
-def test_sampled_negatives_come_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sampled_negatives_come_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "COLUMN_TILE_BYTES", 4000)
-    truth, others = RNG.random(40), RNG.random((40, 60))
-    assert copies_of(lambda: tr.rank_against(truth, soon(others))) > 3
-    assert tr.rank_against(truth, soon(others)) == tr.rank_against(truth, others)
+    true_scores, others = RNG.random(40), RNG.random((40, 60))
+    assert copies_of(lambda: tr.rank_against(true_scores, pending_scores(others))) > 3
+    assert tr.rank_against(true_scores, pending_scores(others)) == tr.rank_against(
+        true_scores, others
+    )
     with pytest.raises(ValueError, match=r"^others: expected a matrix .* got shape \(60,\)"):
-        tr.rank_against(truth, soon(others[0]))
+        tr.rank_against(true_scores, pending_scores(others[0]))
     with pytest.raises(TypeError, match=r"^others: expected float64, .* got float32"):
-        tr.rank_against(truth, soon(others.astype(np.float32)))
+        tr.rank_against(true_scores, pending_scores(others.astype(np.float32)))
 
 
 def test_a_batch_is_copied_once() -> None:
@@ -102,8 +114,8 @@ def test_a_batch_is_copied_once() -> None:
     queries = len(task.sides["tail"].queries)
 
     def scored(queries: Any) -> Any:
-        return soon(model[queries[:, 0]])
+        return pending_scores(model[queries[:, 0]])
 
     assert copies_of(lambda: task.evaluate(tails=scored, batch_size=1)) == queries
     with pytest.raises(ValueError, match=r"^tails: .* got \(1, 29\)"):
-        task.evaluate(tails=lambda q: soon(model[q[:, 0], 1:]), batch_size=1)
+        task.evaluate(tails=lambda q: pending_scores(model[q[:, 0], 1:]), batch_size=1)

@@ -23,15 +23,15 @@ from support.problems import DTYPES, Array, matrix
 from support.simulated_device import (  # noqa: F401  # a fixture
     NAME,
     RNG,
-    Elsewhere,
+    DeviceTensor,
     Event,
     Stream,
-    computed,
+    host_tensor,
     module,
     on_device,
+    pending_scores,
+    pending_tensor,
     small_blocks,
-    soon,
-    tensor_of,
 )
 from truerank import alignment, stores
 from truerank.counting import tiles
@@ -54,12 +54,12 @@ def no(kind: type, name: str) -> Iterator[None]:
 def test_every_dtype(kind: str) -> None:
     array = matrix(kind, (23, 67))
     targets = RNG.integers(0, 67, 23)
-    ranks = tr.rank(soon(array), targets)
-    assert ranks == tr.rank(tensor_of(array), targets)
+    ranks = tr.rank(pending_scores(array), targets)
+    assert ranks == tr.rank(host_tensor(array), targets)
     assert ranks.protocol.dtype == kind
     assert module.copies == [False] * len(module.copies)
     assert len(module.copies) > 1
-    assert tr.rank(soon(array)[3], 7) == tr.rank(tensor_of(array)[3], 7)  # a single row
+    assert tr.rank(pending_scores(array)[3], 7) == tr.rank(host_tensor(array)[3], 7)  # a single row
 
 
 VIEWS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -77,23 +77,23 @@ VIEWS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 @pytest.mark.parametrize("how", VIEWS)
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
 def test_every_view(how: str, kind: str) -> None:
-    here = VIEWS[how](tensor_of(matrix(kind, (23, 67))))
-    there = Elsewhere(here.detach())
-    if here.requires_grad:
-        there = there.requires_grad_()
-    targets = RNG.integers(0, here.shape[1], len(here))
-    assert tr.rank(there, targets, audit=True) == tr.rank(here, targets, audit=True)
+    on_host = VIEWS[how](host_tensor(matrix(kind, (23, 67))))
+    on_the_device = DeviceTensor(on_host.detach())
+    if on_host.requires_grad:
+        on_the_device = on_the_device.requires_grad_()
+    targets = RNG.integers(0, on_host.shape[1], len(on_host))
+    assert tr.rank(on_the_device, targets, audit=True) == tr.rank(on_host, targets, audit=True)
 
 
 @given(problems(nan=True, errors=True), st.sampled_from([1, 40, 1000, 1 << 20]))
 @settings(max_examples=150)
 def test_the_counts_and_refusals_of_memory(problem: Problem, most: int) -> None:
-    tensor = tensor_of(problem.scores)
+    tensor = host_tensor(problem.scores)
     problem = Problem(tensor.float().numpy(), problem.targets, {**problem.keywords, "dtype": None})
     expected = outcome(tensor, problem)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(device, "BLOCK_BYTES", most)
-        got = outcome(computed(lambda: tensor), problem)
+        got = outcome(pending_tensor(lambda: tensor), problem)
     if isinstance(expected, Exception):
         assert type(got) is type(expected)
         # Of several NaN, that of the first block is named.
@@ -108,26 +108,28 @@ def test_the_counts_and_refusals_of_memory(problem: Problem, most: int) -> None:
 def test_evaluate_progress_and_checkpoint(tmp_path: Any) -> None:
     array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
     expected = tr.rank(array, targets)
-    assert tr.evaluate(soon(array), targets).ranks == expected
-    told: list[int] = []
+    assert tr.evaluate(pending_scores(array), targets).ranks == expected
+    bytes_done: list[int] = []
     keywords: dict[str, Any] = {"checkpoint": tmp_path / "half"}
-    keywords["progress"] = lambda progress: told.append(progress.done)
-    assert tr.rank(soon(array), targets, **keywords) == expected
-    assert told[0] == 0
-    assert told[-1] == array.nbytes
-    assert len(told) > 3
+    keywords["progress"] = lambda progress: bytes_done.append(progress.done)
+    assert tr.rank(pending_scores(array), targets, **keywords) == expected
+    assert bytes_done[0] == 0
+    assert bytes_done[-1] == array.nbytes
+    assert len(bytes_done) > 3
     before = len(module.copies)
-    assert tr.rank(soon(array), targets, **keywords) == expected
+    assert tr.rank(pending_scores(array), targets, **keywords) == expected
     assert len(module.copies) > before  # it looks whether they are the same scores
     with pytest.raises(ValueError, match="checkpoint"):
-        tr.rank(soon(array + 1), targets, **keywords)
+        tr.rank(pending_scores(array + 1), targets, **keywords)
 
 
 def test_several_tensors_are_shards() -> None:
     array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
-    store = tr.open_scores([soon(array[:, :20]), array[:, 20:30], soon(array[:, 30:])], axis=1)
+    store = tr.open_scores(
+        [pending_scores(array[:, :20]), array[:, 20:30], pending_scores(array[:, 30:])], axis=1
+    )
     assert tr.rank(store, targets) == tr.rank(array, targets)
-    assert repr(tr.open_scores(soon(array))) == "TorchStore(40 x 50 float64)"
+    assert repr(tr.open_scores(pending_scores(array))) == "TorchStore(40 x 50 float64)"
 
 
 # --- nothing is read before it is there
@@ -136,13 +138,13 @@ def test_several_tensors_are_shards() -> None:
 def test_a_copy_that_is_not_waited_for_is_seen() -> None:
     array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
     with no(Event, "synchronize"):
-        assert tr.rank(soon(array), targets) != tr.rank(array, targets)
+        assert tr.rank(pending_scores(array), targets) != tr.rank(array, targets)
 
 
 def test_scores_that_are_not_waited_for_are_seen() -> None:
     array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
     with no(Stream, "wait_stream"):
-        assert tr.rank(soon(array), targets) != tr.rank(array, targets)
+        assert tr.rank(pending_scores(array), targets) != tr.rank(array, targets)
 
 
 @pytest.mark.parametrize("width", [50, 5000])
@@ -150,14 +152,14 @@ def test_scores_of_a_stream_beside(width: int) -> None:
     """Copies wait for the stream of the caller, which their own thread does not know."""
     array, targets = RNG.random((40, width)), RNG.integers(0, width, 40)
     with module.stream(Stream()):
-        assert tr.rank(soon(array), targets) == tr.rank(array, targets)
+        assert tr.rank(pending_scores(array), targets) == tr.rank(array, targets)
 
 
 def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """No block is counted before the next copy has begun, and all counts are right."""
     array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
     expected, count = tr.rank(array, targets), tiles._core.rank
-    blocks = len(tr.open_scores(soon(array)).tiles(1 << 30))
+    blocks = len(tr.open_scores(pending_scores(array)).tiles(1 << 30))
     counted: list[int] = []
 
     def late(*args: Any) -> Any:
@@ -168,7 +170,7 @@ def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.Monkey
         return count(*args)
 
     monkeypatch.setattr(tiles._core, "rank", late)
-    assert tr.rank(soon(array), targets) == expected
+    assert tr.rank(pending_scores(array), targets) == expected
     assert len(counted) == blocks == len(module.copies)
     assert len(set(counted)) == 2  # buffers, in turn
 
@@ -177,39 +179,39 @@ def test_a_mode_of_the_thread_changes_nothing() -> None:
     array, targets, rows = RNG.random((4, 5000)), np.arange(400), np.arange(400) % 4
     expected = tr.rank(array, targets, rows=rows)
     with torch.inference_mode():  # true scores are taken here, blocks on another thread
-        assert tr.rank(soon(array), targets, rows=rows) == expected
+        assert tr.rank(pending_scores(array), targets, rows=rows) == expected
     with torch.no_grad():
-        assert tr.rank(soon(array), targets, rows=rows) == expected
-    scores = soon(array)
+        assert tr.rank(pending_scores(array), targets, rows=rows) == expected
+    scores = pending_scores(array)
     with torch.device("meta"):
         assert tr.rank(scores, targets, rows=rows) == expected
 
 
 def test_buffers_are_pinned_where_they_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
-    assert tr.rank(soon(array), targets) == tr.rank(array, targets)  # here they cannot
-    asked: list[Any] = []
+    assert tr.rank(pending_scores(array), targets) == tr.rank(array, targets)  # here they cannot
+    pinned: list[Any] = []
     empty = torch.empty
 
     def pinning(*args: Any, pin_memory: bool = False, **keywords: Any) -> torch.Tensor:
-        asked.append(pin_memory)
+        pinned.append(pin_memory)
         return empty(*args, **keywords)
 
     monkeypatch.setattr(torch, "empty", pinning)
-    assert tr.rank(soon(array), targets) == tr.rank(array, targets)
-    assert asked.count(True) in (1, 2)
+    assert tr.rank(pending_scores(array), targets) == tr.rank(array, targets)
+    assert pinned.count(True) in (1, 2)
 
 
 def test_a_device_without_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     array, targets = RNG.random((4, 5000)), RNG.integers(0, 5000, 4)
     monkeypatch.delattr(type(module), "Stream")
-    assert tr.rank(soon(array), targets) == tr.rank(array, targets)
+    assert tr.rank(pending_scores(array), targets) == tr.rank(array, targets)
     assert module.copies == [True] * len(module.copies)
 
 
 def test_threads_share_a_store() -> None:
     array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
-    store, expected = tr.open_scores(soon(array)), tr.rank(array, targets)
+    store, expected = tr.open_scores(pending_scores(array)), tr.rank(array, targets)
     found: list[bool] = []
     threads = [
         threading.Thread(target=lambda: found.append(tr.rank(store, targets) == expected))
@@ -226,8 +228,10 @@ def test_threads_share_a_store() -> None:
 
 
 def counter_of(array: Array, targets: Any, **keywords: Any) -> tr.RankCounter:
-    truth = array[np.arange(len(array)), targets]
-    return tr.RankCounter(soon(truth), targets, candidates=array.shape[1], **keywords)
+    true_scores = array[np.arange(len(array)), targets]
+    return tr.RankCounter(
+        pending_scores(true_scores), targets, candidates=array.shape[1], **keywords
+    )
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8"])
@@ -238,10 +242,10 @@ def test_blocks_of_candidates(kind: str, audit: bool) -> None:
     expected = tr.rank(array, targets, filter=filter, audit=audit)
     mixed = RNG.permutation(np.arange(200, 300))
     counter = counter_of(array, targets, filter=filter, audit=audit)
-    counter.update(soon(array[:, 100:200]), start=100)
-    counter.update(soon(array[:, mixed]), columns=mixed)
+    counter.update(pending_scores(array[:, 100:200]), start=100)
+    counter.update(pending_scores(array[:, mixed]), columns=mixed)
     counter.update(array[:, :50], start=0)
-    counter.update(soon(array[:, 50:100].T).T, start=50)
+    counter.update(pending_scores(array[:, 50:100].T).T, start=50)
     found = counter.ranks()
     assert found == expected or audit
     for name in ("above", "tied", "candidates"):
@@ -254,8 +258,8 @@ def test_blocks_of_candidates(kind: str, audit: bool) -> None:
 def test_blocks_of_no_columns_and_of_one_row() -> None:
     array, targets = RNG.random((1, 300)), [7, 299]
     counter = tr.RankCounter(array[0, targets], targets, candidates=300)
-    counter.update(soon(array[0, :0]), start=0)
-    counter.update(soon(array[0]))
+    counter.update(pending_scores(array[0, :0]), start=0)
+    counter.update(pending_scores(array[0]))
     assert counter.ranks() == tr.rank(array[0], targets)
 
 
@@ -265,26 +269,29 @@ def test_a_refused_block_leaves_the_counter_as_it_was() -> None:
     wrong = array.copy()
     wrong[3, 250] = np.nan
     with pytest.raises(ValueError, match=r"^block: the score at row 3, column 250 is NaN"):
-        counter.update(soon(wrong))
+        counter.update(pending_scores(wrong))
     with pytest.raises(ValueError, match=r"^block: .* row 3, column 50 \(column 250\) is NaN"):
-        counter.update(soon(wrong[:, 200:]), start=200)
+        counter.update(pending_scores(wrong[:, 200:]), start=200)
     with pytest.raises(TypeError, match=r"^block: expected float64, .* got float32"):
-        counter.update(soon(array.astype(np.float32)))
+        counter.update(pending_scores(array.astype(np.float32)))
     with pytest.raises(ValueError, match=r"^block: expected 5 rows, .* got shape \(4, 300\)"):
-        counter.update(soon(array[1:]))
+        counter.update(pending_scores(array[1:]))
     with pytest.raises(ValueError, match=r"^block: expected a matrix .* got shape \(5, 2, 1\)"):
         counter.update(on_device(np.zeros((5, 2, 1))))
-    counter.update(soon(array))
+    counter.update(pending_scores(array))
     assert counter.ranks() == tr.rank(array, targets)
 
 
 def test_sampled_negatives() -> None:
-    truth, others = RNG.random(40), RNG.random((40, 60))
-    expected = tr.rank_against(truth, others)
-    assert tr.rank_against(soon(truth), soon(others)) == expected
+    true_scores, others = RNG.random(40), RNG.random((40, 60))
+    expected = tr.rank_against(true_scores, others)
+    assert tr.rank_against(pending_scores(true_scores), pending_scores(others)) == expected
     indptr = np.arange(0, 2401, 60)
-    assert tr.rank_against(soon(truth), (soon(others.ravel()), indptr)) == expected
-    assert tr.rank_against(truth, soon(others)) == expected
+    assert (
+        tr.rank_against(pending_scores(true_scores), (pending_scores(others.ravel()), indptr))
+        == expected
+    )
+    assert tr.rank_against(true_scores, pending_scores(others)) == expected
 
 
 # --- the other ways in
@@ -292,7 +299,7 @@ def test_sampled_negatives() -> None:
 
 def test_blocks_of_rows() -> None:
     array, targets = RNG.random((60, 50)), RNG.integers(0, 50, 60)
-    blocks = ((soon(array[i : i + 20]), targets[i : i + 20]) for i in range(0, 60, 20))
+    blocks = ((pending_scores(array[i : i + 20]), targets[i : i + 20]) for i in range(0, 60, 20))
     assert tr.rank_blocks(blocks) == tr.rank(array, targets)
 
 
@@ -309,11 +316,13 @@ def test_tasks() -> None:
 
     expected = task.evaluate(tails=tails, heads=heads, batch_size=7)
     got = task.evaluate(
-        tails=lambda q: soon(tails(q)), heads=lambda q: soon(heads(q)), batch_size=7
+        tails=lambda q: pending_scores(tails(q)),
+        heads=lambda q: pending_scores(heads(q)),
+        batch_size=7,
     )
     assert got.ranks == expected.ranks
     matrices = tails(task.sides["tail"].queries), heads(task.sides["head"].queries)
-    got = task.evaluate_scores(*map(soon, matrices), unique=True)
+    got = task.evaluate_scores(*map(pending_scores, matrices), unique=True)
     assert got.ranks == expected.ranks
 
 
@@ -321,18 +330,21 @@ def test_vectors() -> None:
     queries, entities = RNG.random((9, 8)), RNG.random((30, 8))
     bias, targets = RNG.random(30), RNG.integers(0, 30, 9)
     expected = tr.rank_embeddings(queries, entities, targets, similarity="l1", bias=bias)
-    there = soon(queries), soon(entities)
-    assert tr.rank_embeddings(*there, targets, similarity="l1", bias=soon(bias)) == expected
+    on_the_device = pending_scores(queries), pending_scores(entities)
+    assert (
+        tr.rank_embeddings(*on_the_device, targets, similarity="l1", bias=pending_scores(bias))
+        == expected
+    )
     best = tr.topk_embeddings(queries, entities, 3)
-    np.testing.assert_array_equal(tr.topk_embeddings(*there, 3).ids, best.ids)
+    np.testing.assert_array_equal(tr.topk_embeddings(*on_the_device, 3).ids, best.ids)
 
 
 def test_alignments() -> None:
     pairs = np.arange(20)[:, None].repeat(2, axis=1)
     task = alignment.Task(pairs, left=30, right=40)
     scores = RNG.random((30, 40))
-    assert task.evaluate_scores(soon(scores)).ranks == task.evaluate_scores(scores).ranks
-    scaled = [task.evaluate_scores(some, csls=3).ranks for some in (soon(scores), scores)]
+    assert task.evaluate_scores(pending_scores(scores)).ranks == task.evaluate_scores(scores).ranks
+    scaled = [task.evaluate_scores(some, csls=3).ranks for some in (pending_scores(scores), scores)]
     assert scaled[0] == scaled[1]
 
 
@@ -358,9 +370,9 @@ def test_refusals() -> None:
     array = np.zeros((40, 5))
     array[30, 2] = np.nan
     with pytest.raises(ValueError, match=r"^scores: a score at row 30, column 2 is NaN"):
-        tr.rank(soon(array), [0] * 40)
+        tr.rank(pending_scores(array), [0] * 40)
 
 
-def test_it_is_a_device() -> None:
-    assert soon(np.zeros((2, 3))).device.type == NAME
+def test_torch_has_the_device() -> None:
+    assert pending_scores(np.zeros((2, 3))).device.type == NAME
     assert not isinstance(stores.store_of(on_device(np.zeros((2, 3)))), stores.mapped.ArrayStore)

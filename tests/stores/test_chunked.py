@@ -88,7 +88,7 @@ def test_other_dtypes_are_refused() -> None:
         store_of(Chunks(np.zeros((2, 2), bool), (1, 1)))
 
 
-def test_what_has_chunks_of_unlike_lengths_is_no_store() -> None:
+def test_an_array_with_unequal_chunks_is_not_a_store() -> None:
     source = Chunks(np.zeros((2, 2)), ((1, 1), (2,)))  # type: ignore[arg-type]
     assert store_of(source) is None
 

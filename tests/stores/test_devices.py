@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="tensors of torch")
 
 
 @pytest.mark.parametrize("cases", ["device_cases.py", "device_call_cases.py"])
-def test_in_a_process_of_their_own(cases: str) -> None:
+def test_devices_in_a_process_of_their_own(cases: str) -> None:
     """A device that is registered with torch stays there, and other tests are to see none."""
     path = Path(__file__).with_name(cases)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]

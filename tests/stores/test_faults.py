@@ -38,7 +38,7 @@ def header(text: str, data: bytes = b"", version: int = 1) -> bytes:
     return MAGIC[:6] + bytes([version, 0]) + length + text.encode() + data
 
 
-def said(shape: str = "(6, 5)", descr: str = "'<f4'", order: str = "False") -> bytes:
+def header_text(shape: str = "(6, 5)", descr: str = "'<f4'", order: str = "False") -> bytes:
     text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}"
     return header(text, GOOD.tobytes())
 
@@ -102,21 +102,27 @@ FAULTS = {
         "x.npy", npy(), "cannot be taken as float64", {"dtype": "float64"}, TypeError
     ),
     "no such dtype": Fault("x.npy", npy(), "expected one of", {"dtype": "float8"}, TypeError),
-    "impossible byte order": Fault("x.npy", said(descr="'!f4'"), "header is broken"),
-    "byte order not said": Fault("x.npy", said(descr="'|f4'"), "expected a byte order, '<' or '>'"),
-    "byte order of the reader": Fault("x.npy", said(descr="'=f4'"), "got '=f4'"),
-    "byte order left out": Fault("x.npy", said(descr="'f4'"), "got 'f4'"),
+    "impossible byte order": Fault("x.npy", header_text(descr="'!f4'"), "header is broken"),
+    "byte order not said": Fault(
+        "x.npy", header_text(descr="'|f4'"), "expected a byte order, '<' or '>'"
+    ),
+    "byte order of the reader": Fault("x.npy", header_text(descr="'=f4'"), "got '=f4'"),
+    "byte order left out": Fault("x.npy", header_text(descr="'f4'"), "got 'f4'"),
     # shapes
     "three dimensions": Fault("x.npy", npy(GOOD[None]), "got shape (1, 6, 5)"),
     "no dimension": Fault("x.npy", npy(np.float32(1)), "got shape ()"),
-    "negative length": Fault("x.npy", said("(-6, -5)"), "got shape (-6, -5)"),
+    "negative length": Fault("x.npy", header_text("(-6, -5)"), "got shape (-6, -5)"),
     "overflow of 64 bits": Fault(
-        "x.npy", said(f"({2**63}, 2)"), "expected lengths from 0 to 2**63"
+        "x.npy", header_text(f"({2**63}, 2)"), "expected lengths from 0 to 2**63"
     ),
-    "product that overflows": Fault("x.npy", said(f"({2**62}, 4)"), "73,786,976,294,838,206,5"),
-    "product that wraps to 0": Fault("x.npy", said(f"({2**32}, {2**32})"), "the file has"),
-    "huge and of size 0": Fault("x.npy", said(f"({2**70}, 0)"), "expected lengths from 0 to 2**63"),
-    "lengths of no integers": Fault("x.npy", said("(6.0, 5)"), "header is broken"),
+    "product that overflows": Fault(
+        "x.npy", header_text(f"({2**62}, 4)"), "73,786,976,294,838,206,5"
+    ),
+    "product that wraps to 0": Fault("x.npy", header_text(f"({2**32}, {2**32})"), "the file has"),
+    "huge and of size 0": Fault(
+        "x.npy", header_text(f"({2**70}, 0)"), "expected lengths from 0 to 2**63"
+    ),
+    "lengths of no integers": Fault("x.npy", header_text("(6.0, 5)"), "header is broken"),
     "another shape than given": Fault(
         "x.npy", npy(), "expected (5, 6), got (6, 5)", {"shape": (5, 6)}
     ),
@@ -225,13 +231,13 @@ def test_a_missing_file(tmp_path: Path, open_: Callable[[Any], Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["", b"", "a\0b", ["", "b.npy"]])
-def test_what_names_no_file(name: Any) -> None:
+def test_paths_that_name_no_file(name: Any) -> None:
     with pytest.raises(ValueError, match="scores: expected the path of a file, got '"):
         open_scores(name)
 
 
 @pytest.mark.parametrize("shape", [b"(9**9, 10)", b"[6, 5"])
-def test_the_insides_of_the_parser_stay_inside(tmp_path: Path, shape: bytes) -> None:
+def test_messages_hide_the_parser(tmp_path: Path, shape: bytes) -> None:
     data = npy().replace(b"(6, 5), }".ljust(len(shape) + 3), shape + b", }")
     (tmp_path / "x.npy").write_bytes(data)
     with pytest.raises(ValueError, match=r"the \.npy header is broken: ") as caught:
@@ -317,17 +323,17 @@ def test_no_shards() -> None:
 
 
 @pytest.mark.parametrize("wrong", [[1.0, 2.0], [[1.0], [2.0]], [1]])
-def test_numbers_are_no_shards(wrong: Any) -> None:
+def test_numbers_are_not_shards(wrong: Any) -> None:
     with pytest.raises(TypeError, match="expected paths, arrays or stores in a list"):
         open_scores(wrong)
 
 
-HOLES = {
+MISSING_SHARDS = {
     "plain": ("part-0 part-1 part-3", True),
     "padded": ("part-008 part-009 part-011", True),
     "of how many": ("1-of-4 2-of-4 4-of-4", True),
     "folders": ("s1/a s2/a s4/a", True),
-    "no hole": ("part-9 part-10 part-11", False),
+    "none missing": ("part-9 part-10 part-11", False),
     "first rows": ("part-0 part-1000 part-1900", False),
     "two numbers": ("r0-c0 r0-c1 r2-c0", False),
     "dates": ("2020-01-31 2020-02-01", False),
@@ -336,13 +342,13 @@ HOLES = {
 }
 
 
-@pytest.mark.parametrize(("names", "hole"), HOLES.values(), ids=HOLES)
-def test_a_missing_shard_of_a_pattern(tmp_path: Path, names: str, hole: bool) -> None:
+@pytest.mark.parametrize(("names", "missing"), MISSING_SHARDS.values(), ids=MISSING_SHARDS)
+def test_a_missing_shard_of_a_pattern(tmp_path: Path, names: str, missing: bool) -> None:
     for name in names.split():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.npy").write_bytes(npy())
     pattern = tmp_path / "**" / "*.npy"
-    if not hole:
+    if not missing:
         with open_scores(pattern) as store:
             assert store.shape == (6 * len(names.split()), 5)
         return

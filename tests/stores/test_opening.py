@@ -237,9 +237,9 @@ def test_each_file_is_opened_once(
     opened = []
     real = opening.npy_layout
 
-    def counted(descriptor: int, name: str, wanted: Any) -> Any:
+    def counted(descriptor: int, name: str, request: Any) -> Any:
         opened.append(os.path.basename(name))
-        return real(descriptor, name, wanted)
+        return real(descriptor, name, request)
 
     monkeypatch.setattr(opening, "npy_layout", counted)
     for name in ("a", "b"):

@@ -194,7 +194,7 @@ def test_tiles_are_small_and_in_the_order_of_storage(
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 9), st.integers(1, 9), sizes)
-def test_tiles_of_chunks_cut_none(rows: int, columns: int, tall: int, wide: int, most: int) -> None:
+def test_tiles_do_not_cut_chunks(rows: int, columns: int, tall: int, wide: int, most: int) -> None:
     chunk = min(tall, rows) * min(wide, columns)
     for tile in cut_tiles((rows, columns), 1, most, unit=(tall, wide)):
         assert tile.top % tall == tile.left % wide == 0
@@ -203,7 +203,7 @@ def test_tiles_of_chunks_cut_none(rows: int, columns: int, tall: int, wide: int,
         assert tile.height * tile.width <= max(most, chunk)
 
 
-def test_tiles_of_one_matrix_are_about_alike() -> None:
+def test_tiles_of_one_matrix_have_equal_sizes() -> None:
     assert [tile.height for tile in cut_tiles((10, 10), 1, 90)] == [5, 5]
 
 
@@ -318,13 +318,13 @@ def test_a_map_without_a_name_is_guarded_too(folder: Path) -> None:
 
 @given(matrices(), st.sampled_from(list(VIEWS)), sizes)
 @settings(max_examples=60)
-def test_arrays_in_memory_if_asked(array: Array, view: str, most: int) -> None:
+def test_arrays_in_memory_as_stores(array: Array, view: str, most: int) -> None:
     array = np.resize(array, (8, 20))
     with open_scores(VIEWS[view](array), **name_of(array.dtype)) as store:
         assert_same(store, VIEWS[view](array), most)
 
 
-def test_what_is_no_store() -> None:
+def test_values_that_are_not_stores() -> None:
     import mmap
 
     anonymous = np.frombuffer(mmap.mmap(-1, 64), "f4").reshape(4, 4)

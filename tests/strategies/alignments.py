@@ -30,7 +30,7 @@ class Alignment:
     @property
     def chosen(self) -> list[int]:
         """The test pairs that are ranked."""
-        return oracle.kept(self.found, len(self.test), **self.rules)
+        return oracle.chosen_positions(self.found, len(self.test), **self.rules)
 
     @property
     def found(self) -> oracle.Found:
@@ -73,7 +73,7 @@ def alignments(draw: st.DrawFn, *, least: int = 1, most: int = 7) -> Alignment:
     known = dict(zip(("train", "valid"), splits, strict=False))
     rules = {name: draw(st.sampled_from(["keep", "drop"])) for name in ("duplicates", "leaks")}
     found = oracle.audit(test, known)
-    if not oracle.kept(found, len(test), **rules):
+    if not oracle.chosen_positions(found, len(test), **rules):
         rules["leaks"] = "keep"
     names = ["all", "test", "explicit", *(["unaligned"] if known else [])]
     candidates: Any = draw(st.sampled_from(names))

@@ -27,7 +27,7 @@ OPENEA = {
 }
 
 
-def filled(folder: Path, files: Mapping[str, str | bytes | None]) -> Path:
+def fill_folder(folder: Path, files: Mapping[str, str | bytes | None]) -> Path:
     """Write files, gzipped where the name ends in .gz; None is a file that is not there."""
     for name, content in files.items():
         path = folder / name
@@ -70,10 +70,10 @@ def plain_dbp15k(files: Mapping[str, str]) -> dict[str, Any]:
         return [[places[0].index(a), places[1].index(b)] for a, b in rows]
 
     found["splits"] = {}
-    found["pairs"] = once(pairs("ref_ent_ids"))
+    found["pairs"] = without_repeats(pairs("ref_ent_ids"))
     if "sup_ent_ids" in files:
         found["splits"] = {"train": pairs("sup_ent_ids"), "test": pairs("ref_ent_ids")}
-        found["pairs"] = once([*found["splits"]["train"], *found["splits"]["test"]])
+        found["pairs"] = without_repeats([*found["splits"]["train"], *found["splits"]["test"]])
     return found
 
 
@@ -100,13 +100,13 @@ def plain_openea(files: Mapping[str, str], fold: int | None) -> dict[str, Any]:
     def pairs(name: str) -> list[list[int]]:
         return [[orders[0].index(a), orders[1].index(b)] for a, b in read[name]]
 
-    found["pairs"] = once(pairs("ent_links"))
+    found["pairs"] = without_repeats(pairs("ent_links"))
     parts = {split: f"721_5fold/{fold}/{split}_links" for split in ("train", "valid", "test")}
     found["splits"] = {k: pairs(name) for k, name in parts.items() if fold and read.get(name)}
     return found
 
 
-def once(rows: Sequence[list[int]]) -> list[list[int]]:
+def without_repeats(rows: Sequence[list[int]]) -> list[list[int]]:
     """Rows without those that came before."""
     kept: list[list[int]] = []
     for row in rows:
@@ -115,7 +115,7 @@ def once(rows: Sequence[list[int]]) -> list[list[int]]:
     return kept
 
 
-def told(data: Any) -> dict[str, Any]:
+def plain_data(data: Any) -> dict[str, Any]:
     """What was read, as the slow readers put it."""
     found: dict[str, Any] = {
         "pairs": data.pairs.tolist(),

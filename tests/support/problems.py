@@ -86,15 +86,15 @@ def dtype_keyword(kind: str) -> str | None:
     return "bfloat16" if kind in DISGUISES else None
 
 
-def junk(shape: tuple[int, ...], dtype: np.dtype[Any], byte: int = 0xFF) -> Array:
+def padding_bytes(shape: tuple[int, ...], dtype: np.dtype[Any], byte: int = 0xFF) -> Array:
     """Memory between the scores: bytes that are NaN in every float, or with 0x7f huge in most."""
     size = int(np.prod(shape)) * dtype.itemsize
     return np.full(size, byte, np.uint8).view(dtype).reshape(shape)
 
 
-def stepped(a: Array, byte: int = 0xFF, *, odd: bool = False) -> Array:
+def with_steps(a: Array, byte: int = 0xFF, *, odd: bool = False) -> Array:
     r, c = a.shape
-    big = junk((2 * r + 1, 3 * c + 2), a.dtype, byte)
+    big = padding_bytes((2 * r + 1, 3 * c + 2), a.dtype, byte)
     if odd:
         big = unaligned(big)
     view = big[1 : 1 + 2 * r : 2, 2 : 2 + 3 * c : 3]
@@ -111,7 +111,7 @@ def unaligned(a: Array, *, order: str = "C") -> Array:
     return view
 
 
-def swapped(a: Array) -> Array:
+def with_swapped_bytes(a: Array) -> Array:
     """The same numbers with their bytes turned round; raw bytes have no order to turn."""
     return a if a.dtype.kind == "V" else a.astype(a.dtype.newbyteorder("S"))
 
@@ -125,22 +125,24 @@ def read_only(a: Array) -> Array:
 LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "C": lambda a: a.copy(),
     "Fortran": np.asfortranarray,
-    "steps": stepped,
-    "steps between huge values": lambda a: stepped(a, 0x7F),
-    "Fortran steps": lambda a: stepped(a.T).T,
-    "wide rows": lambda a: np.concatenate([a, junk((len(a), 5), a.dtype)], axis=1)[:, : a.shape[1]],
+    "steps": with_steps,
+    "steps between huge values": lambda a: with_steps(a, 0x7F),
+    "Fortran steps": lambda a: with_steps(a.T).T,
+    "wide rows": lambda a: np.concatenate([a, padding_bytes((len(a), 5), a.dtype)], axis=1)[
+        :, : a.shape[1]
+    ],
     "negative rows": lambda a: a[::-1].copy()[::-1],
     "negative columns": lambda a: a[:, ::-1].copy()[:, ::-1],
     "negative both": lambda a: a[::-1, ::-1].copy()[::-1, ::-1],
     "negative Fortran": lambda a: np.asfortranarray(a[::-1, ::-1])[::-1, ::-1],
-    "negative steps": lambda a: stepped(a[::-1, ::-1])[::-1, ::-1],
+    "negative steps": lambda a: with_steps(a[::-1, ::-1])[::-1, ::-1],
     "unaligned": unaligned,
     "unaligned Fortran": lambda a: unaligned(a, order="F"),
-    "unaligned steps": lambda a: stepped(a, odd=True),
-    "byte-swapped": swapped,
-    "byte-swapped Fortran": lambda a: np.asfortranarray(swapped(a)),
-    "byte-swapped steps": lambda a: stepped(swapped(a)),
-    "unaligned byte-swapped": lambda a: unaligned(swapped(a)),
+    "unaligned steps": lambda a: with_steps(a, odd=True),
+    "byte-swapped": with_swapped_bytes,
+    "byte-swapped Fortran": lambda a: np.asfortranarray(with_swapped_bytes(a)),
+    "byte-swapped steps": lambda a: with_steps(with_swapped_bytes(a)),
+    "unaligned byte-swapped": lambda a: unaligned(with_swapped_bytes(a)),
     "read-only": read_only,
     # These three change the scores: every row, column or both the same.
     "one row for all": lambda a: np.broadcast_to(a[:1], a.shape) if len(a) else a,

@@ -31,7 +31,7 @@ _aten = torch.ops.aten
 
 class Event:
     def __init__(self, stream: Stream) -> None:
-        self._stream, self._position = stream, len(stream.given)
+        self._stream, self._position = stream, len(stream.operations)
 
     def synchronize(self) -> None:
         self._stream.run(self._position)
@@ -41,28 +41,28 @@ class Stream:
     """Operations in order, done when they are waited for."""
 
     def __init__(self, device: Any = None) -> None:
-        self.given: list[Callable[[], None]] = []
+        self.operations: list[Callable[[], None]] = []
         self._done = 0
         self._lock = threading.RLock()
 
-    def give(self, operation: Callable[[], None]) -> None:
-        self.given.append(operation)
+    def add(self, operation: Callable[[], None]) -> None:
+        self.operations.append(operation)
 
     def run(self, position: int) -> None:
         with self._lock:
             while self._done < position:
-                self.given[self._done]()
+                self.operations[self._done]()
                 self._done += 1
 
     def wait_stream(self, other: Stream) -> None:
-        position = len(other.given)
-        self.give(lambda: other.run(position))
+        position = len(other.operations)
+        self.add(lambda: other.run(position))
 
     def record_event(self) -> Event:
         return Event(self)
 
     def synchronize(self) -> None:
-        self.run(len(self.given))
+        self.run(len(self.operations))
 
 
 class Module:
@@ -117,14 +117,14 @@ module = Module()
 _setup_privateuseone_for_python_backend(NAME, backend_module=module)
 
 
-class Elsewhere(torch.Tensor):
+class DeviceTensor(torch.Tensor):
     """A tensor on the device; `raw` is its memory, which is nobody else's business."""
 
     raw: torch.Tensor
 
     @staticmethod
-    def __new__(cls, raw: torch.Tensor) -> Elsewhere:
-        made = torch.Tensor._make_wrapper_subclass(
+    def __new__(cls, raw: torch.Tensor) -> DeviceTensor:
+        tensor = torch.Tensor._make_wrapper_subclass(
             cls,
             raw.shape,
             strides=raw.stride(),
@@ -132,8 +132,8 @@ class Elsewhere(torch.Tensor):
             dtype=raw.dtype,
             device=f"{NAME}:0",
         )
-        made.raw = raw
-        return made
+        tensor.raw = raw
+        return tensor
 
     def data_ptr(self) -> int:
         return self.raw.data_ptr()
@@ -148,32 +148,32 @@ class Elsewhere(torch.Tensor):
         if function is _aten._to_copy.default:
             (source,) = args
             return _copy(torch.empty(source.shape, dtype=source.dtype), source)
-        plain = tree_map(lambda x: x.raw if isinstance(x, Elsewhere) else x, args)
+        plain = tree_map(lambda x: x.raw if isinstance(x, DeviceTensor) else x, args)
         if function is not _aten.index.Tensor:  # a view
-            return Elsewhere(function(*plain, **kwargs))
-        return computed(lambda: function(*plain, **kwargs))
+            return DeviceTensor(function(*plain, **kwargs))
+        return pending_tensor(lambda: function(*plain, **kwargs))
 
 
-def _copy(to: torch.Tensor, source: Elsewhere, non_blocking: bool = False) -> torch.Tensor:
+def _copy(to: torch.Tensor, source: DeviceTensor, non_blocking: bool = False) -> torch.Tensor:
     stream, memory = module.current_stream(), source.raw
     to.fill_(POISON)
-    stream.give(lambda: to.copy_(memory))
+    stream.add(lambda: to.copy_(memory))
     module.note_copy(not non_blocking)
     if not non_blocking:
         stream.synchronize()
     return to
 
 
-def computed(make: Callable[[], torch.Tensor]) -> Elsewhere:
+def pending_tensor(make: Callable[[], torch.Tensor]) -> DeviceTensor:
     """What the current stream of this thread will have computed, sooner or later."""
     memory = torch.full_like(make(), POISON)
-    module.current_stream().give(lambda: memory.copy_(make()))
-    return Elsewhere(memory)
+    module.current_stream().add(lambda: memory.copy_(make()))
+    return DeviceTensor(memory)
 
 
-def on_device(values: Any) -> Elsewhere:
+def on_device(values: Any) -> DeviceTensor:
     """Memory of the device that holds values by now."""
-    return Elsewhere(torch.as_tensor(values))
+    return DeviceTensor(torch.as_tensor(values))
 
 
 # --- scores on the device, and blocks so small that every call takes several
@@ -181,7 +181,7 @@ def on_device(values: Any) -> Elsewhere:
 RNG = np.random.default_rng(3)
 
 
-def tensor_of(array: Array) -> torch.Tensor:
+def host_tensor(array: Array) -> torch.Tensor:
     """The same scores as a tensor of the host, a copy."""
     plain = np.array(array, array.dtype.newbyteorder("="), order="C")
     if array.dtype.name == "bfloat16" or array.dtype.kind == "V":
@@ -189,10 +189,10 @@ def tensor_of(array: Array) -> torch.Tensor:
     return torch.from_numpy(plain)
 
 
-def soon(array: Array) -> Elsewhere:
+def pending_scores(array: Array) -> DeviceTensor:
     """Scores that the device has yet to compute."""
-    tensor = tensor_of(array)
-    return computed(lambda: tensor)
+    tensor = host_tensor(array)
+    return pending_tensor(lambda: tensor)
 
 
 @pytest.fixture(autouse=True)

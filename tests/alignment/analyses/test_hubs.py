@@ -51,7 +51,7 @@ def same(found: float, expected: float) -> None:
 @settings(max_examples=120)
 def test_hubness_is_what_loops_count(call: Call, ks: list[int]) -> None:
     try:
-        queries, targets, found = call.nearest(max(ks))
+        queries, targets, found = call.most_similar(max(ks))
     except Refused as refused:
         event("refused")
         with pytest.raises(ValueError, match="^" + "|".join(refused.names)):

@@ -51,7 +51,7 @@ def same(found: Any, expected: Any) -> None:
 @settings(max_examples=120)
 def test_profile_is_what_sorting_gives(call: Call, k: int) -> None:
     try:
-        queries, targets, found = call.nearest(k)
+        queries, targets, found = call.most_similar(k)
     except Refused as refused:
         event("refused")
         with pytest.raises(ValueError, match=r"^" + "|".join(refused.names)):

@@ -14,7 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.alignment_folders import DBP15K, OPENEA, filled, once, plain_dbp15k, plain_openea, told
+from support.alignment_folders import (
+    DBP15K,
+    OPENEA,
+    fill_folder,
+    plain_data,
+    plain_dbp15k,
+    plain_openea,
+    without_repeats,
+)
 from truerank.alignment.datasets.graphs import AlignmentData, Graph, degrees
 from truerank.alignment.datasets.readers import read_dbp15k, read_openea, read_pairs
 from truerank.tasks.text import line_of
@@ -29,8 +37,8 @@ NAMES = st.text(
 
 
 def test_dbp15k(tmp_path: Path) -> None:
-    data = read_dbp15k(filled(tmp_path, DBP15K))
-    assert told(data) == plain_dbp15k(DBP15K)
+    data = read_dbp15k(fill_folder(tmp_path, DBP15K))
+    assert plain_data(data) == plain_dbp15k(DBP15K)
     assert data.left.names == ("Wien", "Graz", "Linz")
     assert data.left.ids is not None
     assert data.left.ids.tolist() == [7, 9, 3]
@@ -50,8 +58,8 @@ def test_dbp15k_with_splits_and_relations(tmp_path: Path) -> None:
         "rel_ids_1": "30\tnear\n5\tfar\n2\tin\n",
         "rel_ids_2": "4\ta\n30\tb\n",
     }
-    data = read_dbp15k(str(filled(tmp_path, files)))
-    assert told(data) == plain_dbp15k(files)
+    data = read_dbp15k(str(fill_folder(tmp_path, files)))
+    assert plain_data(data) == plain_dbp15k(files)
     assert data.splits["train"].tolist() == [[2, 3]]
     assert data.pairs.tolist() == [[2, 3], [1, 1], [0, 0]]
     assert data.left.relations == ("near", "far", "in")
@@ -60,20 +68,20 @@ def test_dbp15k_with_splits_and_relations(tmp_path: Path) -> None:
 
 def test_dbp15k_of_boot_ea(tmp_path: Path) -> None:
     files = {**DBP15K, "sup_pairs": "9\t5\n", "ref_pairs": "7\t8\n3\t6\n"}
-    data = read_dbp15k(filled(tmp_path, files))
+    data = read_dbp15k(fill_folder(tmp_path, files))
     assert {name: len(pairs) for name, pairs in data.splits.items()} == {"train": 1, "test": 2}
     assert data.pairs.tolist() == [[1, 1], [0, 0], [2, 2]]
 
 
 def test_a_pair_of_both_splits_is_one_pair(tmp_path: Path) -> None:
-    data = read_dbp15k(filled(tmp_path, {**DBP15K, "sup_ent_ids": "9\t5\n"}))
+    data = read_dbp15k(fill_folder(tmp_path, {**DBP15K, "sup_ent_ids": "9\t5\n"}))
     assert data.pairs.tolist() == [[1, 1], [0, 0]]
     assert data.splits["test"].tolist() == [[1, 1], [0, 0]]
 
 
 def test_gzipped_crlf_and_blank_lines(tmp_path: Path) -> None:
     files = {f"{name}.gz": "\n\n" + text.replace("\n", "\r\n\r\n") for name, text in DBP15K.items()}
-    assert told(read_dbp15k(filled(tmp_path, files))) == plain_dbp15k(DBP15K)
+    assert plain_data(read_dbp15k(fill_folder(tmp_path, files))) == plain_dbp15k(DBP15K)
 
 
 DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
@@ -125,22 +133,22 @@ DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
 @pytest.mark.parametrize(("edits", "said"), DAMAGE.values(), ids=DAMAGE)
 def test_damaged_dbp15k(edits: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"^folder: .*{said}"):
-        read_dbp15k(filled(tmp_path, {**DBP15K, **edits}))
+        read_dbp15k(fill_folder(tmp_path, {**DBP15K, **edits}))
 
 
 @pytest.mark.parametrize("name", DBP15K)
 def test_missing_file_of_dbp15k(name: str, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=name):
-        read_dbp15k(filled(tmp_path, {**DBP15K, name: None}))
+        read_dbp15k(fill_folder(tmp_path, {**DBP15K, name: None}))
 
 
 def test_missing_test_pairs(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="ref_pairs"):
-        read_dbp15k(filled(tmp_path, {**DBP15K, "sup_pairs": "9\t5\n"}))
+        read_dbp15k(fill_folder(tmp_path, {**DBP15K, "sup_pairs": "9\t5\n"}))
 
 
 def test_damaged_gzip(tmp_path: Path) -> None:
-    filled(tmp_path, {**DBP15K, "triples_1": None})
+    fill_folder(tmp_path, {**DBP15K, "triples_1": None})
     (tmp_path / "triples_1.gz").write_bytes(b"\x1f\x8b\x08\x00cut")
     with pytest.raises(OSError, match=r"triples_1\.gz: damaged gzip file"):
         read_dbp15k(tmp_path)
@@ -166,7 +174,7 @@ def test_dbp15k_as_the_slow_reader(data: st.DataObject) -> None:
         pairs = data.draw(st.lists(pair, min_size=1))
         files[name] = "".join(f"{a}\t{b}\n" for a, b in pairs)
     with tempfile.TemporaryDirectory() as folder:
-        assert told(read_dbp15k(filled(Path(folder), files))) == plain_dbp15k(files)
+        assert plain_data(read_dbp15k(fill_folder(Path(folder), files))) == plain_dbp15k(files)
 
 
 def test_real_dbp15k(data: Path) -> None:
@@ -191,11 +199,13 @@ def test_real_dbp15k(data: Path) -> None:
 
 @pytest.mark.parametrize("fold", [None, 1, 2])
 def test_openea(fold: int | None, tmp_path: Path) -> None:
-    assert told(read_openea(filled(tmp_path, OPENEA), fold)) == plain_openea(OPENEA, fold)
+    assert plain_data(read_openea(fill_folder(tmp_path, OPENEA), fold)) == plain_openea(
+        OPENEA, fold
+    )
 
 
 def test_openea_by_hand(tmp_path: Path) -> None:
-    data = read_openea(filled(tmp_path, OPENEA), 1)
+    data = read_openea(fill_folder(tmp_path, OPENEA), 1)
     assert data.left.names == ("Graz", "Linz", "Steiermark", "Wien")
     assert data.right.names == ("Austria", "Graz", "Linz", "Styria", "Vienna")
     assert data.right.relations == ("in", "near")
@@ -214,7 +224,7 @@ def test_openea_with_lists_of_ids(tmp_path: Path) -> None:
         "ent_ids_1": "5\tWien\n0\tKrems\n2\tGraz\n3\tSteiermark\n1\tLinz\n",
         "rel_ids_1": "9\tof\n8\tnear\n7\tin\n",
     }
-    data = read_openea(filled(tmp_path, files), 1)
+    data = read_openea(fill_folder(tmp_path, files), 1)
     assert data.left.names == ("Wien", "Krems", "Graz", "Steiermark", "Linz")
     assert data.left.ids is not None
     assert data.left.ids.tolist() == [5, 0, 2, 3, 1]
@@ -225,7 +235,7 @@ def test_openea_with_lists_of_ids(tmp_path: Path) -> None:
 
 def test_openea_without_links_or_validation(tmp_path: Path) -> None:
     files = {**OPENEA, "ent_links": None, "721_5fold/1/valid_links": None}
-    data = read_openea(filled(tmp_path, files), 1)
+    data = read_openea(fill_folder(tmp_path, files), 1)
     assert data.pairs.tolist() == [[0, 1], [2, 3], [3, 4]]
     assert list(data.splits) == ["train", "test"]
     with pytest.raises(FileNotFoundError, match="ent_links"):
@@ -234,21 +244,21 @@ def test_openea_without_links_or_validation(tmp_path: Path) -> None:
 
 def test_an_entity_of_a_pair_needs_no_triple(tmp_path: Path) -> None:
     files = {**OPENEA, "ent_links": OPENEA["ent_links"] + "Krems\tKrems\n"}
-    data = read_openea(filled(tmp_path, files))
+    data = read_openea(fill_folder(tmp_path, files))
     assert data.left.names == ("Graz", "Krems", "Linz", "Steiermark", "Wien")
     assert degrees(data.left.triples, data.left.size).tolist() == [1, 0, 1, 1, 1]
 
 
 def test_names_that_are_numbers(tmp_path: Path) -> None:
     files = {"rel_triples_1": "10\t1\t9\n", "rel_triples_2": "2\t1\tx\n", "ent_links": "9\t2\n"}
-    data = read_openea(filled(tmp_path, files))
+    data = read_openea(fill_folder(tmp_path, files))
     assert data.left.names == ("9", "10")  # as numbers; elsewhere, by code point
     assert data.right.names == ("2", "x")
 
 
 def test_folds_of_another_name(tmp_path: Path) -> None:
     files = {name.replace("721_5fold", "631"): text for name, text in OPENEA.items()}
-    assert list(read_openea(filled(tmp_path, files), 1, folds="631").splits) == [
+    assert list(read_openea(fill_folder(tmp_path, files), 1, folds="631").splits) == [
         "train",
         "valid",
         "test",
@@ -290,18 +300,18 @@ OPENEA_DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
 @pytest.mark.parametrize(("edits", "said"), OPENEA_DAMAGE.values(), ids=OPENEA_DAMAGE)
 def test_damaged_openea(edits: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"^folder: .*{said}"):
-        read_openea(filled(tmp_path, {**OPENEA, **edits}), 1)
+        read_openea(fill_folder(tmp_path, {**OPENEA, **edits}), 1)
 
 
 @pytest.mark.parametrize("fold", [True, "1", 1.0])
 def test_fold_is_an_int(fold: Any, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"^fold: expected an int, got"):
-        read_openea(filled(tmp_path, OPENEA), fold)
+        read_openea(fill_folder(tmp_path, OPENEA), fold)
 
 
 def test_missing_fold(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=re.escape(str(Path("721_5fold", "6")))):
-        read_openea(filled(tmp_path, OPENEA), 6)
+        read_openea(fill_folder(tmp_path, OPENEA), 6)
 
 
 @settings(max_examples=50)
@@ -321,15 +331,15 @@ def test_openea_as_the_slow_reader(data: st.DataObject) -> None:
         files[f"721_5fold/3/{split}_links"] = "".join("\t".join(pair) + "\n" for pair in some)
     fold = data.draw(st.sampled_from([None, 3]))
     with tempfile.TemporaryDirectory() as folder:
-        read = read_openea(filled(Path(folder), files), fold)
-    assert told(read) == plain_openea(files, fold)
+        read = read_openea(fill_folder(Path(folder), files), fold)
+    assert plain_data(read) == plain_openea(files, fold)
 
 
 # -- plain text ------------------------------------------------------------------------------------
 
 
 def test_pairs_by_name(tmp_path: Path) -> None:
-    filled(tmp_path, {"pairs.tsv": "b\tY\na\tX\n", "left.tsv": "c\t10\ta\nb\t9\tb\n"})
+    fill_folder(tmp_path, {"pairs.tsv": "b\tY\na\tX\n", "left.tsv": "c\t10\ta\nb\t9\tb\n"})
     data = read_pairs(
         tmp_path / "pairs.tsv", left_triples=tmp_path / "left.tsv", right=["Z", "Y", "X"]
     )
@@ -344,11 +354,11 @@ def test_pairs_by_name(tmp_path: Path) -> None:
 
 
 def test_pairs_by_id_in_splits(tmp_path: Path) -> None:
-    filled(tmp_path, {"train.gz": "1\t0\n", "test": "0\t2\n1\t0\n", "right": "3\tr\t2\n"})
+    fill_folder(tmp_path, {"train.gz": "1\t0\n", "test": "0\t2\n1\t0\n", "right": "3\tr\t2\n"})
     files = {"train": str(tmp_path / "train.gz"), "test": str(tmp_path / "test")}
     data = read_pairs(files, left=2, right=4, right_triples=tmp_path / "right")
     assert data.splits["test"].tolist() == [[0, 2], [1, 0]]
-    assert data.pairs.tolist() == once([[1, 0], [0, 2], [1, 0]])
+    assert data.pairs.tolist() == without_repeats([[1, 0], [0, 2], [1, 0]])
     assert data.left.names is None
     assert data.right.triples.tolist() == [[3, 0, 2]]
 
@@ -367,7 +377,7 @@ PAIRS_DAMAGE: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("text", "keywords", "said"), PAIRS_DAMAGE.values(), ids=PAIRS_DAMAGE)
 def test_damaged_pairs(text: str, keywords: dict[str, Any], said: str, tmp_path: Path) -> None:
-    path = filled(tmp_path, {"pairs.tsv": text}) / "pairs.tsv"
+    path = fill_folder(tmp_path, {"pairs.tsv": text}) / "pairs.tsv"
     given = {k: path if v == "pairs.tsv" else v for k, v in keywords.items()}
     with pytest.raises(ValueError, match=said):
         read_pairs(given.pop("pairs", path), **given)
@@ -383,13 +393,13 @@ def test_damaged_pairs(text: str, keywords: dict[str, Any], said: str, tmp_path:
     ],
 )
 def test_wrong_types_of_pairs(pairs: Any, keywords: Any, said: str, tmp_path: Path) -> None:
-    path = filled(tmp_path, {"pairs": "a\tb\n"}) / "pairs"
+    path = fill_folder(tmp_path, {"pairs": "a\tb\n"}) / "pairs"
     with pytest.raises(TypeError, match=said):
         read_pairs(path if pairs == "pairs" else pairs, **keywords)
 
 
 def test_lines_are_counted_for_messages(tmp_path: Path) -> None:
-    path = filled(tmp_path, {"pairs": "\ufeff\n a\tb\r\n  \r\n\nc\td"}) / "pairs"
+    path = fill_folder(tmp_path, {"pairs": "\ufeff\n a\tb\r\n  \r\n\nc\td"}) / "pairs"
     assert [line_of(str(path), row) for row in (0, 1)] == [2, 5]
     with pytest.raises(ValueError, match="it has changed while it was read"):
         line_of(str(path), 2)
@@ -478,9 +488,9 @@ def test_nothing_of_the_callers_is_kept_or_changed() -> None:
 
 
 def test_copies_and_pickles_stay_read_only(tmp_path: Path) -> None:
-    data = read_openea(filled(tmp_path, OPENEA), 1)
+    data = read_openea(fill_folder(tmp_path, OPENEA), 1)
     for other in (pickle.loads(pickle.dumps(data)), copy.deepcopy(data)):
-        assert told(other) == told(data)
+        assert plain_data(other) == plain_data(data)
         assert not other.pairs.flags.writeable
         assert not other.left.triples.flags.writeable
         assert not other.splits["test"].flags.writeable

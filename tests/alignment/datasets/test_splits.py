@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.alignment_folders import DBP15K, OPENEA, filled, once, told
+from support.alignment_folders import DBP15K, OPENEA, fill_folder, plain_data, without_repeats
 from truerank.alignment.datasets.exporting import write_openea
 from truerank.alignment.datasets.graphs import AlignmentData, Graph
 from truerank.alignment.datasets.random_splits import SHARES, five_folds, split_pairs
@@ -271,9 +271,9 @@ def files_of(folder: Path) -> list[str]:
 
 
 def test_written_data_is_read_the_same(tmp_path: Path) -> None:
-    data = read_openea(filled(tmp_path / "a", OPENEA), 1)
+    data = read_openea(fill_folder(tmp_path / "a", OPENEA), 1)
     write_openea(data, tmp_path / "b")
-    assert told(read_openea(tmp_path / "b", 1)) == told(data)
+    assert plain_data(read_openea(tmp_path / "b", 1)) == plain_data(data)
     fold = Path("721_5fold", "1")
     # a list of ids where names alone would not do: the relations need none here
     assert files_of(tmp_path / "b") == sorted(
@@ -289,10 +289,10 @@ def test_written_data_is_read_the_same(tmp_path: Path) -> None:
 
 
 def test_dbp15k_in_the_layout_of_openea(tmp_path: Path) -> None:
-    data = read_dbp15k(filled(tmp_path / "a", {**DBP15K, "sup_ent_ids": "3\t11\n"}))
+    data = read_dbp15k(fill_folder(tmp_path / "a", {**DBP15K, "sup_ent_ids": "3\t11\n"}))
     write_openea(data, tmp_path / "b" / "c")
     read = read_openea(tmp_path / "b" / "c", 1)
-    before, after = told(data), told(read)
+    before, after = plain_data(data), plain_data(read)
     assert (after.pop("relations_1"), after.pop("relations_2")) == (("2", "30"), ("4", "30"))
     assert (before.pop("relations_1"), before.pop("relations_2")) == (None, None)
     assert after == before  # entities without triples or pairs, too
@@ -355,8 +355,8 @@ def test_whatever_is_written_is_read(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_openea(written, folder)
         read = read_openea(folder, 1 if splits else None)
-    before, after = told(written), told(read)
-    before["pairs"] = once(before["pairs"])
+    before, after = plain_data(written), plain_data(read)
+    before["pairs"] = without_repeats(before["pairs"])
     for k in (1, 2):  # a list that had to be written counts from 0
         for name, size in ((f"ids_{k}", f"names_{k}"), (f"relation_ids_{k}", f"relations_{k}")):
             if before[name] is None and after[name] is not None:
@@ -366,18 +366,18 @@ def test_whatever_is_written_is_read(data: st.DataObject) -> None:
 
 @pytest.fixture
 def small(tmp_path: Path) -> AlignmentData:
-    return read_openea(filled(tmp_path / "small", OPENEA), 1)
+    return read_openea(fill_folder(tmp_path / "small", OPENEA), 1)
 
 
 def test_nothing_is_overwritten_unless_told(small: AlignmentData, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    filled(folder, {"ent_links": "mine\n", "attr_triples_1": "mine, too\n"})
+    fill_folder(folder, {"ent_links": "mine\n", "attr_triples_1": "mine, too\n"})
     with pytest.raises(FileExistsError, match="ent_links"):
         write_openea(small, folder)
     assert files_of(folder) == ["attr_triples_1", "ent_links"]
     assert (folder / "ent_links").read_text() == "mine\n"
     write_openea(small, folder, overwrite=True)
-    assert told(read_openea(folder, 1)) == told(small)
+    assert plain_data(read_openea(folder, 1)) == plain_data(small)
     assert (folder / "attr_triples_1").read_text() == "mine, too\n"
 
 
@@ -387,7 +387,7 @@ def test_nothing_is_overwritten_unless_told(small: AlignmentData, tmp_path: Path
 def test_what_would_be_read_with_it_is_refused(
     name: str, small: AlignmentData, tmp_path: Path
 ) -> None:
-    filled(tmp_path / "out", {name: "x"})
+    fill_folder(tmp_path / "out", {name: "x"})
     with pytest.raises(FileExistsError, match="would be read with what is written"):
         write_openea(small, tmp_path / "out", overwrite=True)
     assert files_of(tmp_path / "out") == [str(Path(name))]
@@ -405,7 +405,7 @@ def test_a_failure_leaves_nothing(
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(*arguments)
 
-    there = filled(tmp_path / "there", {"notes": "mine"})
+    there = fill_folder(tmp_path / "there", {"notes": "mine"})
     monkeypatch.setattr(os, call, failing)
     for folder in (there, tmp_path / "new" / "folder"):
         calls = iter(range(100))

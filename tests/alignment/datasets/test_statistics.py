@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.alignment_folders import OPENEA, filled
+from support.alignment_folders import OPENEA, fill_folder
 from truerank.alignment.datasets.data_statistics import DataStatistics, describe
 from truerank.alignment.datasets.graphs import AlignmentData, Graph
 from truerank.alignment.datasets.readers import read_dbp15k, read_openea
@@ -165,7 +165,7 @@ def _lines(folder: Path, name: str) -> list[str]:
 
 
 def test_forms(tmp_path: Path) -> None:
-    found = describe(read_openea(filled(tmp_path, OPENEA), 1))
+    found = describe(read_openea(fill_folder(tmp_path, OPENEA), 1))
     assert repr(found) == "DataStatistics(4 and 5 entities, 4 pairs)"
     first, heading, *rows = str(found).split("\n")
     assert first == "4 pairs (4 1:1); train 1, valid 1, test 2"
