@@ -1,4 +1,4 @@
-"""truerank.adapters.dask beside the local calls: the same ranks, or the same refusal."""
+"""truerank.adapters.dask compared with local calls: the same ranks, or the same error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _synchronous() -> Any:
 
 @st.composite
 def chunks(draw: st.DrawFn, size: int) -> tuple[int, ...]:
-    """Cut a length anyhow: at once, one by one, or at random, now and then with chunks of 0."""
+    """Split a length into chunks: one, ones, or random ones, sometimes with chunks of length 0."""
     how = draw(st.sampled_from(["whole", "ones", "cuts", "cuts", "cuts"]))
     if how == "whole" or size == 0:
         return draw(st.sampled_from([(size,), (0, size), (size, 0)]))
@@ -64,7 +64,7 @@ def outcome(function: Callable[..., tr.Ranks], *args: Any, **keywords: Any) -> t
 
 
 def assert_same(got: tr.Ranks | Exception, expected: tr.Ranks | Exception) -> None:
-    """Equal counts, audits and protocols; or errors of one type with one message."""
+    """Check that counts, audits and protocols are equal, or types and messages of errors."""
     if isinstance(expected, Exception) or isinstance(got, Exception):
         assert (type(got), str(got)) == (type(expected), str(expected))
         return
@@ -79,7 +79,7 @@ def assert_same(got: tr.Ranks | Exception, expected: tr.Ranks | Exception) -> No
 
 
 def call_of(problem: Problem) -> tuple[Any, dict[str, Any]]:
-    """The targets and the keywords of a call of `rank`."""
+    """Return the targets and the keywords of a call of `rank`."""
     keywords = dict(problem.keywords)
     targets = keywords.pop("as_targets", lambda targets: targets)(problem.targets)
     for name in ("filter", "candidates"):
@@ -124,18 +124,18 @@ def questions(draw: st.DrawFn, *, nan: bool, errors: bool) -> tuple[Vectors, Tas
 def test_any_chunks_give_what_rank_embeddings_gives(
     question: tuple[Vectors, Tasks], data: st.DataObject
 ) -> None:
-    given, asked = question
-    keywords = {**given.keywords, **asked.keywords, "audit": data.draw(st.booleans())}
+    given, task = question
+    keywords = {**given.keywords, **task.keywords, "audit": data.draw(st.booleans())}
     for name in ("block", "csls"):
         keywords.pop(name)
-    expected = outcome(tr.rank_embeddings, given.queries, given.entities, asked.targets, **keywords)
+    expected = outcome(tr.rank_embeddings, given.queries, given.entities, task.targets, **keywords)
     event(str(expected)[:25] if isinstance(expected, Exception) else "ranked")
     queries, entities = given.queries, in_chunks(data.draw, given.entities)
     if data.draw(st.booleans()):
         queries = in_chunks(data.draw, queries)
     if given.bias is not None and data.draw(st.booleans()):
         keywords["bias"] = in_chunks(data.draw, given.bias)
-    got = outcome(adapter.rank_embeddings, queries, entities, asked.targets, **keywords)
+    got = outcome(adapter.rank_embeddings, queries, entities, task.targets, **keywords)
     assert_same(got, expected)
 
 
@@ -144,17 +144,17 @@ def test_any_chunks_give_what_rank_embeddings_gives(
 def test_tiles_of_vectors_are_counted_as_one(
     question: tuple[Vectors, Tasks], data: st.DataObject
 ) -> None:
-    given, asked = question
-    keywords = {**given.keywords, **asked.keywords, "audit": True}
+    given, task = question
+    keywords = {**given.keywords, **task.keywords, "audit": True}
     for name in ("block", "csls"):
         keywords.pop(name)
     vectors = given.queries, given.entities
-    expected = outcome(tr.rank_embeddings, *vectors, asked.targets, **keywords)
+    expected = outcome(tr.rank_embeddings, *vectors, task.targets, **keywords)
     entities = in_chunks(data.draw, given.entities)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "TILE_BYTES", 1)
         patch.setattr(workers, "LEAST_WIDTH", data.draw(st.integers(1, 9)))
-        got = outcome(adapter.rank_embeddings, given.queries, entities, asked.targets, **keywords)
+        got = outcome(adapter.rank_embeddings, given.queries, entities, task.targets, **keywords)
     assert_same(got, expected)
 
 
@@ -167,12 +167,12 @@ CHUNK_BYTES = 3 * 1000 * 8
 
 
 def scores_at(row: int, column: int) -> Array:
-    """A chunk of scores, always the same, with many ties."""
+    """Make a chunk of scores with many ties, which depends only on its place."""
     return np.random.default_rng((row, column)).integers(0, 50, CHUNK).astype(float)
 
 
 class Source:
-    """Chunks that are made when they are asked for, and the record of it."""
+    """A source of chunks that are made when needed, with a record of those made."""
 
     def __init__(self) -> None:
         self.made: list[tuple[int, int]] = []
@@ -194,15 +194,15 @@ class Source:
     def computed(self) -> Any:
         return self.mapped() * 2 - self.mapped()
 
-    def turned(self) -> Any:
+    def transposed(self) -> Any:
         return self.mapped().T.rechunk((700, 4)).T
 
     def persisted(self) -> Any:
         return self.mapped().persist()
 
 
-@pytest.mark.parametrize("how", ["mapped", "delayed", "computed", "turned", "persisted"])
-def test_chunks_of_any_making(how: str) -> None:
+@pytest.mark.parametrize("how", ["mapped", "delayed", "computed", "transposed", "persisted"])
+def test_chunks_from_any_source(how: str) -> None:
     source = Source()
     targets = np.array([0, 1500, 1600, 10, 20, 3999])
     filter = [list(range(task, 4000, 7)) for task in range(TASKS)]
@@ -219,7 +219,7 @@ def test_chunks_are_made_once_for_each_pass_that_needs_them() -> None:
     assert sorted(source.made) == sorted([*first, *everything])
 
 
-def test_chunks_that_are_kept_are_made_once() -> None:
+def test_persisted_chunks_are_made_once() -> None:
     source = Source()
     scores = source.persisted()
     source.made.clear()
@@ -227,7 +227,7 @@ def test_chunks_that_are_kept_are_made_once() -> None:
     assert source.made == []
 
 
-def test_chunks_that_nobody_asks_for_are_not_made() -> None:
+def test_unneeded_chunks_are_not_made() -> None:
     source = Source()
     candidates = [0, 5, 3000]
     adapter.rank(source.mapped(), [5, 0], rows=[4, 3], candidates=candidates)
@@ -247,7 +247,7 @@ def test_other_schedulers(scheduler: str) -> None:
 
 
 def sizes_of_results(function: Callable[[], object]) -> list[int]:
-    """The bytes of what each task gives, and so of all that can go from one worker to another."""
+    """Return the bytes of the result of each task, which is all that workers can exchange."""
     from dask.callbacks import Callback
 
     sizes: list[int] = []
@@ -256,14 +256,14 @@ def sizes_of_results(function: Callable[[], object]) -> list[int]:
     return sizes
 
 
-def test_no_chunk_is_ever_the_result_of_a_task() -> None:
-    """A chunk is made, read and forgotten within one task, and tasks give a few numbers."""
+def test_no_chunk_is_the_result_of_a_task() -> None:
+    """A chunk is made, read and dropped within one task, and tasks return a few numbers."""
     source = Source()
     filter = [list(range(task, 4000, 7)) for task in range(TASKS)]
     targets = [0, 1500, 1600, 10, 20, 3999]
     sizes = sizes_of_results(lambda: adapter.rank(source.mapped(), targets, filter=filter))
     assert len(sizes) < 40
-    assert max(sizes) < 2000  # of which the names of arrays and their classes are the most
+    assert max(sizes) < 2000  # most of it are the names of arrays and classes
     assert max(sizes) < CHUNK_BYTES / 10
 
 
@@ -282,17 +282,17 @@ def test_each_chunk_is_sent_its_own_part_of_the_filter() -> None:
     assert sum(entries.columns.nbytes + entries.owners.nbytes for entries in sent) == 20 * 500 * 8
 
 
-# -- refusals ----------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------
 
 
-def refuse(kind: type[Exception], words: str, *args: Any, **keywords: Any) -> None:
+def assert_refused(kind: type[Exception], words: str, *args: Any, **keywords: Any) -> None:
     with pytest.raises(kind, match=words) as error:
         adapter.rank(*args, **keywords)
     assert is_of_kind(error.value, kind)
 
 
-def test_what_is_no_dask_array() -> None:
-    refuse(
+def test_arrays_that_are_not_dask_arrays() -> None:
+    assert_refused(
         TypeError, r"^scores: expected a dask array, got ndarray; truerank.rank takes it", SMALL, 0
     )
     with pytest.raises(TypeError, match=r"^entities: expected a dask array, got ndarray"):
@@ -302,7 +302,9 @@ def test_what_is_no_dask_array() -> None:
 def test_chunks_of_unknown_sizes() -> None:
     scores = da.from_array(SMALL, chunks=1)
     unknown = scores[:, scores[0] > 0]
-    refuse(ValueError, r"^scores: expected chunks of known sizes, got shape \(2, nan\)", unknown, 0)
+    assert_refused(
+        ValueError, r"^scores: expected chunks of known sizes, got shape \(2, nan\)", unknown, 0
+    )
     entities = scores[scores[:, 0] > 0]
     with pytest.raises(ValueError, match=r"^entities: expected chunks of known sizes"):
         adapter.rank_embeddings(SMALL, entities, [0, 1])
@@ -330,7 +332,7 @@ def test_targets_that_are_dask_arrays() -> None:
 
 
 @pytest.mark.parametrize("keyword", ["order", "nan", "threads"])
-def test_words_that_rank_refuses(keyword: str) -> None:
+def test_options_that_rank_refuses(keyword: str) -> None:
     expected = outcome(tr.rank, SMALL, 0, **{keyword: -1})
     assert isinstance(expected, Exception)
     assert_same(outcome(adapter.rank, da.from_array(SMALL), 0, **{keyword: -1}), expected)
@@ -339,13 +341,15 @@ def test_words_that_rank_refuses(keyword: str) -> None:
 def test_chunks_of_another_dtype_than_the_array_says() -> None:
     scores = da.from_array(SMALL).map_blocks(np.float32, dtype=float, meta=np.empty((0, 0)))
     words = r"^scores: expected a chunk of float64, as the dask array says, got float32$"
-    refuse(TypeError, words, scores, 0)
+    assert_refused(TypeError, words, scores, 0)
 
 
 def test_chunks_of_another_shape_than_the_array_says() -> None:
     wide = da.from_array(np.zeros((2, 9)), chunks=(2, 3))
     scores = wide.map_blocks(lambda x: x[:, :2], dtype=float, meta=np.empty((0, 0)))
-    refuse(ValueError, r"^scores: expected a chunk of \(2, 3\), .* got \(2, 2\)$", scores, 0)
+    assert_refused(
+        ValueError, r"^scores: expected a chunk of \(2, 3\), .* got \(2, 2\)$", scores, 0
+    )
 
 
 def test_chunks_that_change_between_the_passes() -> None:
@@ -353,8 +357,8 @@ def test_chunks_that_change_between_the_passes() -> None:
     scores = da.from_array(SMALL).map_blocks(
         lambda x: x + next(made), dtype=float, meta=np.empty((0, 0))
     )
-    words = r"^scores: the true score of task 0 was another one .*; persist\(\) keeps chunks"
-    refuse(ValueError, words, scores, 0)
+    words = r"^scores: the true score of task 0 changed when .*; persist\(\) keeps chunks"
+    assert_refused(ValueError, words, scores, 0)
     assert_same(adapter.rank(scores.persist(), 0), tr.rank(SMALL, 0))
 
 
@@ -376,7 +380,7 @@ def test_queries_in_a_file(tmp_path: Path) -> None:
     assert_same(ranks, tr.rank_embeddings(SMALL, SMALL, [0, 1]))
 
 
-def test_queries_are_computed_once_however_many_chunks_of_entities_there_are() -> None:
+def test_queries_are_computed_once_for_all_chunks_of_entities() -> None:
     made = []
     queries = da.from_array(SMALL).map_blocks(
         lambda x: made.append(0) or x, dtype=float, meta=np.empty((0, 0))

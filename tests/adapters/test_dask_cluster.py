@@ -1,4 +1,4 @@
-"""truerank.adapters.dask on a cluster of processes: the ranks, the traffic, a worker killed."""
+"""truerank.adapters.dask on a cluster of processes: ranks, traffic, and a killed worker."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ distributed = pytest.importorskip(
 from truerank.adapters import dask as adapter  # noqa: E402
 
 ROWS, COLUMNS = 40, 60_000
-HEIGHT, WIDTH = 20, 10_000  # of a chunk, of which there are 2 x 6
+HEIGHT, WIDTH = 20, 10_000  # the shape of a chunk; there are 2 x 6 chunks
 CHUNK_BYTES = HEIGHT * WIDTH * 4
 DIM = 16
 # The chunk at (1, 4) is the only one without a target.
@@ -47,7 +47,7 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Scores and vectors in files, that workers map themselves."""
+    """Write scores and vectors to files, which workers map into memory themselves."""
     folder = tmp_path_factory.mktemp("dask")
     rng = np.random.default_rng(0)
     np.save(folder / "scores.npy", rng.integers(0, 1000, (ROWS, COLUMNS)).astype(np.float32))
@@ -57,7 +57,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def load(path: Path, block_id: tuple[int, ...], block_info: Any = None) -> Array:
-    """A chunk of a file, read by whoever needs it."""
+    """Read a chunk of a file on the worker that needs it."""
     where = tuple(slice(*edges) for edges in block_info[None]["array-location"])
     return np.array(np.load(path, mmap_mode="r")[where])
 
@@ -70,7 +70,7 @@ def chunked(path: Path, chunk: tuple[int, int], read: Any = load) -> Any:
 
 
 def received(client: Any) -> int:
-    """The bytes that workers have sent to each other so far."""
+    """Return the bytes that workers have sent to each other so far."""
     logs = client.run(lambda dask_worker: [x["total"] for x in dask_worker.transfer_incoming_log])
     return sum(map(sum, logs.values()))
 
@@ -81,8 +81,8 @@ def test_scores_are_counted_where_they_are_read(client: Any, files: Path) -> Non
     ranks = adapter.rank(scores, TARGETS, filter=FILTER, audit=True)
     assert ranks == tr.rank(np.load(files / "scores.npy"), TARGETS, filter=FILTER, audit=True)
     sent = received(client) - before
-    # 2 stripes of 20 tasks: counts of 6 chunks, 8 x 8 bytes for a task, and what is known of them
-    most = 2 * 20 * (6 * 64 + 3 * 20) + 40 * 2000  # and up to 2 kB around each message
+    # 2 chunks of rows with 20 tasks: counts of 6 chunks, 8 x 8 bytes a task, and their inputs
+    most = 2 * 20 * (6 * 64 + 3 * 20) + 40 * 2000  # and up to 2 kB of overhead for each message
     assert sent < most
     assert sent < CHUNK_BYTES / 5
 
@@ -91,12 +91,12 @@ def test_entities_are_counted_where_they_are_read(client: Any, files: Path) -> N
     queries = np.load(files / "queries.npy")
     entities = chunked(files / "entities.npy", (WIDTH, DIM))
     bias = np.arange(COLUMNS, dtype=np.float32)[::-1] % 7
-    asked = {"similarity": "l1", "bias": bias, "filter": FILTER}
+    options = {"similarity": "l1", "bias": bias, "filter": FILTER}
     before = received(client)
-    ranks = adapter.rank_embeddings(queries, entities, TARGETS, **asked)
+    ranks = adapter.rank_embeddings(queries, entities, TARGETS, **options)
     whole = np.load(files / "entities.npy")
-    assert ranks == tr.rank_embeddings(queries, whole, TARGETS, **asked)
-    # the bias is sent, and a part of it may be sent on; no chunk of entities is
+    assert ranks == tr.rank_embeddings(queries, whole, TARGETS, **options)
+    # the bias is sent, and may be sent on in part, but no chunk of entities is sent
     assert received(client) - before < WIDTH * DIM * 4
 
 
@@ -108,7 +108,7 @@ def test_the_first_nan_of_all_is_named(client: Any) -> None:
 
 
 def load_or_die(flags: Path, deadly: tuple[int, int], path: Path, **block: Any) -> Array:
-    """Read a chunk; the worker that comes first to the deadly one waits for its end there."""
+    """Read a chunk; the first worker that reads the deadly one waits there until it is killed."""
     killed = flags / "killed"
     if block["block_id"] == deadly and not killed.exists():
         (flags / "pid.part").write_text(str(os.getpid()))
@@ -125,7 +125,7 @@ def load_or_die(flags: Path, deadly: tuple[int, int], path: Path, **block: Any) 
 def test_a_worker_is_killed(
     client: Any, files: Path, tmp_path: Path, phase: str, deadly: tuple[int, int]
 ) -> None:
-    """The deadly chunk has a target, and is read in the first pass; or has none."""
+    """The deadly chunk has a target and is read in the first pass, or has none."""
     rows, columns = np.divmod(np.arange(ROWS), HEIGHT)[0], TARGETS // WIDTH
     assert (deadly in set(zip(rows.tolist(), columns.tolist(), strict=True))) == (
         phase == "true scores"

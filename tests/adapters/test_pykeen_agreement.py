@@ -1,4 +1,4 @@
-"""Ranks and metrics of trained models, beside PyKEEN's own; what differs is counted."""
+"""Ranks and metrics of trained models compared with PyKEEN's own; differences are counted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def by_truerank(model: Any, data: Any, filtered: bool = True, **options: Any) ->
 
 
 def assert_metrics_agree(ours: Any, theirs: Any) -> None:
-    """All of PyKEEN's metrics, under the same names in the same order."""
+    """Check that all of PyKEEN's metrics agree, with the same names in the same order."""
     mine, other = ours.to_flat_dict(), theirs.to_flat_dict()
     assert list(mine) == list(other)
     for name, value in other.items():
@@ -59,25 +59,25 @@ def assert_metrics_agree(ours: Any, theirs: Any) -> None:
 def test_all_metrics_agree_on_trained_models(
     name: str, data: str, inverse: bool, filtered: bool
 ) -> None:
-    """Both ask the model for its scores, in unlike batches: nothing differs by that here."""
+    """Both rank the scores of the model; different batches change almost nothing."""
     model, sets = trained(name, data, inverse), data_set(data, inverse)
     theirs, evaluator = by_pykeen(model, sets, filtered)
     ours = by_truerank(model, sets, filtered, fused=False)
     for side in ("head", "tail"):
         ranks = ours.ranks[ours.ranks.side.values == side]
-        apart = np.abs(ranks.realistic - ranks_of(evaluator, side, "realistic"))
-        # the last bit of a score may depend on how many are asked for at once
-        assert (apart > 0).mean() <= 0.005
-        assert apart.max() <= 1
+        differences = np.abs(ranks.realistic - ranks_of(evaluator, side, "realistic"))
+        # the last bit of a score may depend on the size of the batch
+        assert (differences > 0).mean() <= 0.005
+        assert differences.max() <= 1
         candidates = np.concatenate(evaluator.num_candidates[side])
         np.testing.assert_array_equal(ranks.candidates, candidates)
-    if not apart.any():
+    if not differences.any():
         assert_metrics_agree(ours, theirs)
 
 
 @pytest.mark.parametrize(("name", "data", "inverse"), CASES, ids=IDS)
 def test_counts_of_the_same_scores_are_the_same(name: str, data: str, inverse: bool) -> None:
-    """One tensor of scores, counted by PyKEEN (NaN where filtered) and here."""
+    """The same tensor of scores is counted by PyKEEN (with NaN where filtered) and here."""
     model, sets = trained(name, data, inverse), data_set(data, inverse)
     triples = {"train": sets.training, "valid": sets.validation}
     task = tr.link_prediction.Task(
@@ -97,8 +97,8 @@ def test_counts_of_the_same_scores_are_the_same(name: str, data: str, inverse: b
 
 
 @pytest.mark.parametrize(("name", "data", "inverse"), CASES, ids=IDS)
-def test_the_fused_path_differs_in_near_ties_alone(name: str, data: str, inverse: bool) -> None:
-    """Another order of float operations: few ranks differ, and those by places of near ties."""
+def test_the_fused_path_differs_only_in_near_ties(name: str, data: str, inverse: bool) -> None:
+    """Float operations in another order change few ranks, and only by places of near ties."""
     model, sets = trained(name, data, inverse), data_set(data, inverse)
     fused = by_truerank(model, sets).ranks
     own = by_truerank(model, sets, fused=False).ranks
@@ -118,15 +118,15 @@ def test_the_fused_path_differs_in_near_ties_alone(name: str, data: str, inverse
 
 
 def with_vectors(change: Any) -> Any:
-    """An untrained model whose vectors of entities are changed."""
+    """Make an untrained model and change its vectors of entities."""
     made = trained.__wrapped__("distmult", epochs=0)
     with torch.no_grad():
         change(made.entity_representations[0]._embeddings.weight)
     return made
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # PyKEEN's metrics, of ranks that are 0
-def test_nan_is_an_error_here_and_a_good_rank_there() -> None:
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # from PyKEEN's metrics of ranks that are 0
+def test_nan_is_an_error_in_truerank_and_a_good_rank_in_pykeen() -> None:
     def change(weight: Any) -> None:
         weight[3] = torch.nan
 
@@ -135,16 +135,16 @@ def test_nan_is_an_error_here_and_a_good_rank_there() -> None:
         with pytest.raises(ValueError, match="NaN"):
             by_truerank(model, sets, fused=fused)
     _, evaluator = by_pykeen(model, sets)
-    truth = sets.testing.mapped_triples[:, 2].numpy() == 3
-    ranks = ranks_of(evaluator, "tail", "realistic")[truth]
+    true_is_3 = sets.testing.mapped_triples[:, 2].numpy() == 3
+    ranks = ranks_of(evaluator, "tail", "realistic")[true_is_3]
     assert len(ranks)
-    assert (ranks == 0.5).all()  # better than the first: a reciprocal rank of 2
+    assert (ranks == 0.5).all()  # better than first: a reciprocal rank of 2
     ours = by_truerank(model, sets, nan="worst").ranks
-    ours = ours[ours.side.values == "tail"][truth]
+    ours = ours[ours.side.values == "tail"][true_is_3]
     np.testing.assert_array_equal(ours.optimistic, ours.candidates)
 
 
-def test_infinite_scores_are_candidates_here_and_none_there() -> None:
+def test_infinite_scores_are_candidates_in_truerank_but_not_in_pykeen() -> None:
     def change(weight: Any) -> None:
         weight[3] = torch.finfo(torch.float32).max
 
@@ -152,13 +152,13 @@ def test_infinite_scores_are_candidates_here_and_none_there() -> None:
     _, evaluator = by_pykeen(model, sets)
     ours = by_truerank(model, sets, fused=False, nan="worst").ranks
     tails = ours[ours.side.values == "tail"]
-    apart = tails.candidates - np.concatenate(evaluator.num_candidates["tail"])
-    assert apart.max() == 1
+    differences = tails.candidates - np.concatenate(evaluator.num_candidates["tail"])
+    assert differences.max() == 1
     assert (tails.pessimistic <= tails.candidates).all()
 
 
 def test_ties_are_counted_alike() -> None:
-    """Equal vectors tie, in either path, as in PyKEEN."""
+    """Equal vectors tie in both paths, as in PyKEEN."""
 
     def change(weight: Any) -> None:
         weight[1:6] = weight[0]
@@ -175,7 +175,7 @@ def test_ties_are_counted_alike() -> None:
 
 
 def test_a_saturated_sigmoid_ties_as_in_pykeen() -> None:
-    """The model's own scores are ranked, which saturate; without the sigmoid nothing ties."""
+    """The saturated own scores of the model are ranked; without the sigmoid fewer tasks tie."""
 
     def change(weight: Any) -> None:
         weight *= 1000

@@ -1,4 +1,4 @@
-"""The evaluator in PyKEEN's pipeline, stoppers, loops and searches, and what it refuses."""
+"""The evaluator in PyKEEN's pipeline, stoppers, loops and searches, and its errors."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from truerank.adapters.pykeen.metric_names import ADJUSTED, BASES, key_of
 
 pytestmark = [
     pytest.mark.python_only,
-    # torch, in PyKEEN's training: there is no accelerator
+    # torch warns in PyKEEN's training that there is no accelerator
     pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning"),
-    # PyKEEN, of itself
+    # PyKEEN warns about itself
     pytest.mark.filterwarnings("ignore:Training instances are always shuffled:DeprecationWarning"),
 ]
 
@@ -41,7 +41,7 @@ QUIET = {"use_tqdm": False}
 
 
 def run(evaluator: Any, **options: Any) -> Any:
-    """A pipeline, which differs from PyKEEN's in one argument."""
+    """Run a pipeline, which differs from PyKEEN's in one argument."""
     return pipeline(
         dataset="nations",
         model="distmult",
@@ -75,7 +75,7 @@ def test_one_line_of_a_pipeline(evaluator: Any) -> None:
     assert isinstance(resolver.make("rank"), RankEvaluator)
 
 
-def test_the_pipelines_options_are_taken() -> None:
+def test_options_of_the_pipeline_are_accepted() -> None:
     options = {"filtered": True, "metrics": ["hits@k"], "metrics_kwargs": [{"k": 7}]}
     more = {"add_defaults": False, "batch_size": 16}
     ours = run(RankEvaluator, evaluator_kwargs={**options, **more, "fused": False})
@@ -84,7 +84,7 @@ def test_the_pipelines_options_are_taken() -> None:
     assert next(iter(ours.metric_results.to_flat_dict())) == "head.optimistic.hits_at_7"
 
 
-def test_early_stopping_reads_it() -> None:
+def test_early_stopping_reads_the_results() -> None:
     stopper = {"frequency": 1, "patience": 1, "relative_delta": 0.5, "metric": "hits@10"}
     ours, theirs = (
         run(evaluator, stopper="early", stopper_kwargs=stopper)
@@ -111,7 +111,7 @@ def test_a_search_optimises_its_metric() -> None:
 
 @pytest.mark.filterwarnings("ignore:Passed additional filter triples")
 @pytest.mark.parametrize("name", ["distmult", "convkb"])
-def test_evaluation_loops_hand_it_scores(name: str) -> None:
+def test_evaluation_loops_pass_scores_to_it(name: str) -> None:
     data, model = data_set("nations"), trained(name)
     loop = LCWAEvaluationLoop(
         triples_factory=data.testing,
@@ -128,7 +128,7 @@ def test_evaluation_loops_hand_it_scores(name: str) -> None:
     assert loop.evaluator._batches == []
 
 
-def test_the_number_of_entities_is_known_as_to_pykeens() -> None:
+def test_the_number_of_entities_is_set_as_in_pykeen() -> None:
     data, model = data_set("nations"), trained("distmult")
     triples = data.testing.mapped_triples
     everyone, few = None, (0, 2, 3, 5, 7, 8, 11)
@@ -146,7 +146,7 @@ def test_the_number_of_entities_is_known_as_to_pykeens() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Passed additional filter triples")
-def test_evaluation_loops_ask_for_relations() -> None:
+def test_evaluation_loops_can_predict_relations() -> None:
     data, model = data_set("nations"), trained("distmult")
     found = []
     for evaluator in (RankEvaluator(), RankBasedEvaluator()):
@@ -183,7 +183,7 @@ def test_confidence_intervals_of_pykeen_find_the_ranks() -> None:
         assert middle == pytest.approx(found[1][name][0], rel=1e-5, abs=1e-5)
 
 
-def test_restrictions_are_those_of_pykeen() -> None:
+def test_restrictions_equal_those_of_pykeen() -> None:
     data, model = data_set("nations"), trained("distmult")
     options: dict[str, Any] = {
         "restrict_entities_to": (0, 2, 3, 5, 7, 8, 11),
@@ -197,7 +197,7 @@ def test_restrictions_are_those_of_pykeen() -> None:
         for evaluator in (RankEvaluator(), RankBasedEvaluator())
     )
     assert 0 < len(ours.ranks) < 402
-    # of seven candidates all are within the first ten: no adjustment here, some number there
+    # all of seven candidates are in the top ten: adjusted hits are nan here, but a number in PyKEEN
     mine, other = dict(ours.to_flat_dict()), theirs.to_flat_dict()
     undefined = {name for name, value in mine.items() if np.isnan(value)}
     assert {name.rpartition(".")[2] for name in undefined} == {"z_hits_at_k", "adjusted_hits_at_k"}
@@ -234,18 +234,18 @@ def test_slices_batches_and_paths_change_nothing() -> None:
 
 def test_every_query_is_scored_once() -> None:
     data, model = data_set("kinships"), trained("ermlp", "kinships")
-    asked: list[Any] = []
+    batches: list[Any] = []
     predict = model.predict_t
     model.predict_t = lambda queries, **options: (
-        asked.append(queries),
+        batches.append(queries),
         predict(queries, **options),
     )[1]
     try:
         evaluate_model(model, data.testing, sides=("tail",), batch_size=100)
     finally:
         del model.predict_t
-    rows = torch.cat(asked)
-    assert [len(part) for part in asked[:-1]] == [100] * (len(asked) - 1)
+    rows = torch.cat(batches)
+    assert [len(batch) for batch in batches[:-1]] == [100] * (len(batches) - 1)
     assert len(rows) == len(rows.unique(dim=0)) == 744
 
 
@@ -265,7 +265,7 @@ class Third(RankBasedMetric):
         return float(np.mean(ranks)) / 3
 
 
-def test_metrics_of_others_are_asked_for_what_they_say() -> None:
+def test_foreign_metrics_are_called_with_the_ranks() -> None:
     data, model = data_set("nations"), trained("distmult")
     evaluator = RankEvaluator(metrics=[Third()], add_defaults=False)
     result = evaluator.evaluate(model, data.testing.mapped_triples, use_tqdm=False)
@@ -282,7 +282,7 @@ def test_every_metric_of_pykeen_has_a_key() -> None:
     assert key_of(Third()) is None
 
 
-def test_macro_averages_are_weights_by_query() -> None:
+def test_macro_averages_equal_weights_by_query() -> None:
     data, model = data_set("nations"), trained("distmult")
     theirs = MacroRankBasedEvaluator().evaluate(
         model, data.testing.mapped_triples, additional_filter_triples=known(data), use_tqdm=False
@@ -293,7 +293,7 @@ def test_macro_averages_are_weights_by_query() -> None:
         assert ours == pytest.approx(theirs.get_metric(f"{side}.mrr"), rel=1e-5)
 
 
-def test_unfiltered_works_here_and_raises_there() -> None:
+def test_unfiltered_evaluation_works_unlike_in_pykeen() -> None:
     data, model = data_set("nations"), trained("distmult")
     options = {"mapped_triples": data.testing.mapped_triples, **QUIET}
     with pytest.raises(ValueError, match="needs the true scores"):
@@ -341,7 +341,7 @@ def test_errors_name_pykeens_arguments(options: Any, message: str) -> None:
 
 
 def test_factories_with_other_ids_are_refused() -> None:
-    """One that is made of labels alone counts its own entities, in an order of its own."""
+    """A factory made only from labels numbers its own entities in its own order."""
     data, model = data_set("nations"), trained("distmult")
     turned = {label: 13 - i for label, i in data.training.entity_to_id.items()}
     relations = data.training.relation_to_id
@@ -360,9 +360,9 @@ def test_factories_with_other_ids_are_refused() -> None:
 def test_results_are_saved_and_pickled(tmp_path: Path) -> None:
     result = run(RankEvaluator, evaluator_kwargs={"nan": "worst"})
     result.save_to_directory(tmp_path)
-    kept = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["metrics"]
+    saved = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["metrics"]
     mrr = result.get_metric("mrr")
-    assert kept["both"]["realistic"]["inverse_harmonic_mean_rank"] == mrr
+    assert saved["both"]["realistic"]["inverse_harmonic_mean_rank"] == mrr
     assert pickle.loads(pickle.dumps(result.metric_results)).report["mrr"] == mrr
 
 
@@ -373,23 +373,23 @@ def test_without_pykeen_the_message_is_one_line() -> None:
         "try:\n    import truerank.adapters.pykeen\n"
         "except ImportError as error:\n    print(error)"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout == "truerank.adapters.pykeen needs pykeen: pip install 'truerank[pykeen]'\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "truerank.adapters.pykeen needs pykeen: pip install 'truerank[pykeen]'\n"
 
 
 def test_the_migration_page_has_every_name() -> None:
-    """The first name of a row is PyKEEN's, the others its synonyms, and the key is ours."""
+    """Each row has PyKEEN's name first, then its synonyms, and truerank's key."""
     page = ROOT / "docs" / "migration" / "pykeen.md"
     rows = re.findall(r"^\| (`.*) \| (.*`.*) \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    said = {}
+    documented = {}
     for names, keys in rows:
         first, *others = re.findall(r"`([^`]+)`", names)
         sign = -1.0 if keys.startswith("minus") else 1.0
-        said[first] = others, sign, re.findall(r"`([^`]+)`", keys)
+        documented[first] = others, sign, re.findall(r"`([^`]+)`", keys)
     for made in (*BASES, *ADJUSTED):
         hits = "Hits" in made.__name__
         metric = made(k=10) if hits else made()
-        others, sign, keys = said[metric.key]
+        others, sign, keys = documented[metric.key]
         key, turned = key_of(metric)
         of_ten = [word.replace("@k", "@10") for word in keys]
         assert key in of_ten

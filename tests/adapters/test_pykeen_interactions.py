@@ -1,4 +1,4 @@
-"""Every interaction that is taken as a similarity of vectors scores as it does in PyKEEN."""
+"""Every interaction with a form by vectors gets the same scores as in PyKEEN."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.python_only
 Dims = dict[str, int]
 QUERIES, ENTITIES = 3, 7
 
-# What interactions are made with, of the dimensions that were drawn.
+# The arguments of interactions, made from the drawn dimensions.
 MADE: dict[type[Any], Callable[[Dims], dict[str, Any]]] = {
     modules.TuckERInteraction: lambda d: {"embedding_dim": d["d"]},
     modules.MultiLinearTuckerInteraction: lambda d: {
@@ -46,11 +46,11 @@ MADE: dict[type[Any], Callable[[Dims], dict[str, Any]]] = {
     },
 }
 NORMED = [made for made in FORMS if issubclass(made, modules.NormBasedInteraction)]
-ROTATE = modules.RotatEInteraction  # which reads neither p nor power_norm
+ROTATE = modules.RotatEInteraction  # it uses neither p nor power_norm
 
 
-def drawn(interaction: Any, shapes: Any, rows: int, dims: Dims, dtype: Any) -> Any:
-    """Representations of some rows, as PyKEEN hands them over."""
+def random_representations(interaction: Any, shapes: Any, rows: int, dims: Dims, dtype: Any) -> Any:
+    """Make random representations of some rows, as PyKEEN passes them."""
     kind = torch.complex128 if interaction.is_complex else torch.float64
     parts = [torch.randn(rows, *(dims[x] for x in shape), dtype=kind) for shape in shapes]
     narrow = {torch.float32: torch.complex64, torch.float64: torch.complex128}
@@ -68,7 +68,7 @@ def flat(x: Any) -> Any:
 
 
 def centred(scores: Any) -> Any:
-    """What is the same for all candidates of a query is left out of vectors."""
+    """Subtract the mean of each query, because vectors leave out what all candidates share."""
     return scores - scores.mean(axis=1, keepdims=True)
 
 
@@ -81,10 +81,10 @@ def centred(scores: Any) -> Any:
     p=st.sampled_from([1, 2]),
     dtype=st.sampled_from([torch.float32, torch.float64]),
 )
-def test_rows_score_as_their_interaction(
+def test_forms_score_as_their_interaction(
     made: Any, seed: int, sizes: tuple[int, int, int], power: bool, p: int, dtype: Any
 ) -> None:
-    """The slow twin is the interaction itself, asked for every pair by broadcasting."""
+    """The slow oracle is the interaction itself, called for every pair by broadcasting."""
     torch.manual_seed(seed)
     dims = {"d": sizes[0], "e": sizes[1], "f": sizes[2], "k": 4}
     options = MADE.get(made, lambda d: {})(dims)
@@ -108,21 +108,23 @@ def test_rows_score_as_their_interaction(
     ):
         if direction is None:
             continue
-        asked = drawn(interaction, asked_shape, ENTITIES, dims, dtype)
-        found = drawn(interaction, given_shape, QUERIES, dims, dtype)
-        # where candidates depend on the relation, all queries have one of it
+        candidates = random_representations(interaction, asked_shape, ENTITIES, dims, dtype)
+        given = random_representations(interaction, given_shape, QUERIES, dims, dtype)
+        # if candidates depend on the relation, all queries have the same one
         rows = 1 if direction.per_relation else QUERIES
-        relation = drawn(interaction, interaction.relation_shape, rows, dims, dtype)
+        relation = random_representations(
+            interaction, interaction.relation_shape, rows, dims, dtype
+        )
         of_queries = each(lambda x: x.expand(QUERIES, *x.shape[1:]), relation)
-        wide = each(lambda x: x[:, None], found), each(lambda x: x[None], asked)
+        wide = each(lambda x: x[:, None], given), each(lambda x: x[None], candidates)
         heads, tails = wide if direction is form.tail else wide[::-1]
         with torch.no_grad():
             theirs = interaction(h=heads, r=each(lambda x: x[:, None], of_queries), t=tails)
             ours = tr.score_embeddings(
-                flat(direction.query(interaction, found, of_queries)),
-                flat(direction.candidates(interaction, asked, relation)),
+                flat(direction.query(interaction, given, of_queries)),
+                flat(direction.candidates(interaction, candidates, relation)),
                 similarity=form.similarity(interaction),
-                bias=None if direction.bias is None else direction.bias(asked).numpy(),
+                bias=None if direction.bias is None else direction.bias(candidates).numpy(),
             )
         width = 1e-4 if dtype == torch.float32 else 1e-11
         theirs = np.broadcast_to(theirs.numpy(), ours.shape)
@@ -131,7 +133,7 @@ def test_rows_score_as_their_interaction(
 
 
 def scores_of(vectors: SideVectors, queries: Any) -> Any:
-    """All scores of some queries by vectors."""
+    """Compute all scores of some queries by vectors."""
     relations = queries[:, vectors.columns[1]]
     scores = np.empty((len(queries), len(vectors.candidate_entities[0])), np.float32)
     for relation in np.unique(relations):
@@ -150,13 +152,13 @@ MODELS = (
 )
 
 
-# R-GCN makes inverse triples of its own, and refuses those of a data set
+# R-GCN makes its own inverse triples, and refuses those of a data set
 CASES = [(name, inverse) for name in MODELS for inverse in (False, True)]
 CASES.remove(("rgcn", True))
 
 
 @pytest.mark.parametrize(("name", "inverse"), CASES)
-@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # torch, for R-GCN
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # from torch, for R-GCN
 def test_models_score_as_they_predict(name: str, inverse: bool) -> None:
     model, data = trained(name, inverse=inverse, epochs=0), data_set("nations", inverse)
     task = Task(data.testing.mapped_triples.numpy(), entities=14, relations=55)
@@ -172,17 +174,17 @@ def test_models_score_as_they_predict(name: str, inverse: bool) -> None:
             ours = scores_of(vectors, queries)
         scale = np.abs(theirs).max()
         assert np.abs(centred(ours) - centred(theirs)).max() < 1e-5 * scale
-        if name == "transe":  # whose L1 norm torch takes in the same order
+        if name == "transe":  # torch sums L1 norms in the same order
             np.testing.assert_array_equal(ours, theirs)
 
 
-def test_every_row_of_the_table_is_an_interaction_of_some_model_or_of_pykeen() -> None:
+def test_every_form_is_for_an_interaction_of_pykeen() -> None:
     assert all(issubclass(made, modules.Interaction) for made in FORMS)
     assert len(FORMS) == 27
 
 
 class Own(ERModel):  # type: ignore[misc]
-    """A model that scores in its own way.
+    """A model that overrides how it scores.
 
     ---
     name: Own
@@ -223,7 +225,7 @@ def made_of(interaction: Any, kind: Any = ERModel, **options: Any) -> Any:
         (lambda: trained("distmult", epochs=0), "inductive mode 'training'"),
     ],
 )
-def test_reasons_not_to_take_vectors(model: Any, reason: str) -> None:
+def test_reasons_not_to_use_vectors(model: Any, reason: str) -> None:
     mode = "training" if "mode" in reason else None
     made = model()
     with torch.no_grad():
@@ -244,11 +246,11 @@ def of_an_instance(model: Any) -> str:
 
 def by_a_hook(model: Any) -> str:
     model.interaction.register_forward_hook(lambda module, args, scores: -scores)
-    return "its vectors score unlike the model"
+    return "its vectors do not give the scores of the model"
 
 
 @pytest.mark.parametrize("change", [of_an_instance, by_a_hook])
-def test_a_model_that_was_changed_is_asked_for_its_own_scores(change: Any) -> None:
+def test_the_own_scores_of_a_changed_model_are_ranked(change: Any) -> None:
     model, testing = trained.__wrapped__("distmult"), data_set("nations").testing
     sides = ["tail"]
     before = evaluate_model(model, testing, sides=sides, fused=True)
@@ -259,8 +261,8 @@ def test_a_model_that_was_changed_is_asked_for_its_own_scores(change: Any) -> No
         evaluate_model(model, testing, sides=sides, fused=True)
 
 
-def test_a_form_that_is_not_pykeens_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if a later PyKEEN had another ComplEx."""
+def test_a_form_that_differs_from_pykeen_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulate a later PyKEEN with another ComplEx."""
     model, testing = trained("complex"), data_set("nations").testing
     own = evaluate_model(model, testing, fused=False)
     made = modules.ComplExInteraction
@@ -271,7 +273,7 @@ def test_a_form_that_is_not_pykeens_is_not_taken(monkeypatch: pytest.MonkeyPatch
 
 
 def test_dropout_and_normalisers_are_part_of_the_vectors() -> None:
-    """Dropout is off in evaluation. By default this normaliser makes queries -1 and 1 alone."""
+    """Dropout is off in evaluation. By default, this normaliser makes all queries -1 or 1."""
     vectors = {"normalizer": "normalize", "dropout": 0.5}
     model = made_of("distmult", vectors=vectors)
     assert isinstance(model.entity_representations[0], Embedding)

@@ -1,4 +1,4 @@
-"""TrueRankMetric against `rank`: whatever the batches, the processes and the devices."""
+"""TrueRankMetric compared with `rank`, for any batches, processes and devices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEYS = ("mrr", "pessimistic.hits@10", "amri", "median")
 
 
 def updated(metric: Any, start: int, stop: int, **keywords: Any) -> Any:
-    """The metric, after a batch of the scores."""
+    """Update the metric with a batch of the scores, and return it."""
     scores, targets = torch.from_numpy(SCORES[start:stop]), torch.from_numpy(TARGETS[start:stop])
     metric.update(scores, targets, filter=FILTER[start:stop], **keywords)
     return metric
@@ -44,7 +44,7 @@ def values(ranks: tr.Ranks, keys: Any = KEYS, **options: Any) -> dict[str, float
 
 @given(st.lists(st.integers(0, 60), max_size=5), st.sampled_from(["descending", "ascending"]))
 @settings(max_examples=30)
-def test_batches_are_the_whole(cuts: list[int], order: str) -> None:
+def test_batches_give_the_ranks_of_the_whole(cuts: list[int], order: str) -> None:
     metric = TrueRankMetric(KEYS, order=order)
     bounds = [0, *sorted(cuts), 60]
     for start, stop in itertools.pairwise(bounds):
@@ -77,7 +77,7 @@ def test_sides_groups_and_queries() -> None:
 def test_ids_count_once() -> None:
     metric = TrueRankMetric(KEYS, sides=("head", "tail"))
     updated(metric, 30, 60, side="tail", tasks=np.arange(30, 60))
-    updated(metric, 0, 35, side="tail", tasks=np.arange(35))  # a sampler that pads
+    updated(metric, 0, 35, side="tail", tasks=np.arange(35))  # as a sampler that pads
     updated(metric, 0, 5, side="head", tasks=np.arange(5))
     tail, head = (tr.rank(SCORES[:n], TARGETS[:n], filter=FILTER[:n]) for n in (60, 5))
     assert len(metric.ranks) == 65
@@ -127,7 +127,7 @@ def test_refusals() -> None:
         metric.compute()
 
 
-# --- what torchmetrics asks of a metric
+# --- what torchmetrics requires of a metric
 
 
 def test_forward_gives_the_batch_and_keeps_the_sum() -> None:
@@ -164,7 +164,7 @@ def test_a_default_device_changes_nothing() -> None:
 
 def test_states_merge() -> None:
     one, two = updated(TrueRankMetric(KEYS), 0, 10), updated(TrueRankMetric(KEYS), 10, 60)
-    two.merge_state(one)  # what comes is put before
+    two.merge_state(one)  # merged rows come first
     assert two.compute() == values(tr.rank(SCORES, TARGETS, filter=FILTER))
     unlike = updated(TrueRankMetric(KEYS, nan="omit"), 0, 10)
     one.merge_state(unlike)
@@ -177,7 +177,7 @@ def test_collections() -> None:
         {
             "all": TrueRankMetric(["mrr"]),
             "same": TrueRankMetric(["mr"]),
-            "omit": TrueRankMetric(["mr"], nan="omit"),  # the same counts, as long as none is NaN
+            "omit": TrueRankMetric(["mr"], nan="omit"),  # the same counts if no score is NaN
         }
     )
     collection.update(torch.from_numpy(SCORES), torch.from_numpy(TARGETS))
@@ -192,7 +192,7 @@ def test_collections() -> None:
 # --- processes
 
 
-def test_a_report_that_fails_leaves_the_metric_of_this_process() -> None:
+def test_a_failed_report_leaves_the_metric_unsynced() -> None:
     twice = {"distributed_available_fn": lambda: True, "dist_sync_fn": lambda x, group: [x, x]}
     metric = updated(TrueRankMetric(KEYS, **twice), 0, 30)
     with pytest.raises(ValueError, match="groups"):
@@ -202,7 +202,7 @@ def test_a_report_that_fails_leaves_the_metric_of_this_process() -> None:
     assert len(metric.report().ranks) == 120
 
 
-def test_a_process_that_asks_for_itself_waits_for_no_other() -> None:
+def test_without_sync_a_process_waits_for_no_other() -> None:
     def never(*args: Any, **keywords: Any) -> Any:
         raise AssertionError("asked the others")
 
@@ -222,7 +222,7 @@ SHARES: dict[str, list[tuple[int, int]]] = {
 
 
 def of_process(rank: int, folder: str) -> None:
-    """What one of two processes does; its findings go to a file."""
+    """Run one of two processes, which writes its results to a file."""
     store = f"file://{folder}/meeting"
     torch.distributed.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
     found: dict[str, Any] = {}
@@ -234,7 +234,7 @@ def of_process(rank: int, folder: str) -> None:
             updated(metric, first, last, side="tail", tasks=np.arange(first, last))
         if stop and rank:
             updated(metric, 0, 5, side="tail", tasks=np.arange(5))  # padding
-        metric._update_count += 1  # else it warns that there has been no update
+        metric._update_count += 1  # otherwise it warns that there was no update
         whole = metric.report()
         found[name] = metric.compute(), whole.ranks, len(metric.ranks)
     Path(folder, f"found-{rank}").write_bytes(pickle.dumps(found))

@@ -1,4 +1,4 @@
-"""`truerank adjust`: a published number, without its model."""
+"""`truerank adjust`: adjusts a published number, without its model."""
 
 from __future__ import annotations
 

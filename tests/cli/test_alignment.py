@@ -1,4 +1,4 @@
-"""`truerank alignment`: pairs and a model in files, held against a plain count."""
+"""`truerank alignment`: pairs and a model in files, compared with a plain count."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PAIRS = {
 
 
 class World(NamedTuple):
-    """Vectors of small integers, whose scores are exact, and names of their entities."""
+    """Vectors of small integers, which have exact scores, and the names of their entities."""
 
     left: np.ndarray
     right: np.ndarray
@@ -59,7 +59,7 @@ def world() -> World:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """All files of the world, in the folder that the commands run in."""
+    """Write all files of the world to the current folder of the commands."""
     monkeypatch.chdir(tmp_path)
     found = world()
     for name, rows in PAIRS.items():
@@ -81,7 +81,7 @@ Align = Callable[..., Outcome]
 
 @pytest.fixture
 def align(run: Run, folder: Path) -> Align:
-    """Run the command with words of a line, and a few more."""
+    """Run the command with the words of a line, and further words."""
 
     def align(line: str, *more: str) -> Outcome:
         return run("alignment", *line.split(), *more)
@@ -98,7 +98,7 @@ def plain(
     left: Collection[int] = range(LEFT),
     right: Collection[int] = range(RIGHT),
 ) -> list[tuple[int, int, int]]:
-    """Above, tied and candidates of every task, left to right before right to left."""
+    """Count above, tied and candidates of every task, left to right before right to left."""
     scores, counts = world().scores, []
     true = {pair for name in (*known, "test") for pair in PAIRS[name]}
     for flip, among in ((False, right), (True, left)):
@@ -173,7 +173,9 @@ def test_protocol_and_labels(align: Align, folder: Path) -> None:
 
 @pytest.mark.parametrize("similarity", ["cosine", "l1", "inverse_l2"])
 @pytest.mark.parametrize("csls", [None, 1, 3, 99])
-def test_as_in_python(similarity: str, csls: int | None, align: Align, folder: Path) -> None:
+def test_ranks_equal_those_of_the_python_task(
+    similarity: str, csls: int | None, align: Align, folder: Path
+) -> None:
     found = world()
     task = Task(PAIRS["test"], left=LEFT, right=RIGHT, known=PAIRS["train"])
     report = task.evaluate_embeddings(found.left, found.right, similarity=similarity, csls=csls)
@@ -183,7 +185,7 @@ def test_as_in_python(similarity: str, csls: int | None, align: Align, folder: P
     assert np.array_equal(tr.load("ranks.npz").tied, report.ranks.tied)
 
 
-def test_scores_with_csls_and_of_distances(align: Align, folder: Path) -> None:
+def test_scores_with_csls_or_ascending_order(align: Align, folder: Path) -> None:
     task = Task(PAIRS["test"], left=LEFT, right=RIGHT)
     for options, rules in (
         ("--csls 2", {"csls": 2}),
@@ -208,7 +210,7 @@ def test_bfloat16(align: Align, folder: Path) -> None:
 
 @pytest.fixture
 def sets(folder: Path) -> Path:
-    """Small data sets, and vectors of theirs."""
+    """Write small data sets and their vectors."""
     fill_folder(folder / "dbp", DBP15K)
     fill_folder(folder / "dbp_split", {**DBP15K, "sup_ent_ids": "3\t11\n"})
     fill_folder(folder / "oea", OPENEA)
@@ -252,12 +254,12 @@ def test_degrees_are_sums_of_both_entities(align: Align, sets: Path) -> None:
     assert ranks.queries.values.tolist() == ["Steiermark", "Wien", "Styria", "Vienna"]
 
 
-def test_names_that_two_entities_share(align: Align, sets: Path) -> None:
+def test_entities_with_equal_names_are_labelled_by_ids(align: Align, sets: Path) -> None:
     fill_folder(sets / "same", {**DBP15K, "ent_ids_1": "7\tWien\n9\tWien\n3\tLinz\n"})
     assert align("d1.npy d2.npy --data same --save ranks.npz").code == 0
     ranks = tr.load("ranks.npz")
     assert ranks.queries is not None
-    assert ranks.queries.values.tolist()[:2] == [1, 0]  # told by their ids
+    assert ranks.queries.values.tolist()[:2] == [1, 0]  # labelled by ids
 
 
 # -- what is printed -------------------------------------------------------------------------------
@@ -307,7 +309,7 @@ def test_metrics(align: Align) -> None:
     assert [float(value) for _, value in rows[1:]] == [np.mean(realistic), np.mean(optimistic)]
 
 
-def test_audit_tells_of_pairs(align: Align, folder: Path) -> None:
+def test_audit_reports_duplicates_and_leaks(align: Align, folder: Path) -> None:
     Path("again.tsv").write_text("4\t5\n4\t5\n0\t0\n")
     outcome = align("L.npy R.npy again.tsv --train train.tsv --audit")
     assert outcome.err == ""
@@ -329,11 +331,11 @@ def test_saved_ranks_are_evaluated_again(align: Align, run: Run, folder: Path) -
     assert again.out == first.out
 
 
-def test_bar_of_scores(align: Align, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
-    monkeypatch.setattr(protocol_runs, "ProgressListener", lambda bar: told.append)
+def test_progress_of_scores(align: Align, monkeypatch: pytest.MonkeyPatch) -> None:
+    reports: list[Any] = []
+    monkeypatch.setattr(protocol_runs, "ProgressListener", lambda bar: reports.append)
     assert align(f"--scores S.npy test.tsv {KNOWN}").code == 0
-    assert told[-1].done == told[-1].total > 0
+    assert reports[-1].done == reports[-1].total > 0
 
 
 # -- what is wrong ---------------------------------------------------------------------------------
@@ -387,11 +389,11 @@ WRONG_LINES = {
 }
 
 
-@pytest.mark.parametrize(("line", "said"), WRONG_LINES.values(), ids=WRONG_LINES)
-def test_wrong_lines(line: str, said: str, align: Align, sets: Path) -> None:
+@pytest.mark.parametrize(("line", "message"), WRONG_LINES.values(), ids=WRONG_LINES)
+def test_wrong_lines(line: str, message: str, align: Align, sets: Path) -> None:
     outcome = align(line)
     assert (outcome.code, outcome.out) == (2, "")
-    assert said in outcome.err
+    assert message in outcome.err
     assert outcome.err.count("\n") == 1
 
 
@@ -422,7 +424,7 @@ BAD_DATA = {
     ),
     "many labels": (
         "L.npy R.npy test_named.gz --left-labels left.txt --right-labels many.txt",
-        "the labels name 8 left and 12 right entities, the files of the model have 8 and 10",
+        "the labels name 8 left and 12 right entities, but the files of the model have 8 and 10",
     ),
     "unaligned to nothing": (
         f"{VECTORS} --candidates unaligned",
@@ -438,7 +440,7 @@ BAD_DATA = {
     "no fold": ("o1.npy o2.npy --data oea --fold 7", "train_links: No such file"),
     "other entities": (
         "L.npy R.npy --data oea",
-        "--data has 4 left and 5 right entities, the files of the model have 8 and 10",
+        "--data has 4 left and 5 right entities, but the files of the model have 8 and 10",
     ),
     "no split": (
         "o1.npy o2.npy --data oea --fold 2 --split valid",
@@ -458,8 +460,8 @@ BAD_DATA = {
 }
 
 
-@pytest.mark.parametrize(("line", "said"), BAD_DATA.values(), ids=BAD_DATA)
-def test_bad_data(line: str, said: str, align: Align, sets: Path) -> None:
+@pytest.mark.parametrize(("line", "message"), BAD_DATA.values(), ids=BAD_DATA)
+def test_bad_data(line: str, message: str, align: Align, sets: Path) -> None:
     np.save("flat.npy", np.zeros(LEFT))
     np.save("wide.npy", np.ones((RIGHT, 5), np.float32))
     np.save("one.npy", np.array([0]))
@@ -471,7 +473,7 @@ def test_bad_data(line: str, said: str, align: Align, sets: Path) -> None:
     fill_folder(sets / "bad", {**DBP15K, "triples_1": "7\t30\n"})
     outcome = align(line)
     assert (outcome.code, outcome.out) == (1, "")
-    assert said in outcome.err
+    assert message in outcome.err
     assert outcome.err.count("\n") == 1
     assert not Path("dbp/ranks.npz").exists()
 

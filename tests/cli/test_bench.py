@@ -1,4 +1,4 @@
-"""`truerank bench`: what it measures and prints; never how much, which the machine decides."""
+"""`truerank bench`: the kinds of scores that it measures and prints, but not their rates."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ KINDS = ["float32", "float32, filtered", "float32, warm file", "float16"]
 
 
 @pytest.fixture(autouse=True)
-def _two_threads_in_haste(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two threads, whatever the machine has; and no more rounds than there must be."""
+def _two_threads_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use two threads on any machine, and as few rounds as possible."""
     monkeypatch.setattr(_core, "default_threads", lambda: 2)
     monkeypatch.setattr(bandwidth, "best_seconds", lambda calls, _: best_seconds(calls, 0.0))
 
 
 def check(found: Bandwidth, size: int) -> None:
-    """Each kind of scores, with one thread and with two."""
+    """Check the rates of each kind of scores, with one thread and with two."""
     assert {(rate.scores, rate.threads) for rate in found.rates} == {
         (kind, threads) for kind in KINDS for threads in (1, 2)
     }
@@ -52,13 +52,13 @@ def check(found: Bandwidth, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [10_000, 1_000_000])
-def test_all_kinds(tmp_path: Path, size: int) -> None:
-    told: list[tuple[float, str]] = []
-    found = measure(60.0, size, folder=tmp_path, progress=lambda *said: told.append(said))
+def test_all_kinds_of_scores_are_measured(tmp_path: Path, size: int) -> None:
+    reports: list[tuple[float, str]] = []
+    found = measure(60.0, size, folder=tmp_path, progress=lambda *report: reports.append(report))
     check(found, size)
-    assert [text for _, text in told][:2] == ["float32, 1 thread", "float32, 2 threads"]
-    assert len(told) == 6
-    assert all(0 <= fraction <= 1 for fraction, _ in told)
+    assert [text for _, text in reports][:2] == ["float32, 1 thread", "float32, 2 threads"]
+    assert len(reports) == 6
+    assert all(0 <= fraction <= 1 for fraction, _ in reports)
     assert os.listdir(tmp_path) == []  # the file is gone
 
 
@@ -87,7 +87,7 @@ def test_both_read_the_same_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert set(counted) == set(read) == {(9, 2**16), (4, 2**16), (18, 2**16)}
 
 
-def test_what_there_is_no_time_for_is_said(tmp_path: Path) -> None:
+def test_measurements_without_time_are_reported_as_skipped(tmp_path: Path) -> None:
     found = measure(1e-9, 10_000, folder=tmp_path)
     assert [rate.scores for rate in found.rates] == ["float32", "float32, filtered"] * 2
     assert found.skipped == (
@@ -103,8 +103,8 @@ def test_no_room_for_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setattr("shutil.disk_usage", lambda _: Usage)
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     found = measure(60.0, 10_000)
-    told = f"expected room for 20,000 bytes in {tmp_path}, there is for 9,999"
-    assert found.skipped == (f"float32, warm file: {told}",)
+    problem = f"expected room for 20,000 bytes in {tmp_path}, got 9,999"
+    assert found.skipped == (f"float32, warm file: {problem}",)
     assert {rate.scores for rate in found.rates} == {*KINDS} - {"float32, warm file"}
     with pytest.raises(ValueError, match=r"^folder: expected room for 20,000 bytes"):
         measure(60.0, 10_000, folder=tmp_path)
@@ -137,14 +137,14 @@ def test_the_default_size(monkeypatch: pytest.MonkeyPatch) -> None:
     assert measure(1e-9).nbytes == 20_000
 
 
-def test_it_takes_the_time_it_was_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_it_uses_the_given_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(bandwidth, "best_seconds", best_seconds)
     found = measure(0.2, 10_000, folder=tmp_path)
     assert found.seconds >= 0.2
     assert max(rate.rounds for rate in found.rates) > 2
 
 
-def test_the_fastest_run_counts() -> None:
+def test_calls_are_timed_in_turn() -> None:
     order: list[str] = []
     best, rounds = best_seconds(
         {"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 0.0
@@ -153,13 +153,13 @@ def test_the_fastest_run_counts() -> None:
     assert set(best) == {"a", "b"}
 
 
-def test_free_memory_is_that_of_this_machine() -> None:
+def test_free_memory_is_plausible() -> None:
     free = free_memory()
     assert 2**20 < free < 2**50
 
 
 def write(folder: Path, **files: object) -> None:
-    """Files of a control group; "_" stands for a dot."""
+    """Write the files of a control group; "_" stands for a dot."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name.replace("_", ".", 1)).write_text(str(content))
@@ -178,7 +178,7 @@ def test_the_tightest_limit_counts(tmp_path: Path, own: str, left: int | None) -
     assert _free_in_control_group(tmp_path) == left
 
 
-def test_limits_of_the_older_kind(tmp_path: Path) -> None:
+def test_limits_of_control_groups_version_1(tmp_path: Path) -> None:
     write(tmp_path / "proc/self", cgroup="5:cpu:/x\n4:memory:/y\n0::/\n")
     folder = tmp_path / "sys/fs/cgroup/memory"
     stat = "inactive_file 9\ntotal_inactive_file 10\n"
@@ -192,10 +192,10 @@ def test_limits_of_the_older_kind(tmp_path: Path) -> None:
 def test_table(run: Run, tmp_path: Path) -> None:
     code, out, err = run("bench", "--seconds", "60", "--size", "10kB", "--file", tmp_path)
     assert (code, err) == (0, "")
-    told, _, table = out.partition("\n\n")
-    assert f", {_core.isa()}, " in told
-    assert "10 kB of random scores" in told
-    assert "2 threads allowed" in told
+    summary, _, table = out.partition("\n\n")
+    assert f", {_core.isa()}, " in summary
+    assert "10 kB of random scores" in summary
+    assert "2 threads allowed" in summary
     heading, *rows = table.splitlines()
     assert heading.split("  ")[0] == "scores"
     assert [row[:22].rstrip().rstrip("12 ") for row in rows if row.startswith("float16")] == [

@@ -1,4 +1,4 @@
-"""`truerank compare`: saved ranks of several models."""
+"""`truerank compare`: compares the saved ranks of several models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ run, folder, files = cli_files.run, cli_files.folder, cli_files.files
 
 @pytest.fixture
 def models(folder: Path) -> list[Path]:
-    """The saved ranks of three models over the same tasks."""
+    """Save the ranks of three models over the same tasks."""
     generator = np.random.default_rng(5)
     paths = []
     for i, name in enumerate(["one", "two", "three"]):
@@ -46,7 +46,7 @@ def models(folder: Path) -> list[Path]:
         ("--by query", {"by": "query"}),
     ],
 )
-def test_comparisons_are_those_of_compare(
+def test_comparisons_equal_those_of_compare(
     run: Run, models: list[Path], line: str, keywords: dict[str, Any]
 ) -> None:
     ranks = {path.stem: tr.load(path) for path in models}
@@ -92,7 +92,9 @@ def test_unlike_ranks_are_refused(run: Run, models: list[Path], folder: Path) ->
     assert "split" in out
 
 
-def test_models_of_one_name_are_told_apart(run: Run, models: list[Path], folder: Path) -> None:
+def test_models_with_equal_file_names_get_different_names(
+    run: Run, models: list[Path], folder: Path
+) -> None:
     (folder / "other").mkdir()
     other = folder / "other" / "one.npz"
     other.write_bytes(models[1].read_bytes())
@@ -103,7 +105,7 @@ def test_models_of_one_name_are_told_apart(run: Run, models: list[Path], folder:
     assert run("compare", other, other).code == 2
 
 
-def test_one_task_is_told_in_the_singular(run: Run, files: Files, folder: Path) -> None:
+def test_one_task_is_written_in_the_singular(run: Run, files: Files, folder: Path) -> None:
     out = run("adjust", "mr", "7", "--candidates", "10", "--tasks", "1").out
     assert out.splitlines()[0].split() == ["mr", "1", "task"]
     for name, above in (("a", 0), ("b", 3)):
@@ -112,10 +114,10 @@ def test_one_task_is_told_in_the_singular(run: Run, files: Files, folder: Path) 
     assert "1 task, paired by position; 1 resample, seed 0." in out
 
 
-def test_pairings_that_differ_are_told_by_pair(run: Run, files: Files, folder: Path) -> None:
+def test_different_pairings_are_listed_by_pair(run: Run, files: Files, folder: Path) -> None:
     for name, queries in (("a", [1, 2]), ("b", [1, 2]), ("c", None)):
         tr.Ranks([0, 1], [1, 1], 9, queries=queries).save(folder / f"{name}.npz")
     out = run("compare", *files("a.npz b.npz c.npz"), "--resamples", "9").out
-    told = "paired by query ids (a - b), by position (a - c, b - c); 9 resamples"
-    assert told in out
+    pairings = "paired by query ids (a - b), by position (a - c, b - c); 9 resamples"
+    assert pairings in out
     assert "paired by position only" not in out

@@ -1,4 +1,4 @@
-"""`truerank compat`: what other toolkits make of the same scores."""
+"""`truerank compat`: the numbers that other toolkits get from the same scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ run = cli_files.run
 
 @pytest.fixture
 def stored(tmp_path: Path) -> dict[str, Path]:
-    """Scores, targets, a filter, sides and a dump in files."""
+    """Write scores, targets, a filter, sides and a dump to files."""
     paths = {name: tmp_path / f"{name}.npy" for name in ("scores", "targets", "side")}
     np.save(paths["scores"], SCORES)
     np.save(paths["targets"], TARGETS)

@@ -1,4 +1,4 @@
-"""Shell completion: what is offered, and that bash itself takes it."""
+"""Shell completion: the completions that are offered, and that bash itself uses them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BREAKS = " \t\n\"'@><=;|&(:"
 
 @pytest.fixture
 def ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Saved ranks in the current folder."""
+    """Save ranks in the current folder."""
     labels = {"side": "tail", "group": ["a", "b"], "labels": {"degree": [1, 2]}}
     Ranks([0, 3], [1, 1], 9, **labels).save(tmp_path / "ranks.npz")
     np.save(tmp_path / "scores.npy", np.zeros(2))
@@ -39,7 +39,7 @@ def ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def completed(line: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What bash is told for a line: kinds and values."""
+    """Return the kinds and values of the completions that bash gets for a line."""
     monkeypatch.setenv("COMP_LINE", line)
     monkeypatch.setenv("COMP_WORDBREAKS", BREAKS)
     text = Bash(commands, {}, "truerank", VARIABLE).complete()
@@ -125,7 +125,7 @@ def test_scripts_are_printed(run: Run, shell: str) -> None:
     assert out.strip() == start(**{VARIABLE: f"{shell}_source"}).out.strip()
 
 
-def test_what_is_changed_in_the_scripts_is_there() -> None:
+def test_changes_of_the_scripts_are_applied() -> None:
     for made, changes in ((Zsh, ZSH_CHANGES), (Fish, FISH_CHANGES)):
         for new in changes.values():
             assert new in made.source_template
@@ -138,8 +138,8 @@ def test_zsh_and_fish_get_whole_words(
     words = {"zsh": "truerank evaluate --metrics=mrr,hits@1", "fish": "--metrics=mrr,hits@1"}
     monkeypatch.setenv("COMP_WORDS", words["zsh"])
     monkeypatch.setenv("COMP_CWORD", "2" if shell == "zsh" else words["fish"])
-    told = SHELLS[shell](commands, {}, "truerank", VARIABLE).complete()
-    assert f"{prefix}--metrics=mrr,hits@10" in told
+    completions = SHELLS[shell](commands, {}, "truerank", VARIABLE).complete()
+    assert f"{prefix}--metrics=mrr,hits@10" in completions
 
 
 def test_another_shell_is_refused(run: Run) -> None:
@@ -151,8 +151,8 @@ def test_another_shell_is_refused(run: Run) -> None:
 # -- bash itself -----------------------------------------------------------------------------------
 
 
-def typed(line: str, folder: Path) -> str:
-    """What bash makes of a line and a tab, on a terminal of its own."""
+def completed_by_bash(line: str, folder: Path) -> str:
+    """Type a line and a tab into bash on a terminal, and return the completed line."""
     environment = {
         "PATH": f"{folder}:{os.environ['PATH']}",
         "TERM": "dumb",
@@ -160,7 +160,7 @@ def typed(line: str, folder: Path) -> str:
         "HOME": str(folder),
         **{name: os.environ[name] for name in ("LD_PRELOAD", "PYTHONPATH") if name in os.environ},
     }
-    import pty  # which Windows does not have
+    import pty  # Windows does not have it
 
     child, terminal = pty.fork()
     if child == 0:
@@ -168,17 +168,17 @@ def typed(line: str, folder: Path) -> str:
         os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], environment)
     try:
         os.write(terminal, b'source <(truerank completion bash); echo re""ady\n')
-        assert "ready" in heard(terminal, "ready\r\n$ ")
+        assert "ready" in read_until(terminal, "ready\r\n$ ")
         os.write(terminal, line.encode() + b"\t#end")
-        return shown(heard(terminal, "#end"))
+        return visible_line(read_until(terminal, "#end"))
     finally:
         os.kill(child, 9)
         os.waitpid(child, 0)
         os.close(terminal)
 
 
-def heard(terminal: int, last: str) -> str:
-    """What a terminal shows until a word is there."""
+def read_until(terminal: int, last: str) -> str:
+    """Read what a terminal shows until a word appears."""
     text, end = "", time.monotonic() + 30
     while last not in text and time.monotonic() < end:
         if select.select([terminal], [], [], 0.1)[0]:
@@ -186,8 +186,8 @@ def heard(terminal: int, last: str) -> str:
     return text
 
 
-def shown(text: str) -> str:
-    """A line as it stands once the cursor has gone back and over it."""
+def visible_line(text: str) -> str:
+    """Return a line as it looks after the cursor has moved back and overwritten parts of it."""
     line: list[str] = []
     place = 0
     for letter in text:
@@ -217,4 +217,4 @@ def test_bash_completes(ranks: Path, line: str, whole: str) -> None:
     command = ranks / "truerank"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m truerank "$@"\n')
     command.chmod(0o755)
-    assert typed(line, ranks) == whole
+    assert completed_by_bash(line, ranks) == whole

@@ -1,4 +1,4 @@
-"""The shipped model is the published one, and the demonstration measures what was published."""
+"""The demonstration: the shipped model is the published one, and gives the published figures."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_everything_published_is_confirmed(measured: demo.Demo) -> None:
 
 def test_a_wrong_figure_is_named(measured: demo.Demo) -> None:
     figures = dict(measured.published.figures)
-    # one task one place further down
+    # as if one task ranked one place lower
     figures["tail.optimistic.mr"] += 1 / 1074
     figures["head.realistic.mrr"] *= 1 + 1e-7
     wrong = dataclasses.replace(measured.published, figures=figures)
@@ -170,6 +170,6 @@ def test_demo_takes_less_than_two_seconds(sanitized: bool) -> None:
     )
     after = os.times()
     assert (done.returncode, done.stderr) == (0, "")
-    # processor time, all threads: other work may hold the machine
+    # CPU time of all threads, because the machine may be busy
     user = after.children_user - before.children_user
     assert sanitized or user + after.children_system - before.children_system < 2

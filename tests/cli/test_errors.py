@@ -1,4 +1,4 @@
-"""The command line on bad data and wrong command lines: one line each, and how it ends."""
+"""Errors of the command line: one line and the right exit code for bad data and wrong lines."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ def test_wrong_command_lines_end_with_two(
         "by=...",
     ],
 )
-def test_paths_stay_as_they_are(run: Run, tmp_path: Path, name: str) -> None:
-    """Errors and warnings name true paths, whatever words they are made of."""
+def test_paths_in_messages_are_unchanged(run: Run, tmp_path: Path, name: str) -> None:
+    """Errors and warnings name unchanged paths, even if parts of them look like messages."""
     folder = tmp_path / name
     folder.mkdir()
     (folder / "train.txt").write_text("a\tb\n")
@@ -193,8 +193,8 @@ def test_paths_stay_as_they_are(run: Run, tmp_path: Path, name: str) -> None:
     )
 
 
-def test_advice_is_of_options(run: Run, files: Files, folder: Path) -> None:
-    """What a message mentions is an option here, and an argument in Python."""
+def test_messages_mention_options(run: Run, files: Files, folder: Path) -> None:
+    """Messages mention options on the command line, and arguments in Python."""
     tr.rank(SCORES, TARGETS).save(folder / "bare.npz")
     message = (
         "these ranks have no labels 'group', which 'relation' means (they have: none); "
@@ -231,7 +231,7 @@ def test_unknown_metrics_are_refused_before_a_count(
         ("--by side", 1, "give them with evaluate --side"),
     ],
 )
-def test_what_cannot_fit_is_refused_before_a_count(
+def test_labels_and_keys_that_do_not_fit_are_refused_before_a_count(
     run: Run, files: Files, monkeypatch: pytest.MonkeyPatch, line: str, code: int, message: str
 ) -> None:
     monkeypatch.setattr(evaluate_command, "rank", lambda *_, **__: pytest.fail("counted"))

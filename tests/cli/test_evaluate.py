@@ -1,4 +1,4 @@
-"""`truerank evaluate`: the result of a count, in every format, and what is kept of it."""
+"""`truerank evaluate`: the result of a count in every format, and the saved ranks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.python_only
 run, folder, files = cli_files.run, cli_files.folder, cli_files.files
 
 
-def test_formats_are_those_of_the_report(run: Run, files: Files) -> None:
+def test_formats_equal_those_of_the_report(run: Run, files: Files) -> None:
     line = files("scores.npy targets.npy")
     report = tr.report(tr.rank(SCORES, TARGETS).with_protocol(files=line))
     for style, text in {
@@ -59,8 +59,8 @@ def test_table_of_each_side(run: Run, tmp_path: Path) -> None:
     assert headings == ["both", "head", "tail"]
     code, out, _ = run("evaluate", tmp_path / "ranks.npz", "--metrics", "tail.mr,head.mr")
     report = tr.report(ranks)
-    told, _, table = out.partition("\n\n")
-    assert told.splitlines() == report.to_markdown(sides=[]).splitlines()
+    summary, _, table = out.partition("\n\n")
+    assert summary.splitlines() == report.to_markdown(sides=[]).splitlines()
     assert [line.split() for line in table.splitlines()] == [
         ["key", "value"],
         ["tail.mr", f"{report['tail.mr']:.6g}"],
@@ -138,8 +138,8 @@ def test_chosen_metrics_in_each_format(run: Run, files: Files) -> None:
     assert json.loads(run("evaluate", *line, "json").out)["metrics"] == values
     csv = run("evaluate", *line, "csv").out.splitlines()
     assert csv == ["key,value", *(f"{key},{value!r}" for key, value in values.items())]
-    told, _, table = run("evaluate", *line, "markdown").out.partition("\n\n")
-    assert told.splitlines() == report.to_markdown(sides=[]).splitlines()
+    summary, _, table = run("evaluate", *line, "markdown").out.partition("\n\n")
+    assert summary.splitlines() == report.to_markdown(sides=[]).splitlines()
     for style in ("latex", "html"):
         assert f"fingerprint {report.protocol.fingerprint}" in run("evaluate", *line, style).out
     markdown = table.splitlines()
@@ -161,13 +161,13 @@ FACTS = "--side sides.npy --relation words.npy --queries rows4.npy --split test"
 
 
 def described(ranks: tr.Ranks) -> tr.Ranks:
-    """What FACTS says of the four tasks."""
+    """Give ranks the labels and the split of FACTS."""
     return ranks.with_labels(
         side=["head", "tail", "head", "tail"], group=["a", "b", "c", "d"], queries=[0, 1, 0, 2]
     ).with_protocol(split="test", files=())
 
 
-def test_labels_and_protocol_are_kept(run: Run, files: Files, folder: Path) -> None:
+def test_labels_and_protocol_are_saved(run: Run, files: Files, folder: Path) -> None:
     np.save(folder / "sides.npy", np.array(["head", "tail", "head", "tail"]))
     np.save(folder / "rows4.npy", np.array([0, 1, 0, 2]))
     line = f"--filter pair.npz --filtered-by train,valid {FACTS} --by relation --weights query"
@@ -176,14 +176,14 @@ def test_labels_and_protocol_are_kept(run: Run, files: Files, folder: Path) -> N
     assert "split test, filtered by train + valid" in outcome.out
     counted = tr.rank(SCORES, TARGETS, filter=(INDPTR, INDICES))
     expected = described(counted).with_protocol(filter=("train", "valid"))
-    kept = tr.load(folder / "ranks.npz")
-    assert kept.with_protocol(files=()) == expected
-    assert str(folder / "words.npy") in kept.protocol.files
+    saved = tr.load(folder / "ranks.npz")
+    assert saved.with_protocol(files=()) == expected
+    assert str(folder / "words.npy") in saved.protocol.files
     again = run("evaluate", *files("ranks.npz --by relation --weights query"))
     assert again == outcome
 
 
-def test_facts_of_saved_ranks(run: Run, files: Files, folder: Path) -> None:
+def test_labels_and_protocol_of_saved_ranks(run: Run, files: Files, folder: Path) -> None:
     np.save(folder / "sides.npy", np.array(["head", "tail", "head", "tail"]))
     np.save(folder / "rows4.npy", np.array([0, 1, 0, 2]))
     bare = tr.rank(SCORES, TARGETS)
@@ -195,7 +195,7 @@ def test_facts_of_saved_ranks(run: Run, files: Files, folder: Path) -> None:
     assert outcome.out == f"key,value\ntail.mrr,{tr.report(bare)['mrr']!r}\n"
 
 
-def test_answers_of_a_count_are_its_targets(run: Run, files: Files, folder: Path) -> None:
+def test_targets_of_a_count_become_labels(run: Run, files: Files, folder: Path) -> None:
     line = "--weights target --metrics mrr --format csv --save ranks.npz"
     outcome = run("evaluate", *files(f"scores.npy targets.npy {line}"))
     expected = tr.rank(SCORES, TARGETS).with_labels(targets=TARGETS)

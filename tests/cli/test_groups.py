@@ -21,7 +21,7 @@ run, folder, files = cli_files.run, cli_files.folder, cli_files.files
 
 
 def labelled() -> tr.Ranks:
-    """Four tasks of two sides, three queries and two relations."""
+    """Count four tasks of two sides, three queries and two relations."""
     return tr.rank(SCORES, TARGETS).with_labels(
         side=["head", "tail", "head", "tail"],
         group=["likes", "knows", "likes", "likes"],
@@ -32,7 +32,7 @@ def labelled() -> tr.Ranks:
 
 @pytest.fixture
 def saved(folder: Path) -> Path:
-    """Ranks with labels, and labels and weights in files."""
+    """Save ranks with labels, and write labels and weights to files."""
     labelled().save(folder / "ranks.npz")
     np.save(folder / "names.npy", np.array(["a", "b", "b", "b"]))
     np.save(folder / "masses.npy", np.array([1.0, 0.0, 2.0, 1.0]))
@@ -51,7 +51,7 @@ def saved(folder: Path) -> Path:
         ("--seed 3", {"seed": 3}),
     ],
 )
-def test_groups_and_weights_are_those_of_the_report(
+def test_groups_and_weights_equal_those_of_the_report(
     run: Run, files: Files, saved: Path, line: str, keywords: dict[str, Any]
 ) -> None:
     report = tr.report(labelled(), **keywords)
@@ -91,9 +91,9 @@ def test_intervals(run: Run, files: Files, saved: Path, by: str | None) -> None:
     line = [*files("ranks.npz"), *(["--by", by] if by else []), "--metrics", "mrr,hits@3"]
     report = tr.report(labelled(), by=by)
     found = report.interval("mrr", by=by)
-    told, _, table = run("evaluate", *line, "--interval").out.partition("\n\n")
+    summary, _, table = run("evaluate", *line, "--interval").out.partition("\n\n")
     units = "3 groups" if by else "4 tasks"
-    assert f"Intervals of mrr, hits@3: 95 %, bca, 10,000 resamples of {units}, seed 0." in told
+    assert f"Intervals of mrr, hits@3: 95 %, bca, 10,000 resamples of {units}, seed 0." in summary
     table = table.splitlines()
     assert table[0].split() == ["key", "value", "low", "high"]
     values = [f"{value:.6g}" for value in (found.value, found.low, found.high)]
@@ -103,7 +103,7 @@ def test_intervals(run: Run, files: Files, saved: Path, by: str | None) -> None:
     assert stored["intervals"]["mrr"]["units"] == (3 if by else 4)
 
 
-def test_why_there_are_no_bounds(run: Run, files: Files, folder: Path) -> None:
+def test_missing_bounds_are_explained(run: Run, files: Files, folder: Path) -> None:
     np.save(folder / "one.npy", np.array([2]))
     out = run("evaluate", *files("scores.npy 0 --rows one.npy --interval --metrics mr,mrr")).out
     assert "of 1 task, seed 0." in out
@@ -127,7 +127,7 @@ def test_findings(run: Run, files: Files, style: str) -> None:
         assert [found["name"] for found in json.loads(out)["findings"]] == [
             f.name for f in findings
         ]
-    elif style == "csv":  # has no place for them
+    elif style == "csv":  # a CSV has no place for them
         assert out == tr.evaluate(SCORES, TARGETS).to_csv()
         assert err.splitlines() == messages
     else:
@@ -136,7 +136,7 @@ def test_findings(run: Run, files: Files, style: str) -> None:
     assert not any(found.name == "unaudited" for found in findings)
 
 
-def test_nothing_to_find(run: Run, tmp_path: Path) -> None:
+def test_no_findings(run: Run, tmp_path: Path) -> None:
     ranks = tr.Ranks([0, 5], [1, 1], 1000, audit=([0, 0], [0, 0], [1, 1]))
     ranks.with_protocol(split="valid").save(tmp_path / "ranks.npz")
     code, out, err = run("evaluate", tmp_path / "ranks.npz", "--audit")
@@ -152,7 +152,7 @@ def test_any_name_of_a_side_can_be_printed(tmp_path: Path) -> None:
     assert r"\u043b\u0435\u0432" in out
 
 
-def test_sides_that_are_no_names_end_with_one(run: Run, folder: Path) -> None:
+def test_sides_that_are_not_names_end_with_one(run: Run, folder: Path) -> None:
     tr.rank(SCORES, TARGETS).with_labels(side=[0, 1, 0, 1]).save(folder / "ranks.npz")
     code, out, err = run("evaluate", folder / "ranks.npz")
     assert (code, out) == (1, "")

@@ -1,4 +1,4 @@
-"""`--html`: the page that a command writes beside what it prints."""
+"""`--html`: the page that a command writes in addition to its output."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ def page_of(path: Path) -> Page:
 
 @pytest.fixture
 def saved(run: Run, folder: Path, files: Files) -> Path:
-    """Ranks with two relations."""
+    """Save ranks with two relations."""
     np.save(folder / "relations.npy", np.array(["<i>a</i>", "b", "b", "b"]))
     line = "evaluate scores.npy targets.npy --relation relations.npy --side tail --save ranks.npz"
     assert run(*files(line)).code == 0
     return folder / "ranks.npz"
 
 
-def test_of_scores(run: Run, folder: Path, files: Files) -> None:
+def test_page_of_scores(run: Run, folder: Path, files: Files) -> None:
     page = folder / "r.html"
     plain = run(*files("evaluate scores.npy targets.npy"))
     assert run(*files("evaluate scores.npy targets.npy --html"), page) == plain
     found = page_of(page)
     assert Report.from_json(found.json()).tasks() == 4
     assert "truerank evaluate" in found.words
-    assert "evaluate SCORES TARGETS --audit" in found.words  # a finding in the words of options
+    assert "evaluate SCORES TARGETS --audit" in found.words  # a finding that mentions options
 
 
-def test_of_saved_ranks(run: Run, saved: Path, tmp_path: Path) -> None:
+def test_page_of_saved_ranks(run: Run, saved: Path, tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     words = ["--by", "relation", "--metrics", "macro.mrr", "--interval", "--html", page]
     code, out, _ = run("evaluate", saved, *words, "--format", "json")
@@ -58,7 +58,7 @@ def test_of_saved_ranks(run: Run, saved: Path, tmp_path: Path) -> None:
     assert Report.from_json(found.json()) == report(load(saved), by="relation")
 
 
-def test_of_link_prediction(run: Run, tmp_path: Path) -> None:
+def test_page_of_link_prediction(run: Run, tmp_path: Path) -> None:
     model = demo.load_model()
     head, relation, tail = model.test[:40].T
     arrays = {
@@ -82,7 +82,7 @@ def test_of_link_prediction(run: Run, tmp_path: Path) -> None:
     assert found.count("svg") == 2
 
 
-def test_of_alignment(run: Run, tmp_path: Path) -> None:
+def test_page_of_alignment(run: Run, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for name in ("left", "right"):
         np.save(tmp_path / f"{name}.npy", rng.normal(size=(20, 4)))
@@ -94,7 +94,7 @@ def test_of_alignment(run: Run, tmp_path: Path) -> None:
     assert "left_to_right (20 tasks)" in found.cells
 
 
-def test_of_compared_models(run: Run, tmp_path: Path) -> None:
+def test_page_of_compared_models(run: Run, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     names = ["a<b>", "plain", "third"]
     for name in names:
@@ -115,7 +115,7 @@ def test_of_compared_models(run: Run, tmp_path: Path) -> None:
     assert "macro.mrr" in page_of(page).cells
 
 
-def test_compared_in_spite_of_unlike_protocols(run: Run, tmp_path: Path) -> None:
+def test_page_of_models_with_different_protocols(run: Run, tmp_path: Path) -> None:
     ranks = Ranks([0, 3, 1], [1, 1, 1], 9)
     ranks.save(tmp_path / "a.npz")
     ranks.with_protocol(split="valid").save(tmp_path / "b.npz")
@@ -123,9 +123,9 @@ def test_compared_in_spite_of_unlike_protocols(run: Run, tmp_path: Path) -> None
     assert run(*words).code == 1
     assert not (tmp_path / "r.html").exists()
     assert run(*words, "--allow-unlike").code == 0
-    said = page_of(tmp_path / "r.html").words
-    assert "Splitvalid" in said
-    assert "Splitnot named" in said
+    words_of_page = page_of(tmp_path / "r.html").words
+    assert "Splitvalid" in words_of_page
+    assert "Splitnot named" in words_of_page
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_compared_in_spite_of_unlike_protocols(run: Run, tmp_path: Path) -> None
         ("compare ranks.npz other.npz --html other.npz", "--html: {}/other.npz is one of the"),
     ],
 )
-def test_places_that_are_refused(
+def test_paths_that_are_refused(
     run: Run, saved: Path, files: Files, words: str, message: str
 ) -> None:
     (saved.parent / "other.npz").write_bytes(saved.read_bytes())
@@ -162,7 +162,7 @@ def test_nothing_is_counted_for_a_page_that_cannot_be_drawn(
     assert not (folder / "x.npz").exists()
 
 
-def test_a_page_is_written_where_nobody_reads_the_text(
+def test_page_is_written_even_if_the_pipe_is_closed(
     run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import click

@@ -1,4 +1,4 @@
-"""`truerank link-prediction`: triples and a model in files, held against a plain count."""
+"""`truerank link-prediction`: triples and a model in files, compared with a plain count."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ run = cli_files.run
 
 ENTITIES, RELATIONS = 12, ("knows", "likes", "of")
 SPLITS = {"train": slice(18, None), "valid": slice(10, 18), "test": slice(0, 10)}
-ASKED = {"head": 0, "tail": 2}
+PREDICTED = {"head": 0, "tail": 2}
 GIVEN = {"head": [1, 2], "tail": [0, 1]}
 
 
 class World(NamedTuple):
-    """A small graph whose triples are named by words, and a model of it in small integers."""
+    """A small graph whose triples are names, and a model of it in small integers."""
 
     names: list[str]
     triples: np.ndarray
@@ -40,7 +40,7 @@ class World(NamedTuple):
         return self.triples[SPLITS[name]]
 
     def scores(self, side: str, bias: np.ndarray | float = 0) -> np.ndarray:
-        """Negative L1 distances: of integers, so that any order of adding gives them."""
+        """Compute negative L1 distances; sums of integers do not depend on their order."""
         gaps = self.queries[side][:, None] - self.entities[None]
         return (-np.abs(gaps).sum(2) + bias).astype(np.float32)
 
@@ -54,7 +54,7 @@ class World(NamedTuple):
 def world() -> World:
     rng = np.random.default_rng(5)
     drawn = {tuple(rng.integers((ENTITIES, 3, ENTITIES)).tolist()) for _ in range(60)}
-    ring = {(i, i % 3, (i + 1) % ENTITIES) for i in range(ENTITIES)}  # all of them in train
+    ring = {(i, i % 3, (i + 1) % ENTITIES) for i in range(ENTITIES)}  # all of these are in train
     rest = np.array(sorted(drawn - ring))
     triples = np.concatenate([rng.permutation(rest), sorted(ring)])
     numbers = rng.integers(-3, 4, (3, ENTITIES, 6)).astype(np.float32)
@@ -64,7 +64,7 @@ def world() -> World:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """All files of the world, in the folder that the commands run in."""
+    """Write all files of the world to the current folder of the commands."""
     monkeypatch.chdir(tmp_path)
     found = world()
     for name in SPLITS:
@@ -72,7 +72,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         np.save(tmp_path / f"{name}.npy", found.split(name))
     np.save(tmp_path / "E.npy", found.entities)
     np.save(tmp_path / "bias.npy", np.arange(ENTITIES, dtype=np.float32) % 3)
-    for side in ASKED:
+    for side in PREDICTED:
         np.save(tmp_path / f"{side}s.npy", found.queries[side])
         np.save(tmp_path / f"{side}_scores.npy", found.scores(side))
     return tmp_path
@@ -85,7 +85,7 @@ SCORES = "--scores-tail tail_scores.npy --scores-head head_scores.npy"
 
 @pytest.fixture
 def predict(run: Run, folder: Path) -> Callable[..., Outcome]:
-    """Run the command with words of a line, and a few more."""
+    """Run the command with the words of a line, and further words."""
 
     def predict(line: str, *more: str) -> Outcome:
         return run("link-prediction", *line.split(), *more)
@@ -102,12 +102,12 @@ def plain(
     bias: np.ndarray | float = 0,
     among: Callable[[int, str], set[int]] = lambda relation, side: set(range(ENTITIES)),
 ) -> list[tuple[int, int, int]]:
-    """The counts of every task, head before tail, by loops and sets."""
+    """Count every task by loops and sets, heads before tails."""
     found, counts = world(), []
     true = {tuple(t) for name in (*known, "test") for t in found.split(name).tolist()}
     for side in sides:
         for row, triple in zip(found.scores(side, bias), found.split("test").tolist(), strict=True):
-            place, target = ASKED[side], triple[ASKED[side]]
+            place, target = PREDICTED[side], triple[PREDICTED[side]]
             others = []
             for entity in among(triple[1], side) - {target}:
                 other = (*triple[:place], entity, *triple[place + 1 :])
@@ -124,9 +124,9 @@ def counts_of(ranks: tr.Ranks) -> list[tuple[int, int, int]]:
 
 
 def seen_with(relation: int, side: str) -> set[int]:
-    """The entities that stand there with the relation, in any split."""
+    """Return the entities that occur on a side with a relation, in any split."""
     triples = world().triples
-    return set(triples[triples[:, 1] == relation, ASKED[side]].tolist())
+    return set(triples[triples[:, 1] == relation, PREDICTED[side]].tolist())
 
 
 # -- results ---------------------------------------------------------------------------------------
@@ -150,7 +150,9 @@ def seen_with(relation: int, side: str) -> set[int]:
         (f"{KNOWN} {VECTORS} --candidates train", {}),
     ],
 )
-def test_counts_are_plain_ones(predict: Predict, folder: Path, line: str, expected: Any) -> None:
+def test_counts_equal_plain_counts(
+    predict: Predict, folder: Path, line: str, expected: Any
+) -> None:
     np.save(folder / "all.npy", np.arange(ENTITIES))
     code, out, err = predict(f"{line} --save ranks.npz")
     assert (code, err) == (0, "")
@@ -176,12 +178,12 @@ def test_the_table(predict: Predict, run: Run, folder: Path) -> None:
     assert third.startswith("20 tasks (head 10 + tail 10), ")
     assert "split test, filtered by train + valid + test, all candidates, nan raise" in third
     assert "float32, l1" in third
-    # below it stands what is printed of saved ranks
+    # the rest is what is printed for saved ranks
     later = run("evaluate", "ranks.npz", "--by", "relation")
     assert [third, *rest] == later.out.splitlines()
 
 
-def test_labels_are_kept_for_later_questions(predict: Predict, run: Run, folder: Path) -> None:
+def test_labels_are_saved_with_the_ranks(predict: Predict, run: Run, folder: Path) -> None:
     assert predict(f"{KNOWN} {SCORES} --save ranks.npz").code == 0
     ranks = tr.load(folder / "ranks.npz")
     assert list(ranks.labels) == ["category", "degree", "head_degree", "tail_degree"]
@@ -209,7 +211,7 @@ def test_labels_are_kept_for_later_questions(predict: Predict, run: Run, folder:
 
 
 def test_rows_of_the_distinct_queries(predict: Predict, folder: Path) -> None:
-    """With --unique the rows are those of the sorted queries, whichever test triple comes first."""
+    """With --unique, rows belong to the sorted queries, in any order of the test triples."""
     found = world()
     for side, columns in GIVEN.items():
         _, first, back = np.unique(
@@ -258,7 +260,7 @@ def test_files_of_every_kind(predict: Predict, folder: Path) -> None:
     found = world()
     for name in SPLITS:
         (folder / f"{name}.tsv.gz").write_bytes(gzip.compress(found.text(name).encode()))
-    # an order of its own, and more names than the triples have
+    # another order, and more names than the triples have
     order = np.random.default_rng(1).permutation(ENTITIES)
     rest = ["nobody", "person 99"]
     names = [found.names[i] for i in order] + rest
@@ -286,14 +288,14 @@ def test_files_of_every_kind(predict: Predict, folder: Path) -> None:
     raw = found.entities.astype(ml_dtypes.bfloat16).view("V2")
     np.save(folder / "raw.npy", raw)
     line = VECTORS.replace("E.npy", "raw.npy")
-    for side in ASKED:
+    for side in PREDICTED:
         np.save(folder / f"{side}s.npy", found.queries[side].astype(ml_dtypes.bfloat16).view("V2"))
     line = f"{KNOWN} {line} --dtype bfloat16 --metrics mrr --format csv"
     assert predict(line) == expected
 
 
-def test_numbers_of_relations(predict: Predict, folder: Path) -> None:
-    """Relations in text may be names like 10, in an order that is given, or ids."""
+def test_relations_that_are_numbers(predict: Predict, folder: Path) -> None:
+    """Relations in text may be ids, or names such as 10 whose order is given."""
     found = world()
     names = found.names
     for split in SPLITS:
@@ -304,8 +306,8 @@ def test_numbers_of_relations(predict: Predict, folder: Path) -> None:
     (folder / "relations.txt").write_text("0\n1\n2\n")
     np.save(folder / "R.npy", np.eye(3, 6, dtype=np.float32))
     mixed = "--train train.mixed --valid valid.mixed --test test.mixed"
-    asked = "--sides relation --relations R.npy --queries-relation tails.npy"
-    for model in (VECTORS, asked):
+    relations = "--sides relation --relations R.npy --queries-relation tails.npy"
+    for model in (VECTORS, relations):
         assert predict(f"{KNOWN} {model} --save expected.npz").code == 0
         expected = counts_of(tr.load(folder / "expected.npz"))
         for how in (
@@ -319,7 +321,7 @@ def test_numbers_of_relations(predict: Predict, folder: Path) -> None:
 
 
 def test_keys_of_queries(predict: Predict, folder: Path) -> None:
-    """Answers of one query that are known at another time are left out unless the time is a key."""
+    """Answers that are known for another time are left out unless the time is a key."""
     for name, ends in {"train": ("b\t1", "c\t2"), "test": ("b\t1", "d\t1")}.items():
         text = "".join(f"a\tlikes\t{end}\tx\n" for end in ends)
         (folder / f"{name}.timed").write_text(text)
@@ -354,7 +356,7 @@ def test_help_says_what_is_left_out(predict: Predict) -> None:
 
 def test_order_of_scores(predict: Predict, folder: Path) -> None:
     expected = predict(f"{KNOWN} {SCORES} --metrics mrr --format csv").out
-    for side in ASKED:
+    for side in PREDICTED:
         np.save(folder / f"{side}_scores.npy", -world().scores(side))
     line = f"{KNOWN} {SCORES} --order ascending --metrics mrr --format csv"
     assert predict(line).out == expected
@@ -371,10 +373,10 @@ def test_sampled_candidates(predict: Predict, folder: Path, kind: str) -> None:
     assert predict(f"{line} --seed 7").out == first.out
 
 
-# -- what is told ----------------------------------------------------------------------------------
+# -- what is reported ------------------------------------------------------------------------------
 
 
-def test_leaks_are_told(predict: Predict, folder: Path) -> None:
+def test_leaks_are_reported(predict: Predict, folder: Path) -> None:
     text = (folder / "test.txt").read_text()
     first = text.splitlines(keepends=True)[0]
     with (folder / "train.txt").open("a") as file:
@@ -400,7 +402,7 @@ def test_leaks_are_told(predict: Predict, folder: Path) -> None:
     assert err.startswith("Error: --test: 1 (person ")
 
 
-def test_unlike_rows_of_a_query_are_told(predict: Predict, folder: Path) -> None:
+def test_different_rows_of_a_query_are_reported(predict: Predict, folder: Path) -> None:
     outcome = predict(f"{KNOWN} {SCORES} --audit --metrics mrr --save ranks.npz")
     unlike = int(tr.load(folder / "ranks.npz").audit.mismatched.sum())
     assert unlike
@@ -540,11 +542,17 @@ def test_bad_data_ends_with_one(predict: Predict, folder: Path, line: str, messa
         (f"{KNOWN} {VECTORS} --by categories", "'--by': expected side, "),
         (f"{KNOWN} {VECTORS} --by a,b", "'--by': expected side, "),
         (f"{KNOWN} {VECTORS} --weights side", "'--weights': expected query, relation, target, "),
-        (f"--test numbers.txt {VECTORS}", "the entities are numbers: --ids takes them for rows"),
-        (f"--test digits.txt {VECTORS}", "the relations are numbers: --relation-labels takes"),
+        (
+            f"--test numbers.txt {VECTORS}",
+            "the entities are numbers: give --ids if they are rows of",
+        ),
+        (
+            f"--test digits.txt {VECTORS}",
+            "the relations are numbers: give --relation-labels if they",
+        ),
         (
             f"--test numbers.txt --train digits.txt {VECTORS} --entity-labels names.txt",
-            "the relations are numbers: --relation-labels takes",
+            "the relations are numbers: give --relation-labels if they",
         ),
         (f"{KNOWN} {VECTORS} --keys 2", "'--keys': expected columns from 3 on, as 3,4, or none"),
         (f"{KNOWN} {VECTORS} --keys time", "'--keys': expected columns from 3 on"),

@@ -1,4 +1,4 @@
-"""The command line as a process: its streams, signals, terminals, and the libraries it needs."""
+"""The command line as a process: streams, signals, terminals, and required libraries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ run, folder, files = cli_files.run, cli_files.folder, cli_files.files
 
 
 def test_process(files: Files) -> None:
-    # narrow and styled environments change nothing in a pipe
+    # the width and the type of a terminal do not matter in a pipe
     outcome = start("evaluate", *files("scores.npy targets.npy"), COLUMNS="20", TERM="xterm")
     assert (outcome.code, outcome.err) == (0, "")
     heading = ["both", "(4", "tasks)", "optimistic", "realistic", "pessimistic", "expected"]
@@ -48,7 +48,7 @@ def test_terminals_get_lines_and_styles(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals and closed pipes are POSIX here")
-def test_a_closed_pipe_is_left_quietly(files: Files) -> None:
+def test_a_closed_pipe_ends_quietly(files: Files) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "truerank", "evaluate", *files("scores.npy targets.npy")],
         stdout=subprocess.PIPE,
@@ -130,7 +130,7 @@ def test_help_and_version(run: Run) -> None:
 
 
 @pytest.mark.parametrize("missing", ["click", "rich"])
-def test_without_its_libraries_it_says_how_to_get_them(missing: str) -> None:
+def test_without_its_libraries_it_says_how_to_install_them(missing: str) -> None:
     script = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "import truerank.__main__ as entry; entry.main()"

@@ -1,4 +1,4 @@
-"""Progress of long runs: what is said, when it is drawn, and that nothing of it stays."""
+"""Progress of long runs: its text, when it is drawn, and that it is erased."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from truerank.cli.progress import ProgressBar, ProgressListener, progress_text, 
 
 pytestmark = pytest.mark.python_only
 
-SHOWN = """
+BAR_SCRIPT = """
 import sys
 from truerank.cli.progress import ProgressBar
 now = iter([0.0, 0.1, 1.0, 1.05, 2.0, 3.0])
@@ -31,7 +31,7 @@ print("the result")
 
 
 def in_terminal(script: str, code: int = 0, **environment: str) -> tuple[str, str]:
-    """Run a script whose standard error is a terminal; its output, and what the terminal got."""
+    """Run a script whose standard error is a terminal; return its output and what was drawn."""
     import pty
     import subprocess
 
@@ -49,7 +49,7 @@ def in_terminal(script: str, code: int = 0, **environment: str) -> tuple[str, st
     while True:
         try:
             more = os.read(ours, 4096)
-        except OSError:  # how Linux says that the other end was closed
+        except OSError:  # Linux reports a closed terminal in this way
             break
         if not more:
             break
@@ -64,8 +64,8 @@ terminals = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POS
 
 
 @terminals
-def test_a_bar_comes_late_and_goes() -> None:
-    out, drawn = in_terminal(SHOWN)
+def test_the_bar_appears_late_and_is_erased() -> None:
+    out, drawn = in_terminal(BAR_SCRIPT)
     assert out == "the result\n"
     assert "early" not in drawn
     assert "too soon" not in drawn
@@ -75,7 +75,7 @@ def test_a_bar_comes_late_and_goes() -> None:
 
 
 class Stream(io.StringIO):
-    """What may be a terminal."""
+    """A stream that can claim to be a terminal."""
 
     terminal = True
 
@@ -83,8 +83,8 @@ class Stream(io.StringIO):
         return self.terminal
 
 
-def pretended(monkeypatch: pytest.MonkeyPatch) -> Stream:
-    """A standard error that says it is a terminal; not in a fixture, pytest sets its own later."""
+def fake_terminal(monkeypatch: pytest.MonkeyPatch) -> Stream:
+    """Replace standard error by a terminal; not as a fixture, because pytest sets its own later."""
     for name, value in (("TERM", "xterm"), ("COLUMNS", "80")):
         monkeypatch.setenv(name, value)
     for name in ("TTY_COMPATIBLE", "TTY_INTERACTIVE", "NO_COLOR", "FORCE_COLOR"):
@@ -93,37 +93,37 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> Stream:
     return stream
 
 
-def shown(*seconds: float) -> None:
-    """Show a bar, as the clock says."""
+def show_bar(*seconds: float) -> None:
+    """Show a bar at the given seconds of the clock."""
     with ProgressBar(clock=iter(seconds).__next__) as bar:
         for _ in seconds[1:]:
             bar.show(0.5, "half of it")
 
 
-def test_what_ends_early_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    stderr = pretended(monkeypatch)
-    shown(0.0, 0.4)
+def test_a_short_run_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = fake_terminal(monkeypatch)
+    show_bar(0.0, 0.4)
     assert stderr.getvalue() == ""
-    shown(0.0, 0.6)
+    show_bar(0.0, 0.6)
     assert "half of it" in stderr.getvalue()
 
 
 def test_terminals_that_cannot_move_their_cursor_get_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stderr = pretended(monkeypatch)
+    stderr = fake_terminal(monkeypatch)
     monkeypatch.setenv("TERM", "dumb")
-    shown(0.0, 1.0, 2.0)
+    show_bar(0.0, 1.0, 2.0)
     assert stderr.getvalue() == ""
 
 
 @pytest.mark.parametrize("forced", [False, True])
 def test_pipes_get_nothing(monkeypatch: pytest.MonkeyPatch, forced: bool) -> None:
-    stderr = pretended(monkeypatch)
+    stderr = fake_terminal(monkeypatch)
     stderr.terminal = False
     if forced:
         monkeypatch.setenv("FORCE_COLOR", "1")
-    shown(0.0, 1.0, 2.0)
+    show_bar(0.0, 1.0, 2.0)
     assert stderr.getvalue() == ""
 
 
@@ -149,7 +149,7 @@ def test_texts() -> None:
     assert [time_text(s) for s in (0, 59.6, 3600)] == ["0:00", "1:00", "1:00:00"]
 
 
-def test_what_was_done_before_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_content_of_a_checkpoint_is_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressBar() as bar:
         follower = ProgressListener(bar)
         for done in (5 * 10**9, 6 * 10**9):
@@ -159,7 +159,7 @@ def test_what_was_done_before_is_said_once(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_reports_of_a_count_move_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    stderr = pretended(monkeypatch)
+    stderr = fake_terminal(monkeypatch)
     monkeypatch.setattr(progress, "START_AFTER", 0.0)
     with ProgressBar() as bar:
         ProgressListener(bar)(tr.Progress(1, 4, 1.0, 0))
@@ -180,9 +180,9 @@ tiles.TILE_BYTES = 4096
 progress.START_AFTER = 0.0
 
 class Interrupter(progress.ProgressListener):
-    def __call__(self, told):
-        super().__call__(told)
-        if told.done > told.total / 2:
+    def __call__(self, progress):
+        super().__call__(progress)
+        if progress.done > progress.total / 2:
             os.kill(os.getpid(), signal.SIGINT)
 
 evaluate_command.ProgressListener = Interrupter

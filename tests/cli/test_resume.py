@@ -1,4 +1,4 @@
-"""`truerank evaluate --save --resume`: a stopped run goes on, to the same bytes in the end."""
+"""`truerank evaluate --save --resume`: a stopped run continues and saves the same bytes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.python_only
 run = cli_files.run
 Stop = Callable[..., Outcome]
 
-# Runs the command line with small tiles and a checkpoint after each; after so many reports of
-# progress it meets a signal.
+# Runs the command line with small tiles and a checkpoint after each of them. After the given number
+# of progress reports it raises a signal.
 DRIVER = """
 import os, signal, sys
 from truerank.counting import tiles
@@ -51,8 +51,8 @@ main()
 """
 
 
-def driven(name: str, after: int, *arguments: object) -> Outcome:
-    """Run the command line until it has told of progress so often; 0: to its end."""
+def run_driver(name: str, after: int, *arguments: object) -> Outcome:
+    """Run the command line in a process, which raises a signal after some progress reports."""
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, name, str(after), *map(str, arguments)],
         capture_output=True,
@@ -64,7 +64,7 @@ def driven(name: str, after: int, *arguments: object) -> Outcome:
 
 @pytest.fixture
 def line(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
-    """A command line over shards (by rows, or as asked), with rows and a filter."""
+    """Make a command line over shards (of rows, unless set otherwise), with rows and a filter."""
     rng = np.random.default_rng(7)
     scores = rng.integers(0, 99, (100, 100)).astype(np.float32)
     shards = getattr(request, "param", "rows")
@@ -81,21 +81,21 @@ def line(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
 
 @pytest.fixture
 def whole(run: Run, line: list[str], tmp_path: Path) -> bytes:
-    """The ranks file of a run that nothing disturbs."""
+    """Return the ranks file of an uninterrupted run."""
     assert run(*line, "--save", tmp_path / "whole.npz").code == 0
     return (tmp_path / "whole.npz").read_bytes()
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process, too, tiles are small and kept at once."""
+    """Make tiles small and checkpoints immediate in this process, too."""
     monkeypatch.setattr(tiles, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     monkeypatch.setattr(tiles, "TILE_BYTES", 4096)
 
 
 @pytest.fixture
 def stop(run: Run, small: None, monkeypatch: pytest.MonkeyPatch) -> Stop:
-    """Run the command line in this process until it has told of progress so often."""
+    """Run the command line in this process, which interrupts it after some progress reports."""
 
     class Stopping(evaluate_command.ProgressListener):
         reports = 0
@@ -130,7 +130,7 @@ def test_killed_and_resumed(
     saved, partial = tmp_path / "ranks.npz", tmp_path / "ranks.npz.partial"
     line = [*line, "--save", str(saved), "--resume"]
     for after in stops:
-        killed = driven("SIGKILL", after, *line)
+        killed = run_driver("SIGKILL", after, *line)
         assert (killed.code, killed.out) == (-signal.SIGKILL, "")
         assert partial.exists()
         assert not saved.exists()
@@ -147,7 +147,7 @@ def test_interrupted_and_resumed(
 ) -> None:
     saved, partial = tmp_path / "ranks.npz", tmp_path / "ranks.npz.partial"
     line = [*line, "--save", str(saved)]
-    stopped = driven("SIGINT", 5, *line)
+    stopped = run_driver("SIGINT", 5, *line)
     assert (stopped.code, stopped.out, stopped.err.count("\n")) == (130, "", 1)
     assert f"--resume goes on from {partial}" in stopped.err
     assert not saved.exists()
@@ -184,7 +184,7 @@ def test_nothing_to_resume(run: Run, line: list[str], whole: bytes, tmp_path: Pa
 
 
 @pytest.mark.parametrize("changed", ["scores", "targets", "filter", "order"])
-def test_another_count_is_not_resumed(
+def test_a_checkpoint_of_another_count_is_refused(
     run: Run, stop: Stop, line: list[str], tmp_path: Path, changed: str
 ) -> None:
     saved, partial = tmp_path / "ranks.npz", tmp_path / "ranks.npz.partial"
@@ -228,7 +228,7 @@ def test_a_wrong_command_line_costs_no_checkpoint(
     partial = tmp_path / "ranks.npz.partial"
     partial.write_bytes(b"hours of work")
     np.save(tmp_path / "far.npy", np.full(150, 100))
-    far = ["--candidates", tmp_path / "far.npy"]  # this one is refused by `rank` itself
+    far = ["--candidates", tmp_path / "far.npy"]  # `rank` itself refuses this option
     for more in (["--metrics", "head.mr"], ["--by", "relation"], ["--split", ""], far):
         assert run(*line, "--save", tmp_path / "ranks.npz", *more).code in (1, 2)
         assert partial.read_bytes() == b"hours of work"

@@ -1,4 +1,4 @@
-"""`truerank evaluate` of files of every kind: the ranks are those of the array in memory."""
+"""`truerank evaluate` with files of every kind: the ranks equal those of an array in memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ run, folder, files = cli_files.run, cli_files.folder, cli_files.files
 
 @pytest.fixture
 def stored(folder: Path) -> Path:
-    """The scores in files of every kind."""
+    """Write the scores to files of every kind."""
     for at, (first, last) in enumerate([(0, 1), (1, 1), (1, 4)]):
         np.save(folder / f"part-{9 + at}.npy", SCORES[first:last])  # 9, 10, 11
     for at, (first, last) in enumerate([(0, 2), (2, 5)]):
@@ -41,7 +41,7 @@ def stored(folder: Path) -> Path:
 
 
 def counted(run: Run, stored: Path, line: str, *more: str) -> tr.Ranks:
-    """The ranks that a command line saved; every word with a dot names a file."""
+    """Run a command line and return the saved ranks; every word with a dot names a file."""
     words = [str(stored / w) if "." in w and not w.startswith("-") else w for w in line.split()]
     outcome = run("evaluate", *words, *more, "--save", stored / "ranks.npz")
     assert (outcome.code, outcome.err) == (0, "")
@@ -80,7 +80,7 @@ def test_every_kind_of_file(run: Run, stored: Path, line: str, io: str) -> None:
     assert ranks.with_protocol(files=()) == expected
 
 
-def test_rows_and_filters_number_the_whole(run: Run, stored: Path) -> None:
+def test_rows_and_filters_refer_to_the_whole_matrix(run: Run, stored: Path) -> None:
     rows, targets = np.array([3, 0, 3]), np.array([4, 1, 0])
     np.save(stored / "r.npy", rows)
     np.save(stored / "t.npy", targets)
@@ -135,14 +135,14 @@ def test_hdf5(run: Run, stored: Path) -> None:
         assert ranks.with_protocol(files=()) == tr.rank(scores, TARGETS)
 
 
-def test_formats_and_findings_are_those_of_one_file(run: Run, files: Files, stored: Path) -> None:
+def test_formats_and_findings_equal_those_of_one_file(run: Run, files: Files, stored: Path) -> None:
     for more in ((), ("--audit",), ("--metrics", "mrr,hits@2", "--format", "csv")):
         first = run("evaluate", *files("scores.npy targets.npy"), *more)
         assert run("evaluate", *files("part-*.npy targets.npy"), *more) == first
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
-    """The files of a folder."""
+    """Return the contents of the files of a folder."""
     return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
@@ -239,10 +239,10 @@ def test_wrong_command_lines_end_with_two(run: Run, stored: Path, line: str, mes
 def test_stores_are_closed(
     run: Run, files: Files, stored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from truerank.cli import files as opening
+    from truerank.cli import files as input_files
 
     opened: list[Any] = []
-    open_scores: Callable[..., Any] = opening.open_scores
+    open_scores: Callable[..., Any] = input_files.open_scores
 
     def watched(*args: Any, **keywords: Any) -> Any:
         store = open_scores(*args, **keywords)
@@ -251,7 +251,7 @@ def test_stores_are_closed(
         opened.append(store)
         return store
 
-    monkeypatch.setattr(opening, "open_scores", watched)
+    monkeypatch.setattr(input_files, "open_scores", watched)
     for line, code in (
         ("scores.npy targets.npy", 0),
         ("nan.npy 0", 1),

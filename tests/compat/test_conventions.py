@@ -1,4 +1,4 @@
-"""The conventions of other toolkits: hand-made cases, and a slow twin for each of them."""
+"""The conventions of other toolkits: hand-made cases, and a slow oracle for each toolkit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAN, INF = float("nan"), float("inf")
 
 
 def places(preset: str, scores: list[float], filter: list[int] | None = None) -> tuple[float, ...]:
-    """The places of candidate 0, the first and the last; one number where they are the same."""
+    """Return the first and the last place of candidate 0, or one number if they are equal."""
     matrix = np.array([scores], np.float32)
     found = compat.report(matrix, [0], preset=preset, filter=None if filter is None else [filter])
     return tuple(dict.fromkeys((found.first[0], found.last[0])))
@@ -29,7 +29,7 @@ def places(preset: str, scores: list[float], filter: list[int] | None = None) ->
 
 # -- hand-made cases -------------------------------------------------------------------------------
 
-# scores (candidate 0 is true), filter, the exact realistic rank, and what toolkits make of it
+# scores (candidate 0 is true), filter, the exact realistic rank, and the places of toolkits
 CASES = {
     "a tie": (
         [5, 5, 5, 9, 1], None, 3.0,
@@ -46,7 +46,7 @@ CASES = {
         {"libkge": (5,), "openke": (1,), "ogb": (5,), "ogb-hits": (9,), "rotate": (1, 9),
          "pytorch-biggraph": (9,), "openea": (1, 9), "pykeen": (5,)},
     ),
-    "a truth of NaN": (
+    "a true score of NaN": (
         [NAN, 0.1, 0.2, 0.3], None, 4.0,
         {"libkge": (4,), "openke": (1,), "ogb": (1,), "ogb-1.3.3": (1,), "ogb-hits": (4,),
          "rotate": (1,), "dgl-ke": (1,), "pytorch-biggraph": (1,), "openea": (4,),
@@ -62,12 +62,12 @@ CASES = {
         {"libkge": (1,), "openke": (1,), "ogb": (1,), "ogb-1.3.3": (2,), "ogb-hits": (2,),
          "rotate": (2,), "pytorch-biggraph": (1,), "openea": (1,), "pykeen": (1,)},
     ),
-    "a truth of -inf and a filter": (
+    "a true score of -inf and a filter": (
         [-INF, 3, 2, 1, 0], [1, 2], 3.0,
         {"libkge": (4,), "openke": (3,), "ogb": (3,), "rotate": (3, 5), "dgl-ke": (6,),
          "pytorch-biggraph": (6,), "openea": (3,), "pykeen": (3,)},
     ),
-    "a truth of -1e9 and a filter": (
+    "a true score of -1e9 and a filter": (
         [-1e9, 3, 2, 1, 0], [1, 2], 3.0,
         {"libkge": (3,), "pytorch-biggraph": (6,), "dgl-ke": (6,)},
     ),
@@ -84,7 +84,7 @@ CASES = {
         {"libkge": (1,), "openke": (1,), "ogb": (1,), "rotate": (1,), "dgl-ke": (1,),
          "pytorch-biggraph": (1,), "pykeen": (1,)},
     ),
-    "a filter with repeats, and the truth in it": (
+    "a filter with repeats and the true candidate": (
         [5, 9, 1], [1, 1, 0], 1.0,
         {name: (1,) for name in compat.PRESETS},
     ),
@@ -100,24 +100,24 @@ CASES = {
         [300, 200, 250, 1], [], 1.0,
         {"dgl-ke": (3,), "pytorch-biggraph": (1,), "openke": (1,)},
     ),
-    "the truth among its own negatives": (
+    "the true candidate among its own negatives": (
         [9, 1, 2], None, 1.0, {"dgl-ke": (2,), "pytorch-biggraph": (1,), "ogb": (1,)},
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_hand_made(case: str) -> None:
+def test_hand_made_cases(case: str) -> None:
     scores, filtered, realistic, expected = CASES[case]
-    for name, wanted in expected.items():
-        assert places(name, scores, filtered) == wanted, name
+    for name, place in expected.items():
+        assert places(name, scores, filtered) == place, name
     matrix = np.array([scores], np.float32)
     found = compat.report(matrix, [0], preset="openke", filter=None if not filtered else [filtered])
     assert found.exact["mr"] == realistic
     assert exact(matrix[0], 0, set(filtered or ())) == realistic
 
 
-def test_each_preset_departs_somewhere() -> None:
+def test_each_preset_differs_from_the_exact_definition() -> None:
     for name in compat.PRESETS:
         shown = [
             expected[name] != (realistic,)
@@ -127,7 +127,7 @@ def test_each_preset_departs_somewhere() -> None:
         assert any(shown), name
 
 
-# -- slow twins ------------------------------------------------------------------------------------
+# -- slow oracles ----------------------------------------------------------------------------------
 
 VALUES = st.sampled_from(
     [
@@ -139,7 +139,7 @@ VALUES = st.sampled_from(
 
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
-def test_slow_twins(data: st.DataObject) -> None:
+def test_slow_oracles(data: st.DataObject) -> None:
     columns = data.draw(st.integers(1, 7))
     tasks = data.draw(st.integers(1, 3))
     rows = st.lists(VALUES, min_size=columns, max_size=columns)
@@ -163,7 +163,7 @@ def test_slow_twins(data: st.DataObject) -> None:
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_sampled_and_full_agree(data: st.DataObject) -> None:
-    """Negatives that are all other candidates, in a matrix or ragged: the same places."""
+    """With all other candidates as negatives, in a matrix or ragged, places are the same."""
     shape = data.draw(st.tuples(st.integers(1, 3), st.integers(2, 6)))
     rows = st.lists(VALUES, min_size=shape[1], max_size=shape[1])
     scores = np.array(data.draw(st.lists(rows, min_size=shape[0], max_size=shape[0])), np.float32)
@@ -173,7 +173,10 @@ def test_sampled_and_full_agree(data: st.DataObject) -> None:
     for form in (others, (others.ravel(), indptr)):
         sampled = compat.table_against(scores[:, 0], form)
         assert sampled.exact.ranks.protocol.sampled
-        for name in set(whole) - {"dgl-ke", "pytorch-biggraph"}:  # the truth is no negative here
+        for name in set(whole) - {
+            "dgl-ke",
+            "pytorch-biggraph",
+        }:  # the true candidate is not a negative here
             np.testing.assert_array_equal(sampled[name].first, whole[name].first, err_msg=name)
             np.testing.assert_array_equal(sampled[name].last, whole[name].last, err_msg=name)
 
@@ -196,7 +199,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_array_equal(once[name].last, again[name].last)
 
 
-def test_candidates_are_the_only_ones() -> None:
+def test_other_candidates_are_ignored() -> None:
     scores = np.array([[5.0, 7.0, 6.0, 5.0]], np.float32)
     for name in compat.PRESETS:
         narrow = compat.report(scores, [0], preset=name, candidates=[0, 2], filter=[[]])
@@ -262,7 +265,7 @@ def test_openke_averages_its_sides() -> None:
 
 
 def test_openke_halves_in_float32() -> None:
-    """The sum of both sides is a float, too: it prints 26.200001 where a double gives 26.200000."""
+    """The sum of both sides is also a float: it prints 26.200001, and a double 26.200000."""
     scores = np.random.default_rng(1).random((40, 90), np.float32)
     side = ["head"] * 7 + ["tail"] * 33
     found = compat.report(scores, np.arange(40), preset="openke", side=side)
@@ -299,7 +302,7 @@ def test_names_and_digits_are_the_toolkits() -> None:
     assert "mean_rank_filtered" not in raw
 
 
-def test_exact_numbers_are_those_of_rank() -> None:
+def test_exact_numbers_equal_those_of_rank() -> None:
     rng = np.random.default_rng(11)
     scores = rng.integers(0, 4, (30, 8)).astype(np.float32)
     targets = rng.integers(0, 8, 30)
@@ -379,7 +382,7 @@ def test_pandas() -> None:
     assert frame.loc["openke", "mr"] == 1.0
 
 
-def test_every_row_says_where_it_is_from() -> None:
+def test_every_preset_names_its_source() -> None:
     for row in compat.PRESETS.values():
         assert row.version
         assert row.source

@@ -1,4 +1,4 @@
-"""What toolkits dump: OGB's dictionaries, a matrix with the truth in it, LibKGE's trace."""
+"""Dumps of toolkits: OGB's dictionaries, matrices with the true score, and LibKGE's traces."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_npz(tmp_path: Path) -> None:
     same(compat.read_ogb(str(tmp_path / "sides.npz")))
 
 
-def test_a_pickle_is_read_on_request_alone(tmp_path: Path) -> None:
+def test_a_pickle_is_read_only_on_request(tmp_path: Path) -> None:
     path = tmp_path / "dump.pkl"
     path.write_bytes(pickle.dumps(FLAT))
     with pytest.raises(ValueError, match="is a pickle; pickle=True"):
@@ -181,8 +181,8 @@ def test_bad_files(tmp_path: Path) -> None:
             call()
 
 
-def test_damage_is_told_of_the_source(tmp_path: Path) -> None:
-    """Wherever a byte is wrong, or the file ends: read all the same, or a ValueError about it."""
+def test_damaged_files_are_errors_about_the_source(tmp_path: Path) -> None:
+    """A file with a wrong or missing byte is either read or a ValueError about the source."""
     np.savez(tmp_path / "whole.npz", **FLAT)
     np.savez_compressed(tmp_path / "small.npz", **FLAT)
     np.save(tmp_path / "joint.npy", NEGATIVE)
@@ -190,22 +190,22 @@ def test_damage_is_told_of_the_source(tmp_path: Path) -> None:
     for path in sorted(tmp_path.iterdir()):
         content = path.read_bytes()
         for place in RNG.integers(0, len(content), 60).tolist():
-            if path.suffix != ".pkl":  # a changed pickle may do anything
+            if path.suffix != ".pkl":  # a changed pickle may run any code
                 damaged = bytearray(content)
                 damaged[place] ^= 1 << int(RNG.integers(8))
                 path.write_bytes(damaged)
-                _read_or_refused(path)
+                _read_or_refuse(path)
             path.write_bytes(content[:place])
-            _read_or_refused(path)
+            _read_or_refuse(path)
 
 
-def _read_or_refused(path: Path) -> None:
+def _read_or_refuse(path: Path) -> None:
     read = compat.read_joint if path.suffix == ".npy" else compat.read_ogb
     try:
         read(path, pickle=path.suffix == ".pkl")
     except (TypeError, ValueError) as error:
         assert str(error).startswith(("source: ", "y_pred_"))  # noqa: PT017
-    except MemoryError:  # a shape of any size
+    except MemoryError:  # a damaged shape may have any size
         pass
 
 
@@ -216,7 +216,7 @@ def test_a_damaged_torch_file(tmp_path: Path) -> None:
     content = path.read_bytes()
     for place in range(60, 200):
         path.write_bytes(content[:place] + b"\xff" + content[place + 1 :])
-        _read_or_refused(path)
+        _read_or_refuse(path)
 
 
 def test_objects_in_a_npy(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_key_beside_its_parts() -> None:
         compat.read_ogb({"head": POSITIVE, "head/y_pred_neg": NEGATIVE})
 
 
-# -- the truth in one column -----------------------------------------------------------------------
+# -- matrices with the true score in one column ----------------------------------------------------
 
 
 def test_joint(tmp_path: Path) -> None:
@@ -325,14 +325,16 @@ def test_libkge_errors(tmp_path: Path, words: str, options: dict[str, Any]) -> N
          {"extra": "rank_filtered_with_test: 0, "}),
     ],
 )  # fmt: skip
-def test_a_trace_with_other_words(tmp_path: Path, words: str, changes: dict[str, Any]) -> None:
+def test_a_trace_with_values_that_are_not_integers(
+    tmp_path: Path, words: str, changes: dict[str, Any]
+) -> None:
     write(tmp_path / "trace.yaml", **changes)
     ranking = "rank_filtered_with_test" if "extra" in changes else "rank_filtered"
     with pytest.raises(ValueError, match=f"^path: expected {words}"):
         compat.read_libkge(tmp_path / "trace.yaml", candidates=50, ranking=ranking)
 
 
-def test_a_trace_that_is_no_text(tmp_path: Path) -> None:
+def test_a_trace_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "trace.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="trace_level: example"):
         compat.read_libkge(tmp_path / "trace.yaml", candidates=50)

@@ -1,4 +1,4 @@
-"""The conventions beside tensors: torch's own comparisons, sorts and means, and PyKEEN itself."""
+"""The conventions compared with torch's own comparisons, sorts and means, and with PyKEEN."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ torch = pytest.importorskip("torch", reason="runs the toolkits' own operations")
 SPECIAL = [float("nan"), float("inf"), -float("inf"), 0.0, 1.0, 1.00005, 1.0002, -1000, -999.95]
 
 
-def problem(seed: int, tasks: int = 60, columns: int = 40) -> tuple[Any, Any, Any]:
-    """Float32 scores with ties, near ties, NaN and infinities; targets; what is filtered."""
+def scores_and_filter(seed: int, tasks: int = 60, columns: int = 40) -> tuple[Any, Any, Any]:
+    """Make float32 scores with ties, near ties, NaN and infinities, targets, and filter flags."""
     rng = np.random.default_rng(seed)
     scores = rng.normal(0, 3, (tasks, columns)).round(1).astype(np.float32)
-    odd = rng.random(scores.shape) < 0.1
-    scores[odd] = rng.choice(np.array(SPECIAL, np.float32), odd.sum())
+    special = rng.random(scores.shape) < 0.1
+    scores[special] = rng.choice(np.array(SPECIAL, np.float32), special.sum())
     filtered = rng.random(scores.shape) < 0.2
     targets = rng.integers(0, columns, tasks)
-    filtered[np.arange(tasks), targets] = True  # toolkits list the truth itself
+    filtered[np.arange(tasks), targets] = True  # toolkits list the true candidate, too
     return scores, targets, filtered
 
 
@@ -34,8 +34,8 @@ def lists(filtered: Any) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_libkge(seed: int) -> None:
-    """Labels of infinity are subtracted, NaN becomes -inf, and `torch.isclose` finds the ties."""
-    scores, targets, filtered = problem(seed)
+    """LibKGE subtracts infinite labels, maps NaN to -inf, and finds ties by `torch.isclose`."""
+    scores, targets, filtered = scores_and_filter(seed)
     table, place = torch.from_numpy(scores), torch.from_numpy(targets)
     truth = table.gather(1, place[:, None])
     labels = torch.where(torch.from_numpy(filtered), float("inf"), 0.0)
@@ -60,8 +60,8 @@ def test_libkge(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_rotate(seed: int) -> None:
-    """Where the order of ties is open, `torch.argsort` stays within the bounds."""
-    scores, targets, filtered = problem(seed)
+    """If the order of ties is open, places by `torch.argsort` are within the bounds."""
+    scores, targets, filtered = scores_and_filter(seed)
     table, place = torch.from_numpy(scores.copy()), torch.from_numpy(targets)
     filtered[np.arange(len(targets)), targets] = False
     truth = table.gather(1, place[:, None])
@@ -82,8 +82,8 @@ def test_rotate(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_ogb(seed: int) -> None:
-    """Both evaluators, on tensors: ranks, and float32 means."""
-    scores, _, _ = problem(seed)
+    """Both evaluators on tensors give the same ranks and float32 means."""
+    scores, _, _ = scores_and_filter(seed)
     positive, negative = torch.from_numpy(scores[:, 0]), torch.from_numpy(scores[:, 1:])
     better = (negative > positive[:, None]).sum(1)
     no_worse = (negative >= positive[:, None]).sum(1)
@@ -109,7 +109,7 @@ def test_ogb(seed: int) -> None:
 
 
 def test_dgl_ke_with_the_logsigmoid_of_torch() -> None:
-    """Its last bits are another library's; scores a little apart are ranked alike."""
+    """Its last bits differ from ours, but scores that differ a little more rank alike."""
     rng = np.random.default_rng(2)
     scores = rng.integers(-150, 150, (80, 30)).astype(np.float32)
     filtered = rng.random(scores.shape) < 0.2
@@ -123,11 +123,11 @@ def test_dgl_ke_with_the_logsigmoid_of_torch() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_pykeen_itself() -> None:
-    """The installed evaluator on the same scores, where no rank is NaN's 0.5."""
-    pytest.importorskip("pykeen", reason="is what is compared with")
+    """The installed evaluator gives the same for scores whose true scores are not NaN."""
+    pytest.importorskip("pykeen", reason="is compared with")
     from pykeen.evaluation import RankBasedEvaluator
 
-    scores, targets, filtered = problem(1)
+    scores, targets, filtered = scores_and_filter(1)
     place = np.arange(len(targets)), targets
     scores[place] = np.nan_to_num(scores[place], posinf=5, neginf=-5)
     masked = torch.from_numpy(np.where(filtered, np.float32(np.nan), scores))

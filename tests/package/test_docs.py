@@ -1,4 +1,4 @@
-"""The pages of the site: their examples run, and they leave nothing out."""
+"""The pages of the site: their examples run, and all names are documented."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def name_of(page: Path) -> str:
 
 
 def page_cases() -> list[object]:
-    """Every page with code; what other libraries warn of is no fault of a page."""
+    """Return every page with code; warnings of other libraries are not errors of a page."""
     cases = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
@@ -42,7 +42,7 @@ def page_cases() -> list[object]:
 
 
 @pytest.mark.parametrize("page", page_cases())
-def test_examples_run_and_say_what_is_so(
+def test_examples_run_and_their_figures_are_right(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for library in markdown_pages.needs(page.read_text(encoding="utf-8")):
@@ -54,7 +54,7 @@ def test_examples_run_and_say_what_is_so(
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=name_of)
-def test_commands_are_there_with_all_their_options(page: Path) -> None:
+def test_commands_and_their_options_exist(page: Path) -> None:
     pytest.importorskip("click", reason="the command line needs click")
     from truerank.cli.commands import commands as root
 
@@ -67,8 +67,8 @@ def test_commands_are_there_with_all_their_options(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_front_matter_and_links_lead_somewhere(page: Path) -> None:
-    """Anchors within pages are looked up when the site is built."""
+def test_front_matter_and_links_are_valid(page: Path) -> None:
+    """Links lead to existing files; the build of the site checks anchors."""
     text = page.read_text(encoding="utf-8")
     assert set(markdown_pages.front_matter(text)) <= KEYS
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
@@ -77,7 +77,7 @@ def test_front_matter_and_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
-# -- nothing is left out ---------------------------------------------------------------------------
+# -- all names are documented ----------------------------------------------------------------------
 
 
 def test_every_metric_has_its_section() -> None:
@@ -90,7 +90,7 @@ def test_every_metric_has_its_section() -> None:
 
 
 def documented() -> tuple[set[str], set[str]]:
-    """The names with a directive of their own, and the modules with one for all their members."""
+    """Return names with their own directive, and modules with a directive for all members."""
     names, whole = set(), set()
     for page in (DOCS / "reference").glob("*.md"):
         text = page.read_text(encoding="utf-8")
@@ -104,7 +104,7 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
     names, whole = documented()
     try:
         module = import_module(name)
-    except ImportError as error:  # an adapter says in this way what is not installed
+    except ImportError as error:  # an adapter whose library is not installed
         assert name.startswith("truerank.adapters.")
         assert name in whole
         pytest.skip(str(error))
@@ -114,7 +114,7 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
         assert not missing
 
 
-# -- the way they are run --------------------------------------------------------------------------
+# -- the runner of pages ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_figures_are_checked(line: str, checked: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["1 / 3  # 0.334", "1_000  # 1,001 tasks", "0.5  # -0.5"])
-def test_a_wrong_figure_is_seen(line: str, tmp_path: Path) -> None:
+def test_a_wrong_figure_is_an_error(line: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"```python\n{line}\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError, match="#"):

@@ -1,4 +1,4 @@
-"""The examples of the docstrings run, and print what they say."""
+"""The examples of docstrings run, and print the shown output."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ import truerank
 
 pytestmark = pytest.mark.python_only
 
-WALKED = [
+SUBMODULES = [
     module
     for module in pkgutil.walk_packages(truerank.__path__, "truerank.")
     if not module.name.endswith(("__main__", "_core"))
 ]
-MODULES = sorted(module.name for module in WALKED)
-# What public classes say that they are of.
-PACKAGES = {"truerank", *(module.name for module in WALKED if module.ispkg)}
+MODULES = sorted(module.name for module in SUBMODULES)
+# The modules that public names can show as their own.
+PACKAGES = {"truerank", *(module.name for module in SUBMODULES if module.ispkg)}
 
 
 class Examples(doctest.DocTestFinder):
-    """Finds the examples of public names, too: they show the package that they come from."""
+    """A finder that also finds the examples of public names, whose module is their package."""
 
     def _from_module(self, module, object):  # type: ignore[no-untyped-def]
         if getattr(object, "__module__", None) not in PACKAGES:
@@ -36,12 +36,12 @@ class Examples(doctest.DocTestFinder):
         return bool(re.search(rf"^class {object.__name__}\b", inspect.getsource(module), re.M))
 
 
-@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 writes its scalars otherwise")
+@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 prints scalars differently")
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name: str) -> None:
     try:
         module = importlib.import_module(name)
-    except ImportError as error:  # an adapter says in this way what is not installed
+    except ImportError as error:  # an adapter whose library is not installed
         if not name.startswith("truerank.adapters."):
             raise
         pytest.skip(str(error))

@@ -1,4 +1,4 @@
-"""Whatever needs a library that is not there says so in one line, and how to get it."""
+"""Code that needs a missing library says so in one line, with the command to install it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from truerank.inputs.naming import import_extra
 pytestmark = pytest.mark.python_only
 
 PACKAGE = Path(truerank.__file__).parent
-REPORT = "tr.report(tr.Ranks([0, 3], [1, 1], 10, group=['a', 'b']), by='relation')"
+MAKE_REPORT = "tr.report(tr.Ranks([0, 3], [1, 1], 10, group=['a', 'b']), by='relation')"
 
 
 class Case(NamedTuple):
-    """What somebody runs without a library."""
+    """Code to run without a library."""
 
     library: str
     extra: str
@@ -36,11 +36,11 @@ class Case(NamedTuple):
 
 
 CASES = [
-    Case("pandas", "pandas", "to_pandas", f"{REPORT}.to_pandas()"),
-    Case("pandas", "pandas", "to_pandas", f"tr.table({{'a': {REPORT}}}).to_pandas()"),
+    Case("pandas", "pandas", "to_pandas", f"{MAKE_REPORT}.to_pandas()"),
+    Case("pandas", "pandas", "to_pandas", f"tr.table({{'a': {MAKE_REPORT}}}).to_pandas()"),
     Case("zarr", "zarr", "scores: store.zarr", "tr.open_scores('store.zarr')"),
     Case("h5py", "h5py", "scores: store.h5", "tr.open_scores('store.h5')"),
-    Case("matplotlib", "plot", "an HTML page", f"{REPORT}.save_html('x.html')"),
+    Case("matplotlib", "plot", "an HTML page", f"{MAKE_REPORT}.save_html('x.html')"),
 ]
 CASES += [
     Case("scipy", "scipy", 'method="optimal"', f"infer(numpy.eye(3), None, method='optimal'{more})")
@@ -49,8 +49,8 @@ CASES += [
 CASES += [
     Case("matplotlib", "plot", f"truerank.plot.{name}", f"plot.{name}({what})")
     for name, what in {
-        **dict.fromkeys(("rank_distribution", "hits_curve", "groups", "comparison"), REPORT),
-        "metric_against_index": f"{{'a': {REPORT}}}",
+        **dict.fromkeys(("rank_distribution", "hits_curve", "groups", "comparison"), MAKE_REPORT),
+        "metric_against_index": f"{{'a': {MAKE_REPORT}}}",
     }.items()
 ]
 CASES += [
@@ -70,7 +70,7 @@ MADE = {
     "plot_hubness": "made = hubness(numpy.eye(3), numpy.eye(3))",
     "plot_similarity_profile": "made = similarity_profile(numpy.eye(3), numpy.eye(3))",
 }
-# Adapters, and what they need.
+# Adapters, with the library that each needs.
 ADAPTERS = {"pykeen": "pykeen", "dask": "dask", "torchmetrics": "torchmetrics"}
 
 
@@ -82,7 +82,7 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of zarr and a file of HDF5, as far as anybody looks without their libraries."""
+    """Make a zarr folder and an HDF5 file that can be recognised without their libraries."""
     (tmp_path / "store.zarr").mkdir()
     (tmp_path / "store.zarr" / "zarr.json").write_text("{}")
     (tmp_path / "store.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
@@ -96,8 +96,8 @@ def test_the_last_line_says_what_to_install(case: Case, folder: Path) -> None:
     lines = [BEFORE.format(library=case.library), MADE.get(case.user, ""), case.code]
     done = run("\n".join(lines), folder)
     last = done.stderr.strip().splitlines()[-1]
-    told = f"{case.user} needs {case.library}: pip install 'truerank[{case.extra}]'"
-    assert (done.returncode, last) == (1, f"ImportError: {told}")
+    message = f"{case.user} needs {case.library}: pip install 'truerank[{case.extra}]'"
+    assert (done.returncode, last) == (1, f"ImportError: {message}")
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_adapters(name: str, tmp_path: Path) -> None:
     library = ADAPTERS[name]
     code = f"import sys; sys.modules[{library!r}] = None; import truerank.adapters.{name}"
     last = run(code, tmp_path).stderr.strip().splitlines()[-1]
-    told = f"needs {library}: pip install 'truerank[{name}]'"
-    assert last == f"ImportError: truerank.adapters.{name} {told}"
+    message = f"needs {library}: pip install 'truerank[{name}]'"
+    assert last == f"ImportError: truerank.adapters.{name} {message}"
 
 
 @pytest.mark.parametrize(
-    ("library", "words", "told"),
+    ("library", "words", "message"),
     [
         ("zarr", "evaluate store.zarr targets.npy", "scores: store.zarr needs zarr"),
         ("h5py", "evaluate store.h5 targets.npy", "scores: store.h5 needs h5py"),
@@ -126,9 +126,9 @@ def test_adapters(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_the_command_line_says_it_in_one_line(
-    folder: Path, library: str, words: str, told: str
+    folder: Path, library: str, words: str, message: str
 ) -> None:
-    if "command line" not in told:
+    if "command line" not in message:
         pytest.importorskip("click", reason="the command line needs click")
     code = (
         f"import sys; sys.modules[{library!r}] = None; sys.argv[1:] = {words.split()!r}\n"
@@ -136,11 +136,11 @@ def test_the_command_line_says_it_in_one_line(
     )
     done = run(code, folder)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"Error: {told}: pip install 'truerank[")
+    assert done.stderr.startswith(f"Error: {message}: pip install 'truerank[")
     assert done.stderr.count("\n") == 1
 
 
-def test_what_is_broken_within_a_library_keeps_its_error(tmp_path: Path) -> None:
+def test_an_import_error_within_a_library_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "zarr.py").write_text("import no_such_library")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(tmp_path)
@@ -151,7 +151,7 @@ def test_what_is_broken_within_a_library_keeps_its_error(tmp_path: Path) -> None
 
 @pytest.fixture(scope="module")
 def extras() -> dict[str, list[str]]:
-    """What pyproject.toml says that each extra brings."""
+    """Return the libraries of each extra in pyproject.toml."""
     project = ROOT / "pyproject.toml"
     if not project.is_file():
         pytest.skip("no pyproject.toml beside the tests")
@@ -169,17 +169,17 @@ def test_every_extra_exists(extras: dict[str, list[str]]) -> None:
 
 
 FREE = {"numpy", "truerank", *sys.stdlib_module_names}
-# Who may import a library as any other module: what is opened first says that it is missing.
-HOLDERS = {
+# Folders that may import a library directly, because a check before reports that it is missing.
+DIRECT_IMPORTERS = {
     "cli": {"click", "rich"},
     "adapters": {"dask", "distributed", "pykeen", "torch", "torchmetrics"},
 }
 
 
 def test_optional_libraries_are_imported_in_one_way() -> None:
-    """No module imports one directly, but the command line and the adapters."""
+    """Only the command line and the adapters import an optional library directly."""
     for path in PACKAGE.rglob("*.py"):
-        allowed = FREE | HOLDERS.get(path.relative_to(PACKAGE).parts[0], set())
+        allowed = FREE | DIRECT_IMPORTERS.get(path.relative_to(PACKAGE).parts[0], set())
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names: list[str] = []
             if isinstance(node, ast.Import):
@@ -190,8 +190,8 @@ def test_optional_libraries_are_imported_in_one_way() -> None:
                 assert name.partition(".")[0] in allowed, f"{path}: {name}"
 
 
-def test_nothing_optional_comes_with_the_package(extras: dict[str, list[str]]) -> None:
-    libraries = {re.split(r"\W", line)[0] for brought in extras.values() for line in brought}
+def test_importing_the_package_imports_no_optional_library(extras: dict[str, list[str]]) -> None:
+    libraries = {re.split(r"\W", line)[0] for lines in extras.values() for line in lines}
     libraries = {*libraries, "torch", "jax"} - {"truerank"}
     assert len(libraries) > 15
     code = f"import sys, truerank; print(sorted({libraries!r} & set(sys.modules)))"

@@ -1,4 +1,4 @@
-"""The package as it is installed: one version, its types, and an import as light as numpy's."""
+"""The installed package: its version, its types, its public names and its light import."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAVY = {"click", "matplotlib", "ml_dtypes", "pandas", "rich", "scipy", "torch"}
 
 
 def declared(body: list[ast.stmt]) -> set[str]:
-    """The names that statements of a stub declare."""
+    """Return the names that statements of a stub declare."""
     names = set()
     for statement in body:
         match statement:
@@ -39,7 +39,7 @@ def stub() -> ast.Module:
     return ast.parse((resources.files("truerank") / "_core.pyi").read_text(encoding="utf-8"))
 
 
-def test_version_is_one() -> None:
+def test_versions_agree() -> None:
     assert truerank.__version__ == metadata.version("truerank") == _core.__version__
 
 
@@ -66,7 +66,7 @@ def test_public_names_exist() -> None:
         truerank.ranks_of  # noqa: B018
 
 
-def test_what_is_listed_is_public() -> None:
+def test_dir_lists_only_public_names() -> None:
     assert set(dir(truerank)) == set(truerank.__all__)
     assert not {"Any", "TYPE_CHECKING", "archives"} & set(dir(truerank))
 
@@ -96,7 +96,7 @@ assert b"truerank.demo" in pickle.dumps(speed) and pickle.loads(pickle.dumps(spe
 
 
 def test_no_module_is_named_like_a_public_function() -> None:
-    """Whichever was imported last would have the name; the protocols are modules themselves."""
+    """A module and a function of one name would replace each other; protocols are modules."""
     folder = resources.files("truerank")
     modules = {path.name.removesuffix(".py") for path in folder.iterdir()}
     public = {name for name in truerank.__all__ if not ismodule(getattr(truerank, name))}

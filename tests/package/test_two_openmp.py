@@ -1,4 +1,4 @@
-"""torch brings an OpenMP runtime of its own: both work in one process, whichever came first."""
+"""torch has its own OpenMP runtime: both work in one process, in any order of import."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [
 ORDERS = pytest.mark.parametrize("imports", ["torch, truerank as tr", "truerank as tr, torch"])
 THREADS = {"OMP_NUM_THREADS": "2"}
 
-# Work of each of the two, on two threads, large enough that neither stays serial, and its result.
+# Work for each runtime on two threads, too large to stay serial, and checks of its results.
 WORK = """
 import numpy as np
 
@@ -25,8 +25,8 @@ torch.set_num_threads(2)
 rng = np.random.default_rng(7)
 scores = rng.integers(0, 1000, (40, 200_000)).astype(np.float32)
 targets = rng.integers(0, 200_000, 40)
-truth = scores[np.arange(40), targets][:, None]
-above = (scores > truth).sum(1)
+true_scores = scores[np.arange(40), targets][:, None]
+above = (scores > true_scores).sum(1)
 matrix = torch.from_numpy(rng.integers(0, 5, (700, 700)).astype(np.float32))
 product = torch.from_numpy(matrix.numpy().astype(np.int64) @ matrix.numpy().astype(np.int64))
 
@@ -63,7 +63,7 @@ with ThreadPoolExecutor(4) as pool:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @ORDERS
 def test_workers_of_a_data_loader(run_python: Run, imports: str) -> None:
-    """They are forked from a process in which both have threads already."""
+    """Workers are forked from a process in which both runtimes already have threads."""
     script = """
 class Counted(torch.utils.data.Dataset):
     def __len__(self):
@@ -87,10 +87,10 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two processors")
-def test_threads_that_wait_hold_nobody_up(run_python: Run) -> None:
-    """Threads spin before they sleep: taking turns costs little more than one after the other.
+def test_waiting_threads_do_not_slow_down_others(run_python: Run) -> None:
+    """Threads spin before they sleep, but alternating costs little more than separate runs.
 
-    Each figure is the best of many short rounds, and the bound loose, for a busy machine.
+    Each figure is the best of many short rounds, and the bound is loose, for busy machines.
     """
     script = """
 import time

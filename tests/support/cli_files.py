@@ -1,6 +1,6 @@
-"""What the tests of the command line share: files good and bad, and ways to run it.
+"""Shared by the tests of the command line: good and bad files, and functions that run it.
 
-A test module takes the fixtures by name: ``run, folder, files = cli_files.run, ...``.
+A test module uses the fixtures by name: ``run, folder, files = cli_files.run, ...``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ INDPTR, INDICES = np.array([0, 1, 1, 4, 4]), np.array([0, 0, 1, 2])
 
 
 class Outcome(NamedTuple):
-    """How a run ended."""
+    """The exit code and the output of a run."""
 
     code: int
     out: str
@@ -52,7 +52,10 @@ Files = Callable[[str], list[str]]
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command line in this process."""
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):  # with which rich takes anything for a terminal
+    for name in (
+        "FORCE_COLOR",
+        "TTY_COMPATIBLE",
+    ):  # with these, rich takes any stream for a terminal
         monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: object) -> Outcome:
@@ -66,7 +69,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def start(*arguments: object, **environment: str) -> Outcome:
-    """Run the command line in a process of its own."""
+    """Run the command line in a separate process."""
     plain = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "TTY_COMPATIBLE")}
     done = subprocess.run(
         [sys.executable, "-m", "truerank", *map(str, arguments)],
@@ -80,7 +83,7 @@ def start(*arguments: object, **environment: str) -> Outcome:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Good and bad files, which are made once and copied."""
+    """Write good and bad files, which are made once and then copied."""
     for name, data in _made().items():
         (tmp_path / name).write_bytes(data)
     return tmp_path

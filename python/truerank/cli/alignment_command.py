@@ -305,7 +305,7 @@ def make_task(inputs: PairInputs, sizes: tuple[int, int], **keywords: Any) -> Ta
     if found != sizes:
         what = "--data has" if inputs.data is not None else "the labels name"
         raise ValueError(
-            f"{what} {found[0]:,} left and {found[1]:,} right entities, the files of the model "
+            f"{what} {found[0]:,} left and {found[1]:,} right entities, but the files of the model "
             f"have {sizes[0]:,} and {sizes[1]:,}"
         )
     return task

@@ -239,7 +239,7 @@ def _file_calls(matrix: Scores, folder: Folder) -> Iterator[tuple[Scores, CallsB
     # at least as much room as the file takes is left to others
     room, needed = shutil.disk_usage(place).free, 2 * some.nbytes
     if room < needed:
-        problem = f"expected room for {needed:,} bytes in {place}, there is for {room:,}"
+        problem = f"expected room for {needed:,} bytes in {place}, got {room:,}"
         raise _NoRoomError(problem) if folder is None else ValueError(f"folder: {problem}")
     with tempfile.TemporaryDirectory(prefix="truerank-", dir=place) as own:
         path = Path(own) / "scores.npy"

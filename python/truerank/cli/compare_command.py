@@ -138,5 +138,5 @@ def model_names(paths: tuple[Path, ...]) -> list[str]:
     stems = [path.stem for path in paths]
     names = stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
     if len({path.resolve() for path in paths}) < len(paths):
-        raise click.UsageError("expected unlike files, got one of them twice")
+        raise click.UsageError("expected different files, got one of them twice")
     return names

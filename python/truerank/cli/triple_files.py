@@ -23,10 +23,10 @@ LABEL_ARGUMENTS = {"entities": "entity_labels", "relations": "relation_labels"}
 ID_COLUMNS = {"entities": [0, 2], "relations": [1]}
 # What to do if names are numbers.
 NUMBER_HINTS = {
-    "entities": "the entities are numbers: --ids takes them for rows of --entities or columns of "
-    "scores, --entity-labels for names in the order of its lines",
-    "relations": "the relations are numbers: --relation-labels takes them for names in the order "
-    "of its lines, --ids with --entity-labels for ids",
+    "entities": "the entities are numbers: give --ids if they are rows of --entities or columns of "
+    "scores, or --entity-labels if they are names",
+    "relations": "the relations are numbers: give --relation-labels if they are names, or --ids "
+    "with --entity-labels if they are ids",
 }
 
 

@@ -266,7 +266,7 @@ def check_dask_array(name: str, value: Any, instead: str) -> Any:
         raise InputValueError(
             name,
             expected="chunks of known sizes",
-            got=f"shape {value.shape}; compute_chunk_sizes() finds them out",
+            got=f"shape {value.shape}; compute_chunk_sizes() computes them",
         )
     return value
 

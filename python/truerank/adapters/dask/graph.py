@@ -100,9 +100,8 @@ def count_in_two_passes(
         raise InputValueError(
             "scores",
             (
-                f"the true score of task {differing.argmax()} was another one when its "
-                "chunk was computed again; persist() keeps chunks that come out different "
-                "each time"
+                f"the true score of task {differing.argmax()} changed when its chunk was "
+                "computed again; persist() keeps chunks that differ each time"
             ),
         )
     return job.ranks(partial_counts.final_counts(true_scores), options.dtype)

@@ -269,7 +269,7 @@ def _check_restricted(triples: Any, **restrictions: Collection[int] | None) -> N
         if allowed is not None and not np.isin(triples[:, columns], list(allowed)).all():
             raise InputValueError(
                 f"restrict_{name}_to",
-                expected=f"triples of these {name} alone; "
+                expected=f"triples of these {name} only; "
                 "pre_filtered_triples=False leaves out the others",
             )
 

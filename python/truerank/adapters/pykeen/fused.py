@@ -181,7 +181,7 @@ def side_vectors(model: Any, side: str, mode: Any) -> SideVectors | str:
     name = type(interaction).__name__
     form = FORMS.get(type(interaction))
     if form is None:
-        return f"{name} is no dot product and no distance of two vectors"
+        return f"{name} is no dot product or distance of two vectors"
     inverse = side == "head" and model.use_inverse_triples
     # With inverse relations, heads are the tails of these.
     as_tails = side == "tail" or inverse
@@ -190,7 +190,7 @@ def side_vectors(model: Any, side: str, mode: Any) -> SideVectors | str:
         return f"{name} scores heads by more than two vectors, and there are no inverse relations"
     similarity = form.similarity(interaction)
     if similarity is None:
-        return f"{name} with its settings is no dot product and no L1 or L2 distance"
+        return f"{name} with its settings is no dot product, L1 or L2 distance"
     heads, tails = (
         [model.entity_representations[i] for i in indices]
         for indices in (model.interaction.head_indices, model.interaction.tail_indices)
@@ -233,7 +233,7 @@ def _reason_for_own_scores(model: Any, mode: Any) -> str | None:
     if overridden:
         return f"{type(model).__name__} has a {overridden[0]} of its own"
     if model.predict_with_sigmoid:
-        return "predict_with_sigmoid rounds great scores to ties; set it to False"
+        return "predict_with_sigmoid rounds large scores to ties; set it to False"
     if mode is not None:
         return f"the inductive mode {mode!r} has entities of its own"
     return None

@@ -71,10 +71,10 @@ class ModelTask(Task):
         if isinstance(found, SideVectors):
             if found.scores_as_model(model, self.sides[side]):
                 return found
-            found = "its vectors score unlike the model"
+            found = "its vectors do not give the scores of the model"
         if fused:
             raise InputValueError(
-                "fused", expected=f"a model whose {side}s can be scored so, but {found}"
+                "fused", expected=f"a model whose {side}s can be scored by vectors, but {found}"
             )
         return None
 
