@@ -162,13 +162,13 @@ def align(files: tuple[Path, ...], candidates: Any, split: str, **options: Any) 
     """
     request = ReportRequest.from_options(options)
     given = given_options(options)
-    words = name_arguments(files, given)
+    paths = name_arguments(files, given)
     with ExitStack() as stack:
         with user_errors():
-            model, sizes = open_model(words, given, stack)
+            model, sizes = open_model(paths, given, stack)
             inputs = (
-                inputs_from_files(words["PAIRS"], split, given, sizes)
-                if "PAIRS" in words
+                inputs_from_files(paths["PAIRS"], split, given, sizes)
+                if "PAIRS" in paths
                 else inputs_from_data_set(split, given)
             )
             read = [*model.files, *inputs.files]
@@ -215,20 +215,20 @@ def name_arguments(paths: Sequence[Path], given: Mapping[str, Any]) -> dict[str,
 
 
 def open_model(
-    words: Mapping[str, Path], given: Mapping[str, Any], stack: ExitStack
+    paths: Mapping[str, Path], given: Mapping[str, Any], stack: ExitStack
 ) -> tuple[ModelFiles, tuple[int, int]]:
     """Open the files of a model, and return them with the numbers of left and right entities."""
     if "scores" in given:
         store = open_model_scores("--scores", given["scores"], given, stack)
         rows, columns = store.shape
         return ModelFiles(True, {"scores": store}, list(store.files)), (rows, columns)
-    arrays = {name: read_array(name, words[name]) for name in ("LEFT", "RIGHT")}
+    arrays = {name: read_array(name, paths[name]) for name in ("LEFT", "RIGHT")}
     for name, array in arrays.items():
         if array.ndim != 2:
             got = f"shape {array.shape}"
             raise InputValueError(name, expected="a vector for each entity", got=got)
     left, right = arrays.values()
-    files = [str(words[name]) for name in arrays]
+    files = [str(paths[name]) for name in arrays]
     return ModelFiles(False, {"left": left, "right": right}, files), (len(left), len(right))
 
 
@@ -333,8 +333,8 @@ def describe_task(task: Task, split: str) -> TaskDescription:
         among = {"left_to_right": len(right), "right_to_left": len(left)}
     facts, queries = {}, []
     for name, side in task.sides.items():
-        few = f"{among[name]:,} of " * (among[name] < side.columns)
-        queries.append(f"{name} {len(side.queries):,} (among {few}{side.columns:,} entities)")
+        of_all = f"{among[name]:,} of " * (among[name] < side.columns)
+        queries.append(f"{name} {len(side.queries):,} (among {of_all}{side.columns:,} entities)")
         facts[name] = {
             "tasks": len(side),
             "queries": len(side.queries),

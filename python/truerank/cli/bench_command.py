@@ -26,10 +26,10 @@ def parse_bytes(_context: click.Context, _option: click.Parameter, text: str | N
     """Parse a number of bytes, written with or without a unit."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
-    if found is None or found[2].upper() not in UNIT_BYTES:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if match is None or match[2].upper() not in UNIT_BYTES:
         raise click.BadParameter(f"expected bytes such as 500MB or 2GB, got {text!r}")
-    nbytes = round(float(found[1]) * UNIT_BYTES[found[2].upper()])
+    nbytes = round(float(match[1]) * UNIT_BYTES[match[2].upper()])
     if nbytes < LEAST_BYTES:
         raise click.BadParameter(f"expected at least {LEAST_BYTES:,} bytes, got {nbytes:,}")
     return nbytes
@@ -70,27 +70,28 @@ def bench(seconds: float, size: int | None, folder: Path | None, style: str) -> 
     truerank bench --seconds 5 --size 500MB --format json
     """
     with user_errors(), ProgressBar() as bar:
-        found = measure(seconds, size, folder=folder, progress=bar.show)
-    emit(format_sheet(bench_sheet(found), style))
+        bandwidth = measure(seconds, size, folder=folder, progress=bar.show)
+    emit(format_sheet(bench_sheet(bandwidth), style))
 
 
-def bench_sheet(found: Bandwidth) -> Sheet:
+def bench_sheet(bandwidth: Bandwidth) -> Sheet:
     """Make the sheet of the rates, with a row for each kind of scores and number of threads."""
     lines = [
-        f"truerank {__version__}, {found.isa}, numpy {np.__version__}, {platform.system()} "
-        f"{platform.machine()}: {size_text(found.nbytes)} of random scores, best of alternating "
-        f"runs in {found.seconds:.3g} s, {format_count(found.threads, 'thread')} allowed.",
-        *(f"Not measured: {line}." for line in found.skipped),
+        f"truerank {__version__}, {bandwidth.isa}, numpy {np.__version__}, {platform.system()} "
+        f"{platform.machine()}: {size_text(bandwidth.nbytes)} of random scores, best of "
+        f"alternating runs in {bandwidth.seconds:.3g} s, "
+        f"{format_count(bandwidth.threads, 'thread')} allowed.",
+        *(f"Not measured: {line}." for line in bandwidth.skipped),
     ]
 
     def grids(_write: Write) -> list[TextGrid]:  # digits fit for a timing
         columns = ["scores", "threads", "read, GB/s", "counted, GB/s", "ratio", "scores/s"]
-        return [TextGrid(columns, [table_cells(rate) for rate in found.rates])]
+        return [TextGrid(columns, [table_cells(rate) for rate in bandwidth.rates])]
 
-    records = [rate_record(rate) for rate in found.rates]
+    records = [rate_record(rate) for rate in bandwidth.rates]
     facts = {"truerank": __version__, "numpy": np.__version__, "system": platform.system()}
     facts |= {"machine": platform.machine()}
-    content = {**facts, **found._asdict(), "rates": records}
+    content = {**facts, **bandwidth._asdict(), "rates": records}
     return Sheet(lines, grids, list(records[0]), [list(r.values()) for r in records], content)
 
 

@@ -185,7 +185,7 @@ def evaluate(
             ranks_file.check(files)
         request = request.with_files_read([*files, *([scores] if saved else [])], saved=False)
     if saved:
-        measured = request.make_report(reopen(scores, targets, given))
+        measured = request.make_report(load_saved(scores, targets, given))
         if ranks_file is not None:
             with user_errors():
                 measured.ranks.save(ranks_file.path)
@@ -217,7 +217,7 @@ class LabelsAndProtocol(NamedTuple):
         return ranks.with_labels(**self.labels).with_protocol(**self.protocol)
 
 
-def read_facts(options: Mapping[str, Any]) -> LabelsAndProtocol:
+def read_labels_and_protocol(options: Mapping[str, Any]) -> LabelsAndProtocol:
     """Read labels from files or as one word for all tasks, and take the fields of the protocol."""
     labels = {
         label: read_array(f"--{name}", Path(given)) if is_file(given) else given
@@ -229,7 +229,7 @@ def read_facts(options: Mapping[str, Any]) -> LabelsAndProtocol:
     )
 
 
-def tasks_of(store: Store, targets: int | NDArray[Any], rows: Any) -> int | None:
+def number_of_tasks(store: Store, targets: int | NDArray[Any], rows: Any) -> int | None:
     """Return the number of tasks of a count, or None if `rank` will refuse it."""
     if rows is not None:
         return len(rows) if rows.ndim == 1 else None
@@ -239,15 +239,15 @@ def tasks_of(store: Store, targets: int | NDArray[Any], rows: Any) -> int | None
 
 
 def rank_with_bar(
-    store: Store, targets: Any, started: Callable[[], object] = lambda: None, **keywords: Any
+    store: Store, targets: Any, on_progress: Callable[[], object] = lambda: None, **keywords: Any
 ) -> Ranks:
     """Count with a progress bar, and call `on_progress` at the start and after each tile."""
     with ProgressBar() as bar:
-        follower = ProgressListener(bar)
+        listener = ProgressListener(bar)
 
         def report_progress(progress: Progress) -> None:
-            started()
-            follower(progress)
+            on_progress()
+            listener(progress)
 
         return rank(store, targets, progress=report_progress, **keywords)
 
@@ -279,11 +279,13 @@ class RanksFile(NamedTuple):
             self.checkpoint.replace(old)
         ours = not self.checkpoint.exists()
 
-        def started() -> None:
+        def discard_old() -> None:
             old.unlink(missing_ok=True)
 
         try:
-            return rank_with_bar(store, targets, started, checkpoint=self.checkpoint, **keywords)
+            return rank_with_bar(
+                store, targets, discard_old, checkpoint=self.checkpoint, **keywords
+            )
         except (TypeError, ValueError):  # resuming would fail in the same way
             if ours:
                 self.checkpoint.unlink(missing_ok=True)
@@ -324,17 +326,20 @@ def count_ranks(
             if ranks_file is not None:
                 ranks_file.check(files)
             request.check_page(files)
-            truth = read_targets("TARGETS", targets)
-            if np.ndim(truth) == 2:
+            columns = read_targets("TARGETS", targets)
+            if np.ndim(columns) == 2:
                 got = f"a matrix; {QUOTES_HINT}"
                 raise InputValueError(f"TARGETS: {targets}", expected="columns", got=got)
             keywords_of_rank = {name: options[name] for name in COUNT_OPTIONS if name in options}
             for name, reader in COUNT_READERS.items():
                 if name in options:
                     keywords_of_rank[name] = reader(f"--{name}", options[name])
-            facts, n = read_facts(options), tasks_of(store, truth, keywords_of_rank.get("rows"))
+            facts, n = (
+                read_labels_and_protocol(options),
+                number_of_tasks(store, columns, keywords_of_rank.get("rows")),
+            )
             if "targets" in request.label_names() and n is not None:
-                facts.labels["targets"] = truth if np.ndim(truth) else np.full(n, truth)
+                facts.labels["targets"] = columns if np.ndim(columns) else np.full(n, columns)
             if n is not None:  # checked before a count, which may take long
                 filtered = {"filter": ("unnamed",)} if "filter" in keywords_of_rank else {}
                 placeholder_ranks = facts.add_to(blank_ranks(n).with_protocol(**filtered))
@@ -342,14 +347,14 @@ def count_ranks(
             request.make_report(placeholder_ranks)
         counting = rank_with_bar if ranks_file is None else ranks_file.rank_beside_checkpoint
         with user_errors():
-            ranks = counting(store, truth, **keywords_of_rank)
+            ranks = counting(store, columns, **keywords_of_rank)
             ranks = facts.add_to(ranks).with_protocol(files=files)
             if ranks_file is not None:  # before anything else can fail
                 ranks_file.save_ranks(ranks)
     return ranks
 
 
-def reopen(scores: Path, targets: str | None, options: dict[str, Any]) -> Ranks:
+def load_saved(scores: Path, targets: str | None, options: dict[str, Any]) -> Ranks:
     """Load ranks that an earlier run saved; options of a count cannot apply to them."""
     given = ["TARGETS"] * (targets is not None)
     names = dict.fromkeys((*COUNT_OPTIONS, *STORE_KEYWORDS, "resume"))
@@ -360,4 +365,4 @@ def reopen(scores: Path, targets: str | None, options: dict[str, Any]) -> Ranks:
             f"{', '.join(given)} cannot apply to them"
         )
     with user_errors():
-        return read_facts(options).add_to(load(scores))
+        return read_labels_and_protocol(options).add_to(load(scores))

@@ -60,15 +60,15 @@ class ScoredTasks:
         nonfinite = 0 if audit is None else int(audit.nan.sum() + audit.inf.sum())
         exact = ConventionCounts(self.exact.above, self.exact.tied, self.exact.candidates)
         # the place in a tie and the arithmetic do not affect the counts
-        bare = [replace(c, rank=EXACT.rank, mean=EXACT.mean) for c in conventions]
-        parts: dict[Convention, list[ConventionCounts]] = {
-            c: [] for c in bare if needs_scores(c, nonfinite)
+        counting_conventions = [replace(c, rank=EXACT.rank, mean=EXACT.mean) for c in conventions]
+        counted: dict[Convention, list[ConventionCounts]] = {
+            c: [] for c in counting_conventions if needs_scores(c, nonfinite)
         }
-        if parts:
+        if counted:
             for block in self.blocks():
-                for convention, found in parts.items():
+                for convention, found in counted.items():
                     found.append(count_block(block, convention))
-        return [_concatenate(parts[c]) if parts.get(c) else exact for c in bare]
+        return [_concatenate(counted[c]) if counted.get(c) else exact for c in counting_conventions]
 
 
 class FullTasks(ScoredTasks):
@@ -112,8 +112,8 @@ class FullTasks(ScoredTasks):
     def blocks(self) -> Iterator[TaskBlock]:
         """Yield the scores of one slice of tasks after another."""
         for where in task_slices(len(self.exact), self._columns):
-            part = self._array.array[self._rows[where]]
-            values = as_floats(self._array.with_array(part), self._order)
+            block = self._array.array[self._rows[where]]
+            values = as_floats(self._array.with_array(block), self._order)
             place = np.arange(len(values)), self._targets[where]
             is_true = np.zeros(values.shape, bool)
             is_true[place] = True
@@ -134,21 +134,21 @@ class SampledTasks(ScoredTasks):
     """Tasks with scores of sampled negatives, in one or several batches."""
 
     def __init__(
-        self, parts: Sequence[SampledBatch], *, order: str = "descending", dtype: Any = None
+        self, batches: Sequence[SampledBatch], *, order: str = "descending", dtype: Any = None
     ) -> None:
-        self._parts, self._order, self._dtype = parts, order, dtype
+        self._batches, self._order, self._dtype = batches, order, dtype
         rules: dict[str, Any] = {"order": order, "dtype": dtype, "nan": "worst", "audit": True}
-        self.exact = concatenate([rank_against(*part, **rules) for part in parts])
+        self.exact = concatenate([rank_against(*batch, **rules) for batch in batches])
 
     def blocks(self) -> Iterator[TaskBlock]:
         """Yield the scores of one slice of tasks after another; short rows are padded."""
-        for part in self._parts:
-            true = as_scores(part.true_scores, self._dtype, "true_scores")
+        for batch in self._batches:
+            true = as_scores(batch.true_scores, self._dtype, "true_scores")
             true_scores = as_floats(true, self._order)[:, None]
-            ragged = isinstance(part.others, tuple)
-            found = as_scores(part.others[0] if ragged else part.others, self._dtype, "others")
+            ragged = isinstance(batch.others, tuple)
+            found = as_scores(batch.others[0] if ragged else batch.others, self._dtype, "others")
             if ragged:
-                indptr = index_array("others: indptr", part.others[1])
+                indptr = index_array("others: indptr", batch.others[1])
             else:
                 indptr = np.arange(len(true_scores) + 1) * found.array.shape[1]
             lengths = np.diff(indptr)
@@ -166,5 +166,5 @@ class SampledTasks(ScoredTasks):
                 yield TaskBlock(values, true_scores[where], is_listed, none, none, False)
 
 
-def _concatenate(parts: list[ConventionCounts]) -> ConventionCounts:
-    return ConventionCounts(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+def _concatenate(blocks: list[ConventionCounts]) -> ConventionCounts:
+    return ConventionCounts(*(np.concatenate(column) for column in zip(*blocks, strict=True)))

@@ -114,9 +114,9 @@ def _true_scores(
     places: PerChunkValues = {
         (s.number, chunk): place for s in row_chunks for chunk, place in s.true_score_places.items()
     }
-    taken = _blockwise("take", inputs.first, inputs, grid, (PerChunk(grid, places), "ij"))
+    true_scores = _blockwise("take", inputs.first, inputs, grid, (PerChunk(grid, places), "ij"))
     scores = np.empty(tasks, inputs.true_score_dtype)
-    found = _compute(taken.dask, [_key(taken, inputs, *chunk) for chunk in places])
+    found = _compute(true_scores.dask, [_key(true_scores, inputs, *chunk) for chunk in places])
     tasks_of_chunks = (
         s.tasks[place.tasks] for s in row_chunks for place in s.true_score_places.values()
     )
@@ -141,12 +141,12 @@ def _count_chunks(
             s.candidates,
         )
         row_tasks.tasks[row_tasks.name, s.number] = (partial(RowChunkTasks, *of_row_chunk),)
-    parts: PerChunkValues = {
+    chunk_inputs: PerChunkValues = {
         (s.number, chunk): part for s in row_chunks for chunk, part in s.chunk_inputs.items()
     }
     counts = _blockwise(
         *("count", inputs.second, inputs, grid),
-        *((row_tasks.array(grid), "i"), (PerChunk(grid, parts), "ij")),
+        *((row_tasks.array(grid), "i"), (PerChunk(grid, chunk_inputs), "ij")),
     )
     sums, totals = _TaskLayer("sum"), []
     for s in row_chunks:

@@ -103,7 +103,7 @@ def count_vector_chunk(
     return _number_row_in_whole(found, row_tasks.first_row, query_rows)
 
 
-def add_up(founds: Sequence[ChunkCounts], *, options: CountingOptions) -> ChunkCounts:
+def add_up(chunks: Sequence[ChunkCounts], *, options: CountingOptions) -> ChunkCounts:
     """Add up the counts of several chunks of one chunk of rows.
 
     Examples
@@ -115,10 +115,10 @@ def add_up(founds: Sequence[ChunkCounts], *, options: CountingOptions) -> ChunkC
     >>> sums.counts["above"], sums.fault
     (array([3, 6]), (3, 5))
     """
-    totals = PartialCounts(len(founds[0].counts["above"]), options.rules)
-    for found in founds:
+    totals = PartialCounts(len(chunks[0].counts["above"]), options.rules)
+    for found in chunks:
         totals.add(found.counts)
-    return ChunkCounts(totals.arrays, min((f.fault for f in founds if f.fault), default=None))
+    return ChunkCounts(totals.arrays, min((f.fault for f in chunks if f.fault), default=None))
 
 
 def _count_blocks(

@@ -13,7 +13,7 @@ from pykeen.typing import RANK_TYPES
 from ...ranks.container import Ranks
 from ...reporting import Report, report
 
-BASES: Mapping[type[Any], str] = {
+BASE_KEYS: Mapping[type[Any], str] = {
     ranking.ArithmeticMeanRank: "mr",
     ranking.GeometricMeanRank: "gmr",
     ranking.HarmonicMeanRank: "hmr",
@@ -28,7 +28,7 @@ BASES: Mapping[type[Any], str] = {
     ranking.MedianAbsoluteDeviation: "mad",
     ranking.Count: "count",
 }
-ADJUSTED: Mapping[type[Any], str] = {
+ADJUSTMENTS: Mapping[type[Any], str] = {
     ranking.AdjustedArithmeticMeanRank: "ratio",
     ranking.AdjustedArithmeticMeanRankIndex: "index",
     ranking.AdjustedGeometricMeanRankIndex: "index",
@@ -51,9 +51,9 @@ def key_of(metric: Any) -> tuple[str, float] | None:
     >>> key_of(ranking.HitsAtK(k=3)), key_of(ranking.ZArithmeticMeanRank())
     (('hits@3', 1.0), ('z.mr', -1.0))
     """
-    adjustment = ADJUSTED.get(type(metric))
+    adjustment = ADJUSTMENTS.get(type(metric))
     base = metric if adjustment is None else metric.base
-    word = BASES.get(type(base))
+    word = BASE_KEYS.get(type(base))
     if word is None:
         return None
     word = word.format(**vars(base))
@@ -63,7 +63,7 @@ def key_of(metric: Any) -> tuple[str, float] | None:
     return f"{adjustment}.{word}", sign
 
 
-def values_of(given: Report, metrics: Iterable[Any]) -> dict[Any, float]:
+def values_of(measured: Report, metrics: Iterable[Any]) -> dict[Any, float]:
     """Return the values of metrics under PyKEEN's keys, in its order.
 
     Parameters
@@ -80,7 +80,9 @@ def values_of(given: Report, metrics: Iterable[Any]) -> dict[Any, float]:
         counts.
     """
     last = {metric.key: metric for metric in metrics}
-    reports = {side: given for side in given.sides if side != "both"} | {"both": _pooled(given)}
+    reports = {side: measured for side in measured.sides if side != "both"} | {
+        "both": _pooled(measured)
+    }
     values = {}
     for name, metric in last.items():
         known = key_of(metric)
@@ -94,11 +96,11 @@ def values_of(given: Report, metrics: Iterable[Any]) -> dict[Any, float]:
     return values
 
 
-def _pooled(given: Report) -> Report:
+def _pooled(measured: Report) -> Report:
     """Return a report whose "both" has all tasks, as in PyKEEN; ours leaves out relations."""
-    ranks = given.ranks
-    if "relation" not in given.sides:
-        return given
+    ranks = measured.ranks
+    if "relation" not in measured.sides:
+        return measured
     return report(Ranks(ranks.above, ranks.tied, ranks.candidates))
 
 
@@ -115,8 +117,8 @@ def by_side(ranks: Ranks) -> dict[str, Ranks]:
     return {str(side): ranks[sides == side] for side in np.unique(sides)}
 
 
-def _call_metric(metric: Any, given: Report, kind: str, side: str) -> float:
+def _call_metric(metric: Any, measured: Report, kind: str, side: str) -> float:
     """Compute a metric that is not PyKEEN's own from the ranks."""
-    ranks = given.ranks if side == "both" else by_side(given.ranks)[side]
+    ranks = measured.ranks if side == "both" else by_side(measured.ranks)[side]
     value = metric(ranks=getattr(ranks, kind), num_candidates=ranks.candidates, weights=None)
     return float(value)
