@@ -37,14 +37,14 @@ def test_libkge(seed: int) -> None:
     """LibKGE subtracts infinite labels, maps NaN to -inf, and finds ties by `torch.isclose`."""
     scores, targets, filtered = scores_and_filter(seed)
     table, place = torch.from_numpy(scores), torch.from_numpy(targets)
-    truth = table.gather(1, place[:, None])
+    true_scores = table.gather(1, place[:, None])
     labels = torch.where(torch.from_numpy(filtered), float("inf"), 0.0)
     labels[torch.arange(len(place)), place] = 0
     masked = torch.nan_to_num(table - labels, nan=-float("inf"), posinf=float("inf"))
     masked = torch.where(table - labels == -float("inf"), -float("inf"), masked)
-    truth = torch.where(truth.isnan(), -float("inf"), truth)
-    close = torch.isclose(masked, truth, rtol=1e-4, atol=1e-5)
-    rank = ((masked > truth) & ~close).sum(1) + close.sum(1) // 2
+    true_scores = torch.where(true_scores.isnan(), -float("inf"), true_scores)
+    close = torch.isclose(masked, true_scores, rtol=1e-4, atol=1e-5)
+    rank = ((masked > true_scores) & ~close).sum(1) + close.sum(1) // 2
     histogram = torch.bincount(rank, minlength=scores.shape[1]).float()
     ranks = torch.arange(1, scores.shape[1] + 1).float()
 
@@ -64,8 +64,8 @@ def test_rotate(seed: int) -> None:
     scores, targets, filtered = scores_and_filter(seed)
     table, place = torch.from_numpy(scores.copy()), torch.from_numpy(targets)
     filtered[np.arange(len(targets)), targets] = False
-    truth = table.gather(1, place[:, None])
-    table = torch.where(torch.from_numpy(filtered), truth - 1, table)
+    true_scores = table.gather(1, place[:, None])
+    table = torch.where(torch.from_numpy(filtered), true_scores - 1, table)
     order = torch.argsort(table, dim=1, descending=True)
     rank = (order == place[:, None]).nonzero()[:, 1].numpy() + 1
 
