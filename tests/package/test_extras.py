@@ -156,11 +156,11 @@ def extras() -> dict[str, list[str]]:
     if not project.is_file():
         pytest.skip("no pyproject.toml beside the tests")
     project = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
-    return {name: list(brought) for name, brought in project["optional-dependencies"].items()}
+    return {name: list(lines) for name, lines in project["optional-dependencies"].items()}
 
 
 def test_every_extra_exists(extras: dict[str, list[str]]) -> None:
-    """Every message names an extra of pyproject.toml that brings the library."""
+    """Every message names an extra of pyproject.toml that installs the library."""
     extras |= {"plot": extras["matplotlib"]}
     for case in CASES:
         assert any(line.startswith(case.library) for line in extras[case.extra])
