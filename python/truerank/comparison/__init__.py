@@ -1,4 +1,4 @@
-"""How sure a number is: intervals, paired tests between models, p-values under chance."""
+"""How certain a number is: intervals, paired tests of models, and p-values under chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comparing models gives: one comparison, or those of all pairs of several models."""
+"""The results of comparing models: one comparison, or those of all pairs of several models."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ class Comparison(NamedTuple):
         The key.
     value_a, value_b, difference : float
     low, high : float
-        The percentile bootstrap interval of the difference, under every method.
+        The percentile bootstrap interval of the difference, whatever the method.
     level : float
     p_value : float
-        Two-sided.
+        The two-sided p-value.
     wins, ties, losses : int
-        Tasks in which a is better than b, as good, worse: by f(r), as 1 / r for mrr, or by the rank
-        for metrics that are no mean over tasks (medians, std, variance, mad, power means).
+        The numbers of tasks in which a is better than b, as good, and worse: by f(r) (1 / r for
+        mrr), or by the rank for metrics that are not a mean over tasks (medians, std, variance,
+        mad, power means).
     method : str
     units : int
-        The tasks or groups that were swapped or resampled.
+        The number of tasks or groups that were swapped or resampled.
     resamples, seed : int
     pairing : str
-        How the tasks were matched: "query and target ids", "query ids", "target ids", "position".
+        How the tasks were matched: "query and target ids", "query ids", "target ids" or
+        "position".
     notes : tuple of str
-        What to know before believing it.
+        What limits the comparison.
     name_a, name_b : str
     p_holm : float or None
-        The p-value among several comparisons, by Holm's step-down rule.
+        The p-value corrected for several comparisons by Holm's step-down rule.
     """
 
     metric: str
@@ -62,7 +64,7 @@ class Comparison(NamedTuple):
     p_holm: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields by name.
+        """Return all fields by name.
 
         Examples
         --------
@@ -90,7 +92,7 @@ class Comparison(NamedTuple):
 
 @public("truerank.comparison")
 class Comparisons(Sequence[Comparison]):
-    """All pairs of several models; p-values are adjusted by Holm's rule too.
+    """The comparisons of all pairs of several models, with p-values corrected by Holm's rule.
 
     Examples
     --------
@@ -122,16 +124,16 @@ class Comparisons(Sequence[Comparison]):
         return self.to_markdown()
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """The comparisons by "a against b"."""
+        """Return the comparisons by names such as "a against b"."""
         return {f"{pair.name_a} against {pair.name_b}": pair.to_dict() for pair in self._pairs}
 
     def to_markdown(self, *, digits: int = 4) -> str:
-        """A Markdown table, one line for each pair, and the notes below.
+        """Return a Markdown table with a row for each pair, and the notes below it.
 
         Parameters
         ----------
         digits : int
-            Significant digits.
+            The number of significant digits.
         """
         first = self._pairs[0]
         bounds = f"{100 * first.level:g} % interval"
@@ -151,14 +153,14 @@ class Comparisons(Sequence[Comparison]):
                 ]
             )
         lines = [markdown_table(TextGrid(header, rows, names=2))]
-        drawn = format_count(first.resamples, "resample")
-        lines += ["", f"{first.method}, {format_count(first.units, 'unit')}, {drawn}."]
+        resamples = format_count(first.resamples, "resample")
+        lines += ["", f"{first.method}, {format_count(first.units, 'unit')}, {resamples}."]
         lines += [f"- {markdown_cell(note)}" for note in format_notes(self._pairs)]
         return "\n".join(lines) + "\n"
 
 
 def format_notes(pairs: Sequence[Comparison]) -> list[str]:
-    """The notes, each once; those that are not of all pairs name theirs.
+    """List each note once; a note on some of the pairs names them.
 
     Examples
     --------
@@ -166,11 +168,11 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
     >>> format_notes(compare({"a": Ranks([0], [1], 10), "b": Ranks([3], [1], 10)}))
     ['paired by position only']
     """
-    of: dict[str, list[str]] = {}
+    pairs_by_note: dict[str, list[str]] = {}
     for pair in pairs:
         for note in pair.notes:
-            of.setdefault(note, []).append(f"{pair.name_a} - {pair.name_b}")
+            pairs_by_note.setdefault(note, []).append(f"{pair.name_a} - {pair.name_b}")
     return [
         note if len(names) == len(pairs) else f"{', '.join(names)}: {note}"
-        for note, names in of.items()
+        for note, names in pairs_by_note.items()
     ]

@@ -1,8 +1,8 @@
 """A metric as a function of how often each unit (a task, a group of tasks) occurs.
 
-That is what resampling needs: the metric of thousands of resamples at once, of all units but one,
-and how much each unit moves it. Means of f(r) become sums of columns, medians order statistics of
-the distinct ranks; whatever is neither is computed resample by resample.
+Resampling needs the metric of thousands of resamples at once, the metric of all units but one, and
+how much each unit moves it. Means of f(r) are computed from sums of columns, medians from order
+statistics of the distinct ranks, and all other metrics one resample after another.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
     Outer = Callable[[float], float]
 
-# The step of derivatives along the imaginary axis: nothing cancels there, however small it is.
+# The step of derivatives along the imaginary axis. Nothing cancels there, however small it is.
 COMPLEX_STEP = 1e-30
 EXACT_INTEGERS = 2.0**52  # sums of float64 are exact for integers up to here
 
 
 class Functional(Protocol):
-    """A metric of units with multiplicities; without a value it is nan, never a warning."""
+    """A metric of units with multiplicities; it is nan, without a warning, where undefined."""
 
     units: int
 
     def of_counts(self, counts: Numbers) -> FloatArray:
-        """Its value for each row of counts, shape (m, units); shape (m,)."""
+        """The values for the rows of counts of shape (m, units); float64, shape (m,)."""
 
     def leave_one_out(self) -> FloatArray | None:
-        """Its value without each unit in turn, shape (units,); None: not known."""
+        """The values without each unit in turn, shape (units,); None if there is no fast way."""
 
     def normal_bounds(self, level: float) -> tuple[float, float] | None:
-        """Bounds by the delta method; None where it has none."""
+        """The bounds by the delta method; None where it does not apply."""
 
 
 class SumFunctional:
-    """inner(sums of columns over tasks), then outer, a function of one number.
+    """outer(inner(sums of columns over tasks)), where outer is a function of one number.
 
-    The derivative of `inner` is taken with a complex step, to all digits; that of `outer` from
-    differences about the value, to nine or so.
+    The derivative of `inner` is computed with a complex step, to all digits, and that of `outer`
+    from differences around the value, to about nine digits.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class SumFunctional:
         The unit of each task, 0 .. units - 1.
     units : int
     inner : callable
-        Of as many arrays as there are columns; arithmetic that works on complex numbers too.
+        Takes one array for each column; its arithmetic works on complex numbers, too.
     outer : callable, optional
     """
 
@@ -77,11 +77,11 @@ class SumFunctional:
         )
 
     def of_counts(self, counts: Numbers) -> FloatArray:
-        """Its value for each row of counts."""
+        """The value for each row of counts."""
         return self._of_sums(counts.astype(np.float64) @ self._columns)
 
     def leave_one_out(self) -> FloatArray:
-        """Its value without each unit in turn."""
+        """The values without each unit in turn."""
         before: FloatArray = np.zeros(self._columns.shape)
         after: FloatArray = np.zeros(self._columns.shape)
         np.cumsum(self._columns[:-1], axis=0, out=before[1:])
@@ -98,20 +98,20 @@ class SumFunctional:
         return slope * _derivative(self._outer, middle) if slope.any() else slope
 
     def normal_bounds(self, level: float) -> tuple[float, float]:
-        """The value -+ the normal quantile times the root of the sum of squared influences."""
+        """The value -+ the normal quantile times the standard error of the influence."""
         middle = float(self.of_counts(np.ones((1, self.units)))[0])
         reach = normal_quantile((1 + level) / 2) * standard_error(self.influence())
         return middle - reach, middle + reach
 
     def of_swaps(self, swaps: Numbers) -> tuple[FloatArray, FloatArray]:
-        """The values of the first and the second half of the units, some pairs of them swapped.
+        """The values of the first and of the second half of the units after swaps between them.
 
         Parameters
         ----------
         swaps : ndarray of 0 and 1, shape (m, units / 2)
             1 swaps unit i with unit i + units / 2.
         """
-        if self._halves is None:  # many chunks of swaps come, of the same halves
+        if self._halves is None:  # all chunks of swaps are of the same halves
             first, second = self._columns[: self.units // 2], self._columns[self.units // 2 :]
             apart: FloatArray = np.subtract(second, first)
             self._halves = first.sum(axis=0), second.sum(axis=0), apart
@@ -125,24 +125,24 @@ class SumFunctional:
 
 
 class MedianFunctional:
-    """Medians of weighted values, and of their distances from the median.
+    """Medians of weighted values, or of their distances from the median.
 
-    The median is the smallest value at which the cumulative weight reaches half; where it is
-    exactly half, the mean of that value and the next.
+    The median is the smallest value at which the cumulative weight reaches half of the total; where
+    that weight is exactly half, it is the mean of this value and the next.
 
     Parameters
     ----------
     values : ndarray of float64, shape (a,)
     weights : ndarray of float64, shape (a,)
-        Above 0. Integers are added exactly; of other weights, those rows of counts in which
-        rounding could decide are given to `exactly`.
+        Above 0. Integers are added exactly; with other weights, the rows of counts in which
+        rounding could decide are computed by `exact_median`.
     unit : ndarray of int64, shape (a,)
     units : int
-    exactly : callable
-        From one row of counts to the value before `outer`.
+    exact_median : callable
+        Returns the value before `outer` for one row of counts.
     outer : callable, optional
     deviation : bool
-        The median absolute deviation (times 1.4826) in place of the median.
+        Whether to compute the median absolute deviation (times 1.4826) instead of the median.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class MedianFunctional:
         weights: FloatArray,
         unit: IntArray,
         units: int,
-        exactly: Callable[[Numbers], float],
+        exact_median: Callable[[Numbers], float],
         outer: Outer | None = None,
         deviation: bool = False,
     ) -> None:
@@ -164,15 +164,15 @@ class MedianFunctional:
         self._integer_weights = (
             bool((weights == np.floor(weights)).all()) and weights.sum() < EXACT_INTEGERS / 1024
         )
-        self._exact_median, self._outer, self._deviation = exactly, outer, deviation
+        self._exact_median, self._outer, self._deviation = exact_median, outer, deviation
         self._orders: dict[float, tuple[IntArray, FloatArray]] = {}
 
     def of_counts(self, counts: Numbers) -> FloatArray:
-        """Its value for each row of counts."""
-        held = counts if self._one_each else counts.take(self._unit, axis=1)
+        """The value for each row of counts."""
+        mass = counts if self._one_each else counts.take(self._unit, axis=1)
         kind = np.int64 if self._unit_weights else np.float64
-        held = held if self._unit_weights else held * self._weights
-        mass = np.add.reduceat(held, self._starts, axis=1, dtype=kind).astype(np.float64)
+        mass = mass if self._unit_weights else mass * self._weights
+        mass = np.add.reduceat(mass, self._starts, axis=1, dtype=kind).astype(np.float64)
         found, doubtful = self._medians(self._values, mass)
         if self._deviation:
             middles, found = found, np.full(len(found), math.nan)
@@ -187,7 +187,7 @@ class MedianFunctional:
         return apply_outer(self._outer, found)
 
     def leave_one_out(self) -> FloatArray:
-        """Its value without each unit in turn."""
+        """The values without each unit in turn."""
         code = np.repeat(
             np.arange(len(self._values)), np.diff(self._starts, append=len(self._unit))
         )
@@ -237,7 +237,7 @@ class MedianFunctional:
     def _medians(
         self, values: FloatArray, mass: FloatArray
     ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """The median of ascending values under each row of weights, and which are doubtful."""
+        """The median of ascending values for each row of weights, and which rows are doubtful."""
         cumulative = np.cumsum(mass, axis=1)
         half = cumulative[:, -1:] / 2
         first = (cumulative < half).sum(axis=1)
@@ -252,12 +252,12 @@ class MedianFunctional:
 
 
 class ResampledFunctional:
-    """Any metric at all, one resample after another.
+    """Any metric, computed one resample after another.
 
     Parameters
     ----------
     compute : callable
-        From one row of counts, how often each unit occurs, to the value.
+        Returns the value for one row of counts, which say how often each unit occurs.
     units : int
     outer : callable, optional
     """
@@ -268,23 +268,23 @@ class ResampledFunctional:
         self.units, self._compute, self._outer = units, compute, outer
 
     def of_counts(self, counts: Numbers) -> FloatArray:
-        """Its value for each row of counts."""
+        """The value for each row of counts."""
         found = np.array([self._compute(row) for row in counts], dtype=np.float64)
         return apply_outer(self._outer, found)
 
     def leave_one_out(self) -> None:
-        """Nothing closed is known."""
+        """Return None: there is no fast way."""
 
     def normal_bounds(self, level: float) -> None:
-        """The delta method is not for it."""
+        """Return None: the delta method does not apply."""
 
 
 def of_swaps(both: Functional, swaps: Numbers) -> tuple[FloatArray, FloatArray]:
     """The values of both halves of the units after swaps; see `SumFunctional.of_swaps`."""
     if isinstance(both, SumFunctional):
         return both.of_swaps(swaps)
-    kept = 1 - swaps
-    return both.of_counts(np.hstack([kept, swaps])), both.of_counts(np.hstack([swaps, kept]))
+    stays = 1 - swaps
+    return both.of_counts(np.hstack([stays, swaps])), both.of_counts(np.hstack([swaps, stays]))
 
 
 def normal_quantile(probability: float) -> float:
@@ -301,7 +301,7 @@ def normal_quantile(probability: float) -> float:
 
 
 def standard_error(influence: FloatArray) -> float:
-    """The root of u / (u - 1) times the sum of squares about the mean; nan for one unit or none.
+    """The root of u / (u - 1) times the sum of squares about the mean; nan for fewer than 2 units.
 
     Examples
     --------
@@ -316,7 +316,7 @@ def standard_error(influence: FloatArray) -> float:
 
 
 def apply_outer(outer: Outer | None, values: FloatArray) -> FloatArray:
-    """Apply a function of one number to all that are finite; what has no value becomes nan."""
+    """Apply a function of one number to all finite values; undefined results become nan."""
     finite = np.isfinite(values)
     if outer is None:
         return np.where(finite, values, math.nan)
@@ -328,7 +328,7 @@ def apply_outer(outer: Outer | None, values: FloatArray) -> FloatArray:
 def _apply_or_nan(outer: Outer, x: float) -> float:
     try:
         y = outer(x)
-    except (ArithmeticError, ValueError):  # 1 / 0, log 0, exp of too much
+    except (ArithmeticError, ValueError):  # 1 / 0, log 0, exp of a large number
         return math.nan
     return y if math.isfinite(y) else math.nan
 
@@ -345,10 +345,11 @@ def _derivative(outer: Outer | None, x: float) -> float:
 def _without_each(
     values: FloatArray, code: IntArray, weights: FloatArray, unit: IntArray, units: int
 ) -> FloatArray:
-    """The weighted median of `values[code]` without each unit in turn.
+    """The weighted medians of `values[code]` without each unit in turn.
 
-    A bisection over the values, for all units at once: the weight up to a value without a unit is
-    that of all less the unit's own, which its sorted atoms tell. Half is told within rounding.
+    The values are bisected for all units at once. The weight up to a value without a unit is that
+    of all units minus the unit's own, which is looked up among its sorted values. Whether a weight
+    is exactly half of the total is decided within rounding.
     """
     d = len(values)
     cumulative = np.cumsum(np.bincount(code, weights=weights, minlength=d))
@@ -359,7 +360,7 @@ def _without_each(
     every = np.arange(units)
 
     def up_to(x: IntArray, who: IntArray) -> FloatArray:
-        """The weight up to value x without unit `who`."""
+        """The weight up to value x without the unit `who`."""
         mine = own[np.searchsorted(keys, who * d + x, side="right")] - own[begin[who]]
         left: FloatArray = cumulative[x] - mine
         return left
@@ -368,7 +369,7 @@ def _without_each(
     slack = 8 * len(weights) * np.finfo(np.float64).eps * cumulative[-1]
 
     def first(threshold: FloatArray) -> IntArray:
-        """The first value up to which the weight reaches the threshold."""
+        """The first value at which the cumulative weight reaches the threshold."""
         low, high = np.zeros(units, dtype=np.int64), np.full(units, d - 1)
         while (low < high).any():
             x = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Two models over the same tasks: the difference of a metric, its interval and its p-value."""
+"""Compare two models over the same tasks: the difference of a metric, its interval, its p-value."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ COUNT_MESSAGE = (
 
 
 class HasRanks(Protocol):
-    """What stands for ranks: a Report does, with the weights that are in force in it."""
+    """An object that has ranks, such as a Report, with the weights that are in force in it."""
 
     @property
     def ranks(self) -> Ranks: ...
@@ -62,7 +62,7 @@ class HasRanks(Protocol):
 
 
 class RanksMissingError(AttributeError):
-    """What would stand for ranks, had it kept them: a Report out of JSON has not."""
+    """Raised by a Report that was read from JSON, which holds no ranks, when they are needed."""
 
 
 class _Keywords(TypedDict, total=False):
@@ -113,54 +113,55 @@ def compare(
     Parameters
     ----------
     a : Ranks, Report, or mapping of str to those
-        A Report stands for its ranks, with the weights that are in force in it. A mapping compares
-        all pairs of its members, with Holm's correction of the p-values.
+        A Report stands for its ranks, with the weights that are in force in it. With a mapping, all
+        pairs of its members are compared, and their p-values corrected by Holm's rule.
     b : Ranks or Report
-        Of the same tasks in the same order. Not given with a mapping.
+        The same tasks in the same order. Not given with a mapping.
     metric : str or Key
-        Any key of a report: side, kind, adjustment; `macro.X` with `by`. Tasks count by the weights
-        of the Ranks, which must agree.
+        Any key of a report, with side, kind and adjustment; `macro.X` needs `by`. Tasks count by
+        the weights of the Ranks, which must agree.
     method : {"permutation", "bootstrap", "wilcoxon"}
-        What the p-value, two-sided, is of:
+        How the two-sided p-value is computed:
 
-        - "permutation": the difference, were the models' ranks swapped at random in each unit; all
-          2**units ways where these are no more than `resamples`, else (1 + those at least as far)
-          / (1 + resamples). Any metric is computed again from the swapped ranks.
-        - "bootstrap": twice the smaller share of resampled differences on one side of 0 (0
-          included, (1 + number) / (1 + resamples)), which the interval agrees with.
+        - "permutation": swap the models' ranks at random in each unit, compute the metric again,
+          and count how often the difference is at least as large. All 2**units ways are tried where
+          there are no more than `resamples`; else it is (1 + number) / (1 + resamples).
+        - "bootstrap": twice the smaller share of resampled differences on one side of 0 (those
+          equal to 0 included; (1 + number) / (1 + resamples)). It agrees with the interval.
         - "wilcoxon": the signed-rank test on the units' differences of f(r) (1/r for mrr, log r for
-          gmr), units without a difference left out, by the normal approximation with correction
-          for ties. It asks another question than the metric: whether differences lie about 0,
-          whatever their size. Where the metric is no mean (medians, std, variance, mad, power
-          means) it is of the ranks r and knows nothing of the metric; a note says so.
+          gmr), by the normal approximation with correction for ties; units without a difference are
+          left out. It asks another question than the metric: whether the differences lie around 0,
+          whatever their size. For a metric that is not a mean (medians, std, variance, mad, power
+          means) it tests the ranks r themselves, and a note says so.
     by : str or labels, optional
         The units are whole groups of tasks, as in `interval`: "query", "relation", another name of
         labels that a has, or labels.
     level : float
-        Of the interval: percentiles of the bootstrapped difference, under every method.
+        The level of the interval, whose bounds are percentiles of the bootstrapped difference
+        whatever the method.
     resamples, seed : int
         As in `interval`.
     draw_seed : int
-        Of the kind "random"; the seeds of Reports are not looked at.
+        The seed of the kind "random"; the seeds of Reports are ignored.
     allow_unlike : bool
-        Compare ranks of unlike protocols, candidates and ids all the same, by position; a note says
-        what differs. The numbers of tasks and the weights must agree in any case.
+        Compare ranks whose protocols, candidates or ids differ, too, by position; a note says what
+        differs. The numbers of tasks and the weights must agree in any case.
 
     Returns
     -------
     Comparison or Comparisons
-        Its wins and losses are of f(r), for a metric that is no mean of the ranks: a model with the
-        better std may lose most tasks. Its notes say what to know before believing it: what is
-        unlike, pairing by position alone, and that the split is a test split.
+        Wins and losses compare f(r), or the rank for a metric that is not a mean over tasks: a
+        model with the better std may lose most tasks. The notes say what limits the comparison:
+        what differs, pairing by position only, and that the split is a test split.
 
     Raises
     ------
     ValueError
         If the numbers of tasks, weights, candidates, comparable fields of the protocols, or (where
-        both have them) sides, query or target ids differ: all differences are listed. For an
-        unknown method; for the metric "count", which two models share; for "wilcoxon" with unequal
-        weights, where it has no meaning, unless `by` is given. For a Report that was read from
-        JSON, which holds no ranks.
+        both have them) sides, query or target ids differ; the message lists all differences. For an
+        unknown method; for the metric "count", which is the same for both models; for "wilcoxon"
+        with unequal weights, where it has no meaning, unless `by` is given. For a Report that was
+        read from JSON, which holds no ranks.
     KeyError
         For an unknown key.
     TypeError
@@ -169,7 +170,7 @@ def compare(
     Notes
     -----
     Under the null hypothesis of the permutation test the two models are exchangeable in each unit.
-    For an adjusted key a resample's own tasks are what chance is computed from, as in `interval`.
+    For an adjusted key, chance is computed from the tasks of the resample, as in `interval`.
 
     E. W. Noreen: Computer-Intensive Methods for Testing Hypotheses (1989). S. Holm: A Simple
     Sequentially Rejective Multiple Test Procedure. Scandinavian Journal of Statistics 6 (1979).
@@ -265,7 +266,7 @@ def _compare_pair(a: Any, b: Any, options: _CompareOptions, names: tuple[str, st
 
 
 def _has_protocol(model: object) -> bool:
-    """Whether something tells how its ranks were counted: reports and repeats are mappings too."""
+    """Whether a model has a protocol: reports and repeats, which are mappings, have one."""
     return hasattr(type(model), "protocol")
 
 
@@ -314,7 +315,7 @@ def _test_difference(
 
 
 def _permutation_p(both: Functional, units: int, slack: float, options: _CompareOptions) -> float:
-    """The share of swaps that part the models at least as far as they are."""
+    """The share of swaps after which the models differ at least as much as they do."""
     first, second = of_swaps(both, np.zeros((1, units), dtype=np.int8))
     apart = abs(float(first[0] - second[0])) - slack
     beyond = ways = 0
@@ -322,29 +323,29 @@ def _permutation_p(both: Functional, units: int, slack: float, options: _Compare
         first, second = of_swaps(both, swaps)
         beyond += int(np.count_nonzero(~(np.abs(first - second) < apart)))
         ways += len(swaps)
-    if is_exhaustible(units, options.resamples):  # the way things are is one of them
+    if is_exhaustible(units, options.resamples):  # the unswapped models are among these
         return beyond / ways
     return (1 + beyond) / (1 + ways)
 
 
 def _bootstrap_p(resampled: FloatArray, slack: float) -> float:
-    held = resampled[~np.isnan(resampled)]
-    smaller = min(int((held <= slack).sum()), int((held >= -slack).sum()))
-    return min(1.0, 2 * (1 + smaller) / (1 + len(held)))
+    known = resampled[~np.isnan(resampled)]
+    smaller = min(int((known <= slack).sum()), int((known >= -slack).sum()))
+    return min(1.0, 2 * (1 + smaller) / (1 + len(known)))
 
 
 def signed_rank(differences: FloatArray, slack: float = 0.0) -> float:
-    """Wilcoxon's signed-rank test: the two-sided p-value by the normal approximation.
+    """The two-sided p-value of Wilcoxon's signed-rank test, by the normal approximation.
 
-    Differences of 0 are left out, equal ones share their mean rank, and the variance is corrected
-    for them: n (n + 1) (2 n + 1) / 24 - sum (t^3 - t) / 48 over groups of t equal ones. 1 where all
-    differences are 0.
+    Differences of 0 are left out. Equal differences share their mean rank, and the variance is
+    corrected for them: n (n + 1) (2 n + 1) / 24 - sum (t^3 - t) / 48 over groups of t equal ones.
+    The p-value is 1 where all differences are 0.
 
     Parameters
     ----------
     differences : ndarray of float64, shape (n,)
     slack : float
-        How far rounding may part what is equal.
+        How much equal differences may differ by rounding.
 
     Notes
     -----
@@ -355,22 +356,24 @@ def signed_rank(differences: FloatArray, slack: float = 0.0) -> float:
     >>> round(signed_rank(np.array([1.0, 2.0, 3.0, -4.0, 5.0])), 4)
     0.3452
     """
-    held = differences[np.abs(differences) > slack]
-    n = len(held)
+    nonzero = differences[np.abs(differences) > slack]
+    n = len(nonzero)
     if not n:
         return 1.0
-    held = held[np.argsort(np.abs(held), kind="stable")]
-    starts = np.flatnonzero(np.diff(np.abs(held), prepend=-math.inf) > slack)
+    nonzero = nonzero[np.argsort(np.abs(nonzero), kind="stable")]
+    starts = np.flatnonzero(np.diff(np.abs(nonzero), prepend=-math.inf) > slack)
     sizes = np.diff(starts, append=n)
     ranks = np.repeat(starts + (sizes + 1) / 2, sizes)
     t = sizes.astype(np.float64)
     variance = n * (n + 1) * (2 * n + 1) / 24 - float((t**3 - t).sum()) / 48
-    z = (float(ranks[held > 0].sum()) - n * (n + 1) / 4) / math.sqrt(variance)
+    z = (float(ranks[nonzero > 0].sum()) - n * (n + 1) / 4) / math.sqrt(variance)
     return min(1.0, 2 * normal_cdf(-abs(z)))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction: the i-th smallest of m times m - i + 1, ascending, at most 1.
+    """Correct m p-values by Holm's step-down rule; nan stays nan.
+
+    The i-th smallest is multiplied by m - i + 1; results ascend and are at most 1.
 
     Examples
     --------
@@ -386,14 +389,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _differences(one: Units, two: Units) -> tuple[FloatArray, float]:
-    """The difference of f(r) in each unit, and how far rounding may part equal ones.
+    """The difference of f(r) in each unit, and how much equal ones may differ by rounding.
 
-    In a group it is the weighted mean over the tasks.
+    The difference of a group is the weighted mean over its tasks.
     """
     if one.key.macro:
         first, second = one.values_within(), two.values_within()
-        held = ~np.isnan(first + second)
-        first, second = first[held], second[held]
+        known = ~np.isnan(first + second)
+        first, second = first[known], second[known]
         apart = first - second
     else:
         first, second = _task_values(one), _task_values(two)
@@ -411,7 +414,7 @@ def _differences(one: Units, two: Units) -> tuple[FloatArray, float]:
 
 
 def _task_values(units: Units) -> FloatArray:
-    """f(r) of each task where the metric is a mean of it; the (mean) rank where it is not."""
+    """f(r) of each task where the metric is a mean of it, else the (mean) rank of each task."""
     metric, parameter = _metric_of_tasks(units.key)
     return values_per_task(metric.transform, units.sample, parameter)
 
@@ -422,12 +425,12 @@ def _is_mean(key: Key) -> bool:
 
 
 def _metric_of_tasks(key: Key) -> tuple[Metric, float]:
-    """The metric whose f(r) tells tasks apart: the rank's own where the key's is no mean."""
+    """The metric whose f(r) compares tasks: the mean rank where the key's metric is not a mean."""
     return (METRICS[key.metric], key.parameter) if _is_mean(key) else (METRICS["mr"], 0.0)
 
 
 def _count_wins(one: Units, two: Units) -> tuple[int, int, int]:
-    """Tasks in which a is better, as good, worse: by f(r), which is best at rank 1."""
+    """Count the tasks in which a is better, as good and worse by f(r), which is best at rank 1."""
     metric, parameter = _metric_of_tasks(one.key)
     ends, most = np.array([1.0, 2.0**63]), np.full(2, 2**63 - 1)
     top, far = metric.transform.of_ranks(ends, most, parameter).tolist()

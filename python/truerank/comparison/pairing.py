@@ -1,4 +1,4 @@
-"""Whether two Ranks are of the same tasks, and by what that is known."""
+"""Check that two Ranks have the same tasks, and say how the tasks were matched."""
 
 from __future__ import annotations
 
@@ -20,12 +20,19 @@ BY_POSITION_ONLY = "paired by position only"
 def check_same_tasks(
     a: Ranks, b: Ranks, allow_unlike: bool = False
 ) -> tuple[Ranks, tuple[str, ...]]:
-    """Give a, with b's sides where it has none, and what differs where that is allowed.
+    """Check that two Ranks have the same tasks.
+
+    Returns
+    -------
+    Ranks
+        a, with the sides of b where it has none.
+    tuple of str
+        What differs, with `allow_unlike`.
 
     Raises
     ------
     ValueError
-        Listing all differences that are not allowed.
+        For differences that are not allowed; the message lists all of them.
 
     Examples
     --------
@@ -44,7 +51,7 @@ def check_same_tasks(
 
 
 def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
-    """Differences that leave nothing to compare."""
+    """Differences that forbid a comparison in any case."""
     if len(a) != len(b):
         return [f"tasks: {len(a):,} against {len(b):,}"]
     shares = []
@@ -83,7 +90,7 @@ def _format_difference(name: str, one: Any, two: Any) -> str:
 
 
 def is_test_split(split: str | None) -> bool:
-    """Whether a split is one to test on, by its name.
+    """Whether a split is a test split, by its name.
 
     Examples
     --------
@@ -94,7 +101,7 @@ def is_test_split(split: str | None) -> bool:
 
 
 def notes_on_test_splits(a: Ranks, b: Ranks) -> tuple[str, ...]:
-    """Note what choosing between models by the numbers of a test split does to it.
+    """Return the note on choosing between models by a test split, if one of the Ranks has one.
 
     Examples
     --------
@@ -113,7 +120,7 @@ def notes_on_test_splits(a: Ranks, b: Ranks) -> tuple[str, ...]:
 
 
 def describe_pairing(a: Ranks, b: Ranks) -> str:
-    """Say by what the tasks are known to be the same.
+    """Say how the tasks were matched: by ids that both have, or by position.
 
     Examples
     --------

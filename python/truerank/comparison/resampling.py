@@ -1,7 +1,7 @@
-"""How sure a metric is: intervals over tasks or groups of tasks, by drawing these units again.
+"""Confidence intervals of a metric, from resampling its tasks or groups of tasks (the units).
 
-A resample is told by how often it holds each unit, so that statistics of thousands of resamples are
-products of matrices of such counts.
+A resample is represented by how often it holds each unit, so that statistics of thousands of
+resamples are products with a matrix of such counts.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from .functionals import Functional
 
-CHUNK = 1 << 16  # counts held at once: 0.5 MB stay in a cache, and are not mapped anew each time
-MAX_LOST_SHARE = 0.01  # the share of resamples without a value that may be left out
-RELATIVE_SLACK = 1e-12  # relative difference below which two values of a statistic are one, rounded
-ABSOLUTE_SLACK = 1e-15  # what is left of a value of 0
+CHUNK = 1 << 16  # counts in memory at once: 0.5 MB stay in a cache, and are not mapped each time
+MAX_LOST_SHARE = 0.01  # up to this share of the resamples may have no value and be left out
+# Values of a statistic that differ by less than this are equal but for rounding.
+RELATIVE_SLACK = 1e-12
+ABSOLUTE_SLACK = 1e-15  # near 0
 METHODS = ("bootstrap", "bca", "percentile", "normal")
 
 
@@ -42,17 +43,16 @@ class Interval(NamedTuple):
     ----------
     low, value, high : float
     level : float
-        The share of such intervals that should hold the value of the population.
+        The share of such intervals that should contain the value of the population.
     method : str
-        "bca", "percentile" or "normal": what the bounds come from. "percentile" where BCa was asked
-        for and is undefined.
+        How the bounds were computed: "bca", "percentile" (also where BCa is undefined) or "normal".
     resamples : int
         0 for "normal".
     units : int
         How many tasks or groups were resampled.
     seed : int
     key : str
-        Of the metric.
+        The key of the metric.
     by : str
         What the units are: "tasks" or "groups".
 
@@ -74,10 +74,10 @@ class Interval(NamedTuple):
     by: str = "tasks"
 
     def __str__(self) -> str:
-        drawn = f"{self.resamples:,} resamples of " if self.resamples else ""
-        shown = f"{self.value:.6g} [{self.low:.6g}, {self.high:.6g}]"
-        how = f"{100 * self.level:g} %, {self.method}, {drawn}{self.units:,} {self.by}"
-        return f"{self.key} {shown} ({how})".lstrip()
+        resamples = f"{self.resamples:,} resamples of " if self.resamples else ""
+        bounds = f"{self.value:.6g} [{self.low:.6g}, {self.high:.6g}]"
+        how = f"{100 * self.level:g} %, {self.method}, {resamples}{self.units:,} {self.by}"
+        return f"{self.key} {bounds} ({how})".lstrip()
 
 
 @public("truerank.comparison")
@@ -93,7 +93,7 @@ def interval(
     weights: str | npt.ArrayLike | None = None,
     draw_seed: int = 0,
 ) -> Interval:
-    """Give the confidence interval of a metric: where it may lie had other tasks been drawn.
+    """Compute the confidence interval of a metric over other tasks of the same population.
 
     Parameters
     ----------
@@ -104,54 +104,56 @@ def interval(
         Between 0 and 1.
     method : {"bootstrap", "bca", "percentile", "normal"}
         "bootstrap" and "bca": bias-corrected and accelerated percentiles of the resamples (Efron
-        1987); the plain ones where BCa is undefined, which `Interval.method` says. "percentile":
-        the plain ones. "normal": the delta method, without resampling: value -+ quantile times
-        standard error, with the factor u / (u - 1) of u units; for the median Woodruff's interval.
+        1987), or plain percentiles where BCa is undefined; `Interval.method` says which.
+        "percentile": plain percentiles. "normal": the delta method, without resampling: the value
+        plus and minus the quantile times the standard error, with the factor u / (u - 1) for u
+        units; for the median Woodruff's interval.
     by : str or labels, optional
         Resample whole groups of tasks: "query", "relation" ("group"), "target", "side", any name
-        that `ranks.labels` has, or labels of the tasks. The ranks of one query are not independent:
-        an interval over tasks is then too narrow. For "normal" the error is the cluster-robust one.
+        that `ranks.labels` has, or labels of the tasks. The ranks of one query are not independent,
+        so that an interval over tasks is too narrow. For "normal" the error is cluster-robust.
     seed : int
-        Of the resampling. The same resamples on every machine with one version of NumPy; bounds may
-        differ in the last digit, as sums do.
+        The seed of the resampling. The resamples are the same on every machine with one version of
+        NumPy; bounds may differ in the last digit, as sums do.
     resamples : int
     weights : array_like of float, shape (n,), or str, optional
-        In place of the weights of the ranks; "query", "relation", ... as in a report.
+        Used instead of the weights of the ranks; "query", "relation", ... as in a report.
     draw_seed : int
-        Of the kind "random".
+        The seed of the kind "random".
 
     Returns
     -------
     Interval
-        The bounds are nan where the metric is, for a single unit, and where more than 1 % of the
-        resamples have no value (fewer are left out). A metric that no resample moves has its value
-        as both bounds.
+        The bounds are nan where the metric is nan, for a single unit, and where more than 1 % of
+        the resamples have no value (fewer are left out). If no resample changes the metric, both
+        bounds are its value.
 
     Raises
     ------
     KeyError
         For an unknown key, and `macro.X` without `by`.
     ValueError
-        For an unknown method, label or level; for "normal" where the delta method does not apply:
-        mad, power_mean:inf and -inf, and medians of long ties of the kind "expected".
+        For an unknown method or label, an invalid level, and for "normal" where the delta method
+        does not apply: mad, power_mean:inf and -inf, and medians of long ties of the kind
+        "expected".
     TypeError
         For an argument of another type.
 
     Notes
     -----
-    The tasks (or groups) are taken as drawn independently from a population of them; tasks of
-    weight 0 are not among them. A resample's value is the metric of the resampled Ranks. What
-    chance expects of it moves along where it is a mean over tasks: for the adjusted mr, mrr and
-    hits@k expectation, optimum and variance are those of the tasks in the resample, since their
-    numbers of candidates are drawn with them. z grows with the root of the number of tasks; a
-    resample of groups that has m tasks in place of n has its z multiplied by sqrt(n / m), so that
-    the interval is one of z at n tasks. For all other metrics (gmr, hmr, imr, igmr, medians, power
-    means) chance is not a sum over tasks: its mean and variance are held at those of all tasks, and
-    the interval is that of the unadjusted metric, adjusted. For `macro.X` the value within each
-    group is held, and groups without one are left out.
+    The tasks (or groups) are taken as drawn independently from a population; tasks of weight 0 are
+    left out. The value of a resample is the metric of the resampled Ranks. For the adjusted mr, mrr
+    and hits@k, which are means over tasks, the expectation, optimum and variance are those of the
+    tasks in the resample, since their numbers of candidates are drawn with them. z grows with the
+    root of the number of tasks: for a resample of groups that has m tasks instead of n, z is
+    multiplied by sqrt(n / m), so that the interval is one of z for n tasks. For all other metrics
+    (gmr, hmr, imr, igmr, medians, power means) the moments under chance are not sums over tasks:
+    mean and variance stay those of all tasks, and the interval is that of the unadjusted metric,
+    adjusted. For `macro.X` the value within each group is fixed, and groups without a value are
+    left out.
 
-    Coverage is nominal for means over a thousand independent units, less so for medians (ranks are
-    discrete), heavy tails (the mean rank) and few groups.
+    Coverage is nominal for means over a thousand independent units, and lower for medians (ranks
+    are discrete), for heavy tails (the mean rank) and for few groups.
 
     B. Efron: Better Bootstrap Confidence Intervals. Journal of the American Statistical Association
     82 (1987).
@@ -184,15 +186,15 @@ def interval(
     low, high = (value if abs(x - value) <= rounding_slack(value) else x for x in bounds)
     if math.isnan(value) or units < 2:
         low = high = math.nan
-    drawn = 0 if method == "normal" else resamples
+    done = 0 if method == "normal" else resamples
     what = "tasks" if by is None else "groups"
-    return Interval(low, value, high, level, used, drawn, units, seed, str(chosen.key), what)
+    return Interval(low, value, high, level, used, done, units, seed, str(chosen.key), what)
 
 
 def _bootstrap_bounds(
     moving: Functional, method: str, level: float, resamples: int, seed: int
 ) -> tuple[str, tuple[float, float]]:
-    """The method that could be used, and the bounds."""
+    """The method that was used and its bounds; "percentile" where BCa is undefined."""
     chunks = [moving.of_counts(counts) for counts in draw_resamples(moving.units, resamples, seed)]
     replicates = np.concatenate(chunks)
     jackknife = moving.leave_one_out() if method == "bca" else None
@@ -204,27 +206,27 @@ def _bootstrap_bounds(
     return "percentile", percentile_bounds(replicates, level)
 
 
-# -- drawing units again, and the bounds that replicates of a statistic give -----------------------
+# -- resamples of units, and bounds from the replicates of a statistic -----------------------------
 
 
 def draw_resamples(units: int, resamples: int, seed: int) -> Iterator[IntArray]:
-    """Resample units: draw as many as there are, uniformly and with replacement, many times.
+    """Draw resamples: each takes as many units as there are, uniformly and with replacement.
 
     Parameters
     ----------
     units : int
-        Their number, >= 1.
+        The number of units, >= 1.
     resamples : int
-        How often all of them are drawn.
+        The number of resamples.
     seed : int
-        Given to `numpy.random.default_rng`. Its integers are the same on every machine with one
-        version of NumPy, and so are the resamples.
+        Passed to `numpy.random.default_rng`, whose integers are the same on every machine with one
+        version of NumPy.
 
     Yields
     ------
     ndarray of int64, shape (m, units)
-        How often each of m resamples holds each unit; a row sums to `units`. Chunks hold about
-        `CHUNK` numbers, and there are `resamples` rows in all.
+        How often each of m resamples holds each unit; a row sums to `units`. A chunk holds about
+        `CHUNK` numbers, and all chunks together have `resamples` rows.
 
     Examples
     --------
@@ -239,10 +241,10 @@ def draw_resamples(units: int, resamples: int, seed: int) -> Iterator[IntArray]:
 
 
 def draw_swaps(units: int, resamples: int, seed: int) -> Iterator[IntArray]:
-    """Throw a fair coin for every unit, many times: 0 or 1, int8 arrays of shape (m, units).
+    """Draw swaps: 0 or 1 for every unit, equally likely; yield int8 arrays of shape (m, units).
 
-    Where there are no more than `resamples` ways for the coins to fall, every way comes once
-    instead: 2**units rows in all, the first of them all 0.
+    Where there are no more than `resamples` possible rows, each of them comes once instead:
+    2**units rows in all, of which the first is all 0.
 
     Examples
     --------
@@ -263,7 +265,7 @@ def draw_swaps(units: int, resamples: int, seed: int) -> Iterator[IntArray]:
 
 
 def is_exhaustible(units: int, resamples: int) -> bool:
-    """Whether coins of so many units fall in no more ways than there are resamples.
+    """Whether so many units can be swapped in no more ways than there are resamples.
 
     Examples
     --------
@@ -276,7 +278,7 @@ def is_exhaustible(units: int, resamples: int) -> bool:
 def percentile_bounds(replicates: FloatArray, level: float) -> tuple[float, float]:
     """The quantiles that leave (1 - level) / 2 of the replicates out on either side.
 
-    nan where more than `MAX_LOST_SHARE` of the replicates are nan; fewer are left out.
+    They are nan where more than `MAX_LOST_SHARE` of the replicates are nan; fewer are left out.
 
     Examples
     --------
@@ -291,9 +293,9 @@ def bca_bounds(
 ) -> tuple[float, float] | None:
     """The bias-corrected and accelerated percentile bounds of Efron (1987).
 
-    The bias correction z0 is the normal quantile of the share of replicates below the value, those
-    equal to it counted half (ranks are integers, so that many may be). The acceleration is
-    sum d^3 / (6 (sum d^2)^1.5), d the mean of the jackknife minus each of its values.
+    The bias correction z0 is the normal quantile of the share of replicates below the value; those
+    equal to it count half (many may be, since ranks are integers). The acceleration is
+    sum d^3 / (6 (sum d^2)^1.5), where d is the mean of the jackknife minus each of its values.
 
     Parameters
     ----------
@@ -307,8 +309,8 @@ def bca_bounds(
     Returns
     -------
     (float, float) or None
-        None where they are undefined: the jackknife has a nan or is constant, or all replicates
-        lie on one side of the value.
+        None where the bounds are undefined: the jackknife has a nan or is constant, or all
+        replicates lie on one side of the value.
 
     Notes
     -----
@@ -321,16 +323,16 @@ def bca_bounds(
     >>> round(low, 6), round(high, 6)
     (5.0, 95.0)
     """
-    kept = replicates[~np.isnan(replicates)]
-    if not kept.size or not np.isfinite(jackknife).all():
+    known = replicates[~np.isnan(replicates)]
+    if not known.size or not np.isfinite(jackknife).all():
         return None
     slack = rounding_slack(value)
-    share = np.mean(kept < value - slack) / 2 + np.mean(kept <= value + slack) / 2
+    share = np.mean(known < value - slack) / 2 + np.mean(known <= value + slack) / 2
     away = jackknife.mean() - jackknife
     largest = np.abs(away).max(initial=0.0)
     if not 0 < share < 1 or largest <= slack:
         return None
-    away /= largest  # nothing underflows
+    away /= largest  # so that nothing underflows
     acceleration = float((away**3).sum() / (6 * (away**2).sum() ** 1.5))
     bias = normal_quantile(float(share))
     ends = []
@@ -343,7 +345,7 @@ def bca_bounds(
 
 
 def rounding_slack(value: float) -> float:
-    """How far from a value another may be and still be the same, but for rounding.
+    """How much a number may differ from a value and still be equal to it but for rounding.
 
     Examples
     --------
@@ -373,7 +375,7 @@ def _quantiles(replicates: FloatArray, low: float, high: float) -> tuple[float, 
 
 
 def _chunk_rows(units: int, resamples: int) -> Iterator[int]:
-    """The rows of each chunk; they depend on nothing but the arguments, as the draws do."""
+    """The number of rows of each chunk, which depends on the arguments alone, as the draws do."""
     most = max(CHUNK // units, 1)
     for start in range(0, resamples, most):
         yield min(most, resamples - start)

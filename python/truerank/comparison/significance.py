@@ -1,4 +1,4 @@
-"""How likely chance is to do at least as well: p-values of a metric against random ranking."""
+"""P-values of a metric: how likely random ranking is to be at least as good."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ _MAX_RECIPROCAL_SIZE = 16
 
 @public("truerank.comparison")
 class PValue(NamedTuple):
-    """The probability under chance of a value at least as good.
+    """The probability under chance of a value that is at least as good.
 
     Attributes
     ----------
     p : float
-        From 0 to 1; 0 where it is too small for a float. nan where there are no tasks.
+        From 0 to 1; 0 where it is too small for a float, and nan where there are no tasks.
     log10_p : float
-        Its decimal logarithm, finite wherever p is above 0, however small.
+        The decimal logarithm of p, finite for every p above 0, however small.
     method : str
         "exact" (up to rounding), "inversion" (numerical, of the characteristic function),
-        "bounds" (the middle of a lower and an upper one), "saddlepoint", "normal", or "none" where
-        there are no tasks.
+        "bounds" (the middle between a lower and an upper bound), "saddlepoint", "normal", or "none"
+        where there are no tasks.
     z : float
-        (value - expectation) / standard deviation under chance, its sign as in the formula; nan
-        where that is not defined.
+        (value - expectation) / standard deviation under chance, with the sign of the formula; nan
+        where it is undefined.
     error : float
-        How far p may be off, relatively: rounding where exact, an estimate from the next term and
-        the largest steps of the law for a saddle point, nan for a normal approximation.
+        The relative error of p: rounding where it is exact, an estimate from the next term and the
+        largest steps of the law for a saddle point, nan for a normal approximation.
 
     Examples
     --------
@@ -75,21 +75,21 @@ class PValue(NamedTuple):
 
 @public("truerank")
 def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
-    """Compute the probability that chance does at least as well.
+    """Compute the probability that random ranking is at least as good.
 
-    Chance: each rank uniform on 1..N, tasks independent. Small p: the metric's value is better than
-    random ranking explains. It says nothing about how much better; nor is it a comparison of two
-    models.
+    Under chance each rank is uniform on 1..N, and tasks are independent. A small p says that the
+    metric's value is better than random ranking explains. It does not say how much better, and it
+    does not compare two models.
 
     Parameters
     ----------
     ranks : Ranks
-        With their candidates and weights.
+        Ranks with their candidates and weights.
     metric : str
         A key `[side.][kind.]metric[@k][:p]`. An adjusted metric has the p-value of the metric
-        itself, of which it is a monotone function.
+        itself, since it is a monotone function of it.
     seed : int
-        For the kind "random".
+        The seed of the kind "random".
 
     Returns
     -------
@@ -107,7 +107,7 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
 
     Notes
     -----
-    Exact, far out in the tail too, for
+    p is exact, also far out in the tail, for
 
     - hits@k: a Poisson-binomial law, inverted along a line through the saddle point;
     - mr, imr: the law of the sum of the ranks, in integers or by inversion;
@@ -116,23 +116,23 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     - mr and hits@k with weights that are multiples of one another, mrr of up to 16 candidates, and
       power means of small whole order, where their sum takes no more than 2 million values.
 
-    Otherwise, for mrr and hmr, gmr and igmr, the other power means, and mr and hits@k with unequal
-    weights: the saddle point approximation of Lugannani and Rice (1980) to the law of the mean of
-    f(r), far out in the tail too; where its error is above 1e-4, and the characteristic function
-    dies away soon enough, that is inverted to about 1e-8. Where it does not, as for few tasks of
-    many candidates, and the error is above 1e-2, the law is added up on a grid that bounds p from
-    both sides. The error of a saddle point is an estimate. Where nothing is finite, the normal
-    approximation of z.
+    For mrr and hmr, gmr and igmr, the other power means, and mr and hits@k with other weights, p
+    comes from the saddle point approximation of Lugannani and Rice (1980) to the law of the mean of
+    f(r), which holds far out in the tail, too. Its error is an estimate. Where the error is above
+    1e-4 and the characteristic function falls off fast enough, that function is inverted to about
+    1e-8. Where it does not, as for few tasks with many candidates, and the error is above 1e-2, the
+    law is summed on a grid that bounds p from both sides. If none of these is finite, p is the
+    normal approximation of z.
 
-    What is not exact takes the law for one without steps: where many outcomes have the observed
-    value, half of their probability is missing.
+    The methods that are not exact take the law for continuous: where many outcomes have the
+    observed value, half of their probability is missing.
 
-    The model has no ties, and p is that of the observed value, whatever made it. A scorer that ties
-    everything has a realistic rank in the middle each time, which hits@k of a large k and power
-    means of high order take for a feat that chance does not manage: look at the pessimistic kind
+    The model has no ties, and p is that of the observed value, however it came about. A scorer that
+    ties all candidates has a realistic rank in the middle every time. For hits@k with a large k and
+    for power means of high order, chance hardly ever does that well; look at the pessimistic kind
     then. The value of the kind "expected" is taken as observed; a fraction of a hit is rounded up.
 
-    Queries with several answers are not independent, as the model takes tasks to be.
+    The model takes tasks for independent, which the tasks of one query are not.
 
     Examples
     --------
@@ -158,7 +158,9 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
 
 
 def pvalue_of_sample(key: Key, sample: Sample, memo: dict[Any, Any]) -> PValue:
-    """The p-value of a metric of the sample of its side and kind; `memo` is that of the Ranks.
+    """Compute the p-value of a metric for the sample of its side and kind.
+
+    `memo` is the memo of the Ranks.
 
     Examples
     --------
@@ -185,7 +187,7 @@ def pvalue_of_sample(key: Key, sample: Sample, memo: dict[Any, Any]) -> PValue:
 
 
 def _z_score(key: Key, sample: Sample, memo: dict[Any, Any]) -> float:
-    """Standard deviations from chance; nan where there is none."""
+    """The difference from chance in standard deviations; nan where the variance is 0."""
     mean, variance = kept_moments(memo, key, sample)
     if not (variance > 0 and math.isfinite(variance)):
         return math.nan
@@ -193,7 +195,7 @@ def _z_score(key: Key, sample: Sample, memo: dict[Any, Any]) -> float:
 
 
 def _deciding_law(key: Key) -> tuple[str, float]:
-    """The law that decides about a metric, and its parameter: those of monotone functions agree."""
+    """The name and parameter of the law of a metric; monotone functions share one law."""
     name = {"imr": "mr", "hmr": "mrr", "igmr": "gmr", "imedian": "median"}.get(
         key.metric, key.metric
     )
@@ -218,7 +220,7 @@ def _total(name: str, sample: Sample, parameter: float = 0) -> float:
 
 
 def _single_task_tail(tasks: Tasks, base: str, power: float, sample: Sample) -> Tail:
-    """Of one task: how many ranks are as good."""
+    """The share of the ranks of a single task that are at least as good."""
     name = {"mrr": "hmr", "greatest": "mr", "least": "mr"}.get(base, base)
     rank = metric_value(METRICS[name], sample, power)  # every one of these is the rank itself
     size = int(tasks.sizes[0])
@@ -227,7 +229,7 @@ def _single_task_tail(tasks: Tasks, base: str, power: float, sample: Sample) -> 
 
 
 def _hits_tail(tasks: Tasks, k: float, sample: Sample) -> Tail:
-    k = min(k, 2**63)  # beyond it lies no rank
+    k = min(k, 2**63)  # no rank is beyond 2**63
     if tasks.equal:
         return hits_at_least(tasks, k, math.ceil(_total("hits", sample, k) - 1e-9))
     law = _Law(lambda r: (r <= k).astype(float), cutoff=k, whole=lambda r: (r <= k).astype(int))
@@ -301,15 +303,15 @@ _LAWS: dict[str, Callable[[Tasks, float, Sample], Tail]] = {
 
 
 class _Law(NamedTuple):
-    """f(r), decreasing over the ranks, and what else is known of it.
+    """A function f(r) that decreases over the ranks, and what is known of it.
 
     Attributes
     ----------
     f : callable
     cutoff : float or None
-        f is 1 up to it, then 0.
+        If given, f is 1 for ranks up to it, else 0.
     whole : callable or None
-        scale * f(r) as integers, of integer ranks.
+        scale * f(r) as integers, for integer ranks.
     scale : float
     """
 
@@ -320,7 +322,7 @@ class _Law(NamedTuple):
 
 
 def _upper_tail(tasks: Tasks, law: _Law, observed: float) -> Tail:
-    """P(sum of w f(r) >= observed), by the first way that there is to it."""
+    """P(sum of w f(r) >= observed), by the first method that applies."""
     logs = float((np.log(tasks.sizes) * tasks.multiplicities).sum())
     slack = 1e-12 * abs(observed)
     if logs < math.log(_MAX_OUTCOMES) + 1e-9:
@@ -330,7 +332,7 @@ def _upper_tail(tasks: Tasks, law: _Law, observed: float) -> Tail:
             strict=True,
         ):
             sums = np.add.outer(weight * law.f(np.arange(1.0, size + 1)), sums).ravel()
-        # terms of one sign, so that rounding is relative to the sum
+        # all terms have one sign, so that rounding is relative to the sum
         equal = 4 * np.finfo(np.float64).eps * (tasks.count + 2) * abs(observed)
         share = np.count_nonzero(sums >= observed - equal) / len(sums)
         return Tail(math.log(share) if share else -math.inf, "exact", 1e-14)

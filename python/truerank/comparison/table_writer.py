@@ -1,8 +1,8 @@
-"""Tables, whatever they are about: as Markdown, LaTeX, HTML, CSV and DataFrames.
+"""Write tables of any content as Markdown, LaTeX, HTML, CSV and DataFrames.
 
 `TextTables` are for people: cells of text under a heading, with lines before and after. `Records`
-are for programs: numbers in all their digits. `Tabular` gives a class that has both its methods.
-Nothing here knows of ranks or metrics.
+are for programs: numbers in all their digits. `Tabular` is the base of classes that have both.
+Nothing here depends on ranks or metrics.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from ..inputs.checks import choice, integer
 from ..inputs.naming import import_extra
 
-# a minus, and no hyphen: before a number, and not within a word or after another sign
+# A minus rather than a hyphen: before a number, and not within a word or after another sign.
 _MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
-# an underscore within a word emphasises nothing, an ampersand matters where an entity begins
+# An underscore within a word has no effect in Markdown, and an ampersand only where it starts an
+# entity.
 _MARKDOWN = re.compile(r"[\\|*`~\[]|(?<![^\W_])_|_(?![^\W_])")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
@@ -32,21 +33,21 @@ T = TypeVar("T")
 
 
 class TextGrid(NamedTuple):
-    """A table of text: its first column names the rows, the others hold numbers.
+    """A table of text, whose first column names the rows and whose other columns hold numbers.
 
     Attributes
     ----------
     columns : sequence of str
-        The heading, one word for each column.
+        The heading, one text for each column.
     rows : sequence of sequences of str
-        As many cells as columns, each.
+        The cells of each row, one for each column.
     best : set of (row, column)
         The cells that are set in bold.
     averages : set of int
-        The rows that are averages of others: their names are set in italics, since another row may
-        have such a name, too.
+        The rows that are averages of others. Their names are set in italics, since another row may
+        have the same name.
     names : int
-        How many columns hold names rather than numbers: those at the left.
+        How many columns, from the left, hold names rather than numbers.
     """
 
     columns: Sequence[str]
@@ -70,7 +71,7 @@ class TextTables(NamedTuple):
     after: Sequence[str] = ()
 
     def markdown(self) -> str:
-        """The lines before, pipe tables, and a paragraph for each line after.
+        """Write the lines before, pipe tables, and a paragraph for each line after.
 
         Examples
         --------
@@ -87,12 +88,12 @@ class TextTables(NamedTuple):
         return "\n\n".join(filter(None, [before, *map(markdown_table, self.grids), *after]))
 
     def latex(self) -> str:
-        """Tabulars with the rules of the package booktabs, after all lines as comments."""
+        """Write tabulars with the rules of the package booktabs, after all lines as comments."""
         comments = latex_comment([*self.before, *self.after]).removesuffix("\n")
         return "\n".join(filter(None, [comments, "\n\n".join(map(latex_table, self.grids))]))
 
     def html(self) -> str:
-        """Tables between paragraphs, one for each line."""
+        """Write tables between paragraphs, one paragraph for each line."""
         tables = "".join(f"{html_table(grid)}\n" for grid in self.grids)
         whole = html_paragraphs(self.before) + tables + html_paragraphs(self.after)
         return whole.removesuffix("\n")
@@ -104,11 +105,11 @@ class Records(NamedTuple):
     Attributes
     ----------
     columns : sequence of str
-        Their names.
+        The names of the columns.
     rows : iterable of sequences
-        A cell for each column.
+        One cell for each column.
     values : sequence of str
-        The columns of float64, whatever their cells are: None becomes nan.
+        The columns that are float64 in a DataFrame, where None becomes nan.
     """
 
     columns: Sequence[str]
@@ -116,7 +117,7 @@ class Records(NamedTuple):
     values: Sequence[str] = ()
 
     def csv(self) -> str:
-        """Rows under a heading; numbers in all their digits.
+        """Write rows under a heading, with numbers in all their digits.
 
         Examples
         --------
@@ -131,15 +132,15 @@ class Records(NamedTuple):
         return stream.getvalue()
 
     def frame(self, layout: Layout = "wide", *, index: str | None = None) -> Any:
-        """Make a DataFrame; pandas is imported only here.
+        """Make a DataFrame; only this method imports pandas.
 
         Parameters
         ----------
         layout : {"long", "wide"}
-            "long" puts the values, which are the last columns, into one, "value", and the names of
-            their columns into another, "kind".
+            "long" puts the values, which are the last columns, into one column, "value", and the
+            names of their columns into another, "kind".
         index : str, optional
-            The column that names the rows.
+            The column that becomes the index.
 
         Raises
         ------
@@ -167,42 +168,42 @@ class Records(NamedTuple):
 
 
 class Tabular(ABC):
-    """What is a table of numbers, in every form that tables have here."""
+    """Base class of tables of numbers, with a method for each format."""
 
-    _INDEX: str | None = None  # the column that is the index of a DataFrame
-    _END = "\n"  # of a text
+    _INDEX: str | None = None  # the column that becomes the index of a DataFrame
+    _END = "\n"  # the end of every text
 
     @abstractmethod
     def records(self) -> Records:
-        """Give the table: the heading, and a cell for each column in every row."""
+        """Return the heading and the rows, with one cell for each column."""
 
     def text_tables(self, digits: int = 4) -> TextTables:
-        """The same for people."""
+        """Return the table as text for people."""
         columns, rows, _ = self.records()
         return TextTables(
             [TextGrid(columns, [[cell(value, digits) for value in row] for row in rows])]
         )
 
     def to_markdown(self, *, digits: int = 4) -> str:
-        """Give the table in Markdown.
+        """Return the table in Markdown.
 
         Parameters
         ----------
         digits : int
-            Significant digits, at least 1; counts have all of theirs.
+            The number of significant digits, at least 1; counts are written in full.
         """
         return self.text_tables(check_digits(digits)).markdown() + self._END
 
     def to_latex(self, *, digits: int = 4) -> str:
-        """Give the table in LaTeX; it needs the package booktabs, as those of reports do."""
+        """Return the table in LaTeX; it needs the package booktabs, as tables of reports do."""
         return self.text_tables(check_digits(digits)).latex() + self._END
 
     def to_csv(self) -> str:
-        """Give the table as CSV, numbers in all their digits."""
+        """Return the table as CSV, with numbers in all their digits."""
         return self.records().csv()
 
     def to_pandas(self) -> Any:
-        """Give the table as a DataFrame.
+        """Return the table as a DataFrame.
 
         Raises
         ------
@@ -212,12 +213,12 @@ class Tabular(ABC):
         return self.records().frame(index=self._INDEX)
 
     def _repr_html_(self) -> str:
-        """The table as HTML, for notebooks."""
+        """Return the table as HTML, for notebooks."""
         return self.text_tables(4).html() + self._END
 
 
 class NamedRows(Mapping[str, T], Tabular):
-    """A table whose rows are results by name: `table[name]` is one of them.
+    """A table whose rows are results with names: `table[name]` is the result of a name.
 
     Parameters
     ----------
@@ -241,7 +242,7 @@ class NamedRows(Mapping[str, T], Tabular):
 
 
 class PlainTable(Tabular):
-    """A table whose `str` is itself, in columns of plain text."""
+    """A table whose `str` is the table in columns of plain text."""
 
     _END = ""
 
@@ -249,18 +250,18 @@ class PlainTable(Tabular):
         ((columns, rows, *_),) = self.text_tables(4).grids
         lines = [columns, *rows]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        drawn = []
+        padded = []
         for name, *cells in lines:
             right = (text.rjust(width) for text, width in zip(cells, widths[1:], strict=True))
-            drawn.append("  ".join([name.ljust(widths[0]), *right]).rstrip())
-        return "\n".join(drawn)
+            padded.append("  ".join([name.ljust(widths[0]), *right]).rstrip())
+        return "\n".join(padded)
 
 
 # -- cells -----------------------------------------------------------------------------------------
 
 
 def cell(value: object, digits: int) -> str:
-    """A cell as text: a number with so many significant digits, a count with all of its own.
+    """Write a cell: a float with so many significant digits, an integer in full.
 
     Examples
     --------
@@ -275,7 +276,7 @@ def cell(value: object, digits: int) -> str:
 
 
 def format_count(n: int, thing: str, things: str = "") -> str:
-    """A number of things.
+    """Write a number of things.
 
     Examples
     --------
@@ -286,7 +287,7 @@ def format_count(n: int, thing: str, things: str = "") -> str:
 
 
 def number(value: float, digits: int) -> str:
-    """Write a number with so many significant digits, and a large one with all before the point.
+    """Write a number with so many significant digits; a larger one with all before the point.
 
     Examples
     --------
@@ -316,7 +317,7 @@ def check_digits(digits: int) -> int:
     TypeError
         For anything but an integer.
     ValueError
-        For one below 1.
+        For an integer below 1.
 
     Examples
     --------
@@ -327,7 +328,7 @@ def check_digits(digits: int) -> int:
 
 
 def one_line(text: str) -> str:
-    """Text without line breaks and control characters.
+    """Replace line breaks and control characters by blanks, so that a text is one line.
 
     Examples
     --------
@@ -341,7 +342,7 @@ def one_line(text: str) -> str:
 
 
 def markdown_cell(text: str) -> str:
-    """Text that Markdown shows as it is: no markup, HTML, links or cells of its own.
+    """Escape a text so that Markdown shows it as it is, without markup, HTML, links or cells.
 
     Examples
     --------
@@ -353,7 +354,7 @@ def markdown_cell(text: str) -> str:
 
 
 def markdown_table(grid: TextGrid) -> str:
-    """A pipe table.
+    """Write a pipe table.
 
     Examples
     --------
@@ -386,7 +387,7 @@ _LATEX = str.maketrans(
 
 
 def latex_cell(text: str) -> str:
-    """Text as LaTeX sets it: special characters escaped, the minus of every number as a minus.
+    """Escape a text for LaTeX, with a minus sign before negative numbers.
 
     Examples
     --------
@@ -397,7 +398,7 @@ def latex_cell(text: str) -> str:
 
 
 def latex_table(grid: TextGrid) -> str:
-    """A tabular with the rules of the package booktabs.
+    """Write a tabular with the rules of the package booktabs.
 
     Examples
     --------
@@ -427,7 +428,7 @@ def latex_table(grid: TextGrid) -> str:
 
 
 def latex_comment(lines: Iterable[str]) -> str:
-    """Lines that LaTeX leaves out.
+    """Write lines as comments of LaTeX.
 
     Examples
     --------
@@ -447,7 +448,7 @@ def _latex_row(cells: Iterable[str]) -> str:
 
 
 def html_table(grid: TextGrid, caption: str = "") -> str:
-    """A table whose headings a screen reader finds; everything escaped.
+    """Write a table with headings that screen readers find; all text is escaped.
 
     Examples
     --------
@@ -481,7 +482,7 @@ def html_table(grid: TextGrid, caption: str = "") -> str:
 
 
 def html_paragraphs(lines: Iterable[str]) -> str:
-    """One paragraph for each line, escaped.
+    """Write a paragraph for each line, escaped.
 
     Examples
     --------
@@ -497,7 +498,7 @@ def _marked_rows(
     bold: Callable[[str], str],
     italic: Callable[[str], str],
 ) -> list[list[str]]:
-    """The rows, escaped, the best cells bold, the names of averages in italics."""
+    """Escape the rows; set the best cells in bold and the names of averages in italics."""
     rows = [[escape(text) for text in row] for row in grid.rows]
     for i, j in grid.best:
         rows[i][j] = bold(rows[i][j])

@@ -1,4 +1,4 @@
-"""The tasks that a key speaks of, in the units that resampling draws: single tasks, or groups."""
+"""The tasks of a key, in the units that are resampled: single tasks, or groups of tasks."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
     Adjust = Callable[[float], float]
 
-# Adjustments that are functions of sums over tasks, which move with a resample; any other is taken
-# with the expectation and the variance of all tasks.
+# Adjustments that are functions of sums over tasks, which are computed for each resample. Any other
+# adjustment uses the expectation and the variance of all tasks.
 SUMMED_ADJUSTMENTS = ("ratio", "index", "z")
-MAX_LOG_RATIO = 600.0  # powers of ranks that part by more than e**600 are not added in float64
-MAX_MEAN_TIE = 10  # ties of more positions than this on average are not written out
-MAX_WEIGHT_SUM = 2.0**40  # of a sum of weights that are made integers
+MAX_LOG_RATIO = 600.0  # powers of ranks whose ratio exceeds e**600 are not added in float64
+MAX_MEAN_TIE = 10  # the positions of ties that are longer on average are not listed
+MAX_WEIGHT_SUM = 2.0**40  # up to this sum, weights are made integers
 
 
 class Units(NamedTuple):
@@ -55,11 +55,11 @@ class Units(NamedTuple):
     ----------
     key : Key
     sample : Sample
-        Without the tasks of weight 0.
+        The tasks, without those of weight 0.
     unit : ndarray of int64, shape (n,)
         The unit of each task, 0 .. number - 1, each of which occurs.
     number : int
-        How many units there are.
+        The number of units.
     tasks : ndarray of int64, shape (n,)
         The positions of the tasks in the Ranks.
     """
@@ -71,7 +71,7 @@ class Units(NamedTuple):
     tasks: IntArray
 
     def value(self) -> float:
-        """The metric of all units, as a report has it."""
+        """The metric of all units, as in a report."""
         if not self.key.macro:
             return compute(self.key, self.sample)
         means = self.values_within()
@@ -84,9 +84,9 @@ class Units(NamedTuple):
         return make_functional(self.key, self.sample, self.unit, self.number)
 
     def joint_functional(self, other: Units) -> Functional:
-        """The metric of tasks of either: units 0 .. number - 1 are these, the rest the other's.
+        """The metric of the tasks of both: units 0 .. number - 1 are these, the rest the other's.
 
-        Not of a macro average, which `mean_functional` gives.
+        For a macro average use `mean_functional` instead.
         """
         pairs = zip(self.sample, other.sample, strict=True)
         both = Sample(*(None if a is None or b is None else np.r_[a, b] for a, b in pairs))  # type: ignore[arg-type]
@@ -94,7 +94,7 @@ class Units(NamedTuple):
         return make_functional(self.key, both, unit, 2 * self.number, about=self.sample)
 
     def values_within(self) -> FloatArray:
-        """The metric within each unit; nan where there is none."""
+        """The metric within each unit; nan where it is undefined."""
         order = np.argsort(self.unit, kind="stable")
         sample = take(self.sample, order)
         starts = np.flatnonzero(np.diff(self.unit[order], prepend=-1))
@@ -109,12 +109,12 @@ def units_of(
     weights: str | npt.ArrayLike | None = None,
     draw_seed: int = 0,
 ) -> Units:
-    """Give the tasks that a key speaks of, and their units.
+    """Gather the tasks of a key and their units.
 
     Raises
     ------
     KeyError
-        For an unknown key or side, and `macro.X` without `by`.
+        For an unknown key or side, and for `macro.X` without `by`.
 
     Examples
     --------
@@ -135,14 +135,14 @@ def units_of(
         ranks = ranks.with_weights(np.asarray(weights))
     sides = sides_of(ranks)
     sides.check(parsed.side, str(parsed))
-    # all tasks are drawn and grouped at once, so that the sides agree with the whole
+    # all tasks are ranked and grouped at once, so that the sides agree with the whole
     sample = sample_of(ranks, parsed.kind, draw_seed)
     codes = np.arange(len(ranks)) if by is None else group_codes(ranks, by)[0]
-    held = np.ones(len(ranks), dtype=np.bool_)
+    chosen = np.ones(len(ranks), dtype=np.bool_)
     for mask in (sides.mask(parsed.side), _has_weight(parsed, sample)):
         if mask is not None:
-            held &= mask
-    (tasks,) = np.nonzero(held)
+            chosen &= mask
+    (tasks,) = np.nonzero(chosen)
     if len(tasks) < len(ranks):
         sample, codes = take(sample, tasks), codes[tasks]
     present, unit = np.unique(codes, return_inverse=True)
@@ -152,19 +152,19 @@ def units_of(
 def make_functional(
     key: Key, sample: Sample, unit: IntArray, units: int, *, about: Sample | None = None
 ) -> Functional:
-    """Make a metric a function of how often each unit occurs.
+    """Return a metric as a function of how often each unit occurs.
 
     Parameters
     ----------
     key : Key
-        Without side, kind and macro, which have been applied.
+        Its side, kind and macro have been applied already.
     sample : Sample
-        n tasks, no weight of which is 0.
+        n tasks, whose weights are above 0.
     unit : ndarray of int64, shape (n,)
         The unit of each task, 0 .. units - 1.
     units : int
     about : Sample, optional
-        The tasks whose chance moments and number are held; `sample` if not given.
+        The tasks whose moments under chance and whose number are fixed; `sample` if not given.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def make_functional(
         outer = partial(adjusted, key, mean=mean, variance=spread)
     if metric.mean is arithmetic:
         values = values_per_task(metric.transform, sample, key.parameter)
-        # where the metric is the mean itself, nothing comes after it
+        # where the metric is the mean itself, no inverse is applied
         after = outer if metric.single is not None else _compose(metric.inverse, outer)
         return _weighted_mean(values, sample, unit, units, after)
     build = _BUILDERS.get(
@@ -196,15 +196,16 @@ def make_functional(
 
 
 def mean_functional(values: FloatArray) -> Functional:
-    """The mean of one number for each unit; nan ones are no units.
+    """The mean of numbers, one for each unit; nan is left out and is no unit.
 
     Examples
     --------
     >>> mean_functional(np.array([1.0, np.nan, 4.0])).of_counts(np.array([[1, 1], [0, 2]]))
     array([2.5, 4. ])
     """
-    held = values[~np.isnan(values)]
-    return SumFunctional([held, np.ones(len(held))], np.arange(len(held)), len(held), np.divide)
+    known = values[~np.isnan(values)]
+    n = len(known)
+    return SumFunctional([known, np.ones(n)], np.arange(n), n, np.divide)
 
 
 def _weighted_mean(
@@ -222,7 +223,7 @@ def _adjusted_functional(
     each: tuple[FloatArray, FloatArray],
     tasks: int,
 ) -> Functional:
-    """Means over tasks, whose chance moments are sums over tasks too and move with them."""
+    """An adjusted mean over tasks; its moments under chance are sums over the same tasks."""
     metric, weights, (mean, spread) = METRICS[key.metric], _safe_weights(sample), each
     f = values_per_task(metric.transform, sample, key.parameter)
     if key.adjustment == "ratio":
@@ -231,7 +232,7 @@ def _adjusted_functional(
     if key.adjustment == "index":
         possible = weights * (metric.optimum - mean)
         return SumFunctional([gained, possible], unit, units, np.divide)
-    # z of a resample, brought to the number of all tasks
+    # z of a resample, scaled to the number of all tasks
     shares = np.full(len(f), 1 / tasks)
     return SumFunctional([gained, weights * weights * spread, shares], unit, units, _z)
 
@@ -245,7 +246,7 @@ def _variance_functional(
     key: Key, sample: Sample, unit: IntArray, units: int, outer: None
 ) -> Functional:
     weights, (centres, inner) = _safe_weights(sample), tie_centres(sample)
-    # about the mean of all tasks, so that little cancels
+    # relative to the mean of all tasks, so that little cancels
     away = centres - np.average(centres, weights=weights) if len(centres) else centres
     columns = [weights * (np.square(away) + inner), weights * away, weights]
     return SumFunctional(
@@ -255,7 +256,7 @@ def _variance_functional(
 
 def _second_moment(squares: Numbers, sums: Numbers, weights: Numbers) -> Numbers:
     found: Numbers = squares / weights - (sums / weights) ** 2
-    # rounding, where all ranks are one
+    # where all ranks are equal, the difference is rounding
     return np.where(found.real < 1e-15 * np.abs(squares / weights), 0.0 * found, found)
 
 
@@ -298,7 +299,7 @@ def _median_functional(
     metric = METRICS[key.metric]
     if not len(unit) or (sample.tied is not None and sample.tied.sum() > MAX_MEAN_TIE * len(unit)):
         return _resampled_functional(key, sample, unit, units, outer)
-    exactly = partial(
+    exact_median = partial(
         _metric_of_counts, metric._replace(inverse=float), key.parameter, sample, unit
     )
     values, weights, atom_unit = sample.ranks, _safe_weights(sample), unit
@@ -312,7 +313,7 @@ def _median_functional(
     inverse = None if metric.inverse is METRICS["median"].inverse else metric.inverse
     after = outer if inverse is None else _compose(inverse, outer)
     return MedianFunctional(
-        values, weights, atom_unit, units, exactly, after, metric.mean is deviation
+        values, weights, atom_unit, units, exact_median, after, metric.mean is deviation
     )
 
 
@@ -327,7 +328,7 @@ def _resampled_functional(
 def _metric_of_counts(
     metric: Any, parameter: float, sample: Sample, unit: IntArray, counts: Numbers
 ) -> float:
-    """The metric of tasks that are repeated as often as their unit occurs."""
+    """The metric of tasks that are repeated as often as their units occur."""
     return metric_value(
         metric, take(sample, np.repeat(np.arange(len(unit)), counts[unit])), parameter
     )
@@ -342,12 +343,12 @@ _BUILDERS: dict[Any, Callable[[Key, Sample, IntArray, int, Any], Functional]] = 
 
 
 def _has_weight(key: Key, sample: Sample) -> npt.NDArray[np.bool_] | None:
-    """Tasks of weight 0 are as absent, but counted."""
+    """Which tasks have a weight above 0; None if all tasks count, as for the metric "count"."""
     return None if sample.weights is None or key.metric == "count" else sample.weights > 0
 
 
 def _safe_weights(sample: Sample) -> FloatArray:
-    """Weights of which none is lost in a sum; 1 where all are equal."""
+    """Weights whose sums are safe; 1 where all are equal."""
     if sample.weights is None or (sample.weights == sample.weights[:1]).all():
         return np.ones(len(sample.ranks))
     return rescale_weights(sample.weights)

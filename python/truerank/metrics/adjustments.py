@@ -29,25 +29,25 @@ def chance(
     candidates: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike],
     weights: npt.ArrayLike | None = None,
 ) -> tuple[float, float]:
-    """Give mean and variance of a metric under chance: each rank uniform on 1..N, independent.
+    """Return the mean and variance of a metric where each rank is uniform on 1..N, independently.
 
-    Exact up to rounding, without simulation. With normalised weights w of the tasks
+    They are exact up to rounding, without simulation. With the normalised weights w of the tasks:
 
     - mr: sum w (N + 1) / 2 and sum w^2 (N^2 - 1) / 12;
     - mrr: sum w H_N / N and sum w^2 (H_N^(2) / N - (H_N / N)^2), harmonic numbers of order 1, 2;
-    - hits@k: sum w p and sum w^2 p (1 - p), p = min(k / N, 1);
+    - hits@k: sum w p and sum w^2 p (1 - p), with p = min(k / N, 1);
     - gmr, igmr: products over the tasks of the moments of r^w and r^-w;
-    - imr, hmr, power_mean:p (-4 <= p <= 10, |p| >= 0.05; 0, inf, -inf in other ways): an integral
-      of the Laplace transform, since E(1 / X) is not 1 / E(X);
+    - imr, hmr, power_mean:p (-4 <= p <= 10 with |p| >= 0.05; p = 0, inf and -inf have formulas of
+      their own): an integral of the Laplace transform, since E(1 / X) is not 1 / E(X);
     - median, imedian: from the order statistics.
 
-    These are the values to adjust with: the literature prints the variance of the mean rank with
-    1/n for 1/n^2, and a continuous stand-in for H_N / N.
+    Adjust with these values: the literature prints the variance of the mean rank with 1/n for
+    1/n^2, and a continuous approximation of H_N / N.
 
     Parameters
     ----------
     metric : str
-        As in a key, without side, kind and adjustment: "mrr", "hits@10", "power_mean:2".
+        A key without side, kind and adjustment: "mrr", "hits@10", "power_mean:2".
     candidates : array_like of int, shape (n,), or a pair (values, multiplicities)
         The number of candidates of every task, the true one included, each >= 1; or the distinct
         numbers and how many tasks have each. A tuple of two sequences is such a pair.
@@ -57,7 +57,7 @@ def chance(
     Returns
     -------
     mean, variance : float
-        (nan, nan) for no tasks. Where every N is 1 exactly (1, 0); for hits@k with k >= N, too.
+        (nan, nan) without tasks. Exactly (1, 0) where every N is 1, and for hits@k with k >= N.
 
     Raises
     ------
@@ -65,12 +65,12 @@ def chance(
         For an unknown metric, one that has no chance model (std, variance, mad, count; the median
         with unequal weights), and for a key with side, kind or adjustment.
     TypeError, ValueError
-        For candidates and weights that are none.
+        For invalid candidates or weights.
 
     Notes
     -----
-    The cost grows with the number of distinct N, not with that of tasks. Ties do not enter: the
-    model is of untied ranks.
+    The cost grows with the number of distinct N, not with the number of tasks. Ties do not matter:
+    the model has none.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def chance(
 
 @public("truerank.metrics")
 def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, float]:
-    """Give mean and variance under chance of the metric of a key; nan where no weight is."""
+    """Return the mean and variance under chance of a key's metric; nan without a weight above 0."""
     return _chance_moments(key, compress(candidates, weights))
 
 
@@ -110,7 +110,7 @@ def _chance_moments(key: Key, tasks: Tasks) -> tuple[float, float]:
 def compute(
     key: Key, sample: Sample, chance_moments: Callable[[], tuple[float, float]] | None = None
 ) -> float:
-    """Compute what a key asks of the ranks of its side and kind.
+    """Compute the value of a key from the ranks of its side and kind.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ def compute(
         Its side and kind have been applied already: the sample holds those ranks.
     sample : Sample
     chance_moments : callable, optional
-        Gives mean and variance of the metric under chance, where somebody keeps them; called only
-        for an adjusted key.
+        Returns the mean and variance of the metric under chance, where they are known already. It
+        is called only for an adjusted key.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def compute(
 
 @public("truerank.metrics")
 def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:
-    """Adjust a value as a key asks, from mean and variance under chance.
+    """Adjust a value as a key says, with the mean and variance under chance.
 
     Examples
     --------
@@ -157,12 +157,13 @@ def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:
 
 @public("truerank.metrics")
 def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float, float]:
-    """Give the moments of a key's metric once for each side, whoever asks.
+    """Return mean and variance under chance of a key's metric, computed once for each side.
 
     Parameters
     ----------
     memo : dict
-        Of the Ranks that the sample is taken from, with the weights in force.
+        Where results are kept: the memo of the Ranks that the sample is taken from, with the
+        weights in force.
     key : Key
         Its kind and adjustment do not matter.
     sample : Sample

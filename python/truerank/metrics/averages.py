@@ -1,8 +1,8 @@
-"""The means of metrics: over tasks with weights, over points and over the positions of ties.
+"""The means of metrics over tasks with weights, for single ranks and for the positions of ties.
 
-Ranks of one kind are points. Those of the kind "expected" are ties: each position of a tie has the
-weight of its task divided by their number. That mixture has means in closed form (`ties`), and its
-median and deviations are found without writing its positions out.
+Ranks of most kinds are single positions. Ranks of the kind "expected" are ties: each position of a
+tie has the weight of its task divided by the number of positions. The means of this mixture have
+closed forms (`ties`); its median and deviations are found without listing its positions.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from .kinds import Sample
 
-# 1 / (the third quartile of the standard normal): makes the median absolute deviation of a normal
-# distribution its standard deviation
+# 1 / (the third quartile of the standard normal): with this factor the median absolute deviation of
+# a normal distribution is its standard deviation.
 MAD_SCALE = 1.482602218505602
 
 
@@ -40,7 +40,7 @@ def arithmetic(transform: RankFunction, sample: Sample, parameter: Parameter = 0
 
 
 def weighted_mean(values: FloatArray, weights: FloatArray | None = None) -> float:
-    """The arithmetic mean, sum(w v) / sum(w); nan for no values or no weight above 0.
+    """The arithmetic mean, sum(w v) / sum(w); nan without values or a weight above 0.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def weighted_mean(values: FloatArray, weights: FloatArray | None = None) -> floa
 
 
 def rescale_weights(weights: FloatArray) -> FloatArray:
-    """Weights times a power of two that makes their sums safe: no ratio changes.
+    """Multiply weights by a power of two, so that their sums do not overflow; ratios stay.
 
     Examples
     --------
@@ -70,8 +70,8 @@ def rescale_weights(weights: FloatArray) -> FloatArray:
 def power(_: RankFunction, sample: Sample, p: Parameter) -> float:
     """The power mean, (sum(w r^p) / sum(w))^(1/p): max and min at +-inf, geometric at 0.
 
-    Scaled by the largest rank (p > 0) or the smallest, so that nothing overflows. Over ties its
-    error grows as 1e-16 / |p|.
+    Ranks are scaled by the largest one (p > 0) or the smallest, so that nothing overflows. Over
+    ties the error grows as 1e-16 / |p|.
     """
     sample = _drop_weightless(sample)
     if not sample.ranks.size:
@@ -122,7 +122,7 @@ def median(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
 
 
 def deviation(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
-    """The median absolute deviation from the median, times 1.4826 (of the mixture, too)."""
+    """The median absolute deviation from the median, times 1.4826; for ties that of the mixture."""
     sample = _drop_weightless(sample)
     middle = median(_, sample)
     if sample.tied is None:
@@ -141,9 +141,9 @@ def count(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
 def median_of(values: FloatArray, weights: FloatArray | None = None) -> float:
     """The median: for an even number of values the mean of the two middle ones, as in NumPy.
 
-    With weights: the smallest value at which the cumulative weight reaches half the total; where it
-    is exactly half, the mean of that value and the next one. Values of weight 0 do not count. Equal
-    weights give the plain median. Sums of weights are compared exactly.
+    With weights it is the smallest value at which the cumulative weight reaches half the total;
+    where that weight is exactly half, it is the mean of this value and the next. Values of weight 0
+    do not count. Equal weights give the plain median. Sums of weights are compared exactly.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def median_of(values: FloatArray, weights: FloatArray | None = None) -> float:
     values, weights = values[order], weights[order]
     n, cumulative = len(values), np.cumsum(weights)
     half = cumulative[-1] / 2
-    slack = n * np.finfo(np.float64).eps * half * 2  # more than the sums can be wrong by
+    slack = n * np.finfo(np.float64).eps * half * 2  # more than the error of the sums
     first, last = np.searchsorted(cumulative, [half - slack, half + slack]).tolist()
     if first == last:
         return float(values[first])
@@ -185,13 +185,13 @@ def _median_from(
 ) -> float:
     """The median distance of the positions of ties from `middle`, an integer or half of one."""
     last, fold = first + (tied - 1), math.floor(middle)
-    # Folded at the middle, a tie is two runs of distances, all of one fraction.
+    # Folded at the middle, a tie is two runs of distances, which all have the same fraction.
     left = np.maximum(np.minimum(last, fold) - first + 1, 0)
     right = tied - left
     starts = np.r_[fold - np.minimum(last, fold), np.maximum(first, fold + 1) - fold]
     sizes, total = np.r_[left, right], np.r_[tied, tied]
     fraction = middle - fold
-    if fraction:  # distances to the right are shorter by the whole that the left lacks
+    if fraction:  # the distances to the right are shorter by one
         starts[len(left) :] -= 1
     held = sizes > 0
     doubled = None if weights is None else np.r_[weights, weights][held]
@@ -204,9 +204,9 @@ def _median_of_runs(
     weights: FloatArray | None,
     shares: IntArray | None = None,
 ) -> float:
-    """The median of runs of integers start, start + 1, ..., each integer of weight w / share.
+    """The median of runs of integers start, start + 1, ...; each integer has the weight w / share.
 
-    The share is the run's size if not given. Half the weight is compared exactly.
+    The share of a run is its size if not given. Weights are compared with half the total exactly.
     """
     if not starts.size:
         return math.nan

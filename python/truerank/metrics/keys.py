@@ -1,6 +1,6 @@
 """The keys of a report: `[macro.][side.][kind.][adjustment.]metric[@k][:p]`.
 
-Semantic versioning covers the keys: one that is read in a version means the same in later ones.
+Semantic versioning covers the keys: a key that one version reads means the same in later ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .metric_table import METRICS
 from .ties import Parameter
 
 ALL_SIDES = "both"
-RELATION_SIDE = "relation"  # predicted relations have few candidates: never pooled with entities
+RELATION_SIDE = "relation"  # never pooled with entities: relations have few candidates
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 
@@ -44,10 +44,10 @@ class Key(NamedTuple):
     ----------
     metric : str
     parameter : int or float
-        The cutoff k of hits@k, the power p of power_mean:p; 0 for a metric without.
+        The cutoff k of hits@k or the power p of power_mean:p; 0 for other metrics.
     adjustment, kind, side : str
     macro : bool
-        Whether it is the mean over groups of the value within each.
+        Whether the value is the mean over groups of the values within them.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Key(NamedTuple):
 
     @property
     def alone(self) -> Key:
-        """The metric and its parameter, without anything before them."""
+        """The key of the metric and its parameter alone."""
         return Key(self.metric, self.parameter)
 
     def __str__(self) -> str:
@@ -90,8 +90,8 @@ def parse(key: str) -> Key:
     Parameters
     ----------
     key : str
-        As "mrr", "hits@10", "tail.optimistic.index.mr", "amri", "power_mean:2", "macro.mrr". Any
-        word may stand for a side: which sides there are is the report's business.
+        Such as "mrr", "hits@10", "tail.optimistic.index.mr", "amri", "power_mean:2" or "macro.mrr".
+        Any word may be a side: the report knows which sides there are.
 
     Returns
     -------
@@ -100,8 +100,8 @@ def parse(key: str) -> Key:
     Raises
     ------
     KeyError
-        If there is no such key, with the nearest names; for an adjustment of a metric that has no
-        chance model; for a macro average of z.
+        For an unknown key (the message lists the most similar names), for an adjustment of a metric
+        that has no chance model, and for a macro average of z.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def parse(key: str) -> Key:
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Say which known words come near one, or list them all where few are known.
+    """Name the known words that are most similar to one, or all known words if none is.
 
     Examples
     --------
@@ -149,14 +149,14 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
 
 def _parse_metric(key: str, word: str, power: str) -> tuple[str, str, Parameter]:
-    """Adjustment, metric and parameter of a key's last word and its ":p"."""
+    """Read adjustment, metric and parameter from a key's last word and its ":p"."""
     name, at, cutoff = word.partition("@")
     adjustment, metric = ALIASES.get(name, (NO_ADJUSTMENT, name))
     if metric not in METRICS:
         _fail(key, f"no metric {word!r}; {suggest(word, METRIC_NAMES)}")
     mark = METRICS[metric].parameter
-    for given, wanted, what in ((at, "@", "'@k'"), (power, ":", "':' parameter")):
-        if given and mark != wanted:
+    for given, expected, what in ((at, "@", "'@k'"), (power, ":", "':' parameter")):
+        if given and mark != expected:
             _fail(key, f"{name} takes no {what}")
     if mark == "@":
         if not (cutoff.isascii() and cutoff.isdecimal() and len(cutoff) < 1000 and int(cutoff)):

@@ -1,4 +1,4 @@
-"""What metrics are computed from: the ranks of a kind, which says what position of a tie counts."""
+"""The kinds of rank, which say which position of a tie counts, and samples of ranks of one kind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPECTED_KIND = "expected"
 
 @public("truerank.metrics")
 class UnknownKeyError(KeyError):
-    """A key that a report cannot answer; the message says why, and what comes near it."""
+    """A key that a report does not have; the message says why, and which keys are similar."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
@@ -36,17 +36,18 @@ class UnknownKeyError(KeyError):
 
 @public("truerank.metrics")
 class Sample(NamedTuple):
-    """What a metric is computed from: the ranks of one kind, with candidates and weights.
+    """The input of a metric: the ranks of one kind, with candidates and weights.
 
     Attributes
     ----------
     ranks : ndarray of float64, shape (n,)
-        Of the kind "expected" the first position of each tie.
+        For the kind "expected" the first position of each tie.
     candidates : ndarray of int64, shape (n,)
     weights : ndarray of float64, shape (n,), or None
         Finite and >= 0; only their ratios matter.
     tied : ndarray of int64, shape (n,), or None
-        Of the kind "expected" the number of positions of each tie; None: the ranks are points.
+        For the kind "expected" the number of positions of each tie; None for other kinds, whose
+        ranks are single positions.
     """
 
     ranks: FloatArray
@@ -57,20 +58,20 @@ class Sample(NamedTuple):
 
 @public("truerank.metrics")
 def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None = None) -> Sample:
-    """Give the ranks of a kind as metrics take them.
+    """Return the ranks of a kind in the form that metrics take.
 
     Parameters
     ----------
     ranks : Ranks
     kind : str
         One of `KINDS`. For "expected" a metric is g(mean E f(r)): f is averaged over all orders of
-        each tie, which is the mean of the metric itself where g is linear (mr, mrr, hits@k). The
+        each tie. Where g is linear (mr, mrr, hits@k), that is the mean of the metric itself. The
         median and the deviations are those of the mixture that gives each position of a tie the
         weight 1 / tied.
     seed : int
-        Of the kind "random".
+        The seed of the kind "random".
     weights : ndarray of float64, shape (n,), optional
-        Instead of the weights of the ranks.
+        Used instead of the weights of the ranks.
 
     Returns
     -------
@@ -91,7 +92,7 @@ def sample_of(ranks: Ranks, kind: str, seed: int = 0, weights: FloatArray | None
 
 
 def take(sample: Sample, index: npt.NDArray[Any] | slice | None) -> Sample:
-    """Some tasks of a sample, by positions, a mask or a slice (without a copy); None: all."""
+    """Take tasks of a sample by positions, a mask or a slice (without a copy); None takes all."""
     if index is None:
         return sample
     return Sample(*(None if part is None else part[index] for part in sample))  # type: ignore[arg-type]

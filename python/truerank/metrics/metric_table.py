@@ -1,4 +1,4 @@
-"""The table of metrics: every one is g(mean(f(r))) over the ranks r of the tasks."""
+"""The table of metrics: each is g(mean(f(r))) over the ranks r of the tasks."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
 @public("truerank.metrics")
 class Metric(NamedTuple):
-    """One row: g(mean(f(r))).
+    """A row of the table of metrics, g(mean(f(r))).
 
     Attributes
     ----------
     name : str
     transform : RankFunction
-        f, over ranks and over ties.
+        f, of ranks and of ties.
     mean : callable
         The mean of f over a sample with its weights.
     inverse : callable
-        g, over the mean.
+        g, of the mean.
     increasing : bool or None
-        Whether higher is better; None where neither is.
+        Whether higher is better; None where neither higher nor lower is better.
     chance : callable or None
-        Mean and variance of the metric under the chance model; None: it has none.
+        Returns mean and variance of the metric under the chance model; None where there is none.
     single : callable or None
-        Of a metric that is itself a mean of f(r): mean and variance of f(r) under chance by the
-        number of candidates, arrays of the shape of the sizes. They add up over tasks.
+        For a metric that is itself a mean of f(r): returns the mean and the variance of f(r) under
+        chance for numbers of candidates, as arrays of their shape. They add up over tasks.
     optimum : float
         The value where every rank is 1.
     parameter : str
-        The mark of the parameter that the name takes: "@" of a cutoff, ":" of a power, "" none.
+        The mark before the parameter: "@" for a cutoff, ":" for a power, "" without a parameter.
     """
 
     name: str

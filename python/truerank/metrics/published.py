@@ -1,4 +1,4 @@
-"""Published numbers, adjusted for chance without the models that they were measured on."""
+"""Published numbers, adjusted for chance without the models that they come from."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SIDES = (ALL_SIDES, *ENTITY_SIDES, "relation")
 
 @public("truerank.metrics")
 class Adjusted(NamedTuple):
-    """A published number beside what chance gives; `str` puts it in one line.
+    """A published number with its value under chance and its adjustments; `str` gives one line.
 
     Attributes
     ----------
     metric : str
-        As in a key: "mr", "mrr", "hits@10".
+        A key such as "mr", "mrr", "hits@10".
     value : float
         The number as published.
     expectation, variance : float
@@ -50,16 +50,17 @@ class Adjusted(NamedTuple):
         (value - expectation) / standard deviation, with the sign of the formula: below 0 is better
         where less is better.
     probability : float
-        The distribution function of the standard normal at z, on (0, 1): near 0 is better where
-        less is better, else near 1. It rounds to 0 below z = -38 and to 1 above z = 8.3.
+        The distribution function of the standard normal at z, in (0, 1). Values near 0 are better
+        where less is better, else values near 1. It rounds to 0 below z = -38 and to 1 above
+        z = 8.3.
     tasks : int
         The number of ranks that the value is a mean of.
 
     Notes
     -----
-    The mapping of z onto (0, 1) is that of Hoyt et al., "A Unified Framework for Rank-based
-    Evaluation Metrics" (2022), section 4.1, who also say that z needs none. The normal distribution
-    is that of many tasks; `pvalue` of ranks does not need it.
+    The mapping of z onto (0, 1) comes from Hoyt et al., "A Unified Framework for Rank-based
+    Evaluation Metrics" (2022), section 4.1, who also say that z can do without it. It takes z for
+    normal, as it is nearly for many tasks; `pvalue` of ranks does not assume that.
 
     Examples
     --------
@@ -100,55 +101,56 @@ def adjust(
 ) -> Adjusted:
     """Adjust a published number for chance, without the model or its ranks.
 
-    All that it takes is the number of candidates of each task: from `candidates`, or filled in for
-    a data set that the package knows.
+    Only the number of candidates of each task is needed. It comes from `candidates`, or from the
+    package for a data set that it knows.
 
     Parameters
     ----------
     metric : str
-        As in a key, without side, kind and adjustment: "mr", "mrr", "hits@10", "gmr".
+        A key without side, kind and adjustment: "mr", "mrr", "hits@10", "gmr".
     value : float
-        The published number, no percentage.
+        The published number, not as a percentage.
     candidates : int, array_like of int of shape (n,), or a tuple of two such arrays, optional
-        One number for all tasks; or one for every task; or `(values, multiplicities)`, that many
-        tasks of each value.
+        One number for all tasks; or one for every task; or `(values, multiplicities)`: the distinct
+        numbers of candidates and how many tasks have each.
     tasks : int, optional
         How many tasks there are, where `candidates` is one number. A test triple whose head and
-        tail are both asked for makes two.
+        tail are both predicted makes two tasks.
     weights : array_like of float, shape (n,), optional
-        The weight of every task in the published mean, or of each task of a value.
+        The weight of every task in the published mean, or that of each task with a value.
     dataset : str, optional
         The name of a data set, in place of `candidates` and `tasks`: "wn18rr", "FB15k-237".
-        Capitals, "-", "_", "." and blanks do not matter. "wn18rr-seen", "fb15k237-seen" and the
-        like are without the test triples whose entities are unseen in training, as PyKEEN and
-        AmpliGraph evaluate.
+        Case, "-", "_", "." and blanks do not matter. "wn18rr-seen", "fb15k237-seen" and the like
+        leave out the test triples whose entities are unseen in training, as PyKEEN and AmpliGraph
+        do.
     split : {"test", "valid", "train"}
-        Of the data set.
+        The split of the data set.
     side : {"both", "head", "tail", "relation"}
         What was predicted: "both" is head and tail of every triple, "relation" the relation, among
         all relations.
     filtered : bool
-        Whether the other answers known from train, valid and test are no candidates. Their exact
-        numbers are there for nations, kinships, umls, wn18rr and wn18rr-seen. Most published
-        numbers are filtered; without the exact numbers the index of the mean rank comes out a
-        little too good (by 0.0001 for a mean rank of 7000 on WN18RR, by 0.001 for one of 500 on
-        FB15k-237).
+        Whether the other answers known from train, valid and test are left out of the candidates.
+        The exact numbers are known for nations, kinships, umls, wn18rr and wn18rr-seen. Most
+        published numbers are filtered; without the exact numbers the index of the mean rank comes
+        out a little too good (by 0.0001 for a mean rank of 7000 on WN18RR, by 0.001 for one of 500
+        on FB15k-237).
 
     Returns
     -------
     Adjusted
-        Where chance is already perfect (all tasks have one candidate, or k and fewer for hits@k)
-        its index is nan; where it cannot vary, its z and probability are nan.
+        The index is nan where chance is perfect: all tasks have one candidate, or at most k for
+        hits@k. z and the probability are nan where the variance under chance is 0.
 
     Raises
     ------
     KeyError
-        For an unknown metric, with the nearest ones, and for one that has no chance model.
+        For an unknown metric (the message lists the most similar ones), and for one that has no
+        chance model.
     TypeError
-        If the value is no number, or candidates or tasks are no integers.
+        If the value is not a number, or candidates or tasks are not integers.
     ValueError
-        If the value cannot be one of the metric (an MRR of 31.6 is a percentage), neither or both
-        of candidates and dataset are given, tasks are missing or too many, or there is no such data
+        If the metric cannot have the value (an MRR of 31.6 is a percentage), if neither or both of
+        candidates and dataset are given, if tasks are missing or too many, and for an unknown data
         set, split or side.
 
     Notes
@@ -209,7 +211,7 @@ def adjust(
 def candidate_counts(
     dataset: str, *, split: str = "test", side: str = ALL_SIDES, filtered: bool = False
 ) -> tuple[IntArray, IntArray]:
-    """Give the numbers of candidates of a known data set, and how many tasks have each.
+    """Return the numbers of candidates of a known data set, and how many tasks have each.
 
     Parameters
     ----------
@@ -219,7 +221,7 @@ def candidate_counts(
     Returns
     -------
     values, multiplicities : ndarray of int64
-        As `chance` and `adjust` take them.
+        In the form that `chance` and `adjust` take.
 
     Raises
     ------
@@ -231,45 +233,45 @@ def candidate_counts(
     >>> candidate_counts("FB15k-237")
     (array([14541]), array([40932]))
     """
-    facts = data_set(dataset)
+    entry = data_set(dataset)
     _check_word("split", split, SPLITS)
     _check_word("side", side, SIDES)
     sides = ENTITY_SIDES if side == ALL_SIDES else (side,)
     if not filtered:
-        size = facts["relations" if side == "relation" else "entities"]
-        return np.array([size]), np.array([facts[split] * len(sides)])
-    if "filtered" not in facts:
-        known = ", ".join(name for name, facts in data_sets().items() if "filtered" in facts)
+        size = entry["relations" if side == "relation" else "entities"]
+        return np.array([size]), np.array([entry[split] * len(sides)])
+    if "filtered" not in entry:
+        known = ", ".join(name for name, other in data_sets().items() if "filtered" in other)
         raise InputValueError(
             "filtered",
-            f"the exact numbers of candidates are not known for {facts['name']}, only for {known}; "
+            f"the exact numbers of candidates are not known for {entry['name']}, only for {known}; "
             "give them as candidates, or take the unfiltered ones",
         )
-    parts = [np.array(facts["filtered"][split][name]) for name in sides]
-    values, multiplicities = np.concatenate(parts, axis=1)
+    by_side = [np.array(entry["filtered"][split][name]) for name in sides]
+    values, multiplicities = np.concatenate(by_side, axis=1)
     return values, multiplicities
 
 
 def data_set(name: str) -> dict[str, Any]:
-    """Give what is known of a data set: sizes, and where they come from.
+    """Return the sizes of a data set and their sources.
 
     Parameters
     ----------
     name : str
-        Capitals, "-", "_", "." and blanks do not matter.
+        Case, "-", "_", "." and blanks do not matter.
 
     Returns
     -------
     dict
-        `name`, `entities`, `relations`, `train`, `valid`, `test` (triples), `sources`, perhaps a
-        `note`, and `filtered` where the exact numbers of filtered candidates are known.
+        `name`, `entities`, `relations`, `train`, `valid`, `test` (numbers of triples), `sources`,
+        an optional `note`, and `filtered` where the exact numbers of filtered candidates are known.
 
     Raises
     ------
     TypeError
-        If the name is no str.
+        If the name is not a str.
     ValueError
-        If there is no such data set; with the nearest names.
+        For an unknown data set; the message lists the most similar names.
 
     Examples
     --------
@@ -280,8 +282,8 @@ def data_set(name: str) -> dict[str, Any]:
         raise InputTypeError("dataset", expected="a name", got=type(name).__name__)
     names = {
         _normalise_name(alias): key
-        for key, facts in data_sets().items()
-        for alias in (key, *facts.get("aliases", ()))
+        for key, entry in data_sets().items()
+        for alias in (key, *entry.get("aliases", ()))
     }
     key = names.get(_normalise_name(name))
     if key is None:
@@ -291,7 +293,7 @@ def data_set(name: str) -> dict[str, Any]:
 
 @cache
 def data_sets() -> dict[str, dict[str, Any]]:
-    """Give what is known of data sets, by name."""
+    """Read the table of data sets, by name."""
     import json
     from importlib.resources import files
 
@@ -305,7 +307,7 @@ def _normalise_name(name: str) -> str:
 
 
 def _parse_bare_metric(metric: str) -> Key:
-    """The key of a metric that names no side, kind or adjustment."""
+    """Read a key that names no side, kind or adjustment."""
     key = parse(metric)
     if key != key.alone:
         raise UnknownKeyError(
@@ -316,7 +318,7 @@ def _parse_bare_metric(metric: str) -> Key:
 
 
 def _read_counts(candidates: Any, tasks: Any, weights: Any) -> tuple[IntArray, IntArray]:
-    """Candidates in any form as values and multiplicities, one value a task under weights."""
+    """Read candidates in any form as values and multiplicities; with weights, a value per task."""
     if isinstance(candidates, tuple) and len(candidates) == 2 and np.ndim(candidates[0]) > 0:
         values = integers("candidates", candidates[0])
         multiplicities = integers("multiplicities", candidates[1], length=len(values))
@@ -349,7 +351,7 @@ def _check_word(name: str, word: object, known: tuple[str, ...]) -> None:
 
 
 def _check_range(key: Key, number: float, counts: tuple[IntArray, IntArray], weights: Any) -> None:
-    """Refuse what cannot be a value of the metric: beyond its best one, or its worst one."""
+    """Refuse a number that the metric cannot have: one beyond its best or its worst value."""
     metric, (sizes, multiplicities) = METRICS[key.metric], counts
     if not math.isfinite(number):
         raise InputValueError("value", expected="a finite number", got=number)

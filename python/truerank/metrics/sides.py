@@ -1,4 +1,4 @@
-"""The sides of ranked tasks: which a key may name, how many tasks each has, and which tasks."""
+"""The sides of ranked tasks: which sides a key may name, and which tasks belong to each."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class Sides(NamedTuple):
-    """The sides of a report, "both" (all of them pooled, but the relations) first.
+    """The sides of a report; "both", which pools all but the relations, comes first.
 
     Attributes
     ----------
     counts : dict of str to int
-        The number of tasks by side; without "both" where no task may be pooled.
+        The number of tasks of each side; without "both" where no task may be pooled.
     labels : Labels, optional
         The side of each task.
     """
@@ -33,7 +33,7 @@ class Sides(NamedTuple):
 
     @property
     def present(self) -> tuple[str, ...]:
-        """The sides that have tasks; "both" alone where there are none."""
+        """The sides that have tasks; only "both" where there are no tasks."""
         return tuple(side for side, n in self.counts.items() if n) or (ALL_SIDES,)
 
     @property
@@ -43,7 +43,7 @@ class Sides(NamedTuple):
         return sum(n for side, n in self.counts.items() if side != ALL_SIDES) or pooled
 
     def check(self, side: str, key: str) -> None:
-        """Raise KeyError for a side that there is not."""
+        """Raise a KeyError for an unknown side."""
         if side in self.counts:
             return
         if side == ALL_SIDES:
@@ -58,7 +58,7 @@ class Sides(NamedTuple):
         )
 
     def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
-        """Which tasks belong to a side; None: all."""
+        """A mask of the tasks of a side; None if all belong to it."""
         if self.labels is None or self.labels.vocabulary is None:
             return None
         words, codes = self.labels.vocabulary, self.labels.codes
@@ -68,14 +68,14 @@ class Sides(NamedTuple):
 
 
 def sides_of(ranks: Ranks) -> Sides:
-    """Gather the sides of ranks.
+    """Read the sides of ranks.
 
     Raises
     ------
     TypeError
-        If they are ids instead of names.
+        If the sides are integer ids instead of names.
     ValueError
-        If a side has a name that a key cannot tell from its other words.
+        If the name of a side cannot be told from the other words of a key.
 
     Examples
     --------

@@ -1,8 +1,7 @@
-"""What a rank becomes before the mean, and the mean of that over the positions of a tie.
+"""Functions f of ranks that metrics average, and the means of f over the positions of a tie.
 
-A tie holds the m positions a, a + 1, ..., a + m - 1, each as likely as the others. The mean of a
-transform over them is closed here without cancellation: differences of digamma or lgamma lose
-8 digits at a = 1e9.
+A tie holds the m positions a, a + 1, ..., a + m - 1, all equally likely. The closed forms of the
+mean of f over them cancel nothing: differences of digamma or lgamma lose 8 digits at a = 1e9.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 Parameter = float  # k of hits@k, p of power_mean:p; 0 where there is none
 
-DIRECT_TERMS = 8  # so many positions are added one by one
+DIRECT_TERMS = 8  # sums of up to so many positions are added term by term
 
 
 class RankFunction(NamedTuple):
@@ -29,8 +28,8 @@ class RankFunction(NamedTuple):
         f(r) of float64 ranks, from the ranks, the numbers of candidates N (int64) and the metric's
         parameter. Most functions do not depend on N.
     over_tie : callable
-        The mean of f over each tie, from the first positions a (float64), the numbers of positions
-        m (int64), N and the parameter.
+        The mean of f over each tie, computed from the first positions a (float64), the numbers of
+        positions m (int64), N and the parameter.
     """
 
     of_ranks: Callable[[FloatArray, IntArray, Parameter], FloatArray]
@@ -60,10 +59,11 @@ def hit_share(first: FloatArray, tied: IntArray, k: Parameter) -> FloatArray:
 
 
 def mean_log(first: FloatArray, tied: IntArray, _: Parameter = 0) -> FloatArray:
-    """The mean of log r over ties, (lgamma(a + m) - lgamma(a)) / m, without that difference.
+    """The mean of log r over ties, (lgamma(a + m) - lgamma(a)) / m, computed without cancellation.
 
     With y = a + m and Stirling's c(x) = lgamma(x) - (x - 1/2) log x + x - log(2 pi) / 2, it is
-    log a + ((y - 1/2) log1p(m / a) - m + c(y) - c(a)) / m; positions below 16 are added directly.
+    log a + ((y - 1/2) log1p(m / a) - m + c(y) - c(a)) / m. Positions below 16 are added term by
+    term.
 
     Examples
     --------
@@ -74,12 +74,12 @@ def mean_log(first: FloatArray, tied: IntArray, _: Parameter = 0) -> FloatArray:
 
 
 def mean_power(first: FloatArray, tied: IntArray, p: Parameter, scale: float = 1.0) -> FloatArray:
-    """The mean of (r / scale)^p over ties, for finite p; of 1 / r with p = -1.
+    """The mean of (r / scale)^p over ties, for finite p; p = -1 gives that of 1 / r.
 
-    Sums are closed by the Euler-Maclaurin formula about midpoints: the integral of x^p from
-    a - 1/2 to a + m - 1/2, less its derivatives' differences. Its first position is at least
-    32 + 8 |p|, where the terms left out are below 1e-16; positions before are added directly, and
-    those that a steep power makes negligible beside the largest not at all.
+    The sum has a closed form by the Euler-Maclaurin formula about midpoints: the integral of x^p
+    from a - 1/2 to a + m - 1/2, minus differences of derivatives. It is used from position
+    32 + 8 |p| on, where the terms left out are below 1e-16. Earlier positions are added term by
+    term, except those that a steep power makes negligible beside the largest.
 
     Examples
     --------
@@ -87,10 +87,10 @@ def mean_power(first: FloatArray, tied: IntArray, p: Parameter, scale: float = 1
     array([0.75])
     """
 
-    def one(x: FloatArray) -> FloatArray:
+    def function(x: FloatArray) -> FloatArray:
         return np.power(x / scale, p)
 
-    def several(first: FloatArray, tied: FloatArray) -> FloatArray:
+    def closed_sum(first: FloatArray, tied: FloatArray) -> FloatArray:
         return _power_sum(first, tied, p, scale)
 
     last = first + (tied - 1)
@@ -98,23 +98,23 @@ def mean_power(first: FloatArray, tied: IntArray, p: Parameter, scale: float = 1
     begin = np.maximum(first, np.floor(last / reach)) if p > 0 else first
     end = np.minimum(last, np.ceil(first * reach)) if p < 0 else last
     start = int(min(32 + 8 * abs(p), 2.0**62))
-    return _mean_over(one, several, start, first, tied, begin, end - begin + 1)
+    return _mean_over(function, closed_sum, start, first, tied, begin, end - begin + 1)
 
 
 def _mean_over(
-    one: Callable[[FloatArray], FloatArray],
-    several: Callable[[FloatArray, FloatArray], FloatArray],
+    function: Callable[[FloatArray], FloatArray],
+    closed_sum: Callable[[FloatArray, FloatArray], FloatArray],
     start: int,
     first: FloatArray,
     tied: IntArray,
     begin: FloatArray,
     size: FloatArray | IntArray,
 ) -> FloatArray:
-    """The mean over ties of f = `one`: its sum over positions `begin`, ..., divided by `tied`.
+    """The mean of a function over ties: its sum over positions `begin`, ..., divided by `tied`.
 
-    `several` closes sums from `start` on.
+    `closed_sum` gives the sums from position `start` on.
     """
-    means = one(first)  # right where nothing ties
+    means = function(first)  # correct where nothing ties
     (ties,) = np.nonzero(tied > 1)
     if not ties.size:
         return means
@@ -124,14 +124,14 @@ def _mean_over(
     last = a + m - 1
     total = np.zeros(a.shape)
     direct = (m <= DIRECT_TERMS) | (a < start)
-    # what is added directly ends here; the rest is closed
+    # the positions up to here are added term by term, the others by the closed form
     end = np.where(m <= DIRECT_TERMS, last, np.minimum(last, start - 1))
     for step in range(int((end - a)[direct].max(initial=-1)) + 1):
         here = direct & (a + step <= end)
-        total[here] += one(a[here] + step)
+        total[here] += function(a[here] + step)
     rest = (last >= start) & (m > DIRECT_TERMS)
     low = np.maximum(a[rest], start)
-    total[rest] += several(low, last[rest] - low + 1)
+    total[rest] += closed_sum(low, last[rest] - low + 1)
     means[ties] = total[inverse.reshape(-1)] / whole
     return means
 
@@ -148,7 +148,7 @@ def _log_sum(first: FloatArray, tied: FloatArray) -> FloatArray:
 
 
 def _stirling(x: FloatArray) -> FloatArray:
-    """The tail of Stirling's series; below 1e-18 wrong from x = 16 on."""
+    """The tail of Stirling's series; its error is below 1e-18 from x = 16 on."""
     z = 1 / (x * x)
     terms = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
     total = np.zeros_like(x)
@@ -183,7 +183,7 @@ IDENTITY = RankFunction(lambda r, N, _: r, lambda a, m, N, _: mean_rank(a, m))
 RECIPROCAL = RankFunction(lambda r, N, _: 1.0 / r, lambda a, m, N, _: mean_power(a, m, -1.0))
 LOG = RankFunction(lambda r, N, _: np.log(r), lambda a, m, N, _: mean_log(a, m))
 HIT = RankFunction(
-    lambda r, N, k: (r <= min(k, 2**63)).astype(np.float64),  # beyond 2**63 lies no rank
+    lambda r, N, k: (r <= min(k, 2**63)).astype(np.float64),  # no rank is beyond 2**63
     lambda a, m, N, k: hit_share(a, m, k),
 )
 POWER = RankFunction(lambda r, N, p: np.power(r, p), lambda a, m, N, p: mean_power(a, m, p))

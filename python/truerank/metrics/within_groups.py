@@ -1,4 +1,4 @@
-"""Metrics of many groups of tasks at once: sorted by group, then summed group by group."""
+"""Metrics of many groups at once: tasks are sorted by group, then summed group by group."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Grouping:
     names : list
         The g labels.
     sides : Sides
-        Of the tasks.
+        The sides of the tasks.
     sample_kind : callable
-        Gives the sample of all tasks, in their own order, for a kind of rank.
+        Returns the sample of all tasks, in their own order, for a kind of rank.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Grouping:
     tasks : Ranks
         Sorted by group; within a group they keep their order.
     bounds : list of int
-        Group i has the tasks bounds[i] to bounds[i + 1].
+        Group i has the tasks from bounds[i] up to bounds[i + 1].
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class Grouping:
         return take(self._sorted_sample(kind), slice(self.bounds[group], self.bounds[group + 1]))
 
     def counts(self, side: str) -> IntArray:
-        """The number of tasks of a side by group; int64, shape (g,)."""
+        """The number of tasks of a side in each group; int64, shape (g,)."""
         _, starts, present = self._tasks_of(side)
         counts = np.zeros(len(self.names), dtype=np.int64)
         counts[present] = np.diff(np.append(starts, self._sides.counts[side]))
         return counts
 
     def values(self, key: Key) -> FloatArray:
-        """The value of a key by group; nan where a group has none; float64, shape (g,)."""
+        """The value of a key in each group, nan where there is none; float64, shape (g,)."""
         index, starts, present = self._tasks_of(key.side)
         sample = take(self._sorted_sample(key.kind), index)
         found = key_values_within(key, sample, starts, self._moments)
@@ -101,7 +101,7 @@ class Grouping:
         return self._samples[kind]
 
     def _tasks_of(self, side: str) -> tuple[IntArray | None, IntArray, IntArray]:
-        """Which of the sorted tasks are of a side (None: all), where groups start, which groups."""
+        """The sorted tasks of a side (None: all), where its groups start, and which they are."""
         if side not in self._tasks_by_side:
             mask, codes, index = self._sides.mask(side), self.codes[self._order], None
             if mask is not None:
@@ -143,8 +143,8 @@ def values_within(
             values_per_task(metric.transform, sample, parameter), sample.weights, starts
         )
         return np.array([metric.inverse(mean) for mean in means.tolist()], dtype=np.float64)
-    parts = _group_samples(sample, starts)
-    return np.array([metric_value(metric, part, parameter) for part in parts], dtype=np.float64)
+    groups = _group_samples(sample, starts)
+    return np.array([metric_value(metric, group, parameter) for group in groups], dtype=np.float64)
 
 
 def key_values_within(
@@ -153,7 +153,7 @@ def key_values_within(
     starts: IntArray,
     memo: dict[Key, tuple[FloatArray, FloatArray]] | None = None,
 ) -> FloatArray:
-    """Compute what a key asks of every group; `memo` keeps moments under chance for the next key.
+    """Compute the value of a key in every group; `memo` keeps moments under chance for later keys.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def key_values_within(
 
 
 def means_within(values: FloatArray, weights: FloatArray | None, starts: IntArray) -> FloatArray:
-    """The arithmetic mean of every group, sum(w v) / sum(w); nan for no weight above 0.
+    """The arithmetic mean of every group, sum(w v) / sum(w); nan without a weight above 0.
 
     Examples
     --------
@@ -189,17 +189,17 @@ def means_within(values: FloatArray, weights: FloatArray | None, starts: IntArra
 def moments_per_task(
     single: SingleModel, candidates: IntArray, parameter: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of f(r) under chance of each task."""
+    """The mean and the variance of f(r) of each task under chance."""
     sizes, inverse = np.unique(candidates, return_inverse=True)
     mean, variance = single(sizes, parameter)
     return mean[inverse], variance[inverse]
 
 
 def moments_within(key: Key, sample: Sample, starts: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of a metric under chance, of every group.
+    """The mean and the variance of a metric under chance in every group.
 
-    Where the metric is a mean, it is sums of what each number of candidates gives; else the chance
-    model is asked once for all groups with the same candidates and weights.
+    For a metric that is a mean they are sums over tasks. For other metrics the chance model is
+    called once for all groups with the same candidates and weights.
 
     Examples
     --------
@@ -220,11 +220,11 @@ def moments_within(key: Key, sample: Sample, starts: IntArray) -> tuple[FloatArr
         )
     known: dict[tuple[bytes, ...], tuple[float, float]] = {}
     found = []
-    for part in _group_samples(sample, starts):
-        weights = part.weights
-        same = part.candidates.tobytes(), b"" if weights is None else weights.tobytes()
+    for group in _group_samples(sample, starts):
+        weights = group.weights
+        same = group.candidates.tobytes(), b"" if weights is None else weights.tobytes()
         if same not in known:
-            known[same] = moments(key, part.candidates, weights)
+            known[same] = moments(key, group.candidates, weights)
         found.append(known[same])
     mean, variance = np.array(found, dtype=np.float64).reshape(-1, 2).T
     return mean, variance
@@ -238,7 +238,7 @@ def _group_samples(sample: Sample, starts: IntArray) -> Iterator[Sample]:
 def _rescale_within(
     weights: FloatArray | None, starts: IntArray, n: int
 ) -> tuple[FloatArray | None, FloatArray]:
-    """Weights times a power of two for each group that makes its sums safe, and these sums."""
+    """Multiply the weights of each group by a power of two, so that its sums are safe; sum them."""
     sizes = np.diff(np.append(starts, n))
     if weights is None:
         return None, sizes.astype(np.float64)

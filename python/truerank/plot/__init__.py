@@ -1,12 +1,13 @@
 """Plots of reports, drawn by matplotlib: ``pip install 'truerank[plot]'``.
 
-`rank_distribution` and `hits_curve` show where the ranks lie, `groups` a metric by relation,
-`comparison` models with intervals, `metric_against_index` what the number of candidates does.
+`rank_distribution` and `hits_curve` show where the ranks lie, `groups` shows a metric by relation,
+`comparison` models with intervals, and `metric_against_index` the effect of the number of
+candidates.
 
-Every function draws into the axes that it is given, or into those of a new
-``matplotlib.figure.Figure``, and returns them: ``hits_curve(report).figure.savefig("hits.svg")``.
-No window opens and no state of pyplot is touched; to have one in a window, pass
-``ax=pyplot.subplots()[1]``. Several models are a mapping of names to Reports.
+Every function draws into the given axes, or into those of a new ``matplotlib.figure.Figure``, and
+returns them: ``hits_curve(report).figure.savefig("hits.svg")``. No window opens and no state of
+pyplot changes; for a plot in a window, pass ``ax=pyplot.subplots()[1]``. Several models are given
+as a mapping of names to Reports.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the ranks lie: their distribution, and hits@k for every k."""
+"""Plots of where the ranks lie: their distribution, and hits@k for every k."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     _Shares: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
-_EVERY_K_TO = 20  # cut-offs up to here are drawn each, those beyond as far as they part on paper
-_POINTS = 256
-_MAX_TICKS = 8  # at most, where intervals double
+_EVERY_K_TO = 20  # every cutoff up to here is a point; larger ones are spaced evenly
+_POINTS = 256  # cutoffs spaced evenly on the logarithmic axis
+_MAX_TICKS = 8  # where intervals double
 
 
 @public("truerank.plot")
@@ -40,25 +40,25 @@ def rank_distribution(
     chance: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw which share of the tasks has which rank, in intervals that double.
+    """Draw the share of the tasks with each rank, in intervals that double.
 
-    The intervals are the ranks 1, 2 to 3, 4 to 7, 8 to 15, and so on to the greatest number of
-    candidates. A rank between two whole numbers counts as the greater one, as in hits@k.
+    The intervals are the ranks 1, 2 to 3, 4 to 7, 8 to 15, and so on up to the greatest number of
+    candidates. A rank between two whole numbers counts as the larger one, as in hits@k.
 
     Parameters
     ----------
     reports : Report, or mapping of name to Report
-        A line each.
+        Each report is a line.
     side : str, optional
-        Of the tasks. Default: all that are pooled.
+        The side of the tasks. Default: all that are pooled.
     kind : str
         The kind of rank of the line.
     band : bool
-        Draw what ties leave open: from the share of the tasks whose tie lies within the interval,
-        optimistic and pessimistic rank both, to that of the tasks whose tie reaches into it. Every
-        way to break ties gives a share in between. Where no task ties there is none.
+        Draw what ties leave open: from the share of the tasks whose tie lies within the interval
+        (both its optimistic and its pessimistic rank) to that of the tasks whose tie reaches into
+        it. Every way to break ties gives a share in between. Where no task ties there is no band.
     chance : bool
-        Draw the mean share where each rank of a task is equally likely.
+        Draw the mean share under chance, where each rank of a task is equally likely.
     ax : matplotlib.axes.Axes, optional
         Where to draw. Default: a new figure.
 
@@ -74,7 +74,7 @@ def rank_distribution(
     KeyError
         For a side that a report does not have.
     TypeError, ValueError
-        For anything but Reports, for none, for one that was read from JSON and has no ranks, and
+        For anything but Reports, if there are none, for a Report from JSON, which has no ranks, and
         for an unknown kind.
 
     Examples
@@ -113,24 +113,24 @@ def hits_curve(
     Parameters
     ----------
     reports : Report, or mapping of name to Report
-        A line each.
+        Each report is a line.
     side : str, optional
-        Of the tasks. Default: all that are pooled.
+        The side of the tasks. Default: all that are pooled.
     kind : str
         The kind of rank of the line.
     band : bool
-        Fill what is between the optimistic and the pessimistic curve. Where no task ties they are
-        one.
+        Fill the area between the optimistic and the pessimistic curve. Where no task ties they are
+        equal.
     chance : bool
-        Draw the mean of hits@k where each rank of a task is equally likely.
+        Draw the mean of hits@k under chance, where each rank of a task is equally likely.
     ax : matplotlib.axes.Axes, optional
         Where to draw. Default: a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Its lines are the models in their order, then chance. Every k up to 20 is a point, beyond
-        some 250 of them, as far apart as each other on the logarithmic axis.
+        Its lines are the models in their order, then chance. Every k up to 20 is a point; larger
+        ones are spaced evenly on the logarithmic axis, with some 250 points in all.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def hits_curve(
     KeyError
         For a side that a report does not have.
     TypeError, ValueError
-        For anything but Reports, for none, for one that was read from JSON and has no ranks, and
+        For anything but Reports, if there are none, for a Report from JSON, which has no ranks, and
         for an unknown kind.
 
     Examples
@@ -166,7 +166,7 @@ def hits_curve(
 
 
 def _height(named: Mapping[str, Report]) -> float:
-    """Of a figure, with its legend."""
+    """The height of a figure with its legend."""
     return 3.5 + 0.17 * len(named)
 
 
@@ -187,24 +187,24 @@ def _curves(
     kind: str,
     shares_of: Callable[[Sample, Sample, Sample], _Shares],
 ) -> dict[str, Steps]:
-    """The steps of each model, one after the other: the ranks of all need not fit together."""
+    """Compute the steps of each model in turn, so that only one model's ranks are in memory."""
     curves = {}
     for name, report in named.items():
-        drawn, *ends = (sample_of(report, side, k) for k in (kind, "optimistic", "pessimistic"))
-        tasks = len(drawn.ranks)
-        details = format_count(tasks, "task"), _format_candidates(drawn), report.weighting
-        curves[name] = Steps(*shares_of(drawn, *ends), tasks, details)
+        sample, *ends = (sample_of(report, side, k) for k in (kind, "optimistic", "pessimistic"))
+        tasks = len(sample.ranks)
+        details = format_count(tasks, "task"), _format_candidates(sample), report.weighting
+        curves[name] = Steps(*shares_of(sample, *ends), tasks, details)
     return curves
 
 
-def _by_interval(cutoffs: IntArray, drawn: Sample, best: Sample, worst: Sample) -> _Shares:
-    chance = np.diff(chance_hits(drawn, cutoffs), prepend=0.0)
-    return shares(drawn, cutoffs), *bounds_of_shares(best, worst, cutoffs), chance
+def _by_interval(cutoffs: IntArray, sample: Sample, best: Sample, worst: Sample) -> _Shares:
+    chance = np.diff(chance_hits(sample, cutoffs), prepend=0.0)
+    return shares(sample, cutoffs), *bounds_of_shares(best, worst, cutoffs), chance
 
 
-def _cumulative(cutoffs: IntArray, drawn: Sample, best: Sample, worst: Sample) -> _Shares:
-    line, low, high = (hits_at(sample, cutoffs) for sample in (drawn, worst, best))
-    return line, low, high, chance_hits(drawn, cutoffs)
+def _cumulative(cutoffs: IntArray, sample: Sample, best: Sample, worst: Sample) -> _Shares:
+    line, low, high = (hits_at(one, cutoffs) for one in (sample, worst, best))
+    return line, low, high, chance_hits(sample, cutoffs)
 
 
 def _format_candidates(sample: Sample) -> str:

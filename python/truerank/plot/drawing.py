@@ -1,4 +1,4 @@
-"""What all pictures share: axes of matplotlib, names, colours, legends beside the data."""
+"""Helpers of all plots: axes of matplotlib, names, colours, and legends beside the data."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..inputs.naming import import_extra
 
 Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra
 
-# Colours that people with unlike colour vision tell apart (Okabe, Ito 2008), and a grey.
+# Colours that people with any colour vision can tell apart (Okabe, Ito 2008), and a grey.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999")
-DASHES = ("-", "--", "-.", ":")  # where colours come again, and for who sees none
+DASHES = ("-", "--", "-.", ":")  # for when colours repeat, and for readers who see none
 
-_LETTERS = 16  # of a legend, in an inch
-_HANDLE_WIDTH = 8  # letters that the sample of a line and the gap behind it are as wide as
+_LETTERS = 16  # letters of a legend per inch
+_HANDLE_WIDTH = 8  # the width of a line's sample and the gap after it, in letters
 
 
 def axes_for(
@@ -26,15 +26,15 @@ def axes_for(
     width: float = 6.4,
     extra: str = "matplotlib",
 ) -> Axes:
-    """Give the axes to draw into: those given, or those of a figure that nobody else knows.
+    """Return the axes to draw into: the given ones, or those of a new figure.
 
     Parameters
     ----------
     function : str
-        Who draws, for the message that matplotlib is missing.
+        The function that draws, for the message if matplotlib is missing.
     ax : matplotlib.axes.Axes, or None
     height, width : float
-        Of a new figure, in inches.
+        The size of a new figure, in inches.
     extra : str
         The extra that brings matplotlib.
 
@@ -54,12 +54,12 @@ def axes_for(
 
 
 def check_named(argument: str, value: Any, kind: type[Any]) -> dict[str, Any]:
-    """Give results by name; a single one has none.
+    """Check results and return them by name; a single one gets the name "".
 
     Raises
     ------
     TypeError
-        For anything but one of the kind, or a mapping of names to them.
+        For anything but an instance of the kind, or a mapping of names to instances.
     ValueError
         For an empty mapping.
 
@@ -87,7 +87,7 @@ def check_named(argument: str, value: Any, kind: type[Any]) -> dict[str, Any]:
 
 
 def colours_for(n: int) -> list[str]:
-    """So many colours; beyond the table they come again.
+    """Return n colours, which repeat beyond the table.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def colours_for(n: int) -> list[str]:
 
 
 def dashes_for(n: int, dashes: Sequence[str] = DASHES) -> list[str]:
-    """So many kinds of line; beyond those given they come again.
+    """Return n dash styles, which repeat beyond the given ones.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def dashes_for(n: int, dashes: Sequence[str] = DASHES) -> list[str]:
 
 
 def escape_formulas(name: str) -> str:
-    """Text that matplotlib does not take for a formula.
+    """Escape a text so that matplotlib does not read it as a formula.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def escape_formulas(name: str) -> str:
 
 
 def shorten(name: str, most: int = 44) -> str:
-    """Text of one line, its middle left out where it is long: the ends tell names apart.
+    """Shorten a text to one line; a long one loses its middle, as ends distinguish names.
 
     Examples
     --------
@@ -135,10 +135,11 @@ def shorten(name: str, most: int = 44) -> str:
 
 
 def legend_above(ax: Axes, handles: Sequence[Any], names: Sequence[str], **options: Any) -> None:
-    """Put a legend over the axes, where it covers no data, in as many columns as have room.
+    """Draw a legend above the axes, where it covers no data, in as many columns as fit.
 
-    Names may be any text: matplotlib leaves out those that begin with an underscore, and reads
-    formulas between two dollars.
+    Names may be any text: they are set after the legend is made, since matplotlib leaves out names
+    that begin with an underscore, and they are escaped, since it reads text between two dollars as
+    a formula.
     """
     if not names:
         return

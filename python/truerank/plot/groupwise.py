@@ -1,4 +1,4 @@
-"""How a metric differs from group to group: a bar for each relation, or whatever groups are."""
+"""A plot of a metric by group: a bar for each relation, or for groups of any other kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _ROW_HEIGHT = 0.27  # inches
 _AVERAGE_DASHES = {"micro": "--", MACRO: "-."}
 
-# What the first group has most of, by tasks, value and whether more is better.
+# The sort key of a group, from its tasks, its value and whether more is better; largest first.
 ORDERS: dict[str, Callable[[int, float, bool], float]] = {
     "tasks": lambda tasks, value, upward: tasks,
     "value": lambda tasks, value, upward: _last_if_nan(value if upward else -value),
@@ -52,31 +52,31 @@ def groups(
     Parameters
     ----------
     report : Report
-        With groups: ``report(ranks, by="relation")``.
+        A report with groups: ``report(ranks, by="relation")``.
     metric : str
-        A key without "macro.", with side and kind if need be.
+        A key without "macro.", with side and kind if needed.
     most : int
-        How many groups, in order; how many are left out is told below.
+        The greatest number of groups; the label of the axis says how many are left out.
     order : {"tasks", "value"}
-        Those with the most tasks of the side come first, or those with the best value.
+        Whether the groups with the most tasks of the side come first, or those with the best value.
     interval : bool
-        Draw how sure each value is. A report that was read from JSON has no ranks, hence no
-        intervals.
+        Draw the confidence interval of each value. A report that was read from JSON has no ranks,
+        so no intervals.
     level : float
-        Of the intervals.
+        The level of the intervals.
     method : {"bootstrap", "bca", "percentile", "normal"}, optional
         As in `Report.interval`. Default: "bootstrap" for up to 10,000 tasks, "normal" for more,
-        where they agree and resampling takes long.
+        where both agree and resampling takes long.
     resamples, seed : int
-        Of the bootstrap.
+        Number of resamples and seed of the bootstrap.
     ax : matplotlib.axes.Axes, optional
         Where to draw. Default: a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Its patches are the bars, the first at the top. A group without a value has none, and is
-        marked as "no value".
+        Its patches are the bars, the first at the top. A group without a value has no bar but the
+        words "no value".
 
     Raises
     ------
@@ -85,8 +85,8 @@ def groups(
     KeyError
         For an unknown metric.
     TypeError, ValueError
-        For anything but a Report, one without groups, no positive `most`, an unknown order or
-        method, and a level outside of (0, 1).
+        For anything but a Report, for a Report without groups, a `most` below 1, an unknown order
+        or method, and a level outside of (0, 1).
 
     Examples
     --------
@@ -106,9 +106,9 @@ def groups(
     side = parse(metric).side
     values, tasks = report.group_values(metric), report.group_tasks(side)
     upward = increasing(metric) is not False
-    held = [label for label, n in tasks.items() if n]
-    held.sort(key=lambda label: ORDERS[order](tasks[label], values[label], upward), reverse=True)
-    drawn = held[:shown]
+    labels = [label for label, n in tasks.items() if n]
+    labels.sort(key=lambda label: ORDERS[order](tasks[label], values[label], upward), reverse=True)
+    drawn = labels[:shown]
     names_of_rows = list(map(label_text, drawn))
     height, width = 1.5 + _ROW_HEIGHT * max(len(drawn), 2), width_for(names_of_rows)
     ax = axes_for("truerank.plot.groups", ax, height, width, extra="plot")
@@ -119,13 +119,13 @@ def groups(
         ax.text(0, row, " no value", va="center", fontsize="small", color="#555555")
     handles, names = _draw_averages(ax, report, metric)
     if interval:
-        sought = IntervalOptions(level, method, resamples, seed)
-        found = [interval_bounds(report.groups[label], metric, sought) for label in drawn]
+        options = IntervalOptions(level, method, resamples, seed)
+        found = [interval_bounds(report.groups[label], metric, options) for label in drawn]
         if (line := whiskers(ax, found, ["#333333"] * len(drawn))) is not None:
             handles.append(line)
             names.append(f"{100 * level:g} % interval")
     write_rows(ax, names_of_rows, [f"{tasks[label]:,}" for label in drawn], "tasks")
-    rest = held[shown:]
+    rest = labels[shown:]
     left_out = f"; {format_count(len(rest), 'more group')} not shown" if rest else ""
     ax.set_xlabel(f"{metric} by {report.by}{left_out}")
     legend_above(ax, handles, names)
@@ -133,19 +133,19 @@ def groups(
 
 
 def _draw_averages(ax: Axes, report: Report, metric: str) -> tuple[list[Any], list[str]]:
-    """Lines for the means over tasks and over groups, as far as there are any."""
+    """Draw lines for the means over tasks and over groups, if there are any."""
     handles, names = [], []
-    told = {"micro": f"all tasks: {metric}", MACRO: f"mean over groups: {MACRO}.{metric}"}
+    meanings = {"micro": f"all tasks: {metric}", MACRO: f"mean over groups: {MACRO}.{metric}"}
     for (average, dash), key in zip(
         _AVERAGE_DASHES.items(), (metric, f"{MACRO}.{metric}"), strict=True
     ):
         try:
             value = report[key]
-        except UnknownKeyError:  # z has no macro average, and JSON may not have this one
+        except UnknownKeyError:  # z has no macro average, and JSON may lack this one
             continue
         if not math.isnan(value):
             handles.append(ax.axvline(value, color="black", linestyle=dash, linewidth=1))
-            names.append(f"{told[average]} {number(value, 4)}")
+            names.append(f"{meanings[average]} {number(value, 4)}")
     return handles, names
 
 

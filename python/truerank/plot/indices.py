@@ -1,4 +1,4 @@
-"""A metric against its index: how much of a number is the metric's, how much chance's."""
+"""A plot of a metric against its index, which shows how much of a number chance explains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .drawing import Axes
 
 _MARKERS = "os^DvP*X"
-_NEARLY_PERFECT = 0.999999  # beyond this index nothing is left that would tell chance
+_NEARLY_PERFECT = 0.999999  # beyond this index the value under chance cannot be recovered
 
 
 class _Keys(NamedTuple):
@@ -35,7 +35,7 @@ class _Keys(NamedTuple):
 
 
 class _Points(NamedTuple):
-    """What has one colour: its name, and arrays of float64, shape (n,), without nan."""
+    """The points of one colour: their name, and arrays of float64, shape (n,), without nan."""
 
     name: str
     indices: FloatArray
@@ -46,36 +46,37 @@ class _Points(NamedTuple):
 def metric_against_index(
     reports: Report | Mapping[str, Report], metric: str = "mrr", *, ax: Axes | None = None
 ) -> Axes:
-    """Draw a metric against its index, which chance and the number of candidates are taken out of.
+    """Draw a metric against its index, which does not depend on the number of candidates.
 
-    The index is 0 for chance and 1 for perfect ranks. Reports of one index that lie one above the
-    other differ in nothing but their candidates: the fewer there are, the better a metric looks.
+    The index is 0 for chance and 1 for perfect ranks. Reports with the same index but different
+    values differ only in their candidates: the fewer there are, the better a metric looks.
 
     Parameters
     ----------
     reports : Report, or mapping of name to Report
-        A point for each: models, data sets, splits. The line through it is where other ranks of the
-        same tasks would lie. Of a single Report with groups there is a point for each group, in
-        colours by its mean number of candidates.
+        Each report is a point: models, data sets or splits. The line through it shows where other
+        ranks of the same tasks would lie. For a single Report with groups each group is a point,
+        coloured by its mean number of candidates.
     metric : str
-        A key that has a chance model, with side and kind if need be, without adjustment.
+        A key without adjustment whose metric has a chance model, with side and kind if needed.
     ax : matplotlib.axes.Axes, optional
         Where to draw. Default: a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Indices are on the x axis. What has no index (no task has a second candidate) is left out.
+        Indices are on the x axis. Points without an index (no task has a second candidate) are left
+        out.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     KeyError
-        For an unknown metric, or one without a chance model; one whose index was not stored, of a
+        For an unknown metric, one without a chance model, and one whose index was not stored in a
         report that was read from JSON.
     TypeError, ValueError
-        For anything but Reports, for none, and for an adjusted metric or a macro average.
+        For anything but Reports, if there are none, and for an adjusted metric or a macro average.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def _keys_of(metric: str) -> _Keys:
 
 
 def _points_of_reports(named: Mapping[str, Report], keys: _Keys) -> list[_Points]:
-    """A point for each by its name, with its mean number of candidates."""
+    """Return a point for each report, named with its mean number of candidates."""
     points = []
     for name, report in named.items():
         found = _finite_points("", [report[keys.index_of]], [report[keys.metric]])
@@ -127,15 +128,15 @@ def _points_of_reports(named: Mapping[str, Report], keys: _Keys) -> list[_Points
             candidates = _mean_candidates(report[keys.mean_rank], report[keys.ratio])
         except UnknownKeyError:  # it was read from JSON, which does not hold these
             candidates = math.nan
-        facts = [] if math.isnan(candidates) else [format_count(round(candidates), "candidate")]
-        facts += [] if len(found.indices) else ["no index"]
-        told = f" ({', '.join(facts)})" if facts else ""
-        points.append(found._replace(name=(shorten(name) or "all tasks") + told))
+        details = [] if math.isnan(candidates) else [format_count(round(candidates), "candidate")]
+        details += [] if len(found.indices) else ["no index"]
+        suffix = f" ({', '.join(details)})" if details else ""
+        points.append(found._replace(name=(shorten(name) or "all tasks") + suffix))
     return points
 
 
 def _points_of_groups(report: Report, keys: _Keys) -> list[_Points]:
-    """The groups by the decade of their mean number of candidates, few candidates first."""
+    """Return the groups by the decade of their mean number of candidates, smallest first."""
     index, value = (_group_values(report, key) for key in (keys.index_of, keys.metric))
     try:
         candidates = _mean_candidates(
@@ -146,9 +147,9 @@ def _points_of_groups(report: Report, keys: _Keys) -> list[_Points]:
     decades = np.floor(np.log10(candidates.round(3)))  # nan without tasks of the side
     points = []
     for decade in np.unique(decades[~np.isnan(decades)]).astype(int).tolist():
-        held = decades == decade
+        mask = decades == decade
         name = f"{10**decade:,} to {10 ** (decade + 1) - 1:,}"
-        points.append(_finite_points(name, index[held], value[held]))
+        points.append(_finite_points(name, index[mask], value[mask]))
     return points
 
 
@@ -157,7 +158,7 @@ def _group_values(report: Report, key: str) -> FloatArray:
 
 
 def _mean_candidates(mean_rank: Any, ratio: Any) -> Any:
-    """The mean number of candidates: chance has the mean rank (N + 1) / 2."""
+    """The mean number of candidates, since the mean rank under chance is (N + 1) / 2."""
     return 2 * mean_rank / ratio - 1
 
 
@@ -183,7 +184,7 @@ def _draw(ax: Axes, points: Sequence[_Points], grouped: bool, upward: bool) -> l
 def _line_of_tasks(
     index: FloatArray, value: FloatArray, upward: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """The line on which ranks of the same tasks lie: from chance, at 0, to the optimum 1, at 1."""
+    """The line of all ranks of the same tasks: chance is at index 0, the optimum 1 at index 1."""
     chance = float(((value - index) / (1 - index))[0])
     first = min(chance, float(value[0])) if upward else max(chance, float(value[0]))
     y = np.array([first, 1.0]) if upward else np.geomspace(first, 1, 101)  # bent by the axis

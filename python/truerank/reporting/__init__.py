@@ -1,7 +1,7 @@
 """Reports of ranks: the Report and its groups, tables of several, renderings, and the audit.
 
-`report_facts` has what can be read of every report, `report_forms` how it is written; on these two
-stand `reports` (of ranks) and `recalled` (read back from JSON).
+`report_base` has the attributes of every report, and `any_report` adds the forms in which it is
+written. `reports` (made from ranks) and `json_report` (read back from JSON) build on these two.
 """
 
 from __future__ import annotations

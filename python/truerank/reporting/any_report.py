@@ -1,4 +1,4 @@
-"""The forms of every report: dictionaries, JSON, CSV, DataFrames, Markdown, LaTeX and HTML."""
+"""Write any report: as a dictionary, JSON, CSV, a DataFrame, Markdown, LaTeX or HTML."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class AnyReport(ReportBase):
-    """What every report can do, of ranks or read back from JSON: be read, and be written."""
+    """Any report, made from ranks or read from JSON, with methods that write it."""
 
     def to_dict(self, metrics: Iterable[str] | None = None, *, flat: bool = True) -> dict[str, Any]:
-        """Give the values by key, flat, as loggers want them.
+        """Return the values by key, flat, as loggers need them.
 
         Parameters
         ----------
         metrics : iterable of str, optional
-            The keys, which stay as they are written; the default keys if not given.
+            The keys, which are returned as they are written here; the default keys if not given.
         flat : bool
             False nests them as side -> kind -> [adjustment.]metric, macro averages under "macro".
 
@@ -50,17 +50,17 @@ class AnyReport(ReportBase):
         return nest(values)
 
     def to_json(self, metrics: Iterable[str] | None = None, *, indent: int | None = 2) -> str:
-        """Give values, summary, protocol, findings and groups as a JSON object; nan becomes null.
+        """Return values, summary, protocol, findings and groups as JSON; nan becomes null.
 
         `Report.from_json` reads it back.
 
         Parameters
         ----------
         metrics : iterable of str, optional
-            The keys; the default keys if not given. Groups get those that are no macro averages,
-            by default of realistic ranks alone.
+            The keys; the default keys if not given. Groups have those that are not macro averages,
+            by default for realistic ranks only.
         indent : int, optional
-            Spaces for each level; None for one line.
+            The number of spaces for each level; None writes one line.
 
         Raises
         ------
@@ -83,11 +83,11 @@ class AnyReport(ReportBase):
         sides: Iterable[str] | None = None,
         kinds: Iterable[str] | None = None,
     ) -> str:
-        """Give a table with a header: side, tasks, metric, and one column for each kind of rank.
+        """Return CSV with the columns side, tasks, metric, and one for each kind of rank.
 
-        With groups, two columns come before: the average ("micro", "macro", or "group") and the
-        group's label. Numbers have all their digits. The parameters are those of `to_markdown`;
-        without `kinds` there are always the same three.
+        With groups, two columns come first: the average ("micro", "macro", or "group") and the
+        group's label. Numbers have all their digits. The parameters are those of `to_markdown`, but
+        the default of `kinds` is always optimistic, realistic and pessimistic.
 
         Examples
         --------
@@ -106,16 +106,16 @@ class AnyReport(ReportBase):
         kinds: Iterable[str] | None = None,
         layout: Layout = "long",
     ) -> Any:
-        """Give a pandas DataFrame, with the columns side, tasks, metric, kind and value.
+        """Return a pandas DataFrame with the columns side, tasks, metric, kind and value.
 
-        With groups, the columns average ("micro", "macro", or "group") and group come before.
+        With groups, the columns average ("micro", "macro", or "group") and group come first.
 
         Parameters
         ----------
         metrics, sides, kinds : iterable of str, optional
             As in `to_csv`.
         layout : {"long", "wide"}
-            "wide" has a column for each kind of rank instead of kind and value, as `to_csv`.
+            "wide" has a column for each kind of rank instead of kind and value, as in `to_csv`.
 
         Returns
         -------
@@ -126,7 +126,7 @@ class AnyReport(ReportBase):
         ImportError
             If pandas is not installed.
         ValueError
-            For another layout, and as `to_markdown` does.
+            For another layout, and where `to_markdown` raises one.
 
         Examples
         --------
@@ -145,7 +145,7 @@ class AnyReport(ReportBase):
         kinds: Iterable[str] | None = None,
         digits: int = 6,
     ) -> str:
-        """Give a Markdown table for each side, after lines that tell tasks, protocol and ties.
+        """Return a Markdown table for each side, below lines on tasks, protocol and ties.
 
         With groups, a table of the averages and of the largest groups follows.
 
@@ -154,21 +154,22 @@ class AnyReport(ReportBase):
         metrics : iterable of str, optional
             The rows: `[adjustment.]metric[@k][:p]`, without side and kind.
         sides : iterable of str, optional
-            The tables; all that have tasks if not given. None at all gives the lines alone.
+            The sides, one table each; all that have tasks if not given. An empty list gives only
+            the lines.
         kinds : iterable of str, optional
-            The columns; optimistic, realistic and pessimistic if not given, and expected where
+            The columns; if not given, optimistic, realistic and pessimistic, and expected where
             tasks tie.
         digits : int
-            Significant digits.
+            The number of significant digits.
 
         Raises
         ------
         KeyError
             For an unknown metric, side or kind.
         ValueError
-            For a metric that names a side or kind of its own, and digits below 1.
+            For a metric that names a side or kind, and for digits below 1.
         TypeError
-            For digits that are no integer.
+            If digits is not an integer.
 
         Examples
         --------
@@ -193,9 +194,9 @@ class AnyReport(ReportBase):
         kinds: Iterable[str] | None = None,
         digits: int = 4,
     ) -> str:
-        """Give a tabular for each side, with the rules of the LaTeX package booktabs.
+        """Return a tabular for each side, with the rules of the LaTeX package booktabs.
 
-        The lines of `to_markdown`, whose parameters these are, come before as comments.
+        The parameters are those of `to_markdown`; its lines come first, as comments.
 
         Examples
         --------
@@ -214,7 +215,7 @@ class AnyReport(ReportBase):
         return report_tables(self, metrics, sides, kinds, digits).latex() + "\n"
 
     def _repr_html_(self) -> str:
-        """The same as HTML, for notebooks."""
+        """Return the tables as HTML, for notebooks."""
         return report_tables(self).html() + "\n"
 
     def save_html(
@@ -226,26 +227,26 @@ class AnyReport(ReportBase):
         intervals: Iterable[str] | Mapping[str, Interval] = (),
         notes: Iterable[str] = (),
     ) -> None:
-        """Write the whole report as a page: one HTML file that needs nothing else.
+        """Write the whole report as a page: a single HTML file.
 
-        What was evaluated and how, the audit, the metrics of every side and kind and by chance,
-        plots, the groups, and the report as JSON. No script runs in it and nothing is fetched. The
-        same report gives the same bytes under the same version of matplotlib. Plots are binned, so
-        that the file is small however many tasks there are.
+        The page says what was evaluated and how, and has the audit, the metrics of every side and
+        kind and their values under chance, plots, the groups, and the report as JSON. It runs no
+        script and fetches nothing. The same report gives the same bytes under the same version of
+        matplotlib. Plots are binned, so that the file is small however many tasks there are.
 
         Parameters
         ----------
         path : str or path-like
-            The file, written whole or not at all; no suffix is added. What is there is replaced.
+            The file, written whole or not at all; no suffix is added. An existing file is replaced.
         title : str, optional
-            The heading; one with the split if not given.
+            The heading; by default it names the split.
         metrics : iterable of str
-            The keys whose values stand at the head of the page; if none are given, the usual ones.
+            The keys whose values are at the head of the page; a few usual ones if none are given.
         intervals : iterable of str, or mapping of str to Interval
-            Keys whose 95 % intervals stand there, too, as `Report.interval` gives them, or what it
-            gave by key.
+            Keys whose 95 % intervals are shown there, too, computed by `Report.interval`; or its
+            results by key.
         notes : iterable of str
-            Lines on what was evaluated: the model, the data.
+            Lines on what was evaluated, such as the model and the data.
 
         Raises
         ------
@@ -254,13 +255,13 @@ class AnyReport(ReportBase):
         KeyError
             For an unknown key.
         TypeError
-            For a title that is no str, and for a lone str in place of several.
+            If the title is not a str, and for a single str where several are expected.
         AttributeError
             For intervals of a report that was read from JSON. Its page has no plots of ranks.
         OSError
             If the folder is absent or cannot be written, or the disk is full.
         ValueError
-            If `path` is there and is no regular file.
+            If `path` exists and is not a regular file.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The axes of a report's tables: sides, kinds of rank and metrics, and the keys that they make."""
+"""The axes of a report's tables: sides, kinds of rank and metrics, and the keys made of them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ DEFAULT_METRICS = (
 )
 DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
 
-# Of a table that has a row for each group or model instead.
+# The columns of a table that has a row for each group or model.
 FEW_METRICS = ("mr", "mrr", "hits@1", "hits@10", "amri", "amrr")
 
 
 class Axes(NamedTuple):
-    """Which sides, kinds and metrics a table has.
+    """The sides, kinds and metrics of a table.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Axes(NamedTuple):
     metrics: Sequence[str]
 
     def names(self) -> Iterator[str]:
-        """The keys, without defaults.
+        """Yield the keys, without defaults.
 
         Examples
         --------
@@ -47,7 +47,7 @@ class Axes(NamedTuple):
                 yield from (compose_key(side, kind, metric) for metric in self.metrics)
 
     def macro_names(self) -> Iterator[str]:
-        """The keys of macro averages, which z has none of.
+        """Yield the keys of macro averages; z has none.
 
         Examples
         --------
@@ -59,7 +59,7 @@ class Axes(NamedTuple):
 
 
 def compose_key(side: str, kind: str, metric: str) -> str:
-    """A key without defaults.
+    """Join side, kind and metric to a key, without defaults.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def compose_key(side: str, kind: str, metric: str) -> str:
 
 
 def metric_of(key: str) -> str:
-    """The [adjustment.]metric[@k][:p] of a key, as it is written there.
+    """Return the [adjustment.]metric[@k][:p] of a key, as it is written there.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def metric_of(key: str) -> str:
 
 
 def nest(values: Mapping[str, object]) -> dict[str, Any]:
-    """Values by key as side -> kind -> [adjustment.]metric, macro averages under "macro".
+    """Nest values by key as side -> kind -> [adjustment.]metric, with macro averages in "macro".
 
     Examples
     --------
@@ -103,7 +103,7 @@ def nest(values: Mapping[str, object]) -> dict[str, Any]:
 
 
 def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
-    """A list of keys, each of them once; a lone str is none.
+    """List keys, each of them once; a single str is a TypeError.
 
     Examples
     --------
@@ -117,14 +117,14 @@ def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
 
 
 def check_axes(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Check the metrics and kinds that somebody asked a table for.
+    """Check the metrics and kinds of a table.
 
     Raises
     ------
     KeyError
         For an unknown metric or kind.
     ValueError
-        For a metric that names a side or kind of its own, or is a macro average.
+        For a metric that names a side or kind, or is a macro average.
 
     Examples
     --------

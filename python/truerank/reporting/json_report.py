@@ -1,4 +1,4 @@
-"""Reports read back from JSON: the stored values, without the ranks."""
+"""Reports read back from JSON: the stored values without the ranks."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from .validity import Finding
 
 
-# what Reports of ranks have beside this, and what JSON lacks for it
+# Attributes that only Reports of ranks have, and what JSON lacks for them.
 _MISSING = {name: name for name in ("ranks", "weights", "interval", "summary")}
 _MISSING["chance"] = "chance model"
 
 
 class JsonReport(AnyReport):
-    """A Report that knows what was stored of it: no ranks, and no other key.
+    """A Report that knows its stored values only: it has no ranks and no other keys.
 
-    It equals a Report of ranks that says the same about all that was stored.
+    It equals a Report of ranks in which everything that was stored has the same value.
     """
 
     __hash__ = None  # type: ignore[assignment]
@@ -48,7 +48,7 @@ class JsonReport(AnyReport):
         )
 
     def __getitem__(self, key: str) -> float:
-        """The value of a stored key; KeyError for any other."""
+        """Return the value of a stored key; any other key is a KeyError."""
         value: float = _look_up(self._values, key)
         return value
 
@@ -61,7 +61,7 @@ class JsonReport(AnyReport):
         groups = self._content.groups
         try:
             same = content_of(other, self, () if groups is None else groups.metrics)
-        except (KeyError, AttributeError):  # it has no such value
+        except (KeyError, AttributeError):  # a value is missing
             return False
         return json_object(self._content) == json_object(same)
 
@@ -88,19 +88,19 @@ class JsonReport(AnyReport):
         return self._content.summary
 
     def audit(self) -> list[Finding]:
-        """What made the numbers suspect when they were stored."""
+        """The findings that were stored."""
         return list(self._content.findings)
 
     # -- groups ------------------------------------------------------------------------------------
 
     @property
     def macro_weighting(self) -> str:
-        """What the groups count in macro averages, in words."""
+        """How the groups count in macro averages, in words."""
         return self._stored_groups().macro
 
     @property
     def groups(self) -> Mapping[Hashable, JsonReport]:
-        """The Report of each group by its label, as far as it was stored."""
+        """The Report of each group by its label, with its stored values."""
         groups = self._content.groups
         if groups is None:
             return {}
@@ -113,7 +113,7 @@ class JsonReport(AnyReport):
         return dict(zip(groups.labels, groups.tasks[side], strict=True))
 
     def group_values(self, key: str) -> dict[Hashable, float]:
-        """The stored values of a key by group; KeyError for a key that was not stored."""
+        """Return the stored values of a key by group; any other key is a KeyError."""
         groups = self._stored_groups()
         columns = {parse(name): column for name, column in groups.metrics.items()}
         return dict(zip(groups.labels, _look_up(columns, key), strict=True))
@@ -148,7 +148,7 @@ class JsonReport(AnyReport):
         )
 
     def tie_kinds(self) -> tuple[str, ...]:
-        """None but the stored ones."""
+        """Return no kinds beside the stored ones."""
         return ()
 
     def holds(self, key: str) -> bool:
@@ -156,7 +156,7 @@ class JsonReport(AnyReport):
         return parse(key) in self._values
 
     def group_cells(self, key: str) -> Mapping[Hashable, float | None]:
-        """The stored values by group; None where there are none."""
+        """The stored values of a key by group; None for each group if the key was not stored."""
         if parse(key) in map(parse, self._stored_groups().metrics):
             return self.group_values(key)
         return dict.fromkeys(self._stored_groups().labels)

@@ -1,4 +1,4 @@
-"""Macro averages: the mean over groups, each of which counts once or as it is told to."""
+"""Macro averages: means over groups, which count once or by given weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MacroAverage:
     Parameters
     ----------
     weights : ndarray of float64, shape (g,), "count", or None
-        What each group counts; by its number of tasks, or once.
+        The weights of the groups, their numbers of tasks, or None: each group counts once.
     """
 
     __hash__ = None  # type: ignore[assignment]
@@ -39,7 +39,7 @@ class MacroAverage:
         return self._weights is not None
 
     def by_name(self, names: Sequence[Hashable]) -> dict[Hashable, float] | None:
-        """What each group counts, by its label; None where groups have no weights of their own.
+        """Return the weight of each group by its label; None where no weights were given.
 
         Examples
         --------
@@ -51,7 +51,7 @@ class MacroAverage:
         return dict(zip(names, self._weights.tolist(), strict=True))
 
     def of(self, values: FloatArray, counts: IntArray) -> float:
-        """The mean of the values that are not nan; nan where there are none of any weight.
+        """Return the mean of the values that are not nan; nan if none of them has a weight above 0.
 
         Parameters
         ----------
@@ -64,9 +64,9 @@ class MacroAverage:
         >>> MacroAverage("count").of(np.array([1.0, 4.0, np.nan]), np.array([2, 1, 7]))
         2.0
         """
-        held = ~np.isnan(values)
-        given = counts.astype(np.float64) if isinstance(self._weights, str) else self._weights
-        return weighted_mean(values[held], None if given is None else given[held])
+        known = ~np.isnan(values)
+        weights = counts.astype(np.float64) if isinstance(self._weights, str) else self._weights
+        return weighted_mean(values[known], None if weights is None else weights[known])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MacroAverage):
@@ -95,10 +95,10 @@ def read_macro_weights(
     Raises
     ------
     ValueError
-        For weights without groups, another str or shape, labels without a weight, and for weights
-        that are negative, not finite, or all 0.
+        For weights without groups, another str or shape, labels without a weight, and weights that
+        are negative, not finite, or all 0.
     TypeError
-        For anything but numbers.
+        If the weights are not numbers.
 
     Examples
     --------
@@ -120,9 +120,9 @@ def read_macro_weights(
     if isinstance(weights, Mapping):
         missing = [repr(name) for name in names if name not in weights]
         if missing:
-            shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+            labels = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
             raise InputValueError(
-                "macro_weights", expected=f"a weight for each group, none for {shown}"
+                "macro_weights", expected=f"a weight for each group, none for {labels}"
             )
         weights = [weights[name] for name in names]
     return MacroAverage(_check_weights(weights, len(names)))

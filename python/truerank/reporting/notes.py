@@ -1,4 +1,4 @@
-"""What must be said beside the numbers of several models: where they cannot be compared."""
+"""Notes on a table of several models: where their numbers cannot be compared."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from .repeats import Repeats, describe_weights
 from .reports import Report
 from .validity import SIZE_ROBUST_METRIC, TEST_ONLY, format_value
 
-FOLD_TOLERANCE = 0.05  # how far the mean numbers of candidates of folds may part without a note
+FOLD_TOLERANCE = 0.05  # folds get no note if their mean numbers of candidates differ by less
 
 Rows = Mapping[str, Repeats]
 
 
 def fingerprints(row: Repeats) -> str | list[str]:
-    """The one of all runs, or those that there are."""
+    """The fingerprint of all runs, or the list of fingerprints where they differ."""
     found = list(dict.fromkeys(report.protocol.fingerprint for report in row.reports))
     return found[0] if len(found) == 1 else found
 
 
 def unlike_protocols(rows: Rows) -> Iterator[str]:
-    """Runs that were not ranked as the very first one was."""
+    """Name the runs whose protocols differ from that of the first run of all."""
     first = next(iter(rows))
     protocol = rows[first].protocol
     for name, row in rows.items():
         found = [tuple(protocol.differences(report.protocol)) for report in row.reports]
         for differences in filter(None, dict.fromkeys(found)):
-            runs = ", ".join(str(i + 1) for i, said in enumerate(found) if said == differences)
+            runs = ", ".join(str(i + 1) for i, other in enumerate(found) if other == differences)
             who = name if len(set(found)) == 1 else f"{name} (run {runs})"
             yield f"{first} and {who} were ranked under unlike protocols: {', '.join(differences)}."
 
@@ -58,29 +58,29 @@ def _unlike_tasks(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
         name: sorted({r.tasks(r.sides[0]) for r in row.reports}) for name, row in rows.items()
     }
     if len({tuple(numbers) for numbers in counts.values()}) > 1:
-        told = (f"{name} {' or '.join(f'{n:,}' for n in ns)}" for name, ns in counts.items())
-        yield f"The numbers of tasks differ: {', '.join(told)}."
+        numbers = (f"{name} {' or '.join(f'{n:,}' for n in ns)}" for name, ns in counts.items())
+        yield f"The numbers of tasks differ: {', '.join(numbers)}."
 
 
 def _unlike_candidates(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
-    """Rows that have other numbers of candidates, and runs of one that part far."""
-    facts = {
+    """Note that models differ in their numbers of candidates, or runs of a model differ by much."""
+    ranges = {
         name: [_candidate_range(report) for report in row.reports] for name, row in rows.items()
     }
-    known = min(len(fact) for runs in facts.values() for fact in runs)
-    held = {name: [fact[:known] for fact in runs] for name, runs in facts.items()}
-    means = [[fact[-1] for fact in runs] for runs in held.values() if known]
-    parted = any(max(found) > (1 + FOLD_TOLERANCE) * min(found) for found in means)
-    if not parted and len({frozenset(runs) for runs in held.values()}) == 1:
+    known = min(len(one) for runs in ranges.values() for one in runs)
+    common = {name: [one[:known] for one in runs] for name, runs in ranges.items()}
+    means = [[one[-1] for one in runs] for runs in common.values() if known]
+    folds_differ = any(max(found) > (1 + FOLD_TOLERANCE) * min(found) for found in means)
+    if not folds_differ and len({frozenset(runs) for runs in common.values()}) == 1:
         return
-    told = ", ".join(f"{name} {_format_candidates(runs)}" for name, runs in held.items())
+    numbers = ", ".join(f"{name} {_format_candidates(runs)}" for name, runs in common.items())
     raw = [key for key in keys if parse(key).adjustment not in ("index", "z")]
     advice = f" {', '.join(raw)} cannot be compared then: an index or z can." if raw else ""
-    yield f"The numbers of candidates differ: {told}.{advice}"
+    yield f"The numbers of candidates differ: {numbers}.{advice}"
 
 
 def _candidate_range(report: Report) -> tuple[float, ...]:
-    """Least, greatest and mean number of candidates, as far as they are known."""
+    """The least, greatest and mean number of candidates, as far as they are known."""
     summary, ranks = report.held_summary(), getattr(report, "ranks", None)
     if summary is None:  # a group that was read from JSON
         return ()
@@ -109,7 +109,7 @@ def _words_differ(rows: Rows, said: Callable[[Report], str]) -> bool:
 
 
 def _models_differ(rows: Rows, unlike: Callable[[Report, Report], bool]) -> bool:
-    """Whether a run of a model is unlike that of the first one; folds may be unlike each other."""
+    """Whether a run of a model is unlike that of the first model; folds may differ."""
     first, *others = (row.reports for row in rows.values())
     pairs = (pair for runs in others for pair in zip(first, runs, strict=False))
     return any(unlike(a, b) for a, b in pairs)
@@ -123,7 +123,7 @@ def _unlike_weights(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
 
 
 def _weights_unlike(a: Report, b: Report) -> bool:
-    """Whether as many tasks have other weights, in whatever order; only ratios matter."""
+    """Whether equal numbers of tasks have different weights, in any order; only ratios matter."""
     ours, theirs = (getattr(report, "weights", None) for report in (a, b))
     if ours is None or theirs is None or len(ours) != len(theirs):
         return False
@@ -132,17 +132,17 @@ def _weights_unlike(a: Report, b: Report) -> bool:
 
 
 def _unlike_groups(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
-    """Macro averages over other groups, or of groups that count otherwise."""
+    """Note that macro averages are over different groups, or weight groups differently."""
     if not any(parse(key).macro for key in keys):
         return
     if _words_differ(rows, _describe_groups) or _models_differ(rows, _groups_unlike):
-        said = _describe_models(
+        groups = _describe_models(
             rows,
             lambda report: (
                 f"{_describe_groups(report)}, {format_count(len(_labels(report)), 'group')}"
             ),
         )
-        yield f"The {MACRO} averages are of unlike groups or weights of groups: {said}."
+        yield f"The {MACRO} averages are of unlike groups or weights of groups: {groups}."
 
 
 def _groups_unlike(a: Report, b: Report) -> bool:
@@ -160,7 +160,7 @@ def _labels(report: Report) -> set[Hashable]:
 
 
 def _test_candidates(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
-    """Candidates of the test alone, where a column is not adjusted."""
+    """Note that candidates are those of the test alone, where a column is not adjusted."""
     names = [
         name
         for name, row in rows.items()
@@ -170,7 +170,7 @@ def _test_candidates(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
     if not names or not raw:
         return
     beside = [(name, format_value(rows[name], SIZE_ROBUST_METRIC)) for name in names]
-    adjusted = "; ".join(f"{name} {said}" for name, said in beside if said)
+    adjusted = "; ".join(f"{name} {value}" for name, value in beside if value)
     yield (
         f"The candidates of {', '.join(names)} are the entities of the test alone: "
         f"{', '.join(raw)} do not compare across test sizes."

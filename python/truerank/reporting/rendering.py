@@ -1,4 +1,4 @@
-"""Reports as text: what is told before the tables, the tables themselves, and CSV."""
+"""Reports as text: the lines before the tables, the tables themselves, and CSV."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .report_base import ReportBase
     from .summary import Summary
 
-GROUPS_SHOWN = 20  # rows of a printed table; CSV, JSON and pandas hold all
+GROUPS_SHOWN = 20  # rows of a printed table; CSV, JSON and pandas have all groups
 
 Record = tuple[object, ...]
 T = TypeVar("T")
@@ -39,14 +39,14 @@ def report_tables(
     kinds: Names = None,
     digits: int = 6,
 ) -> TextTables:
-    """Lines on tasks, protocol and ties, then the tables, as `Report.to_markdown` has them."""
+    """Return the lines on tasks, protocol and ties, and the tables, for `Report.to_markdown`."""
     shown = check_digits(digits)
     axes, few = printed_axes(report, metrics, sides, kinds)
     return TextTables(list(grids(report, axes, few, shown)), summary_lines(report))
 
 
 def report_records(report: ReportBase, metrics: Names, sides: Names, kinds: Names) -> Records:
-    """A row for each side and metric, as `Report.to_csv` has them; of each group, too."""
+    """Return a row for each side and metric, and for each group, for `Report.to_csv`."""
     axes = choose_axes(report, metrics, sides, kinds)
     groups = [] if report.by is None else ["average", "group"]
     columns = [*groups, "side", "tasks", "metric", *axes.kinds]
@@ -54,7 +54,7 @@ def report_records(report: ReportBase, metrics: Names, sides: Names, kinds: Name
 
 
 def choose_axes(report: ReportBase, metrics: Names, sides: Names, kinds: Names) -> Axes:
-    """The sides, kinds and metrics of a table, checked; the usual ones where nobody says which."""
+    """Check the sides, kinds and metrics of a table; None stands for the default ones."""
     default = report.default_axes()
     rows, columns = check_axes(
         default.metrics if metrics is None else metrics,
@@ -62,18 +62,18 @@ def choose_axes(report: ReportBase, metrics: Names, sides: Names, kinds: Names) 
     )
     axes = Axes(unique_keys(default.sides if sides is None else sides, "sides"), columns, rows)
     for side in axes.sides:
-        report.tasks(side)  # a KeyError for one that there is not
+        report.tasks(side)  # a KeyError for an unknown side
     for metric in axes.metrics:
         keys = list(axes._replace(metrics=[metric]).names())
         if keys and not any(map(report.holds, keys)):
-            report[metric]  # a KeyError, for it was not stored
+            report[metric]  # a KeyError, since it was not stored
     return axes
 
 
 def printed_axes(
     report: ReportBase, metrics: Names = None, sides: Names = None, kinds: Names = None
 ) -> tuple[Axes, Axes | None]:
-    """The axes of the printed tables, and those of the table of groups."""
+    """Return the axes of the printed tables, and those of the table of groups."""
     axes = choose_axes(report, metrics, sides, kinds)
     summary = report.held_summary()
     if kinds is None and summary is not None and summary.tied_tasks:
@@ -89,7 +89,7 @@ def printed_axes(
 
 
 def grids(report: ReportBase, axes: Axes, few: Axes | None, digits: int) -> Iterator[TextGrid]:
-    """One table for each side, metrics by kind; then one of the groups, where there are any."""
+    """Yield a table of metrics by kind for each side, then one of the groups if there are any."""
     for side in axes.sides:
         heading = f"{side} ({format_count(report.tasks(side), 'task')})"
         rows = [
@@ -102,11 +102,11 @@ def grids(report: ReportBase, axes: Axes, few: Axes | None, digits: int) -> Iter
 
 
 def group_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:
-    """The averages and the largest groups of one side and kind, with their numbers of tasks."""
+    """Return the averages and the largest groups of one side and kind, with numbers of tasks."""
     (side,), (kind,), metrics = axes
     tasks = report.group_tasks(side)
     keys = [compose_key(side, kind, metric) for metric in metrics]
-    held = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
+    labels = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
     columns = [report.group_cells(key) for key in keys]
     total = report.tasks(side)
     micro = [cell(report.cell(key), digits) for key in keys]
@@ -114,9 +114,9 @@ def group_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:
         macro_cell(report, key, values, digits) for key, values in zip(keys, columns, strict=True)
     ]
     rows = [["micro", f"{total:,}", *micro], [MACRO, f"{total:,}", *macro]]
-    rows += group_rows(held, tasks, columns, lambda value: cell(value, digits))
+    rows += group_rows(labels, tasks, columns, lambda value: cell(value, digits))
     prefix = "" if side == report.sides[0] else f"{side}, "
-    heading = f"{prefix}by {report.by} ({format_count(len(held), 'group')})"
+    heading = f"{prefix}by {report.by} ({format_count(len(labels), 'group')})"
     return TextGrid([heading, "tasks", *metrics], rows, averages=frozenset({0, 1}))
 
 
@@ -127,7 +127,7 @@ def group_rows(
     write: Callable[[T], str],
     most: int = GROUPS_SHOWN,
 ) -> list[list[str]]:
-    """The first groups with their numbers of tasks and their values; how many more there are.
+    """Return rows of the first groups with numbers of tasks and values, and a row for the rest.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def group_rows(
 def macro_cell(
     report: ReportBase, key: str, values: Mapping[Hashable, float | None], digits: int
 ) -> str:
-    """The macro average of a key, and how many groups it leaves out; empty of z, which has none."""
+    """Write the macro average of a key and how many groups it leaves out; z has none."""
     if parse(key).adjustment == "z":
         return ""
     left_out = sum(value is not None and math.isnan(value) for value in values.values())
@@ -159,11 +159,11 @@ def macro_cell(
 
 
 def report_rows(report: ReportBase, axes: Axes) -> Iterator[Record]:
-    """Side, tasks, metric and the values by kind; with groups, the averages and each group, too.
+    """Yield side, tasks, metric and the values by kind; with groups, averages and groups, too.
 
-    Those begin with "micro", "macro" or "group", and the group's label (empty for an average). A
-    group is left out for a side of which it has no tasks, a metric whose macro average is refused
-    for that.
+    The rows of averages and groups begin with "micro", "macro" or "group", and the group's label
+    (empty for an average). A group is left out for a side of which it has no tasks, and z is left
+    out of the macro averages.
     """
     if report.by is None:
         yield from _average_rows(report, axes)
@@ -193,7 +193,7 @@ def _average_rows(report: ReportBase, axes: Axes, prefix: str = "") -> Iterator[
 def metric_rows(
     report: ReportBase, side: str, axes: Axes, prefix: str = ""
 ) -> Iterator[tuple[str, list[float | None]]]:
-    """The values by kind of every metric, computed kind by kind: each is ranked once."""
+    """Return the values of every metric by kind, computed kind by kind: each is ranked once."""
     columns = [
         [report.cell(prefix + compose_key(side, kind, metric)) for metric in axes.metrics]
         for kind in axes.kinds
@@ -205,7 +205,7 @@ def metric_rows(
 
 
 def summary_lines(report: ReportBase) -> list[str]:
-    """What belongs before the numbers: tasks, protocol, candidates of the test alone, ties."""
+    """Return the lines before the tables: tasks, protocol, candidates of the test alone, ties."""
     summary = report.held_summary()
     ties = [] if summary is None else _tie_lines(summary)
     return [*_task_lines(report), *_test_candidate_lines(report), *ties]
@@ -231,11 +231,11 @@ def _task_lines(report: ReportBase) -> list[str]:
 
 
 def _test_candidate_lines(report: ReportBase) -> list[str]:
-    """That the candidates are those of the test alone, as the audit says it."""
+    """The audit's finding that the candidates are those of the test alone, if there is one."""
     if report.protocol.candidates != TEST_ONLY:
         return []
     found = (finding.message for finding in report.audit() if finding.name == TEST_CANDIDATES)
-    return [f"{said[0].upper()}{said[1:]}." for said in found]
+    return [f"{message[0].upper()}{message[1:]}." for message in found]
 
 
 def _tie_lines(summary: Summary) -> list[str]:
@@ -258,7 +258,7 @@ def _tie_lines(summary: Summary) -> list[str]:
 
 
 def label_text(label: Hashable) -> str:
-    """The label of a group as text; a query of a side as "side query".
+    """Write the label of a group; a query of a side is "side query".
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Repeats of one measurement, folds or seeds: the mean over them and how far they spread."""
+"""Repeated measurements, such as folds or seeds: their means and standard deviations."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ JSON_FORMAT = 1
 
 @public("truerank.reporting")
 class Repeats(Mapping[str, float]):
-    """Several Reports of one thing: `repeats[key]` is the mean over them.
+    """Several Reports of one model: `repeats[key]` is the mean over them.
 
-    As a mapping it runs over the keys that all of them have. A value that is nan in one of them
+    As a mapping it iterates over the keys that all of them have. A value that is nan in one of them
     makes mean and standard deviation nan.
 
     Parameters
@@ -43,22 +43,22 @@ class Repeats(Mapping[str, float]):
     reports : iterable of Report
         At least one.
     allow_unlike : bool
-        Whether their protocols and weights may differ; `notes` say how, then.
+        Whether their protocols and weights may differ; `notes` then say how.
 
     Attributes
     ----------
     reports : tuple of Report
     runs : int
-        How many there are.
+        The number of Reports.
     notes : tuple of str
-        What must be said beside the numbers: how protocols and weights differ.
+        How protocols and weights differ.
 
     Raises
     ------
     TypeError
         For anything but Reports.
     ValueError
-        For none, and for Reports of unlike protocols or weights (it lists the differences).
+        If there are no Reports, and if protocols or weights differ; the message lists how.
 
     Examples
     --------
@@ -84,15 +84,15 @@ class Repeats(Mapping[str, float]):
 
     @property
     def protocol(self) -> Protocol:
-        """How the ranks of the first one were counted."""
+        """The protocol of the first Report."""
         return self.reports[0].protocol
 
     def __getitem__(self, key: str) -> float:
-        """The mean over the runs; KeyError where one of them does not have the key."""
+        """Return the mean over the runs; a KeyError if one of them does not have the key."""
         return math.fsum(self.values(key)) / self.runs
 
     def std(self, key: str) -> float:
-        """The sample standard deviation over the runs (ddof 1); nan of one run.
+        """Return the sample standard deviation over the runs (ddof 1); nan for a single run.
 
         Examples
         --------
@@ -110,15 +110,15 @@ class Repeats(Mapping[str, float]):
     @overload
     def values(self, key: str) -> tuple[float, ...]: ...
     def values(self, key: str | None = None) -> ValuesView[float] | tuple[float, ...]:
-        """The values of a key, one for each run; without a key the means, as of any mapping."""
+        """Return the values of a key, one for each run; without a key, the means of all keys."""
         if key is None:
             return super().values()
         return tuple(report[key] for report in self.reports)
 
     def __iter__(self) -> Iterator[str]:
         first, *others = self.reports
-        held = [set(other) for other in others]
-        return (key for key in first if all(key in keys for keys in held))
+        known = [set(other) for other in others]
+        return (key for key in first if all(key in keys for keys in known))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -127,9 +127,8 @@ class Repeats(Mapping[str, float]):
         return self.reports == other.reports if isinstance(other, Repeats) else NotImplemented
 
     def __repr__(self) -> str:
-        held = [name for name in ("mrr", "hits@10", "amri") if name in self]
-        shown = [format_mean(self[name], self.std(name), 4) for name in held]
-        words = (f"{name} {text}" for name, text in zip(held, shown, strict=True))
+        keys = [key for key in ("mrr", "hits@10", "amri") if key in self]
+        words = (f"{key} {format_mean(self[key], self.std(key), 4)}" for key in keys)
         return f"Repeats({', '.join([f'{self.runs:,} runs', *words])})"
 
     # -- forms -------------------------------------------------------------------------------------
@@ -137,7 +136,7 @@ class Repeats(Mapping[str, float]):
     def to_dict(
         self, metrics: Iterable[str] | None = None, *, flat: bool = True, std: bool = False
     ) -> dict[str, Any]:
-        """Give the means by key, flat, as loggers want them.
+        """Return the means by key, flat, as loggers need them.
 
         Parameters
         ----------
@@ -146,7 +145,7 @@ class Repeats(Mapping[str, float]):
         flat : bool
             False nests them as side -> kind -> [adjustment.]metric, macro averages under "macro".
         std : bool
-            Whether the standard deviations stand beside them, under "key std".
+            Whether to include the standard deviations, under "key std".
 
         Examples
         --------
@@ -163,7 +162,7 @@ class Repeats(Mapping[str, float]):
         return values if flat else nest(values)
 
     def to_json(self, metrics: Iterable[str] | None = None, *, indent: int | None = 2) -> str:
-        """Give mean, std and the values of the runs by key as a JSON object; nan becomes null.
+        """Return mean, std and the values of the runs by key as a JSON object; nan becomes null.
 
         Examples
         --------
@@ -189,7 +188,7 @@ class Repeats(Mapping[str, float]):
         return json.dumps(json_value(content), indent=indent, allow_nan=False)
 
     def to_pandas(self, metrics: Iterable[str] | None = None) -> Any:
-        """Give a pandas DataFrame with the columns of `to_csv`.
+        """Return a pandas DataFrame with the columns of `to_csv`.
 
         Raises
         ------
@@ -199,7 +198,7 @@ class Repeats(Mapping[str, float]):
         return self._records(metrics).frame()
 
     def to_csv(self, metrics: Iterable[str] | None = None) -> str:
-        """Give metric, mean, std and the value of each run, in all their digits.
+        """Return metric, mean, std and the value of each run as CSV, in all their digits.
 
         Examples
         --------
@@ -212,14 +211,14 @@ class Repeats(Mapping[str, float]):
         return self._records(metrics).csv()
 
     def to_markdown(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
-        """Give a Markdown table of mean and standard deviation, after what was repeated, and how.
+        """Return a Markdown table of means and standard deviations, below the runs and protocol.
 
         Parameters
         ----------
         metrics : iterable of str, optional
             The keys; a few usual ones if not given.
         digits : int
-            Significant digits.
+            The number of significant digits.
 
         Examples
         --------
@@ -236,11 +235,11 @@ class Repeats(Mapping[str, float]):
         return self._tables(metrics, digits).markdown() + "\n"
 
     def to_latex(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
-        """Give the table of `to_markdown` as a LaTeX tabular with the rules of booktabs."""
+        """Return the table of `to_markdown` as a LaTeX tabular with the rules of booktabs."""
         return self._tables(metrics, digits).latex() + "\n"
 
     def _repr_html_(self) -> str:
-        """The same as HTML, for notebooks."""
+        """Return the table as HTML, for notebooks."""
         return self._tables(None, 4).html() + "\n"
 
     def _records(self, metrics: Iterable[str] | None) -> Records:
@@ -250,14 +249,14 @@ class Repeats(Mapping[str, float]):
         return Records(["metric", *values], rows, values)
 
     def _tables(self, metrics: Iterable[str] | None, digits: int) -> TextTables:
-        """Mean and standard deviation, after what was repeated, and how."""
+        """Means and standard deviations, below the number of runs and the protocol."""
         check_digits(digits)
         keys = common_keys(FEW_METRICS, [self]) if metrics is None else unique_keys(metrics)
         rows = [[key, number(self[key], digits), number(self.std(key), digits)] for key in keys]
         runs, protocol = format_count(self.runs, "run"), self.protocol
-        told = f"{runs}; {protocol} (fingerprint {protocol.fingerprint})."
+        heading = f"{runs}; {protocol} (fingerprint {protocol.fingerprint})."
         notes = (f"{note[:1].upper()}{note[1:]}." for note in self.notes)
-        return TextTables([TextGrid(["metric", "mean", "std"], rows)], [told, *notes])
+        return TextTables([TextGrid(["metric", "mean", "std"], rows)], [heading, *notes])
 
 
 @overload
@@ -280,23 +279,23 @@ def report(
     weights: Weights | None = None,
     macro_weights: MacroWeights | None = None,
 ) -> Report | Repeats:
-    """Give the metrics of ranks: `report(ranks)["mrr"]`.
+    """Return the metrics of ranks: `report(ranks)["mrr"]`.
 
     Parameters
     ----------
     ranks : Ranks, or sequence of Reports
         Reports of repeats (folds, seeds) give their means and standard deviations; the other
-        parameters are those of each of them then.
+        parameters are not allowed then, since each Report has its own.
     seed : int
-        For the kind "random".
+        The seed of the kind "random".
     by : str or labels, optional
         The group of each task: the name of a label ("relation", "side", "query", "target", or any
         that `ranks.labels` has), or labels in any form, one for each task. See `Report`.
     weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
-        Instead of the weights of the ranks. By name: every query, relation or answer of a side
+        Used instead of the weights of the ranks. By name: every query, relation or answer of a side
         counts once, or every value of a label that `ranks.labels` has.
     macro_weights : "count", mapping of label to float, or array_like of float, optional
-        What each group counts in "macro.X"; once if not given.
+        The weight of each group in "macro.X"; each counts once if not given.
 
     Returns
     -------
@@ -305,10 +304,10 @@ def report(
     Raises
     ------
     TypeError
-        If `ranks` is something else, its sides are ids instead of names, or the seed is no int.
+        If `ranks` is something else, its sides are ids instead of names, or the seed is not an int.
     ValueError
-        If a side has a name that a key cannot tell from its other words, the seed is negative, and
-        for labels or weights that do not fit the tasks; for Reports of unlike protocols or weights.
+        If the name of a side cannot be told from the other words of a key, if the seed is negative,
+        if labels or weights do not fit the tasks, and if Reports differ in protocols or weights.
 
     Examples
     --------
@@ -328,21 +327,21 @@ def report(
     return Repeats(ranks)
 
 
-def common_keys(keys: Iterable[str], held: Iterable[Mapping[str, float]]) -> list[str]:
-    """Those of some keys that all mappings have; where there are none, all that they share.
+def common_keys(keys: Iterable[str], results: Iterable[Mapping[str, float]]) -> list[str]:
+    """Return those of the keys that all results have; if there are none, all that they share.
 
     Examples
     --------
     >>> common_keys(["mr", "mrr"], [{"mrr": 0.5, "hits@7": 1.0}, {"mrr": 0.25}])
     ['mrr']
     """
-    held = list(held)
-    shared = [key for key in keys if all(key in values for values in held)]
-    return shared or [key for key in held[0] if all(key in values for values in held)]
+    results = list(results)
+    shared = [key for key in keys if all(key in values for values in results)]
+    return shared or [key for key in results[0] if all(key in values for values in results)]
 
 
 def format_mean(mean: float, std: float, digits: int) -> str:
-    """A mean with its standard deviation, where there is one.
+    """Write a mean with its standard deviation, if there is one.
 
     Examples
     --------
@@ -353,7 +352,7 @@ def format_mean(mean: float, std: float, digits: int) -> str:
 
 
 def describe_weights(report: Report) -> str:
-    """What the tasks of a report count, in words.
+    """Say how the tasks of a report are weighted.
 
     Examples
     --------
@@ -365,7 +364,7 @@ def describe_weights(report: Report) -> str:
 
 
 def _run_differences(reports: Sequence[Report]) -> Iterator[str]:
-    """How protocols and weights differ from those of the first one."""
+    """Say how protocols and weights differ from those of the first run."""
     first = reports[0]
     for i, other in enumerate(reports, 1):
         differences = first.protocol.differences(other.protocol)
@@ -376,7 +375,7 @@ def _run_differences(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def check_reports(reports: Any, whose: str = "") -> tuple[Report, ...]:
-    """Check that there are Reports, at least one; `whose` they are is said of others."""
+    """Check that there is at least one Report; `whose` is appended to messages."""
     if isinstance(reports, (str, bytes, Mapping)) or not isinstance(reports, Iterable):
         got = f"{type(reports).__name__}{whose}"
         raise InputTypeError("reports", expected="several Reports", got=got)

@@ -1,4 +1,4 @@
-"""What can be read of every report, of ranks or out of JSON: values, and the facts beside them."""
+"""The attributes of every report, made from ranks or read from JSON: values and their context."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ReportBase(Mapping[str, float]):
-    """Values by key, with what belongs beside them.
+    """Values by key, with protocol, sides, groups, summary and audit.
 
     Parameters
     ----------
@@ -53,12 +53,12 @@ class ReportBase(Mapping[str, float]):
 
     @property
     def weighting(self) -> str:
-        """What the tasks count, in words; empty where all of them count once."""
+        """How the tasks are weighted, in words; empty where each counts once."""
         return self._weighting
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The sides that have tasks, "both" (all of them pooled) first.
+        """The sides that have tasks; "both", which pools all of them, comes first.
 
         Examples
         --------
@@ -69,7 +69,7 @@ class ReportBase(Mapping[str, float]):
         return self._sides.present
 
     def tasks(self, side: str = ALL_SIDES) -> int:
-        """How many tasks a side has.
+        """Return the number of tasks of a side.
 
         Examples
         --------
@@ -81,7 +81,7 @@ class ReportBase(Mapping[str, float]):
         return self._sides.counts[side]
 
     def side_counts(self) -> dict[str, int]:
-        """How many tasks each side has that a key may name, those without any included.
+        """Return the number of tasks of each side that a key may name, also of empty ones.
 
         Examples
         --------
@@ -94,10 +94,10 @@ class ReportBase(Mapping[str, float]):
     @property
     @abstractmethod
     def summary(self) -> Summary:
-        """How many tasks there are, how many of them tie, and how far that matters."""
+        """The numbers of tasks and ties, and how much the ties matter."""
 
     def held_summary(self) -> Summary | None:
-        """The summary, where there is one: that of a group is not stored as JSON."""
+        """Return the summary, or None for a group that was read from JSON, which has none."""
         return self.summary
 
     @abstractmethod
@@ -108,29 +108,31 @@ class ReportBase(Mapping[str, float]):
 
     @property
     def by(self) -> str | None:
-        """What the groups are, in a word; None where there are none."""
+        """The name of the groups, such as "relation"; None without groups."""
         return self._by
 
     @property
     @abstractmethod
     def macro_weighting(self) -> str:
-        """What the groups count in macro averages, in words."""
+        """How the groups count in macro averages, in words."""
 
     @abstractmethod
     def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
-        """How many tasks of a side each group has."""
+        """Return the number of tasks of a side in each group."""
 
     @abstractmethod
     def group_values(self, key: str) -> dict[Hashable, float]:
-        """Give the value of a key for every group at once."""
+        """Return the value of a key for every group at once."""
 
     def macro_left_out(self, key: str) -> int:
-        """How many groups a macro average leaves out: no tasks of the side, or a value of nan.
+        """Return how many groups a macro average leaves out: those without a value.
+
+        A group has none where it has no tasks of the side, or where the value is nan.
 
         Parameters
         ----------
         key : str
-            With or without "macro.".
+            The key, with or without "macro.".
 
         Examples
         --------
@@ -141,27 +143,27 @@ class ReportBase(Mapping[str, float]):
         return sum(map(math.isnan, self.group_values(key.removeprefix(f"{MACRO}.")).values()))
 
     def macro_counts(self) -> dict[Hashable, float] | None:
-        """What each group counts in macro averages; None where that is not known one by one."""
+        """Return the weight of each group in macro averages; None where it is not known."""
         return None
 
     # -- what tables show --------------------------------------------------------------------------
 
     def holds(self, key: str) -> bool:
-        """Whether the value of a key is known: of ranks any is, out of JSON what was stored."""
+        """Whether the report has the value of a key; one from JSON has only what was stored."""
         return True
 
     def cell(self, key: str) -> float | None:
-        """The value that a table shows for a key; None where it is not known."""
+        """Return the value that a table shows for a key; None where it is not known."""
         return self[key] if self.holds(key) else None
 
     def group_cells(self, key: str) -> Mapping[Hashable, float | None]:
-        """The values that a table shows for a key, by group; None where they are not known."""
+        """Return the values that a table shows for a key, by group; None if not known."""
         return self.group_values(key)
 
     def default_axes(self) -> Axes:
-        """The sides, kinds and metrics that are shown where nobody says which."""
+        """Return the sides, kinds and metrics that tables show by default."""
         return Axes(self.sides, DEFAULT_KINDS, DEFAULT_METRICS)
 
     def tie_kinds(self) -> tuple[str, ...]:
-        """The kinds that are printed where tasks tie, beside the default ones."""
+        """Return the kinds that are printed beside the default ones where tasks tie."""
         return (EXPECTED_KIND,)

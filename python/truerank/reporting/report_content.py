@@ -1,4 +1,4 @@
-"""What is kept of a report as JSON: written, and read with every part checked."""
+"""The content of a report that is stored as JSON: gather, write, and read it with checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class GroupContent(NamedTuple):
-    """Groups: their labels, and by side and by key a list with an entry for each of them."""
+    """The groups of a report: labels, and lists by side and by key with an entry for each label."""
 
     by: str
     macro: str
@@ -38,7 +38,7 @@ class GroupContent(NamedTuple):
 
 
 class ReportContent(NamedTuple):
-    """The parts of a report; the summary is None for that of a group that was read."""
+    """The content of a report; the summary is None for a group that was read from JSON."""
 
     metrics: dict[str, float]
     summary: Summary | None
@@ -54,7 +54,7 @@ class ReportContent(NamedTuple):
 
 
 def json_text(report: ReportBase, metrics: Iterable[str] | None, indent: int | None) -> str:
-    """A JSON object with values, summary, protocol, findings and groups; nan is null."""
+    """Write values, summary, protocol, findings and groups as a JSON object; nan is null."""
     keys = unique_keys(report if metrics is None else metrics)
     of_groups = [key for key in keys if not parse(key).macro]
     if metrics is None:  # with thousands of groups one kind is enough
@@ -65,7 +65,7 @@ def json_text(report: ReportBase, metrics: Iterable[str] | None, indent: int | N
 
 
 def content_of(report: ReportBase, keys: Iterable[str], of_groups: Iterable[str]) -> ReportContent:
-    """Gather the parts of a report, with the values of these keys.
+    """Gather the content of a report, with the values of the given keys.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def content_of(report: ReportBase, keys: Iterable[str], of_groups: Iterable[str]
             {side: list(counts.values()) for side, counts in tasks.items()},
             {key: list(report.group_values(key).values()) for key in of_groups},
         )
-    with spelling({}):  # whoever writes it: what is stored mentions arguments of Python
+    with spelling({}):  # what is stored names arguments of Python, also on the command line
         findings = report.audit()
     return ReportContent(
         {key: report[key] for key in keys},
@@ -103,7 +103,7 @@ def content_of(report: ReportBase, keys: Iterable[str], of_groups: Iterable[str]
 
 
 def json_object(stored: ReportContent) -> dict[str, Any]:
-    """The JSON object of the parts: nan is null, an infinity the word "inf" or "-inf".
+    """Return the content as a JSON object: nan is null, infinity is "inf" or "-inf".
 
     Examples
     --------
@@ -128,7 +128,7 @@ def json_object(stored: ReportContent) -> dict[str, Any]:
 
 
 def json_value(value: Any) -> Any:
-    """What JSON can hold: nan is null, an infinity the word "inf" or "-inf"."""
+    """Convert a value to what JSON can hold: nan is null, infinity is "inf" or "-inf"."""
     if isinstance(value, dict):
         return {key: json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -149,7 +149,7 @@ def read_content(text: str) -> ReportContent:
     ValueError
         If the text is damaged or something else.
     TypeError
-        If it is no str.
+        If it is not a str.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def read_content(text: str) -> ReportContent:
 
 
 def _check_counts(stored: ReportContent) -> None:
-    """Whether the numbers of tasks of the summary are those of the sides."""
+    """Check that the numbers of tasks in the summary are those of the sides."""
     summary, total = stored.summary, Sides(stored.sides).total
     if summary is None:
         return
@@ -276,15 +276,15 @@ def _optional(reader: Callable[[str, Any], T]) -> Callable[[str, Any], T | None]
 
 
 def _fields(
-    made: Callable[..., T], absent: Iterable[str] = (), **readers: Callable[[str, Any], Any]
+    build: Callable[..., T], absent: Iterable[str] = (), **readers: Callable[[str, Any], Any]
 ) -> Callable[..., T]:
-    """A reader of an object with these fields, some of which may be absent."""
+    """Make a reader of an object with these fields, some of which may be absent."""
     needed = readers.keys() - set(absent)
 
     def read(name: str, value: Any) -> T:
         if not isinstance(value, dict) or not needed <= value.keys() <= readers.keys():
             _raise_wrong(name, f"an object of {', '.join(readers)}", value)
-        return made(**{key: readers[key](f"{name}.{key}", item) for key, item in value.items()})
+        return build(**{key: readers[key](f"{name}.{key}", item) for key, item in value.items()})
 
     return read
 
@@ -297,7 +297,7 @@ def _protocol(name: str, value: Any) -> Protocol:
 
 
 def _keyed(reader: Callable[[str, Any], T]) -> Callable[[str, Any], dict[str, T]]:
-    """A reader of an object whose names are keys of a report."""
+    """Make a reader of an object whose names are keys of a report."""
     read_all = _dict(reader)
 
     def read(name: str, value: Any) -> dict[str, T]:

@@ -1,4 +1,4 @@
-"""The Report: every metric of some ranks by its key, pooled, by side, by group, and over groups."""
+"""The Report of ranks: every metric by its key, pooled, by side, by group, and over groups."""
 
 from __future__ import annotations
 
@@ -31,48 +31,49 @@ if TYPE_CHECKING:
 
     Weights = str | Sequence[float] | FloatArray
 
-_EQUAL_BY = ("_seed", "_ranks", "_tasks", "_grouping", "_average")  # what makes reports equal
+_EQUAL_BY = ("_seed", "_ranks", "_tasks", "_grouping", "_average")  # reports are equal if these are
 _REPR_METRICS = ("mrr", "hits@10", "amri")
 
 
 @public("truerank")
 class Report(AnyReport):
-    """The metrics of ranks, computed when they are asked for.
+    """The metrics of ranks, computed when they are read.
 
     `report[key]` reads any key `[macro.][side.][kind.][adjustment.]metric[@k][:p]`. As a mapping it
-    runs over the default keys: the usual metrics of every side that has tasks and of the three
-    kinds that do not depend on a seed; with `by`, their means over groups, too.
+    iterates over the default keys: the usual metrics of every side that has tasks and of the three
+    kinds that do not depend on a seed; with `by`, also their means over groups.
 
-    Without a side, and under "both", all tasks are pooled; those of the side "relation" are read
-    only under its own name, for they rank few candidates. A metric of no tasks is nan.
+    Without a side, and for "both", all tasks are pooled except those of the side "relation", which
+    rank few candidates: they are read only by the name of their side. Without tasks a metric is
+    nan.
 
-    With `by`, `report.groups[label]` is the Report of the tasks of a group, adjusted within its own
-    candidate counts, and "macro.X" is the mean of X over the groups. A group without tasks of the
-    side, or whose X is nan, is left out of it; `macro_left_out` counts those.
+    With `by`, `report.groups[label]` is the Report of the tasks of a group, adjusted with their own
+    numbers of candidates, and "macro.X" is the mean of X over the groups. Groups without tasks of
+    the side, or whose X is nan, are left out of the mean; `macro_left_out` counts them.
 
     Parameters
     ----------
     ranks : Ranks
     seed : int
-        For the kind "random". All tasks are drawn at once, so that sides and groups agree with the
-        whole.
+        The seed of the kind "random". All tasks are drawn at once, so that sides and groups agree
+        with the whole.
     by : str or labels, optional
         The group of each task: the name of a label ("relation", "side", "query", "target", or any
         that `ranks.labels` has), or labels in any form, one for each task.
     weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
-        Instead of the weights of the ranks; finite, >= 0, not all 0, only their ratios matter. By
-        name: every query, relation or answer of a side counts once, or every value of a label that
-        `ranks.labels` has.
+        Used instead of the weights of the ranks; finite, >= 0, not all 0. Only their ratios matter.
+        By name: every query, relation or answer of a side counts once, or every value of a label
+        that `ranks.labels` has.
     macro_weights : "count", mapping of label to float, or array_like of float, optional
-        What each group counts in "macro.X": once if not given, its number of tasks of the side, or
-        so much (an array in the order of `groups`).
+        The weight of each group in "macro.X": 1 if not given, its number of tasks of the side, or
+        the given number (an array is in the order of `groups`).
 
     Attributes
     ----------
     ranks : Ranks
     seed : int
     sides : tuple of str
-        "both" and the named sides, as far as they have tasks ("both" alone where there are none).
+        "both" and the named sides that have tasks; only "both" where there are no tasks.
     groups : mapping of label to Report
         Empty without `by`.
 
@@ -81,8 +82,8 @@ class Report(AnyReport):
     TypeError
         If `ranks` is something else, or its sides are ids instead of names.
     ValueError
-        If a side has a name that a key cannot tell from its other words, and for labels or weights
-        that do not fit the tasks.
+        If the name of a side cannot be told from the other words of a key, and if labels or weights
+        do not fit the tasks.
 
     Examples
     --------
@@ -128,7 +129,7 @@ class Report(AnyReport):
 
     @property
     def ranks(self) -> Ranks:
-        """The ranks that were measured."""
+        """The ranks of the report."""
         return self._ranks
 
     @property
@@ -144,7 +145,7 @@ class Report(AnyReport):
 
     @property
     def summary(self) -> Summary:
-        """How many tasks there are, how many of them tie, and how far that matters.
+        """The numbers of tasks and ties, and how much the ties matter.
 
         Examples
         --------
@@ -158,7 +159,7 @@ class Report(AnyReport):
 
     @staticmethod
     def from_json(text: str) -> Report:
-        """Read what `to_json` wrote: a Report without `.ranks`, which knows the stored keys alone.
+        """Read what `to_json` wrote: a Report without `.ranks`, which has only the stored keys.
 
         Parameters
         ----------
@@ -167,7 +168,7 @@ class Report(AnyReport):
         Returns
         -------
         Report
-            Equal to the one that was written, as far as it is stored.
+            It equals the one that was written in all that is stored.
 
         Raises
         ------
@@ -180,12 +181,12 @@ class Report(AnyReport):
         >>> Report.from_json(report(Ranks([0, 3], [1, 1], 10)).to_json())["mrr"]
         0.625
         """
-        return cast("Report", read_json(text))  # by its registration, which types do not know
+        return cast("Report", read_json(text))  # JsonReport is registered, which types cannot see
 
     # -- a mapping ---------------------------------------------------------------------------------
 
     def __getitem__(self, key: str) -> float:
-        """The value of a key, as a float; KeyError for an unknown one, with the nearest names."""
+        """Return the value of a key; an unknown one is a KeyError with the most similar names."""
         parsed = parse(key)
         if parsed not in self._values:
             if parsed.macro:
@@ -202,7 +203,7 @@ class Report(AnyReport):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, JsonReport) or not isinstance(other, Report):
-            return NotImplemented  # what was read from JSON knows what was stored
+            return NotImplemented  # a report from JSON compares what was stored
         return all(getattr(self, name) == getattr(other, name) for name in _EQUAL_BY)
 
     def __repr__(self) -> str:
@@ -211,9 +212,9 @@ class Report(AnyReport):
             f"{name} {self[compose_key(side, DEFAULT_KIND, name)]:.4g}" for name in _REPR_METRICS
         )
         prefix = "" if side == ALL_SIDES else f"{side}."
-        facts = [f"{len(self._ranks):,} tasks", f"{self.summary.tied_tasks:,} tied"]
-        facts += [] if self._grouping is None else [f"{len(self._groups):,} groups"]
-        return f"Report({', '.join(facts)}, {prefix}{', '.join(values)})"
+        sizes = [f"{len(self._ranks):,} tasks", f"{self.summary.tied_tasks:,} tied"]
+        sizes += [] if self._grouping is None else [f"{len(self._groups):,} groups"]
+        return f"Report({', '.join(sizes)}, {prefix}{', '.join(values)})"
 
     # -- groups ------------------------------------------------------------------------------------
 
@@ -231,11 +232,11 @@ class Report(AnyReport):
 
     @property
     def macro_weighting(self) -> str:
-        """What the groups count in macro averages, in words."""
+        """How the groups count in macro averages, in words."""
         return str(self._average)
 
     def macro_counts(self) -> dict[Hashable, float] | None:
-        """What each group counts in macro averages; None where that was not given one by one.
+        """Return the weight of each group in macro averages; None where no weights were given.
 
         Examples
         --------
@@ -247,7 +248,7 @@ class Report(AnyReport):
         return self._average.by_name([] if self._grouping is None else self._grouping.names)
 
     def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
-        """How many tasks of a side each group has.
+        """Return the number of tasks of a side in each group.
 
         Examples
         --------
@@ -260,12 +261,12 @@ class Report(AnyReport):
         return dict(zip(grouping.names, grouping.counts(side).tolist(), strict=True))
 
     def group_values(self, key: str) -> dict[Hashable, float]:
-        """Give the value of a key for every group at once, as `groups[label][key]` does for one.
+        """Return the value of a key for every group at once, as `groups[label][key]` does for one.
 
         Parameters
         ----------
         key : str
-            Without "macro.".
+            A key without "macro.".
 
         Returns
         -------
@@ -289,10 +290,10 @@ class Report(AnyReport):
         self._sides.check(parsed.side, key)
         return dict(zip(grouping.names, grouping.values(parsed).tolist(), strict=True))
 
-    # -- how far the numbers can be trusted --------------------------------------------------------
+    # -- chance, intervals and the audit -----------------------------------------------------------
 
     def chance(self, key: str) -> tuple[float, float]:
-        """Mean and variance of a metric under chance, as its adjustments take them.
+        """Return mean and variance of a metric under chance, which its adjustments use.
 
         Parameters
         ----------
@@ -302,7 +303,7 @@ class Report(AnyReport):
         Returns
         -------
         mean, variance : float
-            As `truerank.chance` gives them of the candidates and weights of the side.
+            The result of `truerank.chance` for the candidates and weights of the side.
 
         Raises
         ------
@@ -331,7 +332,7 @@ class Report(AnyReport):
         seed: int = 0,
         resamples: int = 10_000,
     ) -> Interval:
-        """Give an interval for the value of a key: how sure the number is.
+        """Compute the confidence interval of the value of a key.
 
         Parameters
         ----------
@@ -341,10 +342,10 @@ class Report(AnyReport):
         method : {"bootstrap", "bca", "percentile", "normal"}
             See `truerank.comparison.interval`.
         by : str or labels, optional
-            What is drawn as a whole: ranks of one query or relation are not independent. For
-            "macro.X" the report's own groups if not given.
+            The groups that are drawn as a whole, since ranks of one query or relation are not
+            independent. For "macro.X" the report's own groups if not given.
         seed, resamples : int
-            Of the bootstrap.
+            Seed and number of resamples of the bootstrap.
 
         Returns
         -------
@@ -356,8 +357,8 @@ class Report(AnyReport):
         KeyError
             For an unknown key.
         ValueError
-            For a level outside of (0, 1), another method, labels that do not fit the tasks, and a
-            macro average in which groups count unequally.
+            For a level outside of (0, 1), an unknown method, labels that do not fit the tasks, and
+            a macro average in which groups have unequal weights.
 
         Examples
         --------
@@ -389,16 +390,17 @@ class Report(AnyReport):
         )
 
     def audit(self) -> list[Finding]:
-        """List what makes the numbers suspect; nothing was found where the list is empty.
+        """List what makes the numbers suspect; an empty list says that nothing was found.
 
-        Ties that move a metric, kinds of rank that part, constant rows, NaN and inf, saturated
-        scores, tasks with hardly any candidates, sampled ones, those of the test alone, weights
-        that leave few tasks, what the protocol does not say. `truerank.reporting.validity.CHECKS` has the thresholds.
+        The checks find ties that move a metric, kinds of rank that differ much, constant rows, NaN
+        and inf, saturated scores, tasks with hardly any candidates, sampled candidates, candidates
+        of the test alone, weights that leave few effective tasks, and what the protocol does not
+        say. `truerank.reporting.validity.CHECKS` has the thresholds.
 
         Returns
         -------
         list of Finding
-            name, value, threshold and message each.
+            Each has a name, a value, a threshold and a message.
 
         Examples
         --------
@@ -410,7 +412,7 @@ class Report(AnyReport):
         """  # noqa: E501
         return findings(self)
 
-    # -- what they are made from -------------------------------------------------------------------
+    # -- how values are computed -------------------------------------------------------------------
 
     def _micro(self, key: Key) -> float:
         return compute(key, self._sample(key.side, key.kind), partial(self._moments, key))
@@ -430,18 +432,18 @@ class Report(AnyReport):
     def _group_report(self, place: int) -> Report:
         grouping = self._require_grouping("groups")
         made = Report(grouping.ranks(place), seed=self._seed)
-        made._sample_kind = partial(grouping.sample, place)  # of ranks that were drawn as a whole
-        # the same keys for every group, whichever sides it has tasks of
+        made._sample_kind = partial(grouping.sample, place)  # all groups are drawn at once
+        # every group has the same keys, also for sides of which it has no tasks
         counts = {side: int(grouping.counts(side)[place]) for side in self._sides.counts}
         made._sides = made._sides._replace(counts=counts)
         return made
 
     def _moments(self, key: Key) -> tuple[float, float]:
-        """Mean and variance under chance: once for all kinds and all reports of these ranks."""
+        """Mean and variance under chance, computed once for all kinds and reports of the ranks."""
         return kept_moments(self._tasks._memo, key, self._sample(key.side, key.kind))
 
     def _sample(self, side: str, kind: str) -> Sample:
-        """The ranks of one side and kind; the last are kept, since keys come in that order."""
+        """The ranks of one side and kind; the last ones are kept, since keys come in this order."""
         last = self._last_sample
         if last is None or last[:2] != (side, kind):
             sample = take(self._sample_kind(kind), self._sides.mask(side))
@@ -449,12 +451,12 @@ class Report(AnyReport):
         return last[2]
 
 
-# what was read from JSON is a Report to all who ask, though it has no ranks
+# isinstance(report, Report) holds for reports from JSON, too, though they have no ranks
 Report.register(JsonReport)
 
 
 class _GroupReports(Mapping[Hashable, "Report"]):
-    """The Reports of groups, made when they are asked for."""
+    """The Reports of groups, each made when it is first read."""
 
     def __init__(self, names: list[Hashable], make: Callable[[int], Report]) -> None:
         self._positions = {name: place for place, name in enumerate(names)}
@@ -477,7 +479,7 @@ class _GroupReports(Mapping[Hashable, "Report"]):
 
 
 def _describe_weighting(tasks: Ranks, weights: Weights | None) -> str:
-    """What the tasks count, in words."""
+    """Say how the tasks are weighted."""
     if isinstance(weights, str):
         thing = next((word for word, label in WEIGHTS.items() if label == weights), weights)
         return f"each {thing} counts once"
@@ -485,7 +487,7 @@ def _describe_weighting(tasks: Ranks, weights: Weights | None) -> str:
 
 
 def _apply_weights(ranks: Ranks, weights: Weights | None) -> Ranks:
-    """The ranks with the weights in force; ready ones are made once."""
+    """Return the ranks with the weights in force; weights by name are computed once."""
     if weights is None:
         return ranks
     if not isinstance(weights, str):

@@ -1,4 +1,4 @@
-"""Facts about ranks that belong beside every metric: how many tasks and ties, what they do."""
+"""The summary of ranks: numbers of tasks, candidates and ties, and how much the ties matter."""
 
 from __future__ import annotations
 
@@ -15,37 +15,38 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
 
 SPREAD_METRICS = ("mr", "mrr", "hits@1", "hits@10")
-RARE_COUNTS = ("differing", "mismatched")  # told of an audit where they are not 0
+RARE_COUNTS = ("differing", "mismatched")  # counts of an audit that are shown only if not 0
 
 
 @public("truerank.reporting")
 class Summary(NamedTuple):
-    """Facts about the ranks of a report that belong beside its metrics.
+    """Numbers of tasks, candidates and ties that belong beside the metrics of a report.
 
-    Weights enter into the spread alone.
+    Weights matter only for the spread.
 
     Attributes
     ----------
     tasks : int
         The number of tasks.
     sides : dict of str to int
-        The number of tasks by side; empty without labels of sides.
+        The number of tasks of each side; empty without labels of sides.
     candidates_min, candidates_max : int
         The range of the number of candidates; 0 without tasks.
     tied_tasks : int
-        Tasks whose true candidate ties with another one.
+        The number of tasks whose true candidate ties with another one.
     tied_share : float
         tied_tasks / tasks; nan without tasks.
     largest_tie, mean_tie : int, float
-        Candidates in a tie, the true one included, at most and on average over the tied
-        tasks; 1 and nan where no task ties.
+        The number of candidates in a tie, the true one included: the largest, and the mean over
+        the tied tasks; 1 and nan where no task ties.
     spread : dict of str to float
-        By metric, the optimistic value minus the pessimistic one, over all sides.
+        For each metric, the optimistic value minus the pessimistic one, over all sides.
     audit : dict of str to int, or None
-        Of a count with `audit=True`: candidates that are `nan` and `inf` over all tasks, and the
-        largest number of candidates at a task's best score, `at_best`; where there are any, blocks
-        with another score of the true candidate, `differing`, and tasks whose row is not the first
-        one of their query, `mismatched`.
+        The results of a count with `audit=True`: the numbers of candidates that are `nan` and
+        `inf` over all tasks, and the largest number of candidates with the best score of a task,
+        `at_best`. If there are any, also the number of true candidates with another score in their
+        block, `differing`, and of tasks whose row differs from the first row of their query,
+        `mismatched`.
 
     Examples
     --------
@@ -67,7 +68,7 @@ class Summary(NamedTuple):
 
 
 def summarise(ranks: Ranks, sides: Sides, values: Mapping[str, float]) -> Summary:
-    """Gather the facts of ranks, with the values of their metrics by key.
+    """Make the summary of ranks from their sides and the values of their metrics by key.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def summarise(ranks: Ranks, sides: Sides, values: Mapping[str, float]) -> Summar
             "inf": int(ranks.audit.inf.sum()),
             "at_best": int(ranks.audit.at_best.max(initial=0)),
         }
-        # 0 may mean that nobody looked, which is no news
+        # these are left out if 0, which may also mean that they were not counted
         rare = {name: int(getattr(ranks.audit, name).sum()) for name in RARE_COUNTS}
         audit |= {name: total for name, total in rare.items() if total}
     return Summary(

@@ -1,4 +1,4 @@
-"""Several models in one table, the best of each column known, with what must be said about it."""
+"""Several models in one table, with the best of each column and notes on the comparison."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ JSON_FORMAT = 1
 
 @public("truerank.reporting")
 class Table(NamedRows[Repeats]):
-    """Models by name, each of them one Report or several: `table[name][key]` is the mean.
+    """Models by name, each with one Report or several: `table[name][key]` is the mean.
 
-    Made by `table`. In print the best of a column is bold: all models whose mean is printed as the
-    best one is. Higher is better for the indices; ratio and z are better where their metric is.
+    `table` makes it. The printed table sets the best of a column in bold: all models whose printed
+    mean equals that of the best one. For an index higher is better; for ratio and z the direction
+    is that of their metric.
 
     Attributes
     ----------
     metrics : tuple of str
         The columns, keys of reports.
     notes : tuple of str
-        What must be said beside the numbers: unlike protocols, numbers of a test split that are
-        compared, a protocol without a split, unlike tasks, numbers of candidates, candidates of the
-        test alone, weights or groups of macro averages, ties that move a number. All runs of a
-        model count.
+        What limits the comparison: protocols that differ, numbers of a test split that are
+        compared, a protocol without a split, differences in tasks, numbers of candidates, weights
+        or groups of macro averages, candidates of the test alone, and ties that move a number. All
+        runs of a model are checked.
 
     Examples
     --------
@@ -71,22 +72,22 @@ class Table(NamedRows[Repeats]):
 
     @property
     def repeated(self) -> bool:
-        """Whether a model has several runs, so that there are standard deviations."""
+        """Whether any model has several runs, so that there are standard deviations."""
         return any(row.runs > 1 for row in self._rows.values())
 
     def best(self, key: str) -> list[str]:
-        """The models with the best mean of a key, all of them where several have it.
+        """Return the models with the best mean of a key; several if they are equal.
 
         Parameters
         ----------
         key : str
-            Any that the reports have.
+            Any key that the reports have.
 
         Returns
         -------
         list of str
-            Empty where neither more nor less is better (std, variance, mad, count), and where all
-            are nan.
+            Empty for a metric of which neither more nor less is better (std, variance, mad, count),
+            and where all means are nan.
 
         Raises
         ------
@@ -103,14 +104,14 @@ class Table(NamedRows[Repeats]):
     # -- forms -------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Give the values by model and key, with those of "key std" and "runs" where one has several.
+        """Return the values by model and key, with "key std" and "runs" if one has several runs.
 
         Examples
         --------
         >>> import truerank as tr
         >>> table({"A": tr.report(tr.Ranks([0], [1], 10))}, ["mr"]).to_dict()
         {'A': {'mr': 1.0}}
-        """  # noqa: E501
+        """
         columns, rows, _ = self.records()
         return {
             name: dict(zip(columns[1:], row[1:], strict=True))
@@ -118,7 +119,7 @@ class Table(NamedRows[Repeats]):
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Give models, protocols and notes as a JSON object; nan becomes null."""
+        """Return models, protocols and notes as a JSON object; nan becomes null."""
         import json
 
         content = {
@@ -132,7 +133,7 @@ class Table(NamedRows[Repeats]):
         return json.dumps(json_value(content), indent=indent, allow_nan=False)
 
     def records(self) -> Records:
-        """Give a row for each model: the means, and "runs" and "key std" where one has several."""
+        """Return a row of means for each model, with "runs" and "key std" if one has several."""
         if not self.repeated:
             rows = [(name, *(row[key] for key in self.metrics)) for name, row in self.items()]
             return Records(["model", *self.metrics], rows, self.metrics)
@@ -144,7 +145,7 @@ class Table(NamedRows[Repeats]):
         return Records(["model", "runs", *values], rows, values)
 
     def text_tables(self, digits: int = 4) -> TextTables:
-        """The best of every column in bold: all that are printed as it is; then the notes."""
+        """Return the table, the best of every column in bold, and the notes."""
         rows = [
             [name, *(format_mean(row[key], row.std(key), digits) for key in self.metrics)]
             for name, row in self._rows.items()
@@ -172,12 +173,12 @@ def table(
     ----------
     reports : mapping of name to Report or to several Reports
         Several Reports of one model (folds, seeds) give their mean and sample standard deviation.
-        Without a name they are one model.
+        Reports without a name are of one model.
     metrics : iterable of str, optional
-        The columns: keys of reports, with side and kind if need be. A few usual ones if not given.
+        The columns: keys of reports, with side and kind if needed. A few usual ones if not given.
     allow_unlike : bool
-        Whether protocols may differ in their comparable fields, and the weights of the runs of one
-        model; a note says how, then.
+        Whether protocols may differ in their comparable fields, and runs of one model in their
+        weights; a note then says how.
 
     Returns
     -------
@@ -186,12 +187,12 @@ def table(
     Raises
     ------
     ValueError
-        For no reports, for unlike protocols, of the runs of one model, too (it lists the
-        differences), and for runs of one model that are weighted unlike.
+        If there are no reports, if protocols differ between models or between runs of one model
+        (the message lists how), and if runs of one model have different weights.
     TypeError
-        For anything but Reports, and a name that is no str.
+        For anything but Reports, and for a name that is not a str.
     KeyError
-        For a key that a report does not have; it names the model.
+        For a key that a report does not have; the message names the model.
 
     Examples
     --------
@@ -224,7 +225,7 @@ def table(
 
 
 def increasing(key: str) -> bool | None:
-    """Whether more is better, of a key; None where neither is.
+    """Whether more is better for a key; None where neither more nor less is.
 
     Examples
     --------
@@ -241,7 +242,7 @@ def _read_runs(name: object, value: object, allow_unlike: bool) -> Repeats:
         raise InputTypeError("reports", expected="names", got=f"{type(name).__name__} {name!r}")
     whose = f" (of {name!r})" if name else ""
     given: Any = [value] if isinstance(value, Report) else value
-    if isinstance(value, Repeats):  # those that may be unlike elsewhere may not be so here
+    if isinstance(value, Repeats):  # runs that may differ there need not be allowed to here
         given = value.reports
     runs = Repeats(check_reports(given, whose), allow_unlike=True)
     if runs.notes and not allow_unlike:

@@ -1,4 +1,4 @@
-"""What makes a number suspect: one check for each row of a table."""
+"""The audit of a report: a table of checks for what makes a number suspect."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 CUTOFFS = (1, 3, 5, 10)
-TEST_CANDIDATES = "test candidates"  # the check of candidates that are those of the test alone
-TEST_ONLY = "test"  # what a protocol calls them
-SIZE_ROBUST_METRIC = "amri"  # the metric that compares between tests of unlike sizes
-ORDINARY_TIE = 2  # candidates at the best score that are an ordinary tie, however few there are
+TEST_CANDIDATES = "test candidates"  # the check for candidates that come from the test alone
+TEST_ONLY = "test"  # the name of such candidates in a protocol
+SIZE_ROBUST_METRIC = "amri"  # the metric that can be compared between tests of different sizes
+ORDINARY_TIE = 2  # so many candidates with the best score are a tie, not saturation
 
 
 @public("truerank.reporting")
@@ -44,16 +44,16 @@ class Finding(NamedTuple):
         "filtered", "sampled", "test candidates", "chance hits", "few candidates", "weights",
         "split", "unaudited".
     value : float
-        What was measured.
+        The measured value.
     threshold : float
-        What it would have had to stay at or below ("weights": at or above).
+        The limit that the value exceeds ("weights": that it falls below).
     message : str
         One sentence.
 
     Notes
     -----
-    Shares of tasks are of those with a weight above 0. "filtered" are tasks of one candidate: the
-    true one is never left out, so that nothing can be below rank 1.
+    Shares are of the tasks with a weight above 0. "filtered" counts tasks with a single candidate:
+    the true one is never left out, so that its rank must be 1.
     """
 
     name: str
@@ -72,7 +72,7 @@ class ValuesByKey(Protocol):
 
 
 class AuditedReport(ValuesByKey, Protocol):
-    """What the checks ask of a report: its values by key, and the ranks that they are of."""
+    """What the checks need of a report: values by key, and the ranks that they come from."""
 
     @property
     def ranks(self) -> Ranks: ...
@@ -93,14 +93,14 @@ class AuditedReport(ValuesByKey, Protocol):
 
 
 class Check(NamedTuple):
-    """One row: how to find something, and from where on it counts.
+    """A check of the audit, with its threshold.
 
     Attributes
     ----------
     name : str
     threshold : float
     find : callable
-        Gives values and messages of a report and the threshold.
+        Takes a report and the threshold, and yields values and messages of findings.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Check(NamedTuple):
 
 
 def findings(report: AuditedReport) -> list[Finding]:
-    """List what makes the numbers of a report suspect; an empty list: nothing.
+    """List what makes the numbers of a report suspect; empty if nothing was found.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def findings(report: AuditedReport) -> list[Finding]:
 
 
 def _ties_move_metric(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
-    """Ties that move a metric: realistic against its expected and its optimistic value."""
+    """Find ties that move a metric: its realistic value differs from the expected or optimistic."""
     yield from _largest_gaps(
         report,
         threshold,
@@ -141,7 +141,7 @@ def _ties_move_metric(report: AuditedReport, threshold: float) -> Iterator[tuple
 
 
 def _kinds_differ(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
-    """The kinds of rank that part furthest."""
+    """Find metrics whose pessimistic and optimistic values differ much."""
     yield from _largest_gaps(
         report,
         threshold,
@@ -154,9 +154,9 @@ def _kinds_differ(report: AuditedReport, threshold: float) -> Iterator[tuple[flo
 def _largest_gaps(
     report: AuditedReport, threshold: float, pairs: list[tuple[str, str]], message: str
 ) -> Iterator[tuple[float, str]]:
-    """The metric and the pair of kinds that are furthest apart, relative to the first kind.
+    """Yield the metric and the pair of kinds with the largest gap, relative to the first kind.
 
-    Of all tasks that are pooled, and of those of relations, which are not.
+    There is one for the tasks that are pooled, and one for those of relations, which are not.
     """
     if not report.summary.tied_tasks:
         return
@@ -169,15 +169,15 @@ def _largest_gaps(
                 if gap > max(worst[0], threshold):
                     name = compose_key(side, DEFAULT_KIND, metric)
                     words = {"metric": name, "a": a, "b": b, "first": first, "second": second}
-                    # no percentage of 0
-                    said = percent(gap) if first else f"{abs(second - first):.4g}"
-                    worst = gap, message.format(gap=said, **words)
+                    # a gap relative to 0 has no percentage
+                    size = percent(gap) if first else f"{abs(second - first):.4g}"
+                    worst = gap, message.format(gap=size, **words)
         if worst[1]:
             yield worst
 
 
 def _pooled_sides(report: AuditedReport) -> list[str]:
-    """The sides that pool tasks: all of them, and that of the relations."""
+    """The sides that are checked: the one that pools tasks, and that of the relations."""
     first, *others = report.sides
     return [first, *(side for side in others if side == RELATION_SIDE)]
 
@@ -192,13 +192,13 @@ def _relative_gap(first: float, second: float) -> float:
 
 
 def _task_share_check(
-    found: Callable[[Ranks], npt.NDArray[np.bool_]], message: str
+    mask_of: Callable[[Ranks], npt.NDArray[np.bool_]], message: str
 ) -> Callable[[AuditedReport, float], Iterator[tuple[float, str]]]:
-    """A check for tasks: their share of those that count at all, above the threshold."""
+    """Make a check of tasks: it compares their share of the tasks with weight to the threshold."""
 
     def find(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
-        counting = _has_weight(report)
-        n, total = int(np.count_nonzero(found(report.ranks) & counting)), int(counting.sum())
+        weighted = _has_weight(report)
+        n, total = int(np.count_nonzero(mask_of(report.ranks) & weighted)), int(weighted.sum())
         if n > threshold * total:
             tasks = f"{n:,} of {total:,} tasks ({percent(n / total)})"
             yield n / total, message.format(tasks=tasks)
@@ -219,7 +219,7 @@ def _constant_scores(ranks: Ranks) -> npt.NDArray[np.bool_]:
 
 
 def _only_true_candidate(ranks: Ranks) -> npt.NDArray[np.bool_]:
-    """Tasks that have only the true candidate, which is never left out: their rank is 1."""
+    """Which tasks have only the true candidate: it is never left out, so that their rank is 1."""
     return np.equal(ranks.candidates, 1)
 
 
@@ -229,7 +229,7 @@ def _only_true_candidate(ranks: Ranks) -> npt.NDArray[np.bool_]:
 def _audit_count_check(
     field: str, message: str
 ) -> Callable[[AuditedReport, float], Iterator[tuple[float, str]]]:
-    """A check for candidates that a count with audit=True saw."""
+    """Make a check of a field of the audit that a count with audit=True made."""
 
     def find(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
         audit: Audit | None = report.ranks.audit
@@ -280,12 +280,13 @@ def _sampled(report: AuditedReport, threshold: float) -> Iterator[tuple[float, s
 
 
 def _test_candidates(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
-    """Candidates that are the entities of the test itself: a smaller test is an easier task.
+    """Find candidates that are the entities of the test alone: a smaller test is an easier task.
 
-    Metrics compare between tests of one size alone then, but for the adjusted mean rank index
-    (Berrendorf, Faerman, Vermue, Tresp: On the ambiguity of rank-based evaluation of entity
-    alignment or link prediction methods, 2020, section 3.2). The index of mrr and of hits@k do not
-    help: they rise as much as what they adjust, as a study beside the benchmarks shows.
+    Metrics can then be compared only between tests of one size, except for the adjusted mean rank
+    index (Berrendorf, Faerman, Vermue, Tresp: On the ambiguity of rank-based evaluation of entity
+    alignment or link prediction methods, 2020, section 3.2). The indices of mrr and of hits@k do
+    not help: they rise as much as the metrics that they adjust, as a study beside the benchmarks
+    shows.
     """
     if report.protocol.candidates == TEST_ONLY and len(report.ranks):
         beside = format_value(
@@ -300,16 +301,16 @@ def _test_candidates(report: AuditedReport, threshold: float) -> Iterator[tuple[
 
 
 def format_value(values: ValuesByKey, key: str) -> str:
-    """A value with its key; nothing where there is none."""
+    """Write a key with its value; an empty string where it has none."""
     try:
         value = values[key]
-    except UnknownKeyError:  # of a report that was read from JSON, or of another side
+    except UnknownKeyError:  # the report was read from JSON, or has other sides
         return ""
     return "" if math.isnan(value) else f"{key} {value:.4g}"
 
 
 def _chance_hits(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
-    """The smallest k at which chance alone hits too often."""
+    """Find the smallest k for which chance alone hits too often."""
     for k in CUTOFFS:
         hit, _ = report.chance(compose_key(report.sides[0], DEFAULT_KIND, f"hits@{k}"))
         if hit > threshold:
@@ -322,7 +323,7 @@ def _chance_hits(report: AuditedReport, threshold: float) -> Iterator[tuple[floa
 
 
 def _few_candidates(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
-    """The smallest k that reaches all candidates of too many tasks."""
+    """Find the smallest k that reaches all candidates of too many tasks."""
     candidates = report.ranks.candidates[_has_weight(report)]
     for k in CUTOFFS[1:]:
         n = int(np.count_nonzero((candidates <= k) & (candidates > 1)))
@@ -340,7 +341,7 @@ def _few_candidates(report: AuditedReport, threshold: float) -> Iterator[tuple[f
 
 
 def _weights(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
-    """Kish's effective number of tasks, (sum w)^2 / sum w^2."""
+    """Find weights with few effective tasks by Kish's number, (sum w)^2 / sum w^2."""
     weights = report.weights
     if weights is None or not weights.any():
         return
@@ -367,7 +368,7 @@ CHECKS = (
     Check("ties", 0.01, _ties_move_metric),
     # more than 5 % between the pessimistic and the optimistic value
     Check("kinds", 0.05, _kinds_differ),
-    # any task whose candidates have one score, all of them
+    # any task whose candidates all have the same score
     Check(
         "constant",
         0.0,
@@ -405,7 +406,7 @@ CHECKS = (
     ),
     # any task with more than two candidates, and more than 1 % of them, at its best score
     Check("saturated", 0.01, _saturated),
-    # any task that nothing but the true candidate is left of, which is never left out
+    # any task with no candidate left but the true one, which is never left out
     Check(
         "filtered",
         0.0,
@@ -416,11 +417,11 @@ CHECKS = (
     ),
     Check("sampled", 0.0, _sampled),
     Check(TEST_CANDIDATES, 0.0, _test_candidates),
-    # hits@k, k of 1, 3, 5, 10, that chance brings above 0.25
+    # hits@k above 0.25 by chance, for k of 1, 3, 5, 10
     Check("chance hits", 0.25, _chance_hits),
-    # more than 1 % of the tasks with 2 to k candidates, k of 3, 5, 10
+    # more than 1 % of the tasks with 2 to k candidates, for k of 3, 5, 10
     Check("few candidates", 0.01, _few_candidates),
-    # fewer effective tasks than a tenth
+    # fewer effective tasks than a tenth of the tasks
     Check("weights", 0.1, _weights),
     Check("split", 0.0, _split),
     Check("unaudited", 0.0, _unaudited),
