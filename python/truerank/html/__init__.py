@@ -1,5 +1,5 @@
-"""Pages: a report, or a comparison of models, as one HTML file that needs nothing else.
+"""Write a report, or a comparison of models, as a single HTML file.
 
-`documents` is the frame of any page, `style` what it looks like, `pictures` turns the plots into
-SVG; `report_page` and `comparison_page` say what is on a page.
+`documents` has the frame of any page, `page.css` its style, and `pictures` turns plots into SVG;
+`report_page` and `comparison_page` have the content of the pages.
 """

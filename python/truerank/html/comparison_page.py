@@ -1,4 +1,4 @@
-"""The page of compared models: each pair, every model's metrics, and plots of them together."""
+"""The page of a comparison of models: each pair, the metrics of every model, and plots."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DIGITS = 4
 
 
 class ComparisonContent(NamedTuple):
-    """What a page tells of several models.
+    """The content of the page of a comparison.
 
     Attributes
     ----------
@@ -37,16 +37,16 @@ class ComparisonContent(NamedTuple):
     metric : str
         The key that was compared.
     models : mapping of str to Report
-        Their ranks are at hand.
+        The reports, which have ranks.
     lines : sequence of str
-        How they were compared, a line each.
+        How the models were compared, as lines of text.
     differences : sequence of Grid
     json : str
-        The same for programs.
+        The comparison as JSON.
     options : dict
-        Of `truerank.plot.comparison`: level, by, resamples, seed, allow_unlike.
+        Arguments of `truerank.plot.comparison`: level, by, resamples, seed, allow_unlike.
     command : str
-        What was typed; empty if nothing was.
+        The command that was typed; empty if there was none.
     """
 
     title: str
@@ -60,7 +60,7 @@ class ComparisonContent(NamedTuple):
 
 
 def comparison_page(content: ComparisonContent) -> str:
-    """Give the page of compared models; the same comparison gives the same text.
+    """Write the page of a comparison; the same content gives the same text.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def _metrics(content: ComparisonContent) -> str:
 def _plots(content: ComparisonContent) -> str:
     from ..plot import comparison, hits_curve, rank_distribution
 
-    drawn = {
+    plots = {
         "values": (
             partial(comparison, content.models, content.metric, **content.options),
             f"{content.metric} of each model; over the same tasks, the differences say which is "
@@ -97,19 +97,19 @@ def _plots(content: ComparisonContent) -> str:
         "hits": (partial(hits_curve, content.models), "The share of tasks whose rank is at most k"),
         "ranks": (partial(rank_distribution, content.models), "How many tasks have which rank"),
     }
-    made = (pictures.picture(draw, name, said) for name, (draw, said) in drawn.items())
-    return side_by_side("".join(made))
+    figures = (pictures.picture(draw, name, caption) for name, (draw, caption) in plots.items())
+    return side_by_side("".join(figures))
 
 
 def _evaluated(content: ComparisonContent) -> str:
-    """How the ranks of the models were counted: once, where it is the same of all."""
-    told = {
+    """Describe how the ranks were counted, only once if it is the same for all models."""
+    bodies = {
         name: definition_list(descriptions.describe_evaluation(report))
         for name, report in content.models.items()
     }
-    if len(set(told.values())) == 1:
-        return next(iter(told.values()))
-    return "\n".join(f"{paragraph(name)}\n{body}" for name, body in told.items())
+    if len(set(bodies.values())) == 1:
+        return next(iter(bodies.values()))
+    return "\n".join(f"{paragraph(name)}\n{body}" for name, body in bodies.items())
 
 
 def _reproduce(content: ComparisonContent) -> str:

@@ -1,4 +1,4 @@
-"""How ranks were counted, and how intervals were made, in words."""
+"""Describe in words how ranks were counted, and how intervals were computed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ORDER = {"descending": "higher is better", "ascending": "lower is better", "mixe
 
 
 def describe_evaluation(report: Report) -> dict[str, str]:
-    """Say what was evaluated and how, by the name of each fact; empty where nothing is known.
+    """Describe what was evaluated and how: texts by name, which are empty if nothing is known.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def describe_evaluation(report: Report) -> dict[str, str]:
 
 
 def citation(report: Report, values: str) -> str:
-    """A sentence to be quoted with the numbers: kind of rank, tasks, protocol, version.
+    """Write a sentence to quote with the numbers: kind of rank, tasks, protocol, version.
 
     Examples
     --------
@@ -73,17 +73,17 @@ def citation(report: Report, values: str) -> str:
 
 
 def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
-    """What the bounds are, and why some are nan.
+    """Describe how intervals were computed, and why some have no bounds.
 
     Parameters
     ----------
     intervals : mapping of str to Interval
-        By key.
+        The intervals by key.
 
     Returns
     -------
     list of str
-        A sentence for those that were made alike.
+        A sentence for all intervals that were computed in the same way.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
 
 
 def missing_bounds_reason(found: Interval) -> str:
-    """Why an interval has no bounds.
+    """Say why an interval has no bounds.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The frame of a page: one HTML document with its style and nothing from elsewhere."""
+"""The frame of a page: one HTML document that contains its style and loads nothing."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .. import __version__
 from ..comparison.table_writer import TextGrid, html_table
 from ..ranks.archives import replace_file
 
-# No script runs and nothing is fetched, whatever stands on the page.
+# No script runs and nothing is fetched, whatever the page contains.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-# What neither HTML nor XML can hold, and a label may: control characters, halves of characters.
+# Labels may have characters that neither HTML nor XML allows: control characters and surrogates.
 ILLEGAL_CHARACTERS = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Section(NamedTuple):
-    """A part of a page below a heading.
+    """A section of a page, below a heading.
 
     Attributes
     ----------
@@ -39,16 +39,16 @@ class Section(NamedTuple):
 
 
 def document(title: str, head: str, sections: Iterable[Section]) -> str:
-    """Give a whole page.
+    """Write a whole page.
 
     Parameters
     ----------
     title : str
         Plain text.
     head : str
-        HTML, below the title.
+        HTML below the title.
     sections : iterable of Section
-        Those without a body are left out.
+        Sections without a body are left out.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def document(title: str, head: str, sections: Iterable[Section]) -> str:
     """
     name = html.escape(title)
     body = "\n".join(
-        f"<section>\n<h2>{html.escape(part.heading)}</h2>\n{part.body}\n</section>"
-        for part in sections
-        if part.body
+        f"<section>\n<h2>{html.escape(section.heading)}</h2>\n{section.body}\n</section>"
+        for section in sections
+        if section.body
     )
     page = f"""<!DOCTYPE html>
 <html lang="en">
@@ -96,14 +96,14 @@ def save(path: str | os.PathLike[str], page: str) -> None:
     OSError
         If the folder is absent or cannot be written, or the disk is full.
     ValueError
-        If `path` is there and is no regular file.
+        If `path` exists and is not a regular file.
     """
     with replace_file(os.path.realpath(os.fsdecode(path))) as file:
         file.write(page.encode())
 
 
 def replace_illegal(text: str) -> str:
-    """Text with a mark in place of each character that a page cannot hold.
+    """Replace each character that a page cannot contain by a mark.
 
     Examples
     --------
@@ -115,15 +115,15 @@ def replace_illegal(text: str) -> str:
 
 @cache
 def _style() -> str:
-    """What a page looks like: in light and in dark, on a narrow screen and on paper.
+    """The style of a page, in light and in dark mode, on a narrow screen and on paper.
 
-    The plots are drawn for white paper. In the dark their lightness is turned round, and their hues
-    are turned back.
+    The plots are drawn for white paper. In dark mode their colours are inverted, and their hues
+    turned back.
     """
     return (files(__package__) / "page.css").read_text(encoding="utf-8")
 
 
-# -- parts -----------------------------------------------------------------------------------------
+# -- elements --------------------------------------------------------------------------------------
 
 
 def paragraph(text: str, kind: str = "") -> str:
@@ -149,19 +149,19 @@ def bullet_list(items: Iterable[str], kind: str = "") -> str:
 
 
 def definition_list(rows: Mapping[str, str]) -> str:
-    """Names and what is said of each; those of which nothing is said are left out.
+    """A list of names and their descriptions; names with an empty description are left out.
 
     Examples
     --------
     >>> definition_list({"Split": "test", "Similarity": ""})
     '<dl class="facts"><dt>Split</dt><dd>test</dd></dl>'
     """
-    told = (f"{_term(name)}{_description(text)}" for name, text in rows.items() if text)
-    return f'<dl class="facts">{"".join(told)}</dl>'
+    items = (f"{_term(name)}{_description(text)}" for name, text in rows.items() if text)
+    return f'<dl class="facts">{"".join(items)}</dl>'
 
 
 def cards(rows: Iterable[Sequence[str]]) -> str:
-    """Names with a large value each, and perhaps a line below it.
+    """Names, each with a large value and perhaps a line below it.
 
     Examples
     --------
@@ -183,24 +183,24 @@ def tables(grids: Iterable[TextGrid]) -> str:
 
 
 def table(grid: TextGrid, caption: str = "") -> str:
-    """A table that can be scrolled where it is wider than the page."""
+    """A table that can be scrolled if it is wider than the page."""
     return f'<div class="scroll">\n{html_table(grid, caption)}\n</div>\n'
 
 
 def details(summary: str, body: str) -> str:
-    """What is shown when it is asked for."""
+    """A body that is shown when its summary is clicked."""
     return f"<details><summary>{html.escape(summary)}</summary>\n{body}\n</details>"
 
 
 def preformatted(text: str) -> str:
-    """Text of a fixed width, lines as they are."""
+    """Text in a fixed-width font, with its lines as they are."""
     return f"<pre>{html.escape(text)}</pre>"
 
 
-def download(text: str, name: str, said: str) -> str:
-    """A link to JSON that is within the page, to be kept under a name."""
+def download(text: str, name: str, label: str) -> str:
+    """A link that saves JSON, which the page contains, under a file name."""
     data = base64.b64encode(text.encode()).decode()
-    link = f'<a download="{name}" href="data:application/json;base64,{data}">{said}</a>'
+    link = f'<a download="{name}" href="data:application/json;base64,{data}">{label}</a>'
     return f"<p>{link}: every number in all its digits.</p>"
 
 

@@ -1,4 +1,4 @@
-"""The groups of a report on its page: the largest, the best and the worst, and all of them."""
+"""The groups on the page of a report: the largest, the best and the worst, and all of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from ..reporting.reports import Report
 
 DIGITS = 4
-EXTREMES = 10  # groups with the lowest values, and as many with the highest
-MOST_GROUPS = 1000  # a page holds all of so many
-RESAMPLES = 1000  # enough for a line that shows how sure a bar is
-METRIC = "mrr"  # by which they are put into order
+EXTREMES = 10  # the number of groups with the lowest values, and of those with the highest
+MOST_GROUPS = 1000  # a page has all groups if there are no more
+RESAMPLES = 1000  # enough for the interval of a bar
+METRIC = "mrr"  # the metric that orders the groups
 
 
 def groups_section(report: Report, drawn: bool) -> str:
-    """The plot, if it is to be drawn, and the tables; nothing where there are no groups."""
+    """The tables of groups, with a plot if `drawn`; empty without groups."""
     _, axes = printed_axes(report)
     if axes is None:
         return ""
@@ -46,7 +46,7 @@ def groups_section(report: Report, drawn: bool) -> str:
 
 
 def _other_groups(report: Report, axes: Axes, held: Sequence[Hashable]) -> list[str]:
-    """The groups that a table of the largest leaves out, as far as there is room for them."""
+    """The groups that the table of the largest leaves out, as far as there is room for them."""
     (side,), (kind,), metrics = axes
     ordered = METRIC if METRIC in metrics else metrics[0]
     values = report.group_cells(compose_key(side, kind, ordered))
@@ -62,8 +62,8 @@ def _other_groups(report: Report, axes: Axes, held: Sequence[Hashable]) -> list[
         make(f"highest {ordered}", rising[: -EXTREMES - 1 : -1]),
     ]
     if len(held) > MOST_GROUPS:
-        told = f"There are {len(held):,} groups, too many for this page: a report as CSV has all."
-        return [tables(extremes), paragraph(told)]
+        text = f"There are {len(held):,} groups, too many for this page: a report as CSV has all."
+        return [tables(extremes), paragraph(text)]
     return [
         tables(extremes),
         details(f"All {len(held):,} groups", table(make("by number of tasks", held))),
@@ -71,7 +71,7 @@ def _other_groups(report: Report, axes: Axes, held: Sequence[Hashable]) -> list[
 
 
 def _group_tables(report: Report, axes: Axes) -> Callable[[str, Sequence[Hashable]], TextGrid]:
-    """A function that gives a table of some groups below a heading."""
+    """Return a function that makes a table of some groups with a heading."""
     (side,), (kind,), metrics = axes
     tasks = report.group_tasks(side)
     columns = [report.group_cells(compose_key(side, kind, metric)) for metric in metrics]

@@ -1,4 +1,4 @@
-"""Plots as SVG within a page: the same report gives the same text."""
+"""Plots as SVG in a page: the same report gives the same text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..inputs.naming import import_extra
 from .documents import replace_illegal
 
 USER, EXTRA = "an HTML page", "plot"
-# Text stays text, which is small, and can be read aloud and searched.
+# Text stays text, which is small and can be read aloud and searched.
 SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "truerank"}
 
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
@@ -23,7 +23,7 @@ Draw = Callable[[], Any]
 
 
 def check_library() -> None:
-    """Say how to install matplotlib where it is missing, before anything is computed.
+    """Check that matplotlib is installed, before anything is computed.
 
     Raises
     ------
@@ -34,33 +34,32 @@ def check_library() -> None:
 
 
 def picture(draw: Draw, name: str, caption: str) -> str:
-    """Draw something and give it as a figure of HTML, with a caption of plain text.
+    """Draw a plot and return it as an HTML figure with a caption of plain text.
 
     Parameters
     ----------
     draw : callable
-        Gives axes of matplotlib.
+        Returns axes of matplotlib.
     name : str
-        A word that no other picture of the page has.
+        A word that is unique among the pictures of the page.
     caption : str
     """
     style = import_extra("matplotlib.style", USER, EXTRA)
     text = io.StringIO()
     with style.context(["default", SETTINGS]), warnings.catch_warnings():
-        # the fonts are those of the browser
+        # the browser has fonts for glyphs that matplotlib misses
         warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
         figure = draw().figure
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
-    said = html.escape(caption)
-    drawn = inline(text.getvalue(), name, caption)
-    return f"<figure>\n{drawn}\n<figcaption>{said}</figcaption>\n</figure>\n"
+    svg = inline(text.getvalue(), name, caption)
+    return f"<figure>\n{svg}\n<figcaption>{html.escape(caption)}</figcaption>\n</figure>\n"
 
 
 def inline(text: str, name: str, label: str) -> str:
     """Turn an SVG file into an element of HTML.
 
-    What only a file needs goes, and with it comments, metadata, and ids that nothing refers to; the
-    others begin with `name`, for ids must differ within a page.
+    The header of the file, comments, metadata, and ids that nothing refers to are removed. The
+    other ids get the prefix `name`, since ids must be unique in a page.
 
     Examples
     --------

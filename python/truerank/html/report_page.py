@@ -1,4 +1,4 @@
-"""The page of a report: what was evaluated, how it went, and what to watch."""
+"""The page of a report: what was evaluated, the results, and the audit."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ NO_RANKS = (
 
 
 class PageOptions(NamedTuple):
-    """What a page is told beside the report.
+    """The options of the page of a report.
 
     Attributes
     ----------
     title : str
     metrics : sequence of str
-        The keys at its head; empty for the usual ones.
+        The keys at the head of the page; empty for the usual ones.
     intervals : mapping of str to Interval
     notes : sequence of str
-        What else was evaluated, a line each.
+        Lines on what was evaluated.
     command : str
-        What was typed; empty if nothing was.
+        The command that was typed; empty if there was none.
     findings : sequence of str, or None
-        The audit in other words than its own.
+        Lines that replace those of the report's audit.
     """
 
     title: str
@@ -81,7 +81,7 @@ def save_report(
     intervals: Iterable[str] | Mapping[str, Interval],
     notes: Iterable[str],
 ) -> None:
-    """Write a page as `Report.save_html` says, after its options are checked."""
+    """Check the options of `Report.save_html`, and write the page."""
     if title is not None and not isinstance(title, str):
         raise InputTypeError("title", expected="a str", got=type(title).__name__)
     if isinstance(notes, str):
@@ -91,7 +91,7 @@ def save_report(
         if not isinstance(line, str):
             raise InputTypeError("notes", expected="lines of text", got=type(line).__name__)
     pictures.check_library()
-    measured = cast("Report", report)  # or it has no `ranks`, for which the page looks
+    measured = cast("Report", report)  # a report without `ranks` is handled by the page
     if not isinstance(intervals, Mapping):
         intervals = {key: measured.interval(key) for key in unique_keys(intervals, "intervals")}
     name = title_of(measured) if title is None else title
@@ -99,7 +99,7 @@ def save_report(
 
 
 def page(report: Report, options: PageOptions) -> str:
-    """Give the page of a report; the same report and options give the same text.
+    """Write the page of a report; the same report and options give the same text.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def page(report: Report, options: PageOptions) -> str:
 
 
 def title_of(report: Report) -> str:
-    """What a page is called where nobody says.
+    """The default title of a page.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def title_of(report: Report) -> str:
 
 
 def _head_keys(report: Report, options: PageOptions) -> list[str]:
-    """The keys at the head: those that were asked for, or the usual ones, as far as known."""
+    """The keys at the head: the given ones, or the usual ones that are known."""
     keys = unique_keys([*options.metrics, *options.intervals])
     if options.metrics:
         return keys
@@ -156,14 +156,14 @@ def _head(report: Report, keys: Sequence[str], intervals: Mapping[str, Interval]
         if key in intervals and not math.isnan(intervals[key].low):
             low, high = (number(b, FEW_DIGITS) for b in (intervals[key].low, intervals[key].high))
             rows[-1].append(f"{low} to {high}")
-    said = f"Realistic ranks unless a name says otherwise; {report.protocol}."
-    lines = [said, *descriptions.interval_lines(intervals)]
+    kind = f"Realistic ranks unless a name says otherwise; {report.protocol}."
+    lines = [kind, *descriptions.interval_lines(intervals)]
     return "\n".join([cards(rows), *(paragraph(line, "faint") for line in lines)])
 
 
 def _evaluated(report: Report, options: PageOptions, ranked: bool) -> str:
     _, *lines = summary_lines(report)
-    lines = lines[report.by is not None :]  # the first two are among the facts
+    lines = lines[report.by is not None :]  # the definition list has the content of the first two
     notes = [] if ranked else [NO_RANKS]
     parts = [
         *map(paragraph, options.notes),
@@ -182,7 +182,7 @@ def _audit(report: Report, options: PageOptions) -> str:
 
 
 def _metrics(report: Report) -> str:
-    """A table for each side, with its kinds of rank; one of all sides where no kinds part."""
+    """A table of kinds of rank for each side; one table of all sides if no task ties."""
     axes, _ = printed_axes(report)
     summary = report.held_summary()
     if summary is None or summary.tied_tasks or DEFAULT_KIND not in axes.kinds:
@@ -196,14 +196,14 @@ def _metrics(report: Report) -> str:
         for i, metric in enumerate(axes.metrics)
     ]
     heading = [f"{side} ({format_count(report.tasks(side), 'task')})" for side in axes.sides]
-    told = "No task ties: optimistic, realistic, pessimistic and expected ranks are the same."
-    return paragraph(told) + table(TextGrid(["metric", *heading], rows))
+    text = "No task ties: optimistic, realistic, pessimistic and expected ranks are the same."
+    return paragraph(text) + table(TextGrid(["metric", *heading], rows))
 
 
 def _against_chance(report: Report) -> str:
-    """What the metrics would be if every rank were drawn at random, and how far they are off."""
+    """A table of the metrics' values under chance, and how far the report's are from them."""
     columns = ["value", "by chance", "deviation", "index", "z"]
-    made = []
+    grids_by_side = []
     for side in report.sides:
         rows = []
         for metric in CHANCE_METRICS:
@@ -214,33 +214,33 @@ def _against_chance(report: Report) -> str:
             )
             values = (report[key], mean, math.sqrt(variance), index, z)
             rows.append([metric, *(number(value, FEW_DIGITS) for value in values)])
-        made.append(TextGrid([side, *columns], rows))
-    said = (
+        grids_by_side.append(TextGrid([side, *columns], rows))
+    text = (
         "By chance every candidate is as likely as any other to have any rank. The index is 0 by "
         "chance and 1 where every rank is 1; z counts standard deviations, below 0 is better where "
         "less is better."
     )
-    return paragraph(said) + tables(made)
+    return paragraph(text) + tables(grids_by_side)
 
 
 def _plots(report: Report) -> str:
     from ..plot import hits_curve, rank_distribution
 
     pools = [report.sides[0], *(side for side in report.sides[1:] if side == RELATION_SIDE)]
-    drawn = [
+    plots = [
         ("ranks", rank_distribution, "How many tasks have which rank"),
         ("hits", hits_curve, "The share of tasks whose rank is at most k, and that by chance"),
     ]
-    made = [
+    figures = [
         pictures.picture(
             partial(draw, report, side=side),
             f"{name}-{place}",
             caption if len(pools) == 1 else f"{caption} ({side})",
         )
-        for name, draw, caption in drawn
+        for name, draw, caption in plots
         for place, side in enumerate(pools)
     ]
-    return side_by_side("".join(made))
+    return side_by_side("".join(figures))
 
 
 def _reproduce(report: Report, keys: Sequence[str], options: PageOptions) -> str:
@@ -257,7 +257,7 @@ def _reproduce(report: Report, keys: Sequence[str], options: PageOptions) -> str
 
 
 def _embedded_json(report: Report) -> tuple[str, bool]:
-    """The report as JSON, and whether its groups are in it."""
+    """Return the report as JSON, and whether it includes the groups."""
     if report.by is None or len(report.group_tasks(report.sides[0])) <= MOST_GROUPS:
         return report.to_json(indent=None), True
     stored = content_of(report, list(report), ())._replace(groups=None)

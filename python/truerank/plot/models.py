@@ -1,4 +1,4 @@
-"""Models side by side: a metric of each and how sure it is, or how it differs from one of them."""
+"""A plot of models: a metric of each with its interval, or the differences from one of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .drawing import Axes
 
 _ROW_HEIGHT = 0.36  # inches
-_NOTE_WIDTH = 72  # letters of a line of notes
+_NOTE_WIDTH = 72  # letters per line of notes
 _DIRECTIONS = {True: ", more is better", False: ", less is better", None: ""}
 
 
@@ -46,36 +46,37 @@ def comparison(
 ) -> Axes:
     """Draw a metric of several models with intervals, or their differences from one of them.
 
-    Intervals of two models may overlap although one is better in nearly every task: over the same
-    tasks, the differences (`against`) say which is.
+    The intervals of two models may overlap although one is better in nearly every task. Over the
+    same tasks, the differences (`against`) say which model is better.
 
     Parameters
     ----------
     reports : Report, or mapping of name to Report
-        A row each, in their order.
+        Each report is a row, in the given order.
     metric : str
         Any key that all of them have.
     against : str, optional
-        The name of a model. The rows are the others then, with the difference "model minus this
-        one", its interval and the p-value of `truerank.compare`, corrected by Holm's rule.
+        The name of a model. The rows are then the other models, with their value minus that of this
+        model, the interval of the difference, and the p-value of `truerank.compare`, corrected by
+        Holm's rule.
     level : float
-        Of the intervals.
+        The level of the intervals.
     method : str, optional
         As in `Report.interval`; by default "bootstrap" for up to 10,000 tasks, "normal" for more,
-        where they agree. With `against` as in `truerank.compare`, by default "permutation".
+        where both agree. With `against` as in `truerank.compare`, by default "permutation".
     by : str or labels, optional
-        What is resampled, or swapped, as a whole: "query", "relation", ...
+        The groups that are resampled or swapped as a whole: "query", "relation", ...
     resamples, seed : int
         As in `Report.interval` and `truerank.compare`.
     allow_unlike : bool
-        Draw reports of unlike protocols side by side all the same.
+        Draw reports side by side even if their protocols differ.
     ax : matplotlib.axes.Axes, optional
         Where to draw. Default: a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        A report that was read from JSON has no interval: its dot stands alone.
+        A report that was read from JSON is a dot without an interval.
 
     Raises
     ------
@@ -84,9 +85,9 @@ def comparison(
     KeyError
         For an unknown metric, or one that a report does not have.
     TypeError, ValueError
-        For anything but Reports, for none, unlike protocols, a name in `against` that there is not,
-        nothing beside it, and reports without ranks where differences are asked for; as
-        `Report.interval` and `truerank.compare` do.
+        For anything but Reports, if there are none, for protocols that differ, an unknown name in
+        `against`, no other model beside it, and reports without ranks with `against`; and where
+        `Report.interval` and `truerank.compare` raise them.
 
     Examples
     --------
@@ -102,14 +103,14 @@ def comparison(
     confidence(level)
     if not allow_unlike:
         _refuse_unlike(named)
-    sought = IntervalOptions(level, method, resamples, seed, by)
+    options = IntervalOptions(level, method, resamples, seed, by)
     if against is None:
-        rows = [_value_row(name, one, metric, sought) for name, one in named.items()]
-        told, heading, notes = metric, metric, []
+        rows = [_value_row(name, one, metric, options) for name, one in named.items()]
+        label, heading, notes = metric, metric, []
     else:
-        found = _differences(named, metric, against, sought, allow_unlike)
+        found = _differences(named, metric, against, options, allow_unlike)
         rows, notes = [_difference_row(one) for one in found], format_notes(found)
-        told = f"{metric} minus that of {shorten(against)}"
+        label = f"{metric} minus that of {shorten(against)}"
         heading = "difference, p" + " (Holm)" * (len(rows) > 1)
     names = [row.name for row in rows]
     height, width = 1.4 + _ROW_HEIGHT * max(len(rows), 2), width_for(names)
@@ -124,7 +125,7 @@ def comparison(
     write_rows(ax, names, [row.cell for row in rows], heading)
     ax.margins(x=0.08)
     sure = "" if line is None else f", with {100 * level:g} % intervals"
-    lines = [f"{escape_formulas(told)}{_DIRECTIONS[increasing(metric)]}{sure}"]
+    lines = [f"{escape_formulas(label)}{_DIRECTIONS[increasing(metric)]}{sure}"]
     ax.set_xlabel(
         "\n".join([*lines, *(escape_formulas(textwrap.fill(note, _NOTE_WIDTH)) for note in notes)])
     )
@@ -139,9 +140,9 @@ class _Row(NamedTuple):
     cell: str
 
 
-def _value_row(name: str, report: Report, metric: str, sought: IntervalOptions) -> _Row:
+def _value_row(name: str, report: Report, metric: str, options: IntervalOptions) -> _Row:
     value = report[metric]
-    low, high = interval_bounds(report, metric, sought)
+    low, high = interval_bounds(report, metric, options)
     return _Row(name, low, value, high, number(value, 4))
 
 
@@ -149,10 +150,10 @@ def _differences(
     named: Mapping[str, Report],
     metric: str,
     against: str,
-    sought: IntervalOptions,
+    options: IntervalOptions,
     allow_unlike: bool,
 ) -> list[Comparison]:
-    """Each of the others compared with one."""
+    """Compare each of the other models with one."""
     choice("against", against, tuple(named))
     if len(named) < 2:
         raise InputValueError("reports", expected=f"others than {against!r} to compare", got="none")
@@ -163,7 +164,7 @@ def _differences(
             {name: report, against: base},
             metric=metric,
             allow_unlike=allow_unlike,
-            **sought._replace(method=sought.method or "permutation")._asdict(),
+            **options._replace(method=options.method or "permutation")._asdict(),
         )[0]
         for name, report in reports.items()
     ]
@@ -178,7 +179,7 @@ def _difference_row(found: Comparison) -> _Row:
 
 def _refuse_unlike(named: Mapping[str, Report]) -> None:
     rows = {name: Repeats([report]) for name, report in named.items()}
-    for said in unlike_protocols(rows):
+    for note in unlike_protocols(rows):
         raise InputValueError(
-            "reports", f"{said} {spelled('allow_unlike=True')} draws them all the same"
+            "reports", f"{note} {spelled('allow_unlike=True')} draws them all the same"
         )

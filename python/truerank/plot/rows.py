@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..reporting.reports import Report
     from .drawing import Axes
 
-_BOOTSTRAP_TO = 10_000  # tasks up to which resampling takes no time that one would notice
+_BOOTSTRAP_TO = 10_000  # up to so many tasks, resampling takes no noticeable time
 _NO_BOUNDS = (float("nan"), float("nan"))
 
 
@@ -25,9 +25,9 @@ def write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: st
     ----------
     ax : matplotlib.axes.Axes
     names, cells : sequence of str
-        Any text, one each for a row.
+        Any text, one for each row.
     heading : str
-        Over the cells.
+        The heading of the cells.
     """
     ax.set_yticks(
         range(len(names)), [escape_formulas(shorten(name)) for name in names], fontsize="small"
@@ -43,7 +43,7 @@ def write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: st
 
 
 def width_for(names: Sequence[str]) -> float:
-    """Give the width of a figure, in inches, that leaves room beside long names.
+    """Return the width of a figure, in inches, that leaves room for long names.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def width_for(names: Sequence[str]) -> float:
 
 
 class IntervalOptions(NamedTuple):
-    """Which intervals: the arguments of `Report.interval`.
+    """The arguments of `Report.interval`.
 
     Attributes
     ----------
@@ -72,8 +72,8 @@ class IntervalOptions(NamedTuple):
     by: LabelsLike | None = None
 
 
-def interval_bounds(report: Report, key: str, sought: IntervalOptions) -> tuple[float, float]:
-    """Give the bounds of a value as `Report.interval` does; nan where a report has no ranks.
+def interval_bounds(report: Report, key: str, options: IntervalOptions) -> tuple[float, float]:
+    """Return the bounds of `Report.interval`; nan where a report has no ranks.
 
     Examples
     --------
@@ -85,13 +85,13 @@ def interval_bounds(report: Report, key: str, sought: IntervalOptions) -> tuple[
     tasks = len(getattr(report, "ranks", ()))
     if not tasks:
         return _NO_BOUNDS
-    method = sought.method or ("bootstrap" if tasks <= _BOOTSTRAP_TO else "normal")
-    found = report.interval(key, **sought._replace(method=method)._asdict())
+    method = options.method or ("bootstrap" if tasks <= _BOOTSTRAP_TO else "normal")
+    found = report.interval(key, **options._replace(method=method)._asdict())
     return found.low, found.high
 
 
 def whiskers(ax: Axes, found: Sequence[tuple[float, float]], colours: Sequence[str]) -> Any:
-    """Draw a line for each row that has bounds; gives them, None where there are none."""
+    """Draw a line for each row that has bounds; return the lines, or None if there are none."""
     low, high = np.array(found, dtype=np.float64).reshape(-1, 2).T
     (rows,) = np.nonzero(~np.isnan(low + high))
     if not len(rows):

@@ -1,4 +1,4 @@
-"""Shares of tasks by rank: what a report says of many cut-offs at once, and what chance does."""
+"""Shares of tasks by rank, for many cutoffs at once, in a report and under chance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_has_ranks(argument: str, name: str, report: Report) -> Report:
     Raises
     ------
     ValueError
-        For one that was read from JSON.
+        For a report that was read from JSON.
 
     Examples
     --------
@@ -44,12 +44,12 @@ def check_has_ranks(argument: str, name: str, report: Report) -> Report:
 
 
 def sample_of(report: Report, side: str | None, kind: str) -> Sample:
-    """Give the ranks of one side and kind; of None those of the first side, "both" if it has tasks.
+    """Return the ranks of a side and kind; None stands for the first side, usually "both".
 
     Raises
     ------
     KeyError
-        For a side that there is not.
+        For an unknown side.
 
     Examples
     --------
@@ -58,38 +58,38 @@ def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     array([1., 5.])
     """
     side = report.sides[0] if side is None else side
-    report.tasks(side)  # a KeyError for one that there is not
+    report.tasks(side)  # a KeyError for an unknown side
     return report._sample(side, kind)
 
 
 def shares(sample: Sample, cutoffs: IntArray) -> FloatArray:
-    """Give the share of tasks with a rank above the cut-off before and up to this one.
+    """Return the share of the tasks with a rank above the previous cutoff and up to each cutoff.
 
     Parameters
     ----------
     sample : Sample
-        n tasks, by their weights.
+        n tasks, which count by their weights.
     cutoffs : ndarray of int64, shape (m,)
         Ascending.
 
     Returns
     -------
     ndarray of float64, shape (m,)
-        nan where no task has a weight. The sum of the first ones is hits@k.
+        nan where no task has a weight above 0. The sum of the first shares is hits@k.
 
     Examples
     --------
     >>> shares(Sample(np.array([1.0, 4.5]), np.array([9, 9])), np.array([1, 3, 7]))
     array([0.5, 0. , 0.5])
     """
-    if sample.tied is not None:  # each position of a tie has its part
+    if sample.tied is not None:  # each position of a tie has its share
         return np.diff(hits_at(sample, cutoffs), prepend=0.0)
     tasks = np.searchsorted(cutoffs.astype(np.float64), sample.ranks)
     return _interval_shares(tasks, sample.weights, len(cutoffs))
 
 
 def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
-    """Give hits@k for all cut-offs k at once; float64, shape (m,). Parameters as of `shares`.
+    """Return hits@k for all cutoffs k at once; float64, shape (m,). See `shares` for the parameters.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
     if sample.tied is not None:
         return np.array([arithmetic(HIT, sample, k) for k in cutoffs.tolist()])
     tasks = np.searchsorted(cutoffs.astype(np.float64), sample.ranks)
-    if sample.weights is None:  # whole numbers first: the very number that a report has
+    if sample.weights is None:  # counts are summed first, so that the value equals the report's
         counts = np.bincount(tasks, minlength=len(cutoffs))[: len(cutoffs)]
         return np.cumsum(counts) / (len(tasks) or np.nan)
     return np.cumsum(_interval_shares(tasks, sample.weights, len(cutoffs)))
@@ -108,9 +108,10 @@ def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
 def bounds_of_shares(
     best: Sample, worst: Sample, cutoffs: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Give the least and the greatest share of each interval, however ties are broken.
+    """Return the least and the greatest share of each interval over all ways to break ties.
 
-    The least: tasks whose tie lies within it. The greatest: tasks whose tie reaches into it.
+    The least share is that of the tasks whose tie lies within the interval, the greatest that of
+    the tasks whose tie reaches into it.
 
     Parameters
     ----------
@@ -130,14 +131,14 @@ def bounds_of_shares(
     """
     first, last = (np.searchsorted(cutoffs.astype(np.float64), x.ranks) for x in (best, worst))
     m, weights = len(cutoffs), best.weights
-    within = np.where(first == last, first, m)  # m: in none of them
+    within = np.where(first == last, first, m)  # m: in no interval
     begun, ended = (np.cumsum(_interval_shares(tasks, weights, m)) for tasks in (first, last))
     greatest = begun - np.concatenate([[0.0], ended[:-1]])
     return _interval_shares(within, weights, m), np.clip(greatest, 0.0, 1.0)
 
 
 def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
-    """Give hits@k under chance for all cut-offs; float64, shape (m,).
+    """Return hits@k under chance for all cutoffs; float64, shape (m,).
 
     Examples
     --------
@@ -149,7 +150,7 @@ def chance_hits(sample: Sample, cutoffs: IntArray) -> FloatArray:
 
 
 def _tasks_by_size(sample: Sample) -> Tasks:
-    """The tasks by their number of candidates alone: a mean asks only for the weight of each."""
+    """Merge tasks with the same number of candidates: a mean needs only their total weight."""
     if sample.weights is None:
         return compress(sample.candidates)
     sizes, place, counts = np.unique(sample.candidates, return_inverse=True, return_counts=True)
@@ -158,8 +159,8 @@ def _tasks_by_size(sample: Sample) -> Tasks:
 
 
 def _interval_shares(tasks: IntArray, weights: FloatArray | None, m: int) -> FloatArray:
-    """The share of the tasks that are in each of m intervals; m itself is none."""
+    """The share of the tasks in each of m intervals; tasks with the number m are in none."""
     mass = None if weights is None else rescale_weights(weights)
     total = len(tasks) if mass is None else mass.sum()
-    held: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / (total or np.nan)
-    return held
+    found: FloatArray = np.bincount(tasks, weights=mass, minlength=m + 1)[:m] / (total or np.nan)
+    return found

@@ -1,4 +1,4 @@
-"""Steps of several models over ranks, with what ties leave open, chance, and a legend."""
+"""Draw step curves of several models over ranks, with bands for ties, chance, and a legend."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from .drawing import Axes
 
-_MIN_BAND = 1e-9  # bands thinner than this are none
+_MIN_BAND = 1e-9  # thinner bands are rounding and not drawn
 
 
 class Steps(NamedTuple):
-    """One model over the common cut-offs: arrays of float64, shape (m,).
+    """The curves of one model over the common cutoffs: arrays of float64, shape (m,).
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Steps(NamedTuple):
         nan where there are no tasks.
     tasks : int
     details : tuple of str
-        What is told once if all models share it: tasks, candidates, weights.
+        Tasks, candidates and weights; the legend has those that all models share.
     """
 
     line: FloatArray
@@ -48,14 +48,14 @@ def draw_steps(
     x : ndarray of int64, shape (m,) or (m + 1,)
         Where the steps begin, and where the last one ends.
     kind : str
-        Names a model without a name.
+        The kind of rank, which is the label of a model without a name.
     curves : mapping of name to Steps
     band, chance : bool
         Whether they are drawn.
     """
     bands, handles, names = [], [], []
     colours = colours_for(len(curves))
-    dashes = dashes_for(len(curves), DASHES[:3])  # the last kind is chance
+    dashes = dashes_for(len(curves), DASHES[:3])  # the last style is for chance
     sizes = {curve.tasks for curve in curves.values()}
     for colour, dash, (name, curve) in zip(colours, dashes, curves.items(), strict=True):
         low, line, high = (_extend_last_step(x, y) for y in (curve.low, curve.line, curve.high))
@@ -69,9 +69,9 @@ def draw_steps(
         handles.append(bands[0])
         names.append("from optimistic to pessimistic")
     if chance:
-        handle, told = _draw_chance(ax, x, curves, colours)
+        handle, label = _draw_chance(ax, x, curves, colours)
         handles.append(handle)
-        names.append(told)
+        names.append(label)
     ax.spines[["top", "right"]].set_visible(False)
     legend_above(ax, handles, names, title=_shared_details(curves))
 
@@ -79,34 +79,34 @@ def draw_steps(
 def _draw_chance(
     ax: Axes, x: IntArray, curves: Mapping[str, Steps], colours: Sequence[str]
 ) -> tuple[Any, str]:
-    """One line where chance is the same for all models; what the legend shows of it."""
+    """Draw chance, in one line if it is the same for all models; return handle and label."""
     lines = [curve.chance for curve in curves.values()]
     if all(np.allclose(line, lines[0], equal_nan=True) for line in lines):
-        lines, colours, told = lines[:1], ["black"], "chance"
+        lines, colours, label = lines[:1], ["black"], "chance"
     else:
-        told = "chance, in the colour of each"
+        label = "chance, in the colour of each"
     style = {"linestyle": ":", "linewidth": 1.4, "drawstyle": "steps-post"}
     drawn = [
         ax.plot(x, _extend_last_step(x, line), color=colour, **style)[0]
         for line, colour in zip(lines, colours, strict=True)
     ]
-    return drawn[0], told
+    return drawn[0], label
 
 
 def rank_axis(ax: Axes, end: int, ticks: Sequence[int]) -> None:
-    """A logarithmic axis from 1 on, with these numbers written out."""
+    """Make the x axis logarithmic, from 1 to the end, with the given ticks written out."""
     ax.set_xscale("log")
     ax.set_xlim(1, end)
     ax.set_xticks(ticks, [f"{k:,}" for k in ticks])
-    ax.xaxis.set_minor_formatter("")  # which would label some of its own
+    ax.xaxis.set_minor_formatter("")  # it would label other ticks
 
 
 def _extend_last_step(x: IntArray, y: FloatArray) -> FloatArray:
-    """The last step is as wide as the others, where x says where it ends."""
+    """Repeat the last value where x has the end of the last step."""
     return np.append(y, y[-1:]) if len(x) > len(y) else y
 
 
 def _shared_details(curves: Mapping[str, Steps]) -> str:
-    """What is the same for all models."""
+    """The details that are the same for all models."""
     columns = zip(*(curve.details for curve in curves.values()), strict=True)
     return ", ".join(words[0] for words in columns if words[0] and len(set(words)) == 1)
