@@ -89,7 +89,7 @@ def shares(sample: Sample, cutoffs: IntArray) -> FloatArray:
 
 
 def hits_at(sample: Sample, cutoffs: IntArray) -> FloatArray:
-    """Return hits@k for all cutoffs k at once; float64, shape (m,). See `shares` for the parameters.
+    """Return hits@k for all cutoffs k at once; float64, shape (m,). For parameters see `shares`.
 
     Examples
     --------

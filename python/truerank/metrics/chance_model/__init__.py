@@ -1,10 +1,10 @@
 """The chance model: mean and variance of every metric where all ranks are equally likely.
 
 The rank of a task with N candidates is uniform on 1..N, tasks are independent, and N and the
-weight may differ from task to task. Every model takes tasks (`compress` makes them) and the
-metric's parameter, and gives two floats: (nan, nan) without tasks, exactly (1, 0) where every task
-has a single candidate. float64, deterministic, no simulation; the cost grows with the number of
-distinct pairs of N and weight, not with tasks.
+weight may differ from task to task. Every model takes tasks (made by `compress`) and the metric's
+parameter, and returns two floats: (nan, nan) without tasks, and exactly (1, 0) where every task has
+a single candidate. Results are float64 and deterministic, without simulation; the cost grows with
+the number of distinct pairs of N and weight, not with that of tasks.
 """
 
 from __future__ import annotations

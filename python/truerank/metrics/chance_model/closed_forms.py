@@ -1,4 +1,4 @@
-"""The chance model of means, of geometric means and of the extremes: sums and products of terms."""
+"""The chance models of means, geometric means and extremes, from sums and products of terms."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def reciprocal_rank(tasks: Tasks, parameter: float = 0) -> Moments:
 def hits(tasks: Tasks, parameter: float) -> Moments:
     """Mean and variance of hits@k: sum w q and sum w^2 q (1 - q) with q = min(k / N, 1).
 
-    Exactly (1, 0) where k >= all N.
+    The result is exactly (1, 0) where k >= all N.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def hit_moments(sizes: IntArray, parameter: float) -> tuple[FloatArray, FloatArr
     >>> hit_moments(np.array([10, 3]), 5)
     (array([0.5, 1. ]), array([0.25, 0.  ]))
     """
-    # beyond 2**63 lies no rank, and a cutoff may have any number of digits
+    # no rank is beyond 2**63, while a cutoff may have any number of digits
     n, k = sizes.astype(np.float64), float(min(parameter, 2**63))
     q = np.minimum(k / n, 1)
     return q, q * np.maximum(n - k, 0) / n
@@ -127,8 +127,8 @@ def sums(tasks: Tasks, mean: FloatArray, variance: FloatArray) -> Moments:
 
 # -- the geometric mean ----------------------------------------------------------------------------
 
-# Up to so many candidates every rank is visited once, for all N together, where the powers are so
-# near 1 that one centre will do for all N.
+# Up to so many candidates every rank is visited once for all N, if powers are so near 1 that one
+# centre suffices for all N.
 _VISITED = 1 << 17
 _NEAR = 0.1
 
@@ -164,8 +164,8 @@ def inverse_geometric(tasks: Tasks, parameter: float = 0) -> Moments:
 def _product(tasks: Tasks, powers: FloatArray) -> Moments:
     """Mean and variance of the product of r^s over all tasks.
 
-    The moments E r^s and E r^2s are products over tasks, and the variance is a difference of two
-    that are nearly equal. So neither is formed: with a centre c near log r, as E log r, and
+    The moments E r^s and E r^2s are products over tasks, and the variance is the difference of two
+    nearly equal products. So neither is computed. With a centre c near log r, such as E log r, and
     y = expm1(s (log r - c)),
 
         log E r^s = s c + log1p(E y),   log E r^2s - 2 log E r^s = log1p(Var y / (1 + E y)^2).
@@ -182,7 +182,7 @@ def _product(tasks: Tasks, powers: FloatArray) -> Moments:
 def _moments(
     tasks: Tasks, powers: FloatArray
 ) -> Iterator[tuple[slice, FloatArray, FloatArray, FloatArray]]:
-    """Some tasks, a centre c for each, and the means of y = expm1(s (log r - c)) and of y^2."""
+    """Yield some tasks, a centre c for each, and the means of y = expm1(s (log r - c)) and y^2."""
     top = int(tasks.sizes[-1])
     if tasks.equal and top <= _VISITED and abs(float(powers[0])) * math.log(top) < _NEAR:
         logs = np.log(np.arange(1.0, top + 1))
@@ -200,7 +200,7 @@ def _moments(
 
 
 def _running_sums(values: FloatArray) -> FloatArray:
-    """Sums of the first 1, 2, ... values, in two steps: one long sum would round too often."""
+    """Sums of the first 1, 2, ... values, in two steps, since one long sum rounds too often."""
     width = 256
     padded = np.zeros(-(-len(values) // width) * width)
     padded[: len(values)] = values
@@ -211,15 +211,15 @@ def _running_sums(values: FloatArray) -> FloatArray:
 
 # -- the least and the greatest rank ---------------------------------------------------------------
 
-_NEGLIGIBLE = 200.0  # exp(-200) of a probability is nothing beside it
-_ALMOST = 1 - 2.0**-53  # x / N that is rounded to 1, though x < N
+_NEGLIGIBLE = 200.0  # a share of exp(-200) of a probability is negligible
+_ALMOST = 1 - 2.0**-53  # used where x / N is rounded to 1 although x < N
 
 
 @model
 def least(tasks: Tasks, parameter: float = 0) -> Moments:
     """Mean and variance of the least rank; weights above 0 make no difference.
 
-    P(least > x) is the product of 1 - x / N over the tasks, and moments are sums of it over x.
+    P(least > x) is the product of 1 - x / N over the tasks; the moments are sums of it over x.
 
     Examples
     --------
@@ -249,8 +249,8 @@ def least(tasks: Tasks, parameter: float = 0) -> Moments:
 def greatest(tasks: Tasks, parameter: float = 0) -> Moments:
     """Mean and variance of the greatest rank; weights above 0 make no difference.
 
-    P(greatest <= x) is the product of x / N over N > x: between two sizes a power of x. Moments
-    are sums of it over the distance from the greatest N.
+    P(greatest <= x) is the product of x / N over N > x, which between two sizes is a power of x.
+    The moments are sums of it over the distance from the greatest N.
 
     Examples
     --------

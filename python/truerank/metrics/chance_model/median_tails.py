@@ -1,4 +1,4 @@
-"""How likely chance is to rank at least so well: tails of hits@k and of the median."""
+"""Tails of the laws of hits@k and of the median under chance."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 _ROUNDING = 4e-16
 _PERIOD = 14.0  # in standard deviations
-_FEW = 256  # tasks that are taken one by one
+_FEW = 256  # up to so many tasks are multiplied one by one
 
 
 def at_least(hit: FloatArray, miss: FloatArray, counts: FloatArray, number: int) -> Tail:
-    """P(at least so many independent events happen).
+    """P(at least `number` independent events happen).
 
     Parameters
     ----------
     hit, miss : ndarray of float64, shape (d,)
-        Probabilities of the events of each group, and 1 minus those.
+        The probabilities of the events of each group, and 1 minus these.
     counts : ndarray of float64, shape (d,)
-        How many events each group has.
+        The number of events in each group.
     number : int
 
     Examples
@@ -57,7 +57,7 @@ def at_least(hit: FloatArray, miss: FloatArray, counts: FloatArray, number: int)
 
 
 def hits_at_least(tasks: Tasks, k: float, number: int) -> Tail:
-    """P(at least so many ranks are <= k).
+    """P(at least `number` ranks are <= k).
 
     Examples
     --------
@@ -76,7 +76,7 @@ def hits_at_least(tasks: Tasks, k: float, number: int) -> Tail:
 
 
 def median_at_most(tasks: Tasks, twice: int) -> Tail:
-    """P(2 * median <= an integer), the median of an even number the mean of the middle two.
+    """P(2 * median <= twice); the median of an even number of ranks is the mean of the middle two.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def median_at_most(tasks: Tasks, twice: int) -> Tail:
         return both
     rest = _straddling_sum(Order(tasks), twice, -first.log)
     log = float(np.logaddexp(both.log, first.log + math.log(rest))) if rest > 0 else both.log
-    # by logs, sizes that are orders of magnitude apart may cost as many digits
+    # with logarithms, sizes that are orders of magnitude apart may lose as many digits
     spread = _ROUNDING * float(tasks.sizes[-1]) / float(tasks.sizes[0]) if count > _FEW else 0.0
     return Tail(min(log, 0.0), "exact", first.error + both.error + 1e-13 + min(spread, 1e-2))
 
@@ -130,8 +130,8 @@ def _differences(order: Order, x: FloatArray, c: float, y: FloatArray, raised: f
     """P(a = x, c < b <= y) of the middle ranks a and b, times exp(raised).
 
     With J(x, y) = P(a <= x, b > y), the coefficient of z^(n/2) in the product of A = p(x) z + q(y),
-    it is J(x, c) - J(x - 1, c) - J(x, y) + J(x - 1, y). These are nearly equal, so differences are
-    taken inside: B is A at y, d and e what p(x - 1) and q(y) are less than p(x) and q(c), and
+    it is J(x, c) - J(x - 1, c) - J(x, y) + J(x - 1, y). These are nearly equal, so the differences
+    are computed inside: B is A at y, d = p(x) - p(x - 1), e = q(c) - q(y), and
 
         prod A - prod (A - d z) - prod B + prod (B - d z) = prod A [(1 - S) (1 - R) + S R (T - 1)]
 
@@ -169,7 +169,7 @@ def _differences(order: Order, x: FloatArray, c: float, y: FloatArray, raised: f
 
 
 class _Factors(NamedTuple):
-    """Of each task p(x), q(c), p(x - 1), q(y), their differences d and e, and A at the saddle."""
+    """For each task p(x), q(c), p(x - 1), q(y), the differences d and e, and A at the saddle."""
 
     hit: FloatArray
     miss: FloatArray
@@ -183,8 +183,8 @@ class _Factors(NamedTuple):
 def _one_by_one(parts: _Factors, counts: FloatArray, z: ComplexArray) -> ComplexArray:
     """The difference of the four products over their size at the saddle point, task by task.
 
-    Of the tasks so far: the product of B - d z, its differences from those of A - d z and of B, and
-    the four together. Nothing cancels.
+    The loop updates the product of B - d z over the tasks so far, its differences from the products
+    of A - d z and of B, and the difference of all four. Nothing cancels.
     """
     least = np.ones_like(z)
     from_d, from_e, all_four = np.zeros_like(z), np.zeros_like(z), np.zeros_like(z)
@@ -201,7 +201,7 @@ def _one_by_one(parts: _Factors, counts: FloatArray, z: ComplexArray) -> Complex
 
 
 def _by_logs(parts: _Factors, counts: FloatArray, z: ComplexArray) -> ComplexArray:
-    """The same by logarithms, for many tasks."""
+    """The same as `_one_by_one`, computed by logarithms for many tasks."""
     hit, miss, before, beyond, drop, less, whole = parts
     found = np.empty_like(z)
     for k in range(z.shape[1]):
@@ -221,7 +221,7 @@ def _by_logs(parts: _Factors, counts: FloatArray, z: ComplexArray) -> ComplexArr
 
 
 def _four_products(r: ComplexArray, s: ComplexArray, t: ComplexArray) -> ComplexArray:
-    """(1 - S) (1 - R) + S R (T - 1) = 1 - R - S + S R T from logs, by what cancels less."""
+    """(1 - S) (1 - R) + S R (T - 1) = 1 - R - S + S R T from logs, by the more accurate form."""
     fine = (np.expm1(s) * np.expm1(r), np.exp(s + r) * np.expm1(t))
     plain = (np.ones_like(r), -np.exp(r), -np.exp(s), np.exp(s + r + t))
     sizes = [np.max(np.abs(parts), axis=0) for parts in (fine, plain)]
@@ -229,9 +229,9 @@ def _four_products(r: ComplexArray, s: ComplexArray, t: ComplexArray) -> Complex
 
 
 def _log_product(terms: ComplexArray, counts: FloatArray) -> ComplexArray:
-    """Log of the product of 1 + terms; of a product that is 0 a large negative number.
+    """Log of the product of 1 + terms; a large negative number where the product is 0.
 
-    NumPy's log1p of complex numbers has only as many digits as the log of 1 + terms.
+    NumPy's log1p of complex numbers is only as accurate as the log of 1 + terms.
     """
     x, y = terms.real, terms.imag
     near = 0.5 * np.log1p(np.maximum(x * (2 + x) + y * y, -0.9))

@@ -1,8 +1,9 @@
 """Tails of sums of integers to nearly all digits: of the ranks, and of terms on small lattices.
 
-The sum of the ranks, each uniform on 1..N, of few tasks: by inclusion and exclusion in integers. Of
-many: by inversion along a line through the saddle point, as for the Poisson-binomial law. Terms of
-few candidates, or with weights that are small integers: by Fourier transforms.
+The law of the sum of the ranks, each uniform on 1..N, is computed by inclusion and exclusion in
+integers for few tasks, and for many by inversion along a line through the saddle point, as the
+Poisson-binomial law is. Laws on small lattices, from few candidates or from weights that are small
+integers, are computed by Fourier transforms.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray, IntArray
     from .order import ComplexArray
 
-_TERMS = 4096  # of inclusion and exclusion
-_POWER = 64  # tasks at most, then
-_WORK = 1 << 23  # frequencies times sizes
-_CELLS = 1 << 16  # of them at once
-_PERIOD = 18.0  # in standard deviations
-_CLEAR = 10.0  # above the mean
+_TERMS = 4096  # the most terms of inclusion and exclusion
+_POWER = 64  # the most tasks of inclusion and exclusion
+_WORK = 1 << 23  # the most frequencies times sizes of an inversion
+_CELLS = 1 << 16  # frequencies times sizes in memory at once
+_PERIOD = 18.0  # the period of an inversion, in standard deviations
+_CLEAR = 10.0  # standard deviations above the mean beyond which there is no weight
 _DECAY = 41.0  # e-folds until the characteristic function counts as 0
 _NEAR = -60.0  # log probability above which the wrapped tail of the other side counts
 
@@ -42,18 +43,6 @@ def sum_at_most(tasks: Tasks, total: int) -> Tail:
     return _tail(tasks, total - tasks.count)
 
 
-def sum_at_least(tasks: Tasks, total: int) -> Tail:
-    """P(sum of the ranks >= total).
-
-    Examples
-    --------
-    >>> from truerank.metrics.chance_model import compress
-    >>> math.exp(sum_at_least(compress([3, 4, 5]), 10).log).__round__(12)  # 10 of 60
-    0.166666666667
-    """
-    return _tail(tasks, _largest(tasks) + tasks.count - total)
-
-
 def _largest(tasks: Tasks) -> int:
     """The sum of N - 1 over the tasks, in integers of any size."""
     pairs = zip(tasks.sizes.tolist(), tasks.multiplicities.tolist(), strict=True)
@@ -61,7 +50,7 @@ def _largest(tasks: Tasks) -> int:
 
 
 def _tail(tasks: Tasks, slack: int) -> Tail:
-    """P(V <= slack), V the sum of independent numbers uniform on 0..N-1."""
+    """P(V <= slack), where V is the sum of independent numbers uniform on 0..N-1."""
     largest = _largest(tasks)
     if slack < 0:
         return Tail(-math.inf, "exact", 0.0)
@@ -117,9 +106,10 @@ class _RankSumLaw:
         return float((self.counts * mean).sum()), float((self.counts * variance).sum())
 
     def saddle(self, centre: float, precision: float = 0.01) -> tuple[float, float]:
-        """The s >= 0 of which the mean is the centre, to some standard deviations; and one of them.
+        """The s >= 0 at which the mean is the centre, nearly, and the standard deviation there.
 
-        Newton's method on log(1 + 1 / mean), which is s itself for a geometric law.
+        `precision` is in standard deviations. The method is Newton's on log(1 + 1 / mean), which
+        is s itself for a geometric law.
         """
         n = float(self.counts.sum())
         s, low, high = 0.0, 0.0, math.inf
@@ -152,7 +142,7 @@ class _RankSumLaw:
         exponent = self.log(s) + s * centre
         whole = 2 * math.ceil((self.largest + 1) / 2)
         mean, variance = self.moments(0.0)
-        # what lies one period above has no weight, or all the probability, which is then taken off
+        # one period above the tail there is no weight, or all probability, which is subtracted then
         clear = min(mean + _CLEAR * math.sqrt(variance), self.largest) - slack
         end = self.end(s, sigma)
         period = max(_PERIOD * sigma, min(_DECAY / max(s, 1e-300), clear))
@@ -175,14 +165,14 @@ class _RankSumLaw:
         return Tail(min(0.0, exponent + math.log(value)), "exact", error)
 
     def ratio(self, w: ComplexArray, s: float, centre: float) -> ComplexArray:
-        """Log of exp(w centre) E exp(-w V) over the same at s."""
+        """Log of exp(w centre) E exp(-w V), divided by its value at s."""
         each = np.expm1(-np.multiply.outer(w, self.sizes))
         each /= np.expm1(-w)[:, None] * self.sizes
         found: ComplexArray = np.log(each) @ self.counts - self.log(s) + (w - s) * centre
         return found
 
     def end(self, s: float, sigma: float) -> float:
-        """The frequency after which the function is 0 to all digits; pi or more: none."""
+        """The frequency after which the function is 0 to all digits; pi or more if none."""
         theta = np.geomspace(min(1 / sigma, 1.0), math.pi, 80)
         grown = np.minimum(self.sizes * s, 700.0)
         wide = np.log1p(np.exp(-grown)) - np.log(np.maximum(-np.expm1(-grown), 1e-300))
@@ -212,7 +202,7 @@ class _RankSumLaw:
 
 
 def _log_sinhc(x: FloatArray) -> FloatArray:
-    """log(sinh(x) / x) for x >= 0, to all digits near 0 too."""
+    """log(sinh(x) / x) for x >= 0, to all digits, also near 0."""
     square = np.minimum(x, 1.0) ** 2
     series = np.ones_like(x)
     for k in range(10, 1, -1):
@@ -224,29 +214,29 @@ def _log_sinhc(x: FloatArray) -> FloatArray:
 
 
 # -- small lattices --------------------------------------------------------------------------------
-# The observed sum has a probability of its own, which smooth approximations halve. The whole law is
-# added up by Fourier transforms, tilted so that the observed sum is its middle: far tails keep
-# their digits.
+# The observed sum itself has a probability above 0, half of which smooth approximations lose. Here
+# the whole law is computed by Fourier transforms, tilted so that the observed sum is in its middle
+# and far tails keep their digits.
 
-_SPAN = 1 << 21  # of the sum, at most
-_LATTICE_WORK = 1 << 24  # span times the distinct pairs of candidates and weight, at most
-_DENOMINATOR = 1000  # of the ratio of two weights, at most
+_SPAN = 1 << 21  # the largest span of the sum
+_LATTICE_WORK = 1 << 24  # the most span times distinct pairs of candidates and weight
+_DENOMINATOR = 1000  # the largest denominator of the ratio of two weights
 _ERROR = 1e-12
 
 
 def lattice_tail(
     tasks: Tasks, whole: Callable[[IntArray], IntArray], scale: float, observed: float
 ) -> tuple[float, float] | None:
-    """Log of P(sum of w f(r) >= observed), and its relative error; None where it is no small law.
+    """Log of P(sum of w f(r) >= observed), and its relative error; None if the law is too large.
 
     Parameters
     ----------
     tasks : Tasks
     whole : callable
-        scale * f(r) of integer ranks, as integers; decreasing over the ranks.
+        scale * f(r) of integer ranks, as integers; it decreases over the ranks.
     scale : float
     observed : float
-        Within 1e-9 of what it should be, relatively.
+        The observed sum, with a relative error of at most 1e-9.
 
     Examples
     --------
@@ -266,8 +256,8 @@ def lattice_tail(
     if not 0 < span <= _SPAN or length * len(spans) > _LATTICE_WORK:
         return None
     base = int((factors * whole(tasks.sizes) * tasks.multiplicities).sum())
-    sought = observed * scale / unit
-    goal = math.ceil(sought - 1e-9 * (1 + abs(sought))) - base
+    target = observed * scale / unit
+    goal = math.ceil(target - 1e-9 * (1 + abs(target))) - base
     if goal <= 0:
         return 0.0, 0.0
     if goal > span:
@@ -291,7 +281,7 @@ def lattice_tail(
 
 
 def _units(weights: FloatArray) -> tuple[IntArray, float] | None:
-    """The weights as small integers times a unit; None where they are none."""
+    """The weights as small integers times a unit; None if they are not."""
     from fractions import Fraction  # seldom needed, and not free to import
 
     least = float(weights.min())
@@ -310,7 +300,7 @@ def _units(weights: FloatArray) -> tuple[IntArray, float] | None:
 
 
 def _upper_tail(laws: list[FloatArray], counts: list[int], goal: int, length: int) -> float:
-    """Log of P(sum >= goal), for a goal above the mean: inverted under the weight exp(t sum)."""
+    """Log of P(sum >= goal), for a goal above the mean, inverted under the weight exp(t sum)."""
     t = _saddle(laws, counts, goal)
     product = np.ones(length // 2 + 1, dtype=np.complex128)
     level = 0.0
@@ -326,7 +316,7 @@ def _upper_tail(laws: list[FloatArray], counts: list[int], goal: int, length: in
 
 
 def _saddle(laws: list[FloatArray], counts: list[int], goal: int) -> float:
-    """The t >= 0 at which the mean of the tilted sum is the goal, nearly; at most a steep one."""
+    """The t >= 0, up to a limit, at which the mean of the tilted sum is nearly the goal."""
 
     def mean(t: float) -> float:
         total = 0.0
