@@ -1,7 +1,7 @@
 """The chance model of the median rank and of its inverse, from the law of how many ranks are <= x.
 
-The median exceeds x where fewer than half of the ranks are <= x; its moments are sums of such
-probabilities over x, which Gauss rules make short.
+The median exceeds x if fewer than half of the ranks are <= x. Its moments are sums of such
+probabilities over x, which Gauss rules shorten.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray
     from .order import ComplexArray
 
-_CUT = 40.0  # tails of less than e^-40 are left out
+_CUT = 40.0  # tails below e^-40 are left out
 
 
 @model
@@ -32,7 +32,7 @@ def median(tasks: Tasks, parameter: float = 0) -> Moments:
     Raises
     ------
     UnknownKeyError
-        If weights differ: the weighted median has no chance model.
+        If weights differ, since the weighted median has no chance model.
 
     Examples
     --------
@@ -46,17 +46,17 @@ def median(tasks: Tasks, parameter: float = 0) -> Moments:
 
 @model
 def inverse_median(tasks: Tasks, parameter: float = 0) -> Moments:
-    """Mean and variance of 1 / median rank, the median as in `median`.
+    """Mean and variance of 1 / median rank, with the median of `median`.
 
     Raises
     ------
     UnknownKeyError
-        If weights differ: the weighted median has no chance model.
+        If weights differ, since the weighted median has no chance model.
 
     Notes
     -----
-    For an even number of tasks, half of whose N are some ten orders of magnitude above the others,
-    the two middle ranks have no common scale, and a third of the mean may be lost to rounding.
+    For an even number of tasks of which half have an N some ten orders of magnitude above the
+    others, the two middle ranks have no common scale, and rounding may lose a third of the mean.
 
     Examples
     --------
@@ -74,23 +74,23 @@ def _check_equal(tasks: Tasks, name: str) -> None:
 
 
 def _moments(tasks: Tasks, inverse: bool) -> Moments:
-    """Moments of g(M), g(q) = q - Z or 1/q - 1/Z with the middle of the law as pivot Z.
+    """Moments of g(M), with g(q) = q - Z or 1/q - 1/Z, where the pivot Z is the law's middle.
 
     For an odd number of tasks, with F(x) = P(M <= x),
 
         E g(M) = sum over x >= Z of (1 - F(x)) (g(x + 1) - g(x)) - sum over x < Z of F(x) (...),
 
-    and the same for g^2. For an even number F is the mean of those of the two middle ranks, and
-    their gap is corrected for.
+    and the same for g^2. For an even number, F is the mean of the laws of the two middle ranks, and
+    a correction for their gap is added.
     """
     order = Order(tasks)
     pivot = order.pivot
     usual = max(0.0, min(order.exponent(np.array([max(pivot - 1, 1), pivot])).tolist()))
     if pivot == 1:
         usual = float(order.exponent(np.array([1]))[0])
-    # where one rank has nearly all the probability, what is left decides the variance
+    # where one rank has nearly all the probability, the rest of it decides the variance
     cut = _CUT + 2 * usual
-    # the inverse is as large as 1 where the median is small
+    # the inverse is up to 1 where the median is small
     low = order.first(cut + (2 * math.log(pivot) if inverse else 0.0))
     high = order.last(cut)
     if high < low:
@@ -107,7 +107,7 @@ def _moments(tasks: Tasks, inverse: bool) -> Moments:
         down, down_square = gap_sums(order, low, high, inverse)
         mean, square = mean - down, square - down_square
     variance = square - mean**2
-    # what rounding leaves of a median that is nearly certain is no variance
+    # the variance of a nearly certain median is rounding, and becomes 0
     return (1 / pivot if inverse else pivot) + mean, variance if variance > 1e-15 * size else 0.0
 
 
@@ -122,46 +122,46 @@ def _steps(x: FloatArray, pivot: float, inverse: bool) -> tuple[FloatArray, Floa
 
 # -- the gap between the two middle ranks ----------------------------------------------------------
 # For an even number of tasks the median is (a + b) / 2, and g of it differs from the mean of g(a)
-# and g(b) by a sum over all x <= y between which the gap may lie.
+# and g(b) by a sum over all pairs x <= y that may enclose the gap.
 
 
 class _Effort(NamedTuple):
-    """How far sums go: frequencies, their period in standard deviations, e-folds of the gap."""
+    """The extent of sums: frequencies, their period in standard deviations, e-folds of the gap."""
 
     frequencies: int
     period: float
     folds: float
     density: Density
-    octaves: int  # of far sizes that one rule stands for
+    octaves: int  # how many octaves of far sizes one rule represents
 
 
 _EXACT = _Effort(20, 13.0, 38.0, FULL, 1)
-# of many tasks, where the gap is a small part of the variance
+# for many tasks, where the gap is a small part of the variance
 _BRIEF = _Effort(14, 11.0, 28.0, BRIEF, 2)
-_ROUGH = _Effort(14, 11.0, 24.0, BRIEF, 3)  # of so many sizes that some are merged
-_WIDE = 150  # sizes that x passes, from which on they are
-_MASS = 0.05  # how far that may change log J at one x or y
-_LEAST = 11.0  # e-folds
-_MANY = 3.5  # standard deviation of B(x) from which on there are many tasks
-_STEPS = 32  # x per standard deviation of the median, where sizes are too many to heed
-_NODES = 1500  # of x at most
+_ROUGH = _Effort(14, 11.0, 24.0, BRIEF, 3)  # for so many sizes that some are merged
+_WIDE = 150  # sizes are merged if x passes more than this
+_MASS = 0.05  # merging may change log J at one x or y by so much
+_LEAST = 11.0  # the fewest e-folds
+_MANY = 3.5  # there are many tasks if the standard deviation of B(x) is larger
+_STEPS = 32  # steps of x per standard deviation of the median, if there are very many sizes
+_NODES = 1500  # the most nodes of x
 _BATCH = 32  # sizes that begin within one batch of x
-_FEW = 24  # sizes that are all taken one by one
-_CHEBYSHEV = 16
-_OFTEN = 1000  # tasks of one size, beyond which powers lose digits
-_CELLS = 1 << 15  # complex numbers at once
+_FEW = 24  # up to so many sizes are all multiplied one by one
+_CHEBYSHEV = 16  # nodes of an interpolation
+_OFTEN = 1000  # powers lose digits if a size has more tasks
+_CELLS = 1 << 15  # complex numbers in memory at once
 
 
 def gap_sums(order: Order, low: int, high: int, inverse: bool) -> tuple[float, float]:
     """The mean of (g(a) + g(b)) / 2 - g((a + b) / 2), and the same of g^2.
 
-    With J(x, y) = P(a <= x, b > y), the probability that exactly half of the ranks are <= x and the
-    others > y, it is the sum over x of J(x, x) h(x + 1/2) / 2 and, over all y > x, of
+    J(x, y) = P(a <= x, b > y) is the probability that exactly half of the ranks are <= x and the
+    others > y. The mean is the sum over x of J(x, x) h(x + 1/2) / 2 plus the sum over all y > x of
     J(x, y) h((x + y + 1) / 2), where h(u) = g(u + 1/2) - 2 g(u) + g(u - 1/2).
 
-    Where few ranks vary at the median and more than 150 sizes matter, some are merged: errors are
-    then near 1e-6 of the sums. The mean of the inverse of a median with a gap like 12,000..10^15
-    has that error in units of 1/12,000.
+    If few ranks vary at the median and more than 150 sizes matter, some sizes are merged, with
+    errors near 1e-6 of the sums. For the mean of the inverse of a median with a gap such as
+    12,000..10^15, the error is in units of 1/12,000.
     """
     pivot = float(order.pivot)
     order, effort, x, weight = _outer_nodes(order, low, high, inverse)
@@ -199,7 +199,7 @@ def _outer_nodes(
     x, weight = integer_nodes(pieces(smooth, order.tasks.sizes), BRIEF)
     if len(x) <= _NODES:
         return order, effort, x, weight
-    # a bell of this width is summed by equal steps to all digits, and so many kinks cancel
+    # equal steps sum a bell of this width to all digits, and the errors of so many kinks cancel
     rise = (mean - float(order.certain(np.array([order.pivot]))[0])) / order.pivot
     steps = max(4.0, _STEPS * min(1.0, (16 / sigma) ** 2))
     step = max(1, int(sigma / rise / steps))
@@ -218,7 +218,7 @@ def _batches(order: Order, x: FloatArray) -> Iterator[slice]:
 
 
 def _joint(order: Order, x: FloatArray, effort: _Effort) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """For each x nodes y >= x and J(x, y) times their weights (half at y = x)."""
+    """Yield for each x the nodes y >= x, and J(x, y) times their weights (half at y = x)."""
     start = int(np.searchsorted(order.sizes, x[0], side="right"))
     sizes, counts = stand_ins(order.sizes[start:], order.counts[start:])
     p, q = np.minimum(x[:, None] / sizes, 1.0), np.maximum(sizes - x[:, None], 0.0) / sizes
@@ -231,7 +231,7 @@ def _joint(order: Order, x: FloatArray, effort: _Effort) -> Iterator[tuple[Float
     rate = np.maximum((counts / sizes * (q > 0) / (q + hits)).sum(1), 1e-300)
     most = np.maximum(order.top - x, 0.0)  # sizes above 2**53 round x up
     reach = _reach(x, sizes, counts, hits, rate, most, effort.folds)
-    # sizes far enough beyond all y have a smooth share in it, and others may stand for them
+    # sizes far beyond all y contribute smoothly, and fewer sizes can represent them
     stop = int(np.searchsorted(order.sizes, (x + 1.5 * reach).max(), side="right"))
     if len(order.sizes) - start <= _FEW:
         stop = len(order.sizes)
@@ -251,7 +251,7 @@ def _joint(order: Order, x: FloatArray, effort: _Effort) -> Iterator[tuple[Float
     ends = np.searchsorted(owners[piece], np.arange(len(x) + 1))
     for i, at in enumerate(x.tolist()):
         own = slice(ends[i], ends[i + 1])
-        # half of y = x
+        # y = x counts half
         ys, weights = np.append(y[own], at), np.append(weight[own], -0.5)
         (theta,), period = frequencies(total, sigma[i : i + 1], effort.period, effort.frequencies)
         above = near > at
@@ -270,10 +270,10 @@ def _reach(
     most: FloatArray,
     folds: float,
 ) -> FloatArray:
-    """How far y - x has to go until J has fallen by that many e-folds (at least, on this line).
+    """The distance y - x after which J has fallen by at least that many e-folds on this line.
 
-    It falls by exp(-rate (y - x)) at first, faster with every rank that is not reached, slower with
-    every size that has been passed.
+    J falls as exp(-rate (y - x)) at first, faster with every rank that is not reached, and slower
+    with every size that is passed.
     """
     left = sizes - x[:, None]
     low, high = np.minimum(np.floor(0.2 * folds / rate) + 1, most), most.copy()
@@ -290,7 +290,7 @@ def _reach(
 def _log_near(
     sizes: FloatArray, counts: FloatArray, x: float, y: FloatArray, s: float, theta: FloatArray
 ) -> ComplexArray:
-    """Log of the product of (miss + hit z)^count one by one; shape (y, frequencies)."""
+    """Log of the product of (miss + hit z)^count, one by one; shape (y, frequencies)."""
     grown = x / sizes * math.expm1(s)
     level = float(counts @ np.log1p(grown))
     hit = x / sizes * math.exp(s) / (1 + grown)
@@ -315,7 +315,7 @@ def _log_near(
 
 
 def _multiply(product: ComplexArray, base: ComplexArray, power: int) -> None:
-    """Multiply by base^power, by squares: logarithms take longer."""
+    """Multiply by base^power in place, by squaring, which is faster than logarithms."""
     while True:
         if power & 1:
             product *= base
@@ -326,7 +326,7 @@ def _multiply(product: ComplexArray, base: ComplexArray, power: int) -> None:
 
 
 def _log1p(z: ComplexArray) -> ComplexArray:
-    """Log of 1 + z, of which numpy's loses what is small; many tasks make it large again."""
+    """Log of 1 + z; NumPy's loses small digits, which many tasks make large again."""
     log = np.empty_like(z)
     square = z.real * (2 + z.real) + z.imag**2  # |1 + z|^2 - 1
     with np.errstate(divide="ignore"):
@@ -338,7 +338,7 @@ def _log1p(z: ComplexArray) -> ComplexArray:
 def _log_far(
     sizes: FloatArray, counts: FloatArray, x: float, t: FloatArray, w: ComplexArray
 ) -> ComplexArray:
-    """The same of sizes far above all y = x + t, by interpolation in t."""
+    """The same as `_log_near` for sizes far above all y = x + t, by interpolation in t."""
     if not len(sizes):
         return np.zeros((len(t), len(w)), dtype=np.complex128)
     top = float(t.max())
@@ -354,7 +354,7 @@ def _log_far(
 
 
 def _lagrange(nodes: FloatArray, at: FloatArray) -> FloatArray:
-    """Matrix of the interpolation from Chebyshev nodes, barycentric."""
+    """The matrix of barycentric interpolation from Chebyshev nodes."""
     k = np.arange(len(nodes))
     weight = (-1.0) ** k * np.sin(np.pi * (k + 0.5) / len(nodes))
     away = at[:, None] - nodes
@@ -368,7 +368,7 @@ def _lagrange(nodes: FloatArray, at: FloatArray) -> FloatArray:
 def _second_differences(
     u: FloatArray, pivot: float, inverse: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """h of g, and of g^2, at u; the sign such that they are to be taken off."""
+    """h of g, and h of g^2, at u; with the sign with which they are subtracted."""
     if not inverse:
         return np.zeros_like(u), np.full_like(u, 0.5)
     bend = 0.5 / (u * (u - 0.5) * (u + 0.5))

@@ -1,7 +1,7 @@
-"""How many of the ranks are <= x, as x grows: where the median lies, and the tails of its law.
+"""The law of how many ranks are <= x: where the median lies, and the tails of its law.
 
 The law is inverted along a circle through the saddle point, where the integrand is a bump of known
-width, so that a few dozen frequencies do, and a tail of 1e-5000 keeps its digits.
+width. So a few dozen frequencies suffice, and a tail of 1e-5000 keeps its digits.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["above", "half", "point"]
 
-FREQUENCIES = 36  # on the half circle; a bump of any width is settled to 1e-16
-_PERIOD = 18.0  # in standard deviations: what lies further off has no weight
+FREQUENCIES = 36  # on the half circle; they give a bump of any width to 1e-16
+_PERIOD = 18.0  # in standard deviations; there is no weight further off
 _NEAR = -60.0  # log probability above which the wrapped tail of the other side counts
 
 
 class Inversion(NamedTuple):
-    """Probabilities of the smaller tail, as exp(exponent) * factor.
+    """Probabilities of the smaller tail, exp(exponent) * factor.
 
     Attributes
     ----------
@@ -60,18 +60,18 @@ def invert(
     Parameters
     ----------
     hit, miss : ndarray of float64, shape (x, d) or broadcastable
-        Probabilities, x problems with d groups of events each.
+        Probabilities of x problems, each with d groups of events.
     multiplicities : ndarray of float64, shape (d,)
-        Not necessarily integers: a rule may stand for many groups.
+        Not necessarily integers, since a rule may represent many groups.
     centre : ndarray of float64, shape (x,)
         Where the law is cut.
     kind : {"above", "half", "point"}
-        "above": P(B > centre) or P(B < centre), centre a half integer. "half": the same with half
-        of P(B = centre) added, an integer. "point": P(B = centre).
+        "above": P(B > centre) or P(B < centre), for a half-integer centre. "half": the same plus
+        half of P(B = centre), for an integer centre. "point": P(B = centre).
     sure : ndarray of float64, shape (x,), or float
-        How many events are certain (hit 1 or miss 0) in each problem.
+        The number of events that are certain (hit 1 or miss 0) in each problem.
     lost : ndarray of float64, shape (x, d), or float
-        1 - hit - miss, where that is not 0; G is then no law, but all its terms are positive.
+        1 - hit - miss. Where it is not 0, G is not a law, but all its terms are positive.
 
     Returns
     -------
@@ -83,9 +83,10 @@ def invert(
 
         P = 1/(2 pi) integral over |t| < pi of exp(K(w) - w centre) k(w) dt,
 
-    k = 1/(2 sinh(w/2)), 1/(2 tanh(w/2)) or 1 (Daniels, "Tail probability approximations", 1987,
-    has the kernels). The midpoint rule of period 2 pi / L is exact but for the law L further on and
-    back; of those the one back is the certain tail, a geometric series, and is added.
+    with the kernels k = 1/(2 sinh(w/2)), 1/(2 tanh(w/2)) or 1 (Daniels, "Tail probability
+    approximations", 1987). The midpoint rule of period 2 pi / L is exact except for the law at a
+    distance of L above and below. The one below is in the certain tail, where it is a geometric
+    series, which is added.
 
     Examples
     --------
@@ -121,12 +122,12 @@ def invert(
 def frequencies(
     total: float, sigma: FloatArray, width: float, most: int = FREQUENCIES
 ) -> tuple[FloatArray, FloatArray]:
-    """Give the frequencies of an inversion, shape (x, m), and their periods, shape (x,).
+    """Return the frequencies of an inversion, shape (x, m), and their periods, shape (x,).
 
     Parameters
     ----------
     total : float
-        The number of events: where they are few, the period holds them all, and m is half of it.
+        The number of events; if they are few, the period contains them all, and m is half of it.
     sigma : ndarray of float64, shape (x,)
         Standard deviations.
     width : float
@@ -134,7 +135,9 @@ def frequencies(
     most : int
         The greatest m.
     """
-    everything = 2 * math.ceil((total + 1 - 1e-9) / 2)  # even: then none is its own mirror
+    everything = 2 * math.ceil(
+        (total + 1 - 1e-9) / 2
+    )  # even, so that no frequency is its own mirror
     if everything <= 2 * most:
         period, count = np.full(len(sigma), float(everything)), everything // 2
     else:
@@ -161,7 +164,7 @@ def _log_ratio(
     """Log of the characteristic function of the tilted law; complex, shape (x, frequencies)."""
     total = np.empty(theta.shape, dtype=np.complex128)
     cross = -4 * share * rest
-    with np.errstate(divide="ignore"):  # log 0 = -inf: the function is 0 there, and stays it
+    with np.errstate(divide="ignore"):  # log 0 = -inf: the function is and stays 0 there
         for k in range(theta.shape[1]):
             t = theta[:, k, None]
             half = np.sin(t / 2) ** 2
@@ -176,11 +179,12 @@ def _log_ratio(
 def saddle(
     hit: FloatArray, miss: FloatArray, multiplicities: FloatArray, centre: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Where the tilted mean is the centre, nearly, and the standard deviation there.
+    """The s at which the tilted mean is nearly the centre, and the standard deviation there.
 
-    Any line is right; the saddle point only keeps the integrand from cancelling. So a few steps
-    of Newton's method on the log odds of the mean do, which are those of the events where these
-    are all alike. It is kept inside the bracket that the least and the greatest odds make.
+    An inversion is correct along any line; the saddle point only keeps the integrand from
+    cancelling. So a few steps of Newton's method suffice. They work on the log odds of the mean,
+    which are those of the events if these are all alike, and stay inside the bracket given by the
+    smallest and the largest odds.
     """
     open_ = miss > 0
     counts = np.where(open_, multiplicities, 0.0)
@@ -216,10 +220,10 @@ def saddle(
 # -- the ranks <= x --------------------------------------------------------------------------------
 
 _GROUP = 32  # sizes that begin or end within one batch of x
-_CELLS = 1 << 16  # x times sizes at once
-_MOST = 2**53  # tasks
-_MERGED = 256  # sizes at most
-_GRID = 24  # less wide groups are left, as ranks being integers would show
+_CELLS = 1 << 16  # x times sizes in memory at once
+_MOST = 2**53  # there must be fewer tasks
+_MERGED = 256  # the most sizes of a merged group
+_GRID = 24  # narrower groups are not merged, since it matters there that ranks are integers
 
 
 class Order:
@@ -229,17 +233,17 @@ class Order:
     ----------
     tasks : Tasks
     centre : float
-        Half the number of tasks: the median is <= x where B(x) is above it, and half the time where
+        Half the number of tasks: the median is <= x if B(x) is above it, and half of the time if
         B(x) is equal to it (for one of the two middle ranks, taken at random).
     pivot : int
         The first x at which the mean of B(x) reaches the centre.
     top : int
-        The last x at which the median may still be above x; 0 where it is always 1.
+        The last x that the median may exceed; 0 where it is always 1.
 
     Raises
     ------
     ValueError
-        For 2**53 tasks and more, whose numbers are no exact floats.
+        For 2**53 tasks and more, whose number is not an exact float.
     """
 
     def __init__(self, tasks: Tasks) -> None:
@@ -263,7 +267,7 @@ class Order:
         self.pivot = self._bisect(1, self.top + 1, lambda x: self.moments(x)[0] >= self.centre)
 
     def certain(self, x: IntArray | FloatArray) -> FloatArray:
-        """How many ranks are <= x for certain."""
+        """The number of ranks that are certainly <= x."""
         found: FloatArray = self._certain_counts[np.searchsorted(self.tasks.sizes, x, side="right")]
         return found
 
@@ -275,14 +279,14 @@ class Order:
         return self._certain_counts[i] + open_, np.maximum(open_ - at**2 * self._square[i], 0.0)
 
     def merge_sizes(self, mass: float) -> Order:
-        """Merge sizes that are close together; few tasks move by little.
+        """Merge sizes that are close together, which changes few tasks by little.
 
-        Each group of sizes becomes two with the same number of tasks, and the same sums of 1/N and
-        of 1/N^2. A group goes from N to N' where its tasks of (N, N'] have ranks > N that are no
-        more than `mass` in the mean.
+        Each group of sizes becomes two sizes with the same number of tasks and the same sums of 1/N
+        and of 1/N^2. A group extends from N to N' if the mean number of ranks > N of its tasks in
+        (N, N'] is at most `mass`.
         """
         sizes, counts = self.sizes, self.counts
-        made: list[tuple[float, float]] = []
+        merged: list[tuple[float, float]] = []
         first = 0
         while first < len(sizes):
             last = first + _MERGED
@@ -291,17 +295,17 @@ class Order:
             number = counts[first:end]
             total = float(number.sum())
             if end - first < 3 or sizes[end - 1] - sizes[first] < _GRID:
-                made += zip(sizes[first:end].tolist(), number.tolist(), strict=True)
+                merged += zip(sizes[first:end].tolist(), number.tolist(), strict=True)
             else:
                 u = sizes[first] / sizes[first:end]
                 centre = float(number @ u) / total
                 spread = math.sqrt(float(number @ (u - centre) ** 2) / total)
                 small = float(total // 2)
                 ratio = math.sqrt(small / (total - small))
-                made.append((sizes[first] / (centre + spread / ratio), small))
-                made.append((sizes[first] / (centre - spread * ratio), total - small))
+                merged.append((sizes[first] / (centre + spread / ratio), small))
+                merged.append((sizes[first] / (centre - spread * ratio), total - small))
             first = end
-        size, count = (np.array(part) for part in zip(*made, strict=True))
+        size, count = (np.array(part) for part in zip(*merged, strict=True))
         whole = np.minimum(np.ceil(size), 2.0**63 - 1024).astype(np.int64)
         thin = copy.copy(self)
         thin.tasks = self.tasks._replace(sizes=whole)
@@ -309,10 +313,10 @@ class Order:
         return thin
 
     def exponent(self, x: IntArray) -> FloatArray:
-        """A lower bound of -log of the smaller tail of B(x) at the centre, 0 at the middle.
+        """A lower bound of -log of the smaller tail of B(x) at the centre; 0 in the middle.
 
-        The larger of Hoeffding's (1956: no law of this mean spreads wider than the binomial) and of
-        Bennett's (1962), which knows the variance.
+        It is the larger of Hoeffding's bound (1956: no law with this mean is wider than the
+        binomial) and Bennett's (1962), which uses the variance.
         """
         sure = self.certain(x)
         mean, variance = self.moments(x)
@@ -341,17 +345,17 @@ class Order:
     def _bisect(
         self, low: int, high: int, holds: Callable[[IntArray], npt.NDArray[np.bool_]]
     ) -> int:
-        """The first integer of low..high at which a monotone condition holds (high if at none)."""
+        """The first integer in low..high at which a monotone condition holds (high if none)."""
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if holds(np.array([middle]))[0] else (middle + 1, high)
         return low
 
     def tails(self, x: FloatArray) -> FloatArray:
-        """P(M <= x) for x below the pivot, P(M > x) from it on.
+        """P(M <= x) for x below the pivot, and P(M > x) from the pivot on.
 
-        M is the median, or one of the two middle ranks at random; x ascending, not necessarily
-        integers, but no size between a node and the integers that it stands for.
+        M is the median, or one of the two middle ranks at random. x ascends; its values need not be
+        integers, but no size may lie between a node and the integers that it represents.
         """
         found = [np.zeros(0)]
         kind: Kind = "half" if self.tasks.count % 2 == 0 else "above"
@@ -382,10 +386,10 @@ class Order:
 
 
 def smooth_edges(order: Order, low: int, high: int, *, octaves: bool) -> IntArray:
-    """Edges from low to high + 1 between which the tails change by little, sizes left aside.
+    """Edges from low to high + 1 between which the tails change little, apart from kinks at sizes.
 
-    Steps of one standard deviation, by the bound of the exponent; with octaves also where x has
-    doubled, for functions like 1 / x.
+    The steps are one standard deviation by the bound of the exponent. With octaves there are also
+    edges where x has doubled, for functions such as 1 / x.
     """
     steps = np.arange(1.0, math.sqrt(2 * 1e4))
     edges = {low, high + 1}

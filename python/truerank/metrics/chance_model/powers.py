@@ -1,4 +1,4 @@
-"""The chance model of power means, the harmonic one among them, and of the inverse of the mean."""
+"""The chance model of power means, with the harmonic mean, and of the inverse of the mean."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def inverse_mean(tasks: Tasks, parameter: float = 0) -> Moments:
 
     Notes
     -----
-    1 / E[mr] and its like from the variance of mr (the delta method) are off by 1e-4 for some
-    20,000 tasks. This is exact for every number of tasks.
+    The delta method, with 1 / E[mr] and the variance of mr, is off by 1e-4 for some 20,000 tasks.
+    This is exact for every number of tasks.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def harmonic(tasks: Tasks, parameter: float = 0) -> Moments:
     return first / total.mean, second / total.mean**2
 
 
-# those that have a name or a method of their own
+# powers with a formula of their own
 _SPECIAL_POWERS: dict[float, ChanceModel] = {
     1.0: mean_rank,
     -1.0: harmonic,
@@ -72,8 +72,8 @@ _SPECIAL_POWERS: dict[float, ChanceModel] = {
     math.inf: greatest,
     -math.inf: least,
 }
-_NEAR_ZERO = 0.05  # |p| from which on errors are small
-_LEAST, _GREATEST = -4.0, 10.0  # beyond, times grow: with p the number of nodes
+_NEAR_ZERO = 0.05  # errors are small if |p| is not below it
+_LEAST, _GREATEST = -4.0, 10.0  # beyond them it takes long: the number of nodes grows with p
 
 
 def power_mean(tasks: Tasks, parameter: float = 0) -> Moments:
@@ -85,13 +85,13 @@ def power_mean(tasks: Tasks, parameter: float = 0) -> Moments:
     ----------
     tasks : Tasks
     parameter : float
-        p: 0, inf, -inf, and -4 <= p <= -0.05 or 0.05 <= p <= 10.
+        p is 0, inf, -inf, or in -4 <= p <= -0.05 or 0.05 <= p <= 10.
 
     Returns
     -------
     mean, variance : float
-        Relative errors below 1e-11 in every check made, mostly near 1e-14; largest towards the
-        ends of the range of p.
+        The relative errors were below 1e-11 in every check, mostly near 1e-14; they are largest
+        towards the ends of the range of p.
 
     Raises
     ------
@@ -131,22 +131,22 @@ def _power(tasks: Tasks, p: float) -> Moments:
 
 # -- powers of a sum, from its Laplace transform ---------------------------------------------------
 
-CHUNK = 16  # nodes of an integral at once
-_LARGE = 0.7  # K from where exp(K - u) - exp(-u) is better taken as it stands
-_ROUNDING = 1e-18  # of the sum: a term that ends it
+CHUNK = 16  # nodes of an integral that are computed at once
+_LARGE = 0.7  # from this K on, exp(K - u) - exp(-u) is computed as it is written
+_ROUNDING = 1e-18  # a sum ends where its terms are below this share of it
 
 
 def power_moments(transform: Transform, order: float, reach: float) -> Moments:
-    """Mean and variance of Y^-s for a sum Y of mean 1, whose terms are >= 0.
+    """Mean and variance of Y^-s for a sum Y with mean 1 whose terms are >= 0.
 
     Parameters
     ----------
     transform : callable
-        K and D of Y.
+        Returns K and D of Y.
     order : float
         s, above -1 and not 0.
     reach : float
-        How far one term of Y goes at most, as a multiple of the mean of Y.
+        The largest value of one term of Y, as a multiple of the mean of Y.
 
     Returns
     -------
@@ -159,11 +159,11 @@ def power_moments(transform: Transform, order: float, reach: float) -> Moments:
 
         E Y^-s = 1 + A(s),   Var Y^-s = A(2s) - 2 A(s) - A(s)^2.
 
-    For s > 0 this is Euler's integral of E Y^-s less that of 1, for s <= 0 its analytic
-    continuation. The trapezoid rule in log u, step h, is wrong by E[Y^(-s-iy) - 1], at most of the
-    size of E Y^-s, times |Gamma(s + iy) / Gamma(s)| with y = 2 pi / h, which is below 1e-20 for
-    the step taken. Below the first node e^-u expm1(K) is u^2 (a + b u) but for u^4, and the rest
-    of the rule a geometric series.
+    For s > 0 this is Euler's integral for E Y^-s minus that for 1, for s <= 0 its analytic
+    continuation. The error of the trapezoid rule in log u with step h is E[Y^(-s-iy) - 1], which is
+    at most of the size of E Y^-s, times |Gamma(s + iy) / Gamma(s)| with y = 2 pi / h, which is
+    below 1e-20 for the step used. Below the first node e^-u expm1(K) is u^2 (a + b u) up to u^4,
+    and the rest of the rule is a geometric series.
 
     Examples
     --------
@@ -195,12 +195,12 @@ def power_moments(transform: Transform, order: float, reach: float) -> Moments:
 
 
 def growth_moments(transform: Transform, order: float) -> Moments:
-    """Mean and variance of Y^s for a sum Y of mean 1 whose terms are >= 0 and below twice theirs.
+    """Mean and variance of Y^s for a sum Y with mean 1, whose terms are from 0 to twice their mean.
 
     Parameters
     ----------
     transform : callable
-        K and D of Y, for complex arguments.
+        Returns K and D of Y, for complex arguments.
     order : float
         s > 1.
 
@@ -214,8 +214,8 @@ def growth_moments(transform: Transform, order: float) -> Moments:
 
         E Y^s - 1 = Gamma(s + 1) / (2 pi i) times the integral of e^z expm1(K(-z)) z^(-s-1) dz.
 
-    The path is z = c (1 + i sinh x)^2, through c near the saddle points of s and of 2 s, by
-    the trapezoid rule in x; the lower half is the conjugate of the upper one.
+    The path is z = c (1 + i sinh x)^2, through c near the saddle points of s and of 2 s. The
+    integral is computed by the trapezoid rule in x; its lower half is the conjugate of the upper.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def growth_moments(transform: Transform, order: float) -> Moments:
     """
     orders = np.array([order, 2 * order])
     c = 1.5 * order
-    # the integrand is near a Gaussian of this frequency and width, and never wider than for s = 1
+    # the integrand is nearly a Gaussian of this frequency and width, and never wider than for s = 1
     h = 2 * math.pi / (40 + order + math.sqrt(640 * order))
     scales = np.array([math.lgamma(s + 1) for s in orders])
     total = np.zeros(2)
@@ -237,7 +237,7 @@ def growth_moments(transform: Transform, order: float) -> Moments:
     while (ends > _ROUNDING * np.abs(total)).any():
         x = h * np.arange(first, first + CHUNK)
         root = 1 + 1j * np.sinh(x)
-        # dz / dx over i; the node on the axis belongs to either half
+        # dz / dx divided by i; the node on the axis belongs to both halves
         slope = 2 * c * root * np.cosh(x) * np.where(x > 0, 1.0, 0.5)
         z = c * root**2
         logs = scales[:, None] - (orders[:, None] + 1) * np.log(z)
@@ -265,9 +265,9 @@ def _gain(transform: Transform, u: AnyArray) -> AnyArray:
 def _start(orders: FloatArray, reach: float) -> float:
     """The logarithm of the first node."""
     lowest = float(orders.min())
-    # the error of the two terms below it, u^(s + 4), is e^-39
+    # the error of the two terms below the first node, u^(s + 4), is e^-39
     start = -39 / (4 + lowest) - math.log(max(reach, 1.0))
-    # K <= u in any case, and of e^-39 nothing is seen
+    # K <= u in any case, and e^-39 is negligible
     return max(start, -39 / (1 + lowest)) if lowest > 0 else start
 
 

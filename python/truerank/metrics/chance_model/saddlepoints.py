@@ -1,4 +1,4 @@
-"""Tails of laws known by their cumulants: the normal law far out, saddle points, and bounds."""
+"""Tails of laws from their cumulants: the normal law far out, saddle points, and bounds."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 Cumulant: TypeAlias = tuple[float, float, float, float, float]  # K and its first derivatives
 
 _ROOT = math.sqrt(2 * math.pi)
-_SURE = -60.0  # log of a lower tail that leaves the upper one at 1
-_PERIOD, _STEPS = 18.0, 16.0  # of an inversion: standard deviations, largest steps of a task
-_LEFT = 1e-9  # share of the sum of which its terms are no more
-_SIZES = 1000  # at most, for an inversion
-_WORK = 1 << 24  # frequencies times nodes
-_STEEP = 15.0  # e-folds over the upper half of the ranks
-_EQUAL = 1e-13  # relative difference from the best possible sum that is rounding
-_CENTRE = 1e-3  # standard deviations within which the formula is replaced by its limit
+_SURE = -60.0  # with the log of the lower tail below this, the upper tail is 1
+# The period of an inversion, in standard deviations and in largest steps of a task.
+_PERIOD, _STEPS = 18.0, 16.0
+_LEFT = 1e-9  # an inversion ends where its terms are below this share of the sum
+_SIZES = 1000  # the most sizes of an inversion
+_WORK = 1 << 24  # the most frequencies times nodes of an inversion
+_STEEP = 15.0  # the mass is near N if it grows by more e-folds over the upper half of the ranks
+_EQUAL = 1e-13  # a sum that differs less from the best possible one, relatively, equals it
+_CENTRE = 1e-3  # within so many standard deviations the formula is replaced by its limit
 
 
 def scaled_normal_tail(z: float) -> float:
@@ -35,7 +36,7 @@ def scaled_normal_tail(z: float) -> float:
 
     Notes
     -----
-    From z = 5 on by the continued fraction 1 / (z + 1 / (z + 2 / (z + ...))) / sqrt(2 pi).
+    From z = 5 on it is the continued fraction 1 / (z + 1 / (z + 2 / (z + ...))) / sqrt(2 pi).
 
     Examples
     --------
@@ -51,7 +52,7 @@ def scaled_normal_tail(z: float) -> float:
 
 
 def log_normal_tail(z: float) -> float:
-    """Natural logarithm of P(standard normal >= z), for any z; nan for nan.
+    """The natural logarithm of P(standard normal >= z) for any z; nan for nan.
 
     Examples
     --------
@@ -79,11 +80,11 @@ def lugannani_rice(
     Parameters
     ----------
     exponent : float
-        K(t) - t x <= 0, where K'(t) = x. For a lattice law of span 1, x is half a step lower.
+        K(t) - t x <= 0, where K'(t) = x. For a lattice law with span 1, x is half a step lower.
     t : float
         The saddle point, >= 0.
     variance, third, fourth : float
-        Derivatives of K at t.
+        The second, third and fourth derivative of K at t.
     lattice : bool
 
     Returns
@@ -94,9 +95,9 @@ def lugannani_rice(
 
     Notes
     -----
-    Lugannani and Rice, "Saddle point approximation for the distribution of the sum of independent
-    random variables" (1980); for lattices and the next term Daniels (1987). It takes the law for
-    smooth: many outcomes of equal value are beyond it.
+    The source is Lugannani and Rice, "Saddle point approximation for the distribution of the sum of
+    independent random variables" (1980); for lattices and the next term it is Daniels (1987). The
+    formula assumes that the law is smooth: it fails for many outcomes of equal value.
     """
     sigma = math.sqrt(variance)
     r = math.sqrt(max(-2 * exponent, 0.0))
@@ -120,9 +121,9 @@ class Cumulants:
     ----------
     tasks : Tasks
     f : callable
-        Monotone over the ranks; takes and gives arrays.
+        f, monotone over the ranks; takes and returns arrays.
     cutoff : float, optional
-        f is 1 for ranks up to it, else 0. Without one f is smooth.
+        If given, f is 1 for ranks up to it, else 0. Otherwise f is smooth.
     """
 
     def __init__(
@@ -137,7 +138,10 @@ class Cumulants:
         self.greatest = float(self._total_weights @ self._high)
 
     def _nodes(self, t: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-        """Nodes of the ranks of each task, w (f - its greatest, for t > 0), and weights times N."""
+        """Yield the terms w (f - max f) at nodes of the ranks, and weights times N.
+
+        For t <= 0 min f replaces max f.
+        """
         top = self._high if t > 0 else self._low
         for part, nodes, shares in self._ranks(t):
             away = self._tasks.weights[part, None] * (self._f(nodes) - top[part, None])
@@ -147,7 +151,7 @@ class Cumulants:
     def _ranks(self, t: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
         if self._cutoff is None:
             for part, nodes, shares in chunks(self._tasks.sizes):
-                # blocks of ranks grow from rank 1; from N where the mass sits there
+                # blocks of ranks grow from rank 1, or from N if the mass is there
                 yield (
                     part,
                     np.where(
@@ -165,7 +169,7 @@ class Cumulants:
         )
 
     def _mass_near_end(self, t: float) -> npt.NDArray[np.bool_]:
-        """Of which tasks the weights exp(t w f) pile up near N."""
+        """Which tasks have most of the mass exp(t w f) near N."""
         size = self._tasks.sizes.astype(np.float64)
         rise = self._f(size) - self._f(np.maximum(size / 2, 1.0))
         found: npt.NDArray[np.bool_] = t * self._tasks.weights * rise > _STEEP
@@ -218,10 +222,11 @@ class Cumulants:
         return math.log1p(-part), error * part / (1 - part)
 
     def _step_error(self, t: float, variance: float, over: float) -> float:
-        """How much the steps of the law may matter: few values, or few tasks that decide.
+        """The error that the steps of the law may cause, where few values or few tasks decide.
 
-        The formula leaves out all of the inversion but the bump around the saddle point. What the
-        characteristic function has left at the frequencies of the largest steps tells how much.
+        The formula leaves out all of the inversion except the bump around the saddle point. The
+        size of the characteristic function at the frequencies of the largest steps estimates the
+        rest.
         """
         weight = float(self._tasks.weights.max())
         top, below, last = self._f(np.array([1.0, 2.0, float(self._tasks.sizes[-1])])).tolist()
@@ -242,11 +247,11 @@ class Cumulants:
         return math.exp(total)
 
     def invert_tail(self, x: float) -> tuple[float, float] | None:
-        """Log of P(X >= x) by inversion, and its relative error; None where that takes too long.
+        """Log of P(X >= x) by inversion, and its relative error; None if it would take too long.
 
-        By the midpoint rule on the line through the saddle point, or to the right of 0 where x is
-        below the mean. It ends where the characteristic function has come to nothing, as it does
-        where ranks have many values.
+        It uses the midpoint rule on the line through the saddle point, or on one to the right of 0
+        if x is below the mean. The sum ends where the characteristic function is negligible, as it
+        becomes if ranks have many values.
         """
         if len(self._counts) > _SIZES:
             return None
@@ -296,7 +301,7 @@ class Cumulants:
         return min(exponent + math.log(value), 0.0), 10 * left + 1e-9
 
     def _saddle(self, x: float, mean: float, variance: float) -> tuple[float, Cumulant]:
-        """The t where K'(t) = x, and K with its derivatives: Newton's method inside a bracket."""
+        """Find the t with K'(t) = x by Newton's method in a bracket; also return K at t."""
         sign, most = math.copysign(1.0, x - mean), 3 / math.sqrt(variance)
         low, high = 0.0, math.inf  # of |t|
         size = min(abs(x - mean) / variance, most)
@@ -319,13 +324,13 @@ class Cumulants:
         return sign * size, k
 
 
-# -- bounds by adding on a grid --------------------------------------------------------------------
-# For few tasks, whose laws no saddle point describes.
+# -- bounds by summing on a grid -------------------------------------------------------------------
+# These are for few tasks, whose laws no saddle point describes.
 
-# Cells of the grid by how many distinct pairs of candidates and weight there are, at most: a second
-# of time, or thereabouts.
+# The cells of the grid by the greatest number of distinct pairs of candidates and weight; it takes
+# about a second.
 _CELLS = {8: 1 << 17, 128: 1 << 15}
-_ROUNDING = 1e-15  # of what the Fourier transforms add, absolutely
+_ROUNDING = 1e-15  # the absolute error of the Fourier transforms
 
 
 def bracketed_tail(
@@ -333,14 +338,15 @@ def bracketed_tail(
 ) -> tuple[float, float] | None:
     """Log of P(sum of w f(r) >= observed), and its relative error; None for too many laws.
 
-    Every term is rounded down to a grid of cells, which the observed sum is a fixed number of:
-    their sum reaching the observed one is a lower bound, coming within n cells of it an upper one.
+    Every term is rounded down to a grid on which the observed sum is a fixed number of cells. The
+    probability that the rounded sum reaches the observed one is a lower bound of P, and that it
+    comes within n cells of it, for n tasks, an upper bound.
 
     Parameters
     ----------
     tasks : Tasks
     f : callable
-        Decreasing over the ranks; takes and gives arrays.
+        f, decreasing over the ranks; takes and returns arrays.
     observed : float
 
     Examples
@@ -356,7 +362,7 @@ def bracketed_tail(
     if not observed > least or tasks.count >= cells // 4:
         return None
     edges: FloatArray = np.arange(cells + 1.0) * ((observed - least) / cells)
-    below = np.zeros(cells)  # the law of the rounded sum, as far as it is below the observed one
+    below = np.zeros(cells)  # the law of the rounded sum below the observed one
     below[0] = 1.0
     for size, weight, count in zip(
         tasks.sizes.tolist(), tasks.weights.tolist(), tasks.multiplicities.tolist(), strict=True
@@ -373,7 +379,7 @@ def bracketed_tail(
 def _shares(
     size: int, weight: float, f: Callable[[FloatArray], FloatArray], edges: FloatArray
 ) -> FloatArray:
-    """The probability of each cell, of a rank uniform on 1..size; what is beyond has none."""
+    """The probability of each cell for a rank uniform on 1..size, without what is beyond."""
     end = f(np.array([float(size)]))
     low, high = np.zeros(len(edges), dtype=np.int64), np.full(len(edges), size)
     for _ in range(size.bit_length()):  # the last rank whose term is at or above the edge, or 0
@@ -386,7 +392,7 @@ def _shares(
 
 
 def _power(law: FloatArray, count: int) -> FloatArray:
-    """The law of the sum of so many independent terms, below the last cell."""
+    """The law of the sum of `count` independent terms, below the last cell."""
     result: FloatArray | None = None
     while True:
         if count & 1:

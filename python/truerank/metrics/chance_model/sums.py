@@ -1,7 +1,7 @@
 """Sums over ranks by few nodes: over 1..N for many N at once, and over runs of integers with kinks.
 
-A sum over consecutive integers is one over few nodes: a Gauss rule of the discrete uniform weight,
-whose nodes are the eigenvalues of a small symmetric matrix.
+A sum over consecutive integers becomes one over few nodes by a Gauss rule of the discrete uniform
+weight, whose nodes are the eigenvalues of a small symmetric matrix.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray, IntArray
 
 POINTS = 12  # nodes of a block: exact for polynomials of degree 23
-HEAD = 16  # ranks below it are nodes of their own
-BLOCK = 1 << 18  # numbers held at once, times a few
+HEAD = 16  # each rank below it is a node
+BLOCK = 1 << 18  # numbers in memory at once, times a few
 
 _EXACT = 64  # harmonic numbers up to here come from a table
-# H_N - log N - gamma - 1/(2N) in powers of N^-2, and H_N^(2) likewise (Euler-Maclaurin)
+# H_N - log N - gamma - 1/(2N) as a series in powers of N^-2, and H_N^(2) alike (Euler-Maclaurin)
 _HARMONIC = (-1 / 12, 1 / 120, -1 / 252, 1 / 240)
 _SQUARES = (-1 / 6, 1 / 30, -1 / 42, 1 / 30)
 _GAMMA = 0.57721566490153286061
@@ -61,7 +61,7 @@ def _table(power: int) -> FloatArray:
 
 
 def polynomial(coefficients: tuple[float, ...], x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Horner's rule; coefficients from the constant one up.
+    """Evaluate a polynomial by Horner's rule; the first coefficient is the constant.
 
     Examples
     --------
@@ -76,18 +76,18 @@ def polynomial(coefficients: tuple[float, ...], x: npt.NDArray[Any]) -> npt.NDAr
 
 
 def gauss(starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights for sums over `length` consecutive integers from `start`.
+    """Return nodes and weights for sums over `length` consecutive integers from `start`.
 
     Parameters
     ----------
     starts, lengths : ndarray of float64, shape (b,)
-        The first integer of each block, and how many there are, >= 1.
+        The first integer of each block, and the number of integers, >= 1.
 
     Returns
     -------
     nodes, weights : ndarray of float64, shape (b, 12)
-        Weights are >= 0 and sum to the length; exact for polynomials of degree 23, and the integers
-        themselves where there are up to 12.
+        Weights are >= 0 and sum to the length. The rule is exact for polynomials of degree 23; the
+        nodes are the integers themselves if there are at most 12.
 
     Notes
     -----
@@ -103,7 +103,7 @@ def gauss(starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArr
     (333833500.0, 333833500)
     """
     k = np.arange(1.0, POINTS)
-    # 0 beyond the last integer: the matrix falls apart, and the rest has no weight
+    # 0 beyond the last integer: the matrix decomposes, and the other nodes have no weight
     inside = np.maximum(1 - (k / lengths[:, None]) ** 2, 0.0)
     beta = np.concatenate([np.zeros((len(lengths), 1)), k**2 * inside / (4 * k**2 - 1)], axis=1)
     half = POINTS // 2
@@ -119,16 +119,16 @@ def gauss(starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 class Rule(NamedTuple):
-    """Nodes for sums over the ranks 1..N of many N: whole blocks that they share, and own ends.
+    """Nodes for sums over the ranks 1..N of many N: shared blocks, and a last block for each N.
 
     Attributes
     ----------
     nodes, weights : ndarray of float64, shape (s,)
         The shared nodes, ascending from block to block.
     used : ndarray of int64, shape (d,)
-        How many of the shared nodes the sum up to N takes.
+        How many of the shared nodes the sum up to N uses.
     own_nodes, own_weights : ndarray of float64, shape (d, 12)
-        The last block of each N; of weight 0 where nothing is left.
+        The last block of each N, with weight 0 if it is empty.
     """
 
     nodes: FloatArray
@@ -146,7 +146,7 @@ def rule(sizes: IntArray, ratio: float = 2.0) -> Rule:
     sizes : ndarray of int64, shape (d,)
         N >= 1, up to 2**62.
     ratio : float
-        A block ends where the rank has grown by this factor. With 2 the error for a function whose
+        A block ends where the rank has grown by this factor. With 2, the error for a function whose
         only singularity is at rank 0 is about 5.8**-24 = 5e-19.
 
     Returns
@@ -160,7 +160,7 @@ def rule(sizes: IntArray, ratio: float = 2.0) -> Rule:
     ((147,), array([  9, 147]))
     """
     edges = np.array(_edges(int(sizes.max(initial=1)), ratio), dtype=np.int64)
-    # a block counts as whole where it ends at or before N
+    # a block is whole if it ends at or before N
     whole = np.searchsorted(edges, sizes + 1, side="right") - 1
     starts = edges[whole]
     lengths = sizes + 1 - starts
@@ -183,7 +183,7 @@ def rule(sizes: IntArray, ratio: float = 2.0) -> Rule:
 
 
 def _edges(top: int, ratio: float) -> list[int]:
-    """First ranks of the blocks: 1, 2, ..., 16, then growing, up to the last one <= top + 1."""
+    """The first ranks of the blocks: 1, 2, ..., 16, then growing, up to the last one <= top + 1."""
     edges = list(range(1, HEAD + 1))
     while True:
         following = max(math.ceil(edges[-1] * ratio), edges[-1] + 1)
@@ -193,7 +193,7 @@ def _edges(top: int, ratio: float) -> list[int]:
 
 
 def chunks(sizes: IntArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Give the nodes of sums over the ranks 1..N, some N at a time, so that memory stays flat.
+    """Yield the nodes of sums over the ranks 1..N for some N at a time, to limit memory.
 
     Parameters
     ----------
@@ -202,9 +202,9 @@ def chunks(sizes: IntArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     Yields
     ------
     part : slice
-        Which of the sizes.
+        The positions of the sizes.
     nodes, weights : ndarray of float64, shape (part, m)
-        The sum of f over 1..N is that of weights * f(nodes); a weight may be 0.
+        The sum of f over 1..N is that of weights * f(nodes). A weight may be 0.
 
     Examples
     --------
@@ -228,17 +228,17 @@ def chunks(sizes: IntArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
 
 
 # -- runs of integers, cut where a function has kinks ----------------------------------------------
-# By Gauss rules too: of the uniform weight on consecutive integers, and of any discrete weight,
-# whose few nodes stand for many groups of tasks.
+# These use Gauss rules, too: of the uniform weight on consecutive integers, and of any discrete
+# weight, whose few nodes represent many groups of tasks.
 
 
 class Density(NamedTuple):
-    """How many nodes a piece is given, by the share of a smooth stretch that it makes up.
+    """The number of nodes of a piece, by its share of the smooth interval that it lies in.
 
     Attributes
     ----------
     gauss, chebyshev : tuple of (float, int)
-        From which share on how many, descending.
+        The least share and the number of nodes, with descending shares.
     """
 
     gauss: tuple[tuple[float, int], ...]
@@ -254,11 +254,11 @@ BRIEF = Density(
     ((0.5, 14), (0.2, 10), (0.08, 7), (0.02, 5), (0.0, 4)),
 )
 
-_STAND_INS = 16  # of all sizes within an octave: exact for polynomials in 1/N of degree 31
+_STAND_INS = 16  # nodes for all sizes within an octave; exact for polynomials in 1/N of degree 31
 
 
 class Pieces(NamedTuple):
-    """Runs of integers, and the share of its smooth stretch that each makes up.
+    """Runs of integers, and their shares of the smooth intervals that they lie in.
 
     Attributes
     ----------
@@ -272,14 +272,14 @@ class Pieces(NamedTuple):
 
 
 def pieces(smooth: IntArray, kinks: IntArray) -> Pieces:
-    """Cut the integers from smooth[0] to smooth[-1] - 1.
+    """Cut the integers from smooth[0] to smooth[-1] - 1 into pieces.
 
     Parameters
     ----------
     smooth : ndarray of int64, shape (b,)
-        Ascending. Between neighbours the function is as smooth as the nodes of `Density` need it.
+        Ascending edges. Between neighbours the function is as smooth as `Density` requires.
     kinks : ndarray of int64
-        Ascending; where it changes its form.
+        Ascending positions where the function has a kink.
 
     Returns
     -------
@@ -293,18 +293,18 @@ def pieces(smooth: IntArray, kinks: IntArray) -> Pieces:
     inside = kinks[slice(*np.searchsorted(kinks, [smooth[0] + 1, smooth[-1]]).tolist())]
     edges = np.union1d(smooth, inside)
     lengths = edges[1:] - edges[:-1]
-    stretch = (smooth[1:] - smooth[:-1])[np.searchsorted(smooth, edges[:-1], side="right") - 1]
-    return Pieces(edges[:-1], lengths, lengths / stretch)
+    interval = (smooth[1:] - smooth[:-1])[np.searchsorted(smooth, edges[:-1], side="right") - 1]
+    return Pieces(edges[:-1], lengths, lengths / interval)
 
 
 def nodes(cut: Pieces, density: Density = FULL) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Nodes and weights for sums over the integers of pieces, and the piece of each.
+    """Return nodes and weights for sums over the integers of pieces, and the piece of each node.
 
     Returns
     -------
     nodes, weights : ndarray of float64, shape (m,)
-        By pieces; the integers themselves, with weight 1, where a piece is short. Else a Gauss
-        rule, whose nodes are no integers.
+        Ordered by piece. For a short piece the nodes are its integers, with weight 1; for a longer
+        one they are those of a Gauss rule, which are not integers.
     owners : ndarray of int64, shape (m,)
 
     Examples
@@ -336,9 +336,9 @@ def nodes(cut: Pieces, density: Density = FULL) -> tuple[FloatArray, FloatArray,
 
 
 def integer_nodes(cut: Pieces, density: Density = FULL) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights like those of `nodes`, but all nodes are integers: more of them.
+    """Return nodes and weights as `nodes` does, but with integer nodes, of which there are more.
 
-    Interpolation at integers near Chebyshev points.
+    The weights come from interpolation at integers near Chebyshev points.
 
     Examples
     --------
@@ -364,7 +364,7 @@ def integer_nodes(cut: Pieces, density: Density = FULL) -> tuple[FloatArray, Flo
 
 
 def _rules(starts: FloatArray, lengths: FloatArray, points: int) -> tuple[FloatArray, FloatArray]:
-    """Rules over `length` > points integers from `start`; shape (b, points).
+    """Gauss rules over `length` > points integers from `start`; shape (b, points).
 
     The Jacobi matrix is that of the discrete Chebyshev polynomials (Gautschi, "Orthogonal
     Polynomials", 2004, table 1.2), here for the unit interval around 0.
@@ -382,19 +382,20 @@ def _rules(starts: FloatArray, lengths: FloatArray, points: int) -> tuple[FloatA
 def stand_ins(
     sizes: FloatArray, multiplicities: FloatArray, octaves: int = 1
 ) -> tuple[FloatArray, FloatArray]:
-    """Fewer sizes that stand for many in sums of smooth functions of 1/N.
+    """Return fewer sizes that represent many in sums of smooth functions of 1/N.
 
     Parameters
     ----------
     sizes, multiplicities : ndarray of float64, shape (d,)
-        Sizes ascending.
+        Sizes ascend.
     octaves : int
-        How many at a time.
+        How many octaves one rule represents.
 
     Returns
     -------
     sizes, multiplicities : ndarray of float64
-        Per octave (or more) those of before, or a Gauss rule of 16: not integers, same sum.
+        For each run of octaves the given sizes, or a Gauss rule of 16 nodes, which are not
+        integers. Multiplicities have the same sum.
 
     Notes
     -----
@@ -428,7 +429,7 @@ def _gauss_rule(sizes: FloatArray, multiplicities: FloatArray) -> tuple[FloatArr
     for k in range(_STAND_INS):
         following = u * basis[k]
         matrix[k, k] = following @ basis[k]
-        for _ in range(2):  # once leaves what rounding makes of it
+        for _ in range(2):  # a single pass leaves rounding errors
             following -= basis[: k + 1].T @ (basis[: k + 1] @ following)
         norm = np.sqrt(following @ following)
         if k + 1 < _STAND_INS:
@@ -439,7 +440,7 @@ def _gauss_rule(sizes: FloatArray, multiplicities: FloatArray) -> tuple[FloatArr
 
 
 def widening(start: int, width: float, reach: int, points: int, growth: float = 1.0) -> IntArray:
-    """Edges of ever wider stretches, from start to start + reach + 1.
+    """Edges of ever wider intervals, from start to start + reach + 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The tasks of a chance model, and what such models give: moments of metrics, tails of laws."""
+"""The tasks of a chance model, and its results: moments of metrics and tails of laws."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Moments: TypeAlias = tuple[float, float]
 
 
 class ChanceModel(Protocol):
-    """What a row of the table of metrics refers to.
+    """The chance model in a row of the table of metrics.
 
-    Takes tasks and the metric's parameter (k of hits@k, p of power_mean:p), and gives mean and
+    It takes tasks and the metric's parameter (k of hits@k, p of power_mean:p), and returns mean and
     variance of the metric under chance: (nan, nan) without tasks, and exactly (1, 0) where every
     task has a single candidate.
     """
@@ -34,30 +34,30 @@ class ChanceModel(Protocol):
 
 
 def model(moments: Callable[[Tasks, float], Moments]) -> ChanceModel:
-    """Settle what is the same for all metrics: no task gives nan, one candidate each (1, 0)."""
+    """Make a chance model that returns nan without tasks, and (1, 0) for single candidates."""
 
     @functools.wraps(moments)
-    def settled(tasks: Tasks, parameter: float = 0) -> Moments:
+    def with_special_cases(tasks: Tasks, parameter: float = 0) -> Moments:
         if not len(tasks.sizes):
             return math.nan, math.nan
         if tasks.sizes[-1] == 1:
             return 1.0, 0.0
         return moments(tasks, parameter)
 
-    return settled
+    return with_special_cases
 
 
 class Tail(NamedTuple):
-    """A probability of a tail.
+    """The probability of a tail.
 
     Attributes
     ----------
     log : float
-        Its natural logarithm.
+        The natural logarithm of the probability.
     method : str
-        "exact", or "saddlepoint".
+        "exact" or "saddlepoint".
     error : float
-        How far the probability may be off, relatively.
+        The relative error of the probability.
     """
 
     log: float
@@ -66,7 +66,7 @@ class Tail(NamedTuple):
 
 
 def log_of_rest(log: float) -> float:
-    """Log of the probability of everything else, from that of a tail.
+    """Log of 1 minus the probability of a tail, from its log.
 
     Examples
     --------
@@ -78,16 +78,16 @@ def log_of_rest(log: float) -> float:
 
 
 class Tasks(NamedTuple):
-    """Tasks by their distinct pairs of candidates and weight; tasks of weight 0 are gone.
+    """Tasks by their distinct pairs of candidates and weight, without tasks of weight 0.
 
     Attributes
     ----------
     sizes : ndarray of int64, shape (d,)
         The number of candidates N >= 1, ascending; within one size the weights ascend.
     weights : ndarray of float64, shape (d,)
-        The weight of one such task, > 0, where all tasks together weigh 1.
+        The weight of one such task, > 0; the weights of all tasks sum to 1.
     multiplicities : ndarray of int64, shape (d,)
-        How many such tasks there are, >= 1.
+        The number of such tasks, >= 1.
     equal : bool
         Whether all tasks have the same weight, 1 / count.
     """
@@ -98,7 +98,7 @@ class Tasks(NamedTuple):
     equal: bool
 
     @property
-    def count(self) -> int:  # type: ignore[override]  # of a tuple, which nobody asks for
+    def count(self) -> int:  # type: ignore[override]  # in place of tuple.count
         """The number of tasks."""
         return int(self.multiplicities.sum())
 
@@ -109,23 +109,23 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
     Parameters
     ----------
     candidates : array_like of int, shape (n,), or a tuple of two such arrays
-        The number of candidates N >= 1 of every task; or `(values, multiplicities)`, that many
-        tasks of each value. Values may repeat, multiplicities may be 0.
+        The number of candidates N >= 1 of every task; or `(values, multiplicities)`, the numbers of
+        candidates and how many tasks have each. Values may repeat, multiplicities may be 0.
     weights : array_like of float, shape (n,), optional
-        The weight of every task, or of each task of a value: finite, >= 0. Only ratios matter; a
-        task of weight 0 is as absent, and so is one of less than 1e-307 of the greatest weight.
+        The weight of every task, or that of each task with a value: finite, >= 0. Only ratios
+        matter. Tasks with weight 0, or below 1e-307 of the greatest weight, are left out.
 
     Returns
     -------
     Tasks
-        Of count 0 where there are no tasks, or none with a weight above 0.
+        The count is 0 if there are no tasks, or none with a weight above 0.
 
     Raises
     ------
     TypeError
-        If candidates or multiplicities are no integers, or weights no real numbers.
+        If candidates or multiplicities are not integers, or weights not real numbers.
     ValueError
-        For another shape or length, N < 1, a negative multiplicity, 2**63 tasks and more, a
+        For another shape or length, N < 1, a negative multiplicity, 2**63 tasks or more, and a
         weight that is negative, infinite or NaN.
 
     Examples
@@ -142,8 +142,8 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
     elif multiplicities is None:
         multiplicities = np.ones(len(sizes), dtype=np.int64)
     mass = _rescale_weights(weights, len(sizes))
-    kept = (multiplicities > 0) & (mass > 0)
-    order = np.flatnonzero(kept)[np.lexsort((mass[kept], sizes[kept]))]
+    present = (multiplicities > 0) & (mass > 0)
+    order = np.flatnonzero(present)[np.lexsort((mass[present], sizes[present]))]
     sizes, mass, multiplicities = sizes[order], mass[order], multiplicities[order]
     new = np.ones(len(sizes), dtype=np.bool_)
     new[1:] = (sizes[1:] != sizes[:-1]) | (mass[1:] != mass[:-1])
@@ -152,13 +152,13 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
         multiplicities = np.add.reduceat(multiplicities, firsts)
     sizes, mass = sizes[firsts], mass[firsts]
     if len(firsts):
-        # never 0, however many tasks there are
+        # a weight is never 0, however many tasks there are
         mass = np.maximum(mass / (mass * multiplicities).sum(), np.finfo(np.float64).tiny)
     return Tasks(sizes, mass, multiplicities, bool((mass == mass[:1]).all()))
 
 
 def _read_candidates(candidates: Any) -> tuple[IntArray, IntArray | None]:
-    """Candidates and multiplicities of either form."""
+    """Read candidates and multiplicities in either form."""
     pair = isinstance(candidates, tuple) and len(candidates) == 2 and np.ndim(candidates[0]) > 0
     values, counts = candidates if pair else (candidates, None)
     sizes = integers("candidates", values)
@@ -184,7 +184,7 @@ def _check_least(name: str, values: IntArray, least: int) -> None:
 
 
 def _distinct_sizes(sizes: IntArray) -> tuple[IntArray, IntArray]:
-    """The distinct sizes, and how often each occurs; by a table where that is the quicker way."""
+    """The distinct sizes, and how often each occurs, counted in a table if that is faster."""
     if sizes.max(initial=1) > 1000 + 4 * len(sizes):
         distinct, numbers = np.unique(sizes, return_counts=True)
         return distinct, numbers.astype(np.int64, copy=False)
@@ -194,7 +194,7 @@ def _distinct_sizes(sizes: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _rescale_weights(weights: Any, length: int) -> FloatArray:
-    """The weights, divided by a power of two that makes their sums safe."""
+    """Divide weights by a power of two, so that their sums are safe."""
     if weights is None:
         return np.ones(length)
     mass = checked_weights(weights, length=length)

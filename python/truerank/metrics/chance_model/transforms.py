@@ -1,6 +1,6 @@
 """Laplace transforms of weighted sums of ranks, and of powers of ranks, under chance.
 
-Each is given as two functions of u, for a sum Y of mean 1: K(u) = log E exp(-u (Y - 1)) >= 0 and
+Each is given by two functions of u, for a sum Y with mean 1: K(u) = log E exp(-u (Y - 1)) >= 0 and
 D(u) = u - K(u) = -log E exp(-u Y). K is accurate where it is small, D where K is large.
 """
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     AnyArray: TypeAlias = npt.NDArray[Any]  # of float64 or complex128
     Transform: TypeAlias = Callable[[AnyArray], tuple[AnyArray, AnyArray]]
 
-# log(sinh(x) / x) in powers of x^2, from 1
+# the series of log(sinh(x) / x) in powers of x^2, from the first power on
 _SINHC = (1 / 6, -1 / 180, 1 / 2835, -1 / 37800, 1 / 467775, -691 / 3831077250, 2 / 127702575)
 _HALVINGS = 3
 _NEAR = 1.5
 # exp(-z) - 1 + z = z^2 (1/2 - z/6 + ...); log1p(y) - y = -y^2 (1/2 - y/3 + ...)
 _EXCESS = tuple((-1) ** k / math.factorial(k + 2) for k in range(15))
 _LOG = tuple((-1) ** k / (k + 2) for k in range(15))
-_SERIES, _LOG_SERIES = 0.5, 0.05  # where those are used
+_SERIES, _LOG_SERIES = 0.5, 0.05  # the series are used for smaller arguments
 _CUTS = (0, 3, 7, 15, 51)  # first nodes of the segments
-_RUN, _TASKS = 32, 1024  # tasks in a block: at least where they have one weight, at most
-_SURE = 1.0  # E t r^p from where log E exp(-t r^p) is taken as it stands
+_RUN, _TASKS = 32, 1024  # the fewest tasks of a block with one weight, the most of any block
+_SURE = 1.0  # from this E t r^p on, log E exp(-t r^p) is computed as it is written
 
 
 def rank_sum(tasks: Tasks, mean: float) -> Transform:
-    """Give K and D of Y = sum w r / mean, r uniform on 1..N.
+    """Return K and D of Y = sum w r / mean, with r uniform on 1..N.
 
     With t = u w / (2 mean) a task has K = L(N t) - L(t), where L(x) = log(sinh(x) / x).
 
@@ -69,16 +69,16 @@ def rank_sum(tasks: Tasks, mean: float) -> Transform:
 
 
 def _split_constant(tasks: Tasks) -> tuple[IntArray, float]:
-    """Which tasks have N > 1, and what the others weigh: those vary by their roundings only."""
+    """Return the tasks with N > 1, and the total weight of the others, whose ranks are constant."""
     alone = tasks.sizes == 1
     return np.flatnonzero(~alone), float((tasks.weights * tasks.multiplicities)[alone].sum())
 
 
 def _uniform(t: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """K and D of each task at each t, each formula where it is accurate."""
+    """K and D of each task at each t, by the formula that is accurate there."""
     x, whole = n * t, t * (n + 1)
     near = x < _NEAR
-    # the arguments elsewhere are harmless
+    # the clipped arguments are not used
     small = _log_sinhc(np.minimum(x, _NEAR)) - _log_sinhc(np.minimum(t, _NEAR))
     if near.all():
         return small, whole - small
@@ -102,7 +102,7 @@ def _log_decline(x: FloatArray) -> FloatArray:
 
 
 class PowerSum:
-    """K and D of Y, the sum of w r^p over its mean, r uniform on 1..N: by sums over nodes.
+    """K and D of Y, the sum of w r^p divided by its mean, by sums over nodes; r uniform on 1..N.
 
     Parameters
     ----------
@@ -113,17 +113,17 @@ class PowerSum:
     Attributes
     ----------
     mean : float
-        The mean of the sum, where the greatest r^p counts as 1.
+        The mean of the sum, with r^p divided by its greatest value.
     top : float
-        The logarithm of that r^p.
+        The logarithm of the greatest r^p.
     reach : float
-        How far one term goes at most, over the mean of the sum.
+        The largest value of one term, divided by the mean of the sum.
 
     Notes
     -----
     With t = u w / mean and z = t (r^p - c), where c is near the mean of r^p, a task has
     K = (log1p(y) - y) + E[exp(-z) - 1 + z], with y = E exp(-z) - 1 = E[exp(-z) - 1 + z] - E z.
-    Where t r^p is large, D = m - log E exp(m - t r^p), m the least t r^p.
+    Where t r^p is large, D = m - log E exp(m - t r^p) with m the least t r^p.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class PowerSum:
         self.reach = max(float((b.weights * b.highest).max()) for b in self._blocks) / self.mean
 
     def __call__(self, u: AnyArray) -> tuple[AnyArray, AnyArray]:
-        """Give K and D at each u."""
+        """Return K and D at each u."""
         excess, decay = np.zeros_like(u), u * (self._constant / self.mean)
         for block in self._blocks:
             step = max(1, BLOCK // block.cost)
@@ -158,7 +158,7 @@ class PowerSum:
 
 
 def _parts(tasks: Tasks, chosen: IntArray) -> Iterator[IntArray]:
-    """The chosen tasks in blocks: of one weight where many have it, else of similar size."""
+    """Yield the chosen tasks in blocks: of one weight if many have it, else of similar size."""
     order = chosen[np.argsort(tasks.weights[chosen], kind="stable")]
     cuts = np.flatnonzero(np.diff(tasks.weights[order])) + 1
     rest = []
@@ -168,21 +168,21 @@ def _parts(tasks: Tasks, chosen: IntArray) -> Iterator[IntArray]:
             continue
         yield from np.split(run, range(_TASKS, len(run), _TASKS))
     if rest:
-        pooled = np.sort(np.concatenate(rest))  # tasks are in the order of their sizes
+        pooled = np.sort(np.concatenate(rest))  # tasks are ordered by their sizes
         yield from np.split(pooled, range(_TASKS, len(pooled), _TASKS))
 
 
 class _Segment:
-    """A part of the nodes of some tasks, over which r^p does not differ too much.
+    """Some of the nodes of some tasks, over which r^p does not vary too much.
 
     Attributes
     ----------
     powers : ndarray of float64, shape (1, m) or (tasks, m)
         r^p at the nodes.
     centre : ndarray of float64, shape (1, 1) or (tasks, 1)
-        What is subtracted from them in z.
+        c, which z subtracts from them.
     weights : ndarray of float64, shape (tasks, m)
-        Of the nodes, in the mean over 1..N.
+        The weights of the nodes in the mean over 1..N.
     """
 
     def __init__(self, powers: FloatArray, centre: FloatArray, weights: FloatArray) -> None:
@@ -220,7 +220,7 @@ class _Segment:
         return mean
 
     def decline(self, t: AnyArray, low: FloatArray, tasks: IntArray) -> AnyArray:
-        """E exp(t (low - r^p)) over the segment, of some tasks; low is the least r^p of each."""
+        """E exp(t (low - r^p)) over the segment for some tasks; low is the least r^p of each."""
         powers = self.powers if len(self.powers) == 1 else self.powers[tasks]
         above = np.maximum(powers - low[:, None], 0.0)  # nodes beyond N have no weight
         terms = np.exp(-t[:, :, None] * above)
@@ -250,7 +250,7 @@ class _Block:
         own = _powers(made.own_nodes, p, top)
         own_weights = made.own_weights / n
         self.means = (weights * powers).sum(axis=1) + (own_weights * own).sum(axis=1)
-        # tasks of one weight share their nodes, and so what is subtracted
+        # tasks of one weight share their nodes, and so the centre
         middle = (self.number @ self.means) / self.number.sum()
         self.centres = np.array([middle]) if self.single else self.means
         centre = self.centres[:, None]
@@ -264,7 +264,9 @@ class _Block:
         """K and D, summed over the tasks, where t = scale w; scale has shape (c, 1)."""
         t = scale * self.weights
         over = np.zeros_like(t)
-        modest = np.where(np.abs(t) * self.centres > _SURE, 0.0, t)  # z may be < 0, none overflows
+        modest = np.where(
+            np.abs(t) * self.centres > _SURE, 0.0, t
+        )  # z may be < 0, but does not overflow
         for segment in self.segments:
             over += segment.excess(modest, self.single)
         sure = np.abs(t) * np.maximum(self.means, self.centres) > _SURE
@@ -279,7 +281,7 @@ class _Block:
         return excess @ self.number, decay @ self.number
 
     def _decay(self, t: AnyArray, tasks: IntArray) -> AnyArray:
-        """-log E exp(-z) of some tasks, where z may be large."""
+        """-log E exp(-z) for some tasks whose z may be large."""
         low = self.lowest[tasks]
         expected = np.zeros_like(t)
         for segment in self.segments:
