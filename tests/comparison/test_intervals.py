@@ -1,4 +1,4 @@
-"""Intervals: resamples are the metric of resampled ranks, and bounds are their definitions."""
+"""Test intervals: resamples are metrics of resampled ranks, and bounds follow their definitions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HELD = ("imr", "hmr", "gmr", "igmr", "median", "imedian")
 POWERS = ("power_mean:2", "power_mean:-0.5", "power_mean:0", "power_mean:inf", "power_mean:900")
 UNADJUSTED = (*ADDITIVE, *HELD, *POWERS, "std", "variance", "mad", "count")
 KINDS = ("realistic", "optimistic", "pessimistic", "expected")
-# hmr's and imr's chance models are integrals: a few keys are enough in every example
+# the chance models of hmr and imr are integrals, so each example tests only a few keys
 ADJUSTED = [f"{a}.{m}" for a in ("ratio", "index", "z") for m in (*ADDITIVE, "gmr", "median")]
 KEYS = [*UNADJUSTED, *ADJUSTED, "z.hmr", "index.imr", "ratio.imedian"]
 
@@ -62,7 +62,7 @@ def labelled(draw: st.DrawFn, largest: int = 9, weighted: bool | None = None) ->
 
 
 def twin(ranks: Ranks, key: str, side: str, tasks: np.ndarray) -> float:
-    """The metric of resampled tasks, by the public report of the resampled ranks."""
+    """The metric of resampled tasks, from the public report of the resampled ranks."""
     parsed = parse(key)
     again = ranks[tasks].with_labels(side=None)
     if not len(again) or (again.weights is not None and not again.weights.any()):
@@ -115,7 +115,7 @@ def test_resamples_are_the_metric_of_resampled_ranks(
         measured if math.isfinite(measured) else math.nan, nan_ok=True, rel=1e-9, abs=1e-9
     )
     without = moving.leave_one_out()
-    # without a unit, half the weight is told within rounding: 1/3 three times is 1 there
+    # without a unit, half of the weight is decided within rounding: three times 1/3 is 1 there
     rounds = (
         isinstance(moving, MedianFunctional) and weights is not None and (weights * 4 % 1).any()
     )
@@ -126,19 +126,19 @@ def test_resamples_are_the_metric_of_resampled_ranks(
 
 
 def check_influence(moving: SumFunctional) -> None:
-    """The derivative by each multiplicity, against differences."""
+    """Check the derivative with respect to each multiplicity against differences."""
     eye, step = np.eye(moving.units), 1e-5
     with_more, with_less = moving.of_counts(1 + step * eye), moving.of_counts(1 - step * eye)
     slopes = (with_more - with_less) / (2 * step)
     found = moving.influence()
     settled = np.isfinite(found) & np.isfinite(slopes)
-    # the root of a variance near 0 has no derivative to speak of
+    # the root of a variance near 0 has no usable derivative
     if moving.of_counts(np.ones((1, moving.units)))[0] > 1e-3:
         np.testing.assert_allclose(found[settled], slopes[settled], rtol=1e-4, atol=1e-5)
 
 
-def test_every_way_of_resampling_is_met() -> None:
-    """The test above is of three classes; each must be what it is thought to be."""
+def test_each_metric_has_its_functional() -> None:
+    """The test above covers three classes; check which metric uses which."""
     ranks = Ranks([0, 3, 1], [1, 2, 1], 9)
     ways = {
         "mrr": SumFunctional,
@@ -190,7 +190,7 @@ def test_draws_are_those_of_the_generator(units: int, resamples: int) -> None:
     assert sum(len(chunk) for chunk in chunks) == resamples
 
 
-def test_few_coins_fall_in_all_ways() -> None:
+def test_all_swaps_of_few_units() -> None:
     (ways,) = draw_swaps(4, 16, seed=0)
     assert len({tuple(row) for row in ways.tolist()}) == 16
     assert not ways[0].any()
@@ -244,7 +244,7 @@ def test_bca_agrees_with_scipy() -> None:
     assert abs(found.high - peer.high) < 0.03 * width
 
 
-def test_percentiles_leave_lost_resamples_out() -> None:
+def test_percentiles_leave_out_resamples_without_a_value() -> None:
     values = np.arange(1001.0)
     values[:10] = math.nan
     assert percentile_bounds(values, 0.5) == pytest.approx((257.5, 752.5))
@@ -281,7 +281,7 @@ def test_normal_is_robust_to_clusters() -> None:
 
 
 def test_normal_interval_of_the_median() -> None:
-    """Woodruff's: order statistics at half the number -+ 1.96 half-roots of it."""
+    """Woodruff's interval has the order statistics at n / 2 -+ 1.96 sqrt(n) / 2."""
     ranks = Ranks(np.arange(1000), np.ones(1000, int), 5000)
     found = interval(ranks, "median", method="normal")
     reach = 1.96 * math.sqrt(1000) / 2
@@ -312,7 +312,7 @@ def test_groups_of_one_task_are_tasks() -> None:
         assert alone.by == "groups"
 
 
-def test_ranks_of_one_query_hang_together() -> None:
+def test_ranks_of_one_query_are_not_independent() -> None:
     rng = np.random.default_rng(6)
     query = np.repeat(np.arange(40), 25)
     above = rng.geometric(0.05, 40)[query]
@@ -326,7 +326,7 @@ def test_ranks_of_one_query_hang_together() -> None:
 
 
 @pytest.mark.parametrize("key", ["mrr", "index.mrr", "z.mr", "gmr", "median", "std"])
-def test_tasks_of_no_weight_are_absent(key: str) -> None:
+def test_tasks_without_weight_are_left_out(key: str) -> None:
     rng = np.random.default_rng(7)
     weights = rng.integers(0, 2, 80).astype(float)
     ranks = Ranks(rng.geometric(0.1, 80), np.ones(80, int), rng.integers(100, 200, 80))
@@ -358,7 +358,7 @@ def test_macro_averages_resample_the_groups() -> None:
         interval(ranks, "macro.mrr")
 
 
-def test_macro_averages_leave_groups_without_a_value_out() -> None:
+def test_macro_averages_leave_out_groups_without_a_value() -> None:
     ranks = Ranks([0, 3, 1, 0], [1, 1, 1, 1], [9, 9, 9, 1], group=["a", "a", "b", "single"])
     found = interval(ranks, "macro.amri", by="group", resamples=50)
     assert found.value == report(ranks, by="group")["macro.amri"]
@@ -379,7 +379,7 @@ def test_random_ranks_are_drawn_once() -> None:
 @pytest.mark.parametrize(
     "key", ["mrr", "index.mrr", "z.mr", "gmr", "z.gmr", "median", "std", "hmr"]
 )
-def test_degenerate_intervals_are_nan_quietly(method: str, key: str) -> None:
+def test_degenerate_intervals_are_nan_without_a_warning(method: str, key: str) -> None:
     none = interval(Ranks([], [], []), key, method=method, resamples=20)
     assert none.units == 0
     single = interval(Ranks([3], [1], 9), key, method=method, resamples=20)

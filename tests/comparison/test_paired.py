@@ -1,4 +1,4 @@
-"""Comparisons: p-values and bounds against plain loops over swapped and resampled ranks."""
+"""Test comparisons: p-values and bounds against plain loops over swapped and resampled ranks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pairs(draw: st.DrawFn) -> tuple[Ranks, Ranks]:
 
 
 def swapped(a: Ranks, b: Ranks, mask: np.ndarray) -> tuple[Ranks, Ranks]:
-    """The two with the ranks of some tasks exchanged."""
+    """Two models with the ranks of some tasks exchanged."""
 
     def mixed(one: Ranks, two: Ranks) -> Ranks:
         above, tied = (np.where(mask, getattr(two, x), getattr(one, x)) for x in ("above", "tied"))
@@ -91,7 +91,7 @@ def test_bounds_are_percentiles_of_resampled_differences(
     a, b = models
     if key.startswith(
         "z."
-    ):  # is brought to the number of all tasks, or held: tested with intervals
+    ):  # is scaled to the number of all tasks, or fixed, which is tested with intervals
         key = key[2:]
     found = compare(a, b, metric=key, by=by, resamples=20, seed=3, method="bootstrap")
     unit = unit_of(a, by)
@@ -169,7 +169,7 @@ def test_a_model_against_itself(method: str) -> None:
 
 @pytest.mark.parametrize("method", ["permutation", "bootstrap", "wilcoxon"])
 @pytest.mark.parametrize("key", ["mrr", "median", "z.hits@3"])
-def test_the_other_way_round(method: str, key: str) -> None:
+def test_swapping_the_models(method: str, key: str) -> None:
     a, b = models(80)
     one, two = (compare(*x, metric=key, method=method, resamples=199) for x in ((a, b), (b, a)))
     assert one.difference == -two.difference
@@ -199,7 +199,7 @@ def test_wins_are_where_the_rank_is_better(key: str, wins: int, losses: int) -> 
     assert found.wins + found.ties + found.losses == 4
 
 
-def test_a_better_model_is_found_out() -> None:
+def test_a_better_model_is_significant() -> None:
     a, b = models(400)
     better = Ranks(a.above // 2, a.tied, 1000, queries=a.queries, targets=a.targets)
     for method in ("permutation", "bootstrap"):
@@ -302,7 +302,7 @@ def test_all_pairs_with_holm() -> None:
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_is_its_definition(p_values: list[float]) -> None:
-    """Step down: hypotheses are rejected in order while p <= alpha / (number left)."""
+    """Holm's rule rejects hypotheses in order while p <= alpha / (number left)."""
     corrected = holm(p_values)
     for alpha in (0.01, 0.05, 0.3, *corrected):
         left, rejected = len(p_values), set()
@@ -314,7 +314,7 @@ def test_holm_is_its_definition(p_values: list[float]) -> None:
         assert alpha >= 1 or rejected == {i for i, p in enumerate(corrected) if p <= alpha}
 
 
-def test_holm_leaves_what_has_no_p_value_out() -> None:
+def test_holm_leaves_out_nan() -> None:
     assert holm([0.02, math.nan, 0.01])[0] == 0.02
     assert math.isnan(holm([0.02, math.nan, 0.01])[1])
 
@@ -365,7 +365,7 @@ def test_lengths_and_weights_must_agree_in_any_case() -> None:
     assert compare(a, a.with_weights([3, 3])).difference == 0
 
 
-def test_pairing_is_told() -> None:
+def test_pairing_is_described() -> None:
     a = Ranks([0, 1], [1, 1], 9, queries=[1, 2], targets=[3, 4])
     assert compare(a, a).pairing == "query and target ids"
     assert compare(a, a.with_labels(queries=None)).pairing == "target ids"
@@ -414,7 +414,7 @@ def test_counts_are_not_compared(method: str, key: str) -> None:
     [("std", "std"), ("median", "median"), ("power_mean:2", "power_mean"), ("mad", "mad")]
     + [(key, "") for key in ("mr", "mrr", "hits@3", "index.gmr", "imr")],
 )
-def test_what_wilcoxon_is_of(key: str, named: str) -> None:
+def test_what_wilcoxon_tests(key: str, named: str) -> None:
     a, b = models(40)
     notes = compare(a, b, metric=key, method="wilcoxon", resamples=9).notes
     assert notes == ((f"Wilcoxon is of the ranks, not of {named}",) if named else ())
@@ -475,7 +475,7 @@ def test_reports_are_compared_with_their_weights() -> None:
         compare(one, b)
 
 
-def test_reports_that_hold_no_ranks() -> None:
+def test_reports_without_ranks() -> None:
     a, _ = models(40)
     kept = report(a)
     back = Report.from_json(kept.to_json())
@@ -500,7 +500,7 @@ def test_names_are_shown_as_they_are_in_markdown() -> None:
     assert "| a\\_\\*b\\* | x&lt;b>\\|y |" in shown
 
 
-def test_a_split_is_one_to_test_on_as_in_tables() -> None:
+def test_test_splits_are_those_of_tables() -> None:
     ranks = Ranks([0, 3], [1, 1], 9, protocol=Protocol(split=" Test"))
     notes = compare(ranks, ranks).notes
     assert notes[-1] == (

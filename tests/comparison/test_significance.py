@@ -1,4 +1,4 @@
-"""p-values against chance: exact values, every outcome, plain convolutions, and the far tail."""
+"""Test p-values: exact values, every outcome, plain convolutions, and the far tail."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_sums_of_few_huge_sizes() -> None:
 
 
 def test_hits_far_out() -> None:
-    """A share of 1/20 that all 3,000 reach: p = 20**-3000."""
+    """All 3,000 tasks have a hit of probability 1/20, so that p = 20**-3000."""
     for hits in (3000, 2999, 2500, 1000, 400):
         exact = sum((math.comb(3000, j) * 19 ** (3000 - j) for j in range(hits, 3001)), 0)
         found = hits_at_least(compress(([20], [3000])), 1, hits)
@@ -207,7 +207,7 @@ def test_hits_beyond_all_candidates() -> None:
     "sizes", [[*range(1, 80, 2)], [60] * 50, [1] * 10 + [90] * 12, [3, 90] * 20, [*range(5, 60)]]
 )
 def test_medians(sizes: list[int]) -> None:
-    """Against P(a <= x, b > y) of the two middle ranks, by a positive recursion."""
+    """Check against P(a <= x, b > y) of the two middle ranks, from a positive recursion."""
     half, top = len(sizes) // 2, max(sizes)
     x, y = np.arange(top + 1)[:, None], np.arange(top + 1)[None, :]
     joint = np.zeros((half + 1, top + 1, top + 1))
@@ -232,7 +232,7 @@ def test_medians(sizes: list[int]) -> None:
 
 @pytest.mark.parametrize("size", [10**6, 10**9, 2**62])
 def test_medians_far_out(size: int) -> None:
-    """Two ranks of sum t or less: t (t - 1) / 2 pairs, as long as t is no more than N."""
+    """t (t - 1) / 2 pairs of ranks have a sum of at most t, if t <= N."""
     for t in (2, 3, 1000, 10**6):
         exact = log(Fraction(t * (t - 1) // 2, size**2))
         assert median_at_most(compress([size] * 2), t).log == pytest.approx(exact, rel=1e-13)
@@ -265,7 +265,7 @@ def test_saddle_points_of_the_normal_law_are_exact() -> None:
 def on_a_grid(
     sizes: list[int], f: Callable[[Any], Any], steps: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points, and the probability that the mean of f is above each, by convolution on a grid."""
+    """Return points, and P(mean of f > point) for each, by convolution on a grid."""
     counts = [sizes.count(size) for size in sorted({*sizes})]
     values = [f(np.arange(1.0, size + 1)) / len(sizes) for size in sorted({*sizes})]
     low, high = (
@@ -302,7 +302,7 @@ def test_saddle_points_against_grids(sizes: list[int], name: str) -> None:
 
 @pytest.mark.parametrize("name", MEANS)
 def test_inversions_against_grids(name: str) -> None:
-    """Also where one first place more makes a step that a saddle point does not see."""
+    """Check inversions, also where one more first place is a step that a saddle point misses."""
     sizes = [5000] * 200
     law = Cumulants(compress(sizes), MEANS[name])
     x, tail = on_a_grid(sizes, MEANS[name], 1 << 21)
@@ -317,7 +317,7 @@ def test_inversions_against_grids(name: str) -> None:
 def test_steps_are_inverted() -> None:
     found = pvalue(Ranks([0, *range(1000, 1199)], [1] * 200, 5000), "mrr")
     assert found.method == "inversion"
-    # one first place is there with 1 - (1 - 1/5000)^200 = 0.039, and what else there is suffices
+    # there is a first place with probability 1 - (1 - 1/5000)^200 = 0.039, and one suffices
     assert found.p == pytest.approx(0.0372, abs=5e-4)
 
 
@@ -350,7 +350,7 @@ def test_a_z_of_forty_has_a_finite_logarithm() -> None:
 
 
 def test_equal_and_unequal_weights_agree() -> None:
-    """The saddle point of weights that hardly differ is near the exact law of equal ones."""
+    """The saddle point for nearly equal weights is near the exact law for equal weights."""
     rng = np.random.default_rng(5)
     sizes = rng.integers(50, 500, 200)
     ranks = rng.integers(1, sizes + 1)
@@ -497,7 +497,7 @@ def test_bounds_hold_the_share_of_outcomes(
     sums = np.zeros(1)
     for size, share in zip(sizes, shares, strict=True):
         sums = np.add.outer(sums, share * f(np.arange(1.0, size + 1))).ravel()
-    # between two values, which rounding does not move it past
+    # between two values, so that rounding changes nothing
     distinct = np.unique(np.round(sums, 9))
     i = data.draw(st.integers(0, max(len(distinct) - 2, 0)))
     observed = (distinct[i] + distinct[min(i + 1, len(distinct) - 1)]) / 2
@@ -511,11 +511,11 @@ def test_bounds_hold_the_share_of_outcomes(
 
 
 def test_few_tasks_of_many_candidates() -> None:
-    """The law of 1/r is one of jumps there, which a saddle point misses by half and more."""
+    """The law of 1/r has jumps there, and a saddle point is off by half or more."""
     found = pvalue(Ranks([1000, 10**6 - 1], [1, 1], 10**6), "mrr")
     size = np.arange(1.0, 10**6 + 1)
     least = (1 / 1001 + 1e-6) * (1 - 1e-12)
-    other = np.full(len(size), np.inf)  # the last rank of the other task that will do
+    other = np.full(len(size), np.inf)  # the last rank of the other task that suffices
     np.divide(1, least - 1 / size, out=other, where=1 / size < least)
     exact = np.minimum(np.floor(other), 10**6).sum() / 1e12
     assert found.method == "bounds"
@@ -527,7 +527,7 @@ def test_few_tasks_of_many_candidates() -> None:
 
 
 def exact_share(ranks: Ranks, f: Callable[[int], Fraction]) -> Fraction:
-    """P(sum of w f(r) >= observed), all of it in fractions; ranks that do not tie."""
+    """P(sum of w f(r) >= observed) in fractions, for ranks without ties."""
     weights = [Fraction(1)] * len(ranks) if ranks.weights is None else ranks.weights.tolist()
     weights = [Fraction(w) for w in weights]
     law = {Fraction(0): Fraction(1)}
@@ -560,7 +560,7 @@ STEPS: dict[str, Callable[[int], Fraction]] = {
 def test_the_observed_value_counts_as_a_whole(
     pairs: list[tuple[int, int]], data: st.DataObject, key: str
 ) -> None:
-    """Weights that are small multiples of one another, few candidates: many outcomes are equal."""
+    """Many outcomes are equal if weights are small multiples of one another and candidates few."""
     sizes = [size for size, _ in pairs]
     above = [min(a, size - 1) for size, a in pairs]
     some = st.sampled_from([1.0, 2.0, 3.0, 0.5])
@@ -572,7 +572,7 @@ def test_the_observed_value_counts_as_a_whole(
 
 
 def test_many_tasks_with_steps() -> None:
-    """More outcomes than can be counted; values from a convolution in integers."""
+    """There are more outcomes than can be counted; values come from a convolution in integers."""
     above = np.array([1] * 30 + [2, 3, 4, 5, 6, 7, 8] * 10) - 1
     ranks = Ranks(above, [1] * 100, 8)
     for weights, key, p in (

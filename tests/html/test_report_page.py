@@ -1,4 +1,4 @@
-"""A report as a page: what stands on it, that it is one valid file, and that nothing gets in."""
+"""Test the page of a report: its content, that it is one valid file, and that text is escaped."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ EVIL = (
 
 
 def saved(measured: Report, folder: Path, **options: Any) -> tuple[str, Page]:
-    """The page of a report, as text and read."""
+    """Save the page of a report; return its text, and the page as it was parsed."""
     path = folder / "report.html"
     measured.save_html(path, **options)
     text = path.read_text(encoding="utf-8")
@@ -135,7 +135,7 @@ def test_keys_and_intervals_at_the_head(grouped: Report, tmp_path: Path) -> None
     assert "No bounds of mrr: there is nothing to resample in 1 task." in alone.words
 
 
-def test_findings_in_other_words(grouped: Report) -> None:
+def test_findings_may_be_replaced(grouped: Report) -> None:
     options = report_page.PageOptions("x", findings=["said otherwise"], command="truerank <x>")
     page = Page(report_page.page(grouped, options))
     assert "said otherwise" in page.words
@@ -182,7 +182,7 @@ def test_many_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (back.by, back["macro.mrr"]) == (None, measured["macro.mrr"])
 
 
-def test_of_no_tasks(tmp_path: Path) -> None:
+def test_a_report_without_tasks(tmp_path: Path) -> None:
     for by in (None, []):
         text, page = saved(report(Ranks([], [], 9), by=by), tmp_path)
         assert page.count("svg") == 0
@@ -227,7 +227,7 @@ tr.report(ranks, by="relation").save_html({str(tmp_path / "{}.html")!r}, interva
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-def test_what_matplotlib_is_told_stays_as_it_was(grouped: Report, tmp_path: Path) -> None:
+def test_matplotlib_settings_stay(grouped: Report, tmp_path: Path) -> None:
     import matplotlib
 
     before = {name: value for name, value in matplotlib.rcParams.items() if name != "backend"}
@@ -236,7 +236,7 @@ def test_what_matplotlib_is_told_stays_as_it_was(grouped: Report, tmp_path: Path
     assert before == after
 
 
-def test_many_tasks_take_no_more_room(tmp_path: Path) -> None:
+def test_many_tasks_make_no_larger_page(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     n = 300_000
     above = np.minimum(rng.pareto(0.5, n), 14_000).astype(np.int64)
@@ -288,7 +288,7 @@ def test_any_names(names: list[str]) -> None:
 @settings(max_examples=8)
 @given(any_ranks())
 def test_any_ranks(ranks: Ranks) -> None:
-    """Every value of the tables of a report is on its page, too."""
+    """Every value in the tables of a report is on its page."""
     measured = report(ranks)
     page = Page(report_page.page(measured, report_page.PageOptions("x")))
     for side in measured.sides:
@@ -301,7 +301,7 @@ def test_any_ranks(ranks: Ranks) -> None:
 # -- the file --------------------------------------------------------------------------------------
 
 
-def test_written_whole_or_not_at_all(
+def test_a_page_is_written_whole_or_not_at_all(
     grouped: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "report.html"
@@ -370,7 +370,7 @@ def test_ids_of_a_picture() -> None:
     assert page.count("svg") == 2
 
 
-def test_glyphs_that_a_font_lacks_are_the_browsers_business() -> None:
+def test_missing_glyphs_raise_no_warning() -> None:
     from matplotlib.figure import Figure
 
     ax = Figure().subplots()

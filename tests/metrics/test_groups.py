@@ -1,4 +1,4 @@
-"""Groups of tasks: their codes and weights, their metrics at once, the means over them."""
+"""Test groups of tasks: codes, weights, metrics of all groups at once, and macro averages."""
 
 from __future__ import annotations
 
@@ -140,13 +140,13 @@ def test_codes_of_other_names(labelled: Ranks) -> None:
 
 
 def test_queries_of_one_object_with_other_labels(labelled: Ranks) -> None:
-    """Only queries are told by their side, even where another label is the same object."""
+    """Only queries are separated by side, even if another label is the same object."""
     ranks = labelled.with_labels(labels={"twin": labelled.queries})
     assert group_codes(ranks, "twin")[1] == [-3, 7, 8]
     assert len(group_codes(ranks, "query")[1]) == 4
 
 
-def test_wrong_names_say_what_there_is(labelled: Ranks) -> None:
+def test_unknown_names_list_the_known_ones(labelled: Ranks) -> None:
     ranks = labelled.with_labels(targets=None, labels={"category": "1-n"})
     has = "side, group, queries, category"
     with pytest.raises(
@@ -188,7 +188,7 @@ def test_each_query_weighs_one(ranks: Ranks) -> None:
 
 
 def micro(ranks: Ranks, key: str) -> float:
-    """A key of some tasks alone; nan where they have no such side."""
+    """The value of a key for some of the tasks; nan if they do not have its side."""
     try:
         return report(ranks)[key]
     except KeyError:
@@ -221,7 +221,7 @@ def test_values_of_groups_are_those_of_their_tasks(
             if side == "both":
                 part = part[part.side.values != "relation"]
             plain[label] = micro(part, key) if len(part) else math.nan
-        if metric == "count":  # of no tasks it is not a group's
+        if metric == "count":  # no group has a value without tasks
             plain = {label: n or math.nan for label, n in plain.items()}
         assert list(values) == list(plain)
         assert list(values.values()) == pytest.approx(
@@ -239,7 +239,7 @@ def test_values_of_groups_are_those_of_their_tasks(
 
 
 @given(grouped_ranks(), st.sampled_from(["mr", "mrr", "hits@2"]))
-def test_counted_by_tasks_a_macro_average_is_the_micro_one(
+def test_a_macro_average_weighted_by_tasks_is_the_micro_average(
     drawn: tuple[Ranks, list[int]], metric: str
 ) -> None:
     ranks, labels = drawn
@@ -354,7 +354,7 @@ def test_groups_are_drawn_as_the_whole() -> None:
     assert measured["macro.random.mr"] == pytest.approx(measured["random.mr"])
 
 
-def test_ready_weights_hold_within_groups(labelled: Ranks) -> None:
+def test_weights_by_name_apply_within_groups(labelled: Ranks) -> None:
     measured = report(labelled, by="relation", weights="query")
     assert measured.groups["likes"].weights.tolist() == [1, 0.5, 0.5]
     assert measured.groups["likes"]["optimistic.mr"] == (1 + 3 + 1) / 2
@@ -370,7 +370,7 @@ def test_groups_without_weight_are_left_out() -> None:
     assert math.isnan(measured.groups["b"]["mr"])
 
 
-def test_weights_of_groups_may_be_worlds_apart() -> None:
+def test_weights_of_groups_may_differ_by_orders_of_magnitude() -> None:
     ranks = Ranks([0, 3, 5, 7], [1] * 4, 9, weights=[1e-300, 3e-300, 1e300, 1e300])
     values = report(ranks, by=["a", "a", "b", "b"]).group_values("mr")
     assert list(values.values()) == pytest.approx([(1 + 3 * 4) / 4, 7])
@@ -470,7 +470,7 @@ def test_relations_of_wn18rr(data: Path) -> None:
     assert once["mrr"] == pytest.approx(measured["macro.mrr"], rel=1e-12)
 
 
-def test_everything_by_anything() -> None:
+def test_any_report_by_any_groups() -> None:
     for by in ("side", "relation", "query", "target", [3, 3, 2, 1]):
         measured = report(everything(), by=by)
         assert isinstance(repr(measured), str)

@@ -1,4 +1,4 @@
-"""The keys of reports against their grammar."""
+"""Test the keys of reports against their grammar."""
 
 from __future__ import annotations
 

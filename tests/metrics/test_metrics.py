@@ -1,4 +1,4 @@
-"""The metrics against their definitions, over points and over ties, with and without weights."""
+"""Test metrics against their definitions, for ranks and for ties, with and without weights."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def power_mean(p: float, ranks: list[Fraction], weights: list[Fraction]) -> Frac
 
 
 def middle(ranks: list[Fraction], weights: list[Fraction]) -> Fraction:
-    """The smallest rank that has half the weight, or the mean with the next at exactly half."""
+    """The smallest rank that reaches half the weight; at exactly half the mean with the next."""
     pairs = sorted((r, w) for r, w in zip(ranks, weights, strict=True) if w)
     sums = list(itertools.accumulate(w for _, w in pairs))
     i = next(i for i, total in enumerate(sums) if 2 * total >= sums[-1])
@@ -109,7 +109,7 @@ def positions(ranks: Ranks, kind: str) -> list[Fraction]:
 
 @st.composite
 def small_ties(draw: st.DrawFn) -> Ranks:
-    """Up to 6 tasks whose ties may be written out, some beyond what is added directly."""
+    """Up to 6 tasks whose ties can be listed, some longer than those added term by term."""
     n = draw(st.integers(1, 6))
     above = st.integers(0, 60) | st.integers(0, 5)
     tied = st.integers(1, 4) | st.integers(1, 120)
@@ -140,7 +140,7 @@ def test_metrics_are_their_definitions(ranks: Ranks, kind: str, name: str) -> No
 
 @given(small_ties(), st.sampled_from(ALL))
 def test_expected_metrics_are_those_of_all_positions(ranks: Ranks, name: str) -> None:
-    """Every position of a tie written out, with its share of the task's weight."""
+    """Check against all positions of ties, each with its share of the task's weight."""
     value = report(ranks)[f"expected.{name}"]
     everywhere, shares = [], []
     weights = as_fractions(ranks.weights, len(ranks))
@@ -154,7 +154,7 @@ def test_expected_metrics_are_those_of_all_positions(ranks: Ranks, name: str) ->
 
 @pytest.mark.parametrize("name", ["mr", "mrr", "hits@2", "hits@3"])
 def test_expected_is_the_mean_over_all_orders(name: str) -> None:
-    """Linear metrics: the mean of the metric itself over every way to break the ties."""
+    """For linear metrics it is the mean of the metric over all ways to break the ties."""
     ranks = Ranks([0, 1, 4], [3, 2, 1], 9)
     orders = itertools.product([1, 2, 3], [2, 3], [5])
     values = [report(Ranks(np.array(o) - 1, [1, 1, 1], 9))[name] for o in orders]
@@ -171,7 +171,7 @@ def test_a_tie_at_the_top_by_hand() -> None:
 
 
 def test_expected_ties_of_any_size() -> None:
-    """Too many positions to write out, and the middle of the mixture is exact."""
+    """With too many positions to list, the median of the mixture is exact."""
     measured = report(Ranks([0, 2**40], [2**61, 2**61 + 1], 2**62))
     assert measured["expected.median"] == pytest.approx(2**60 + 2**39, rel=1e-12)
     assert 0 < measured["expected.mad"] < measured["expected.std"] * 2
@@ -253,7 +253,7 @@ def test_a_single_candidate_is_degenerate() -> None:
 
 
 @pytest.mark.parametrize("weights", [None, []])
-def test_no_tasks_give_nan_quietly(weights: list[float] | None) -> None:
+def test_no_tasks_give_nan_without_a_warning(weights: list[float] | None) -> None:
     measured = report(Ranks([], [], [], weights=weights))
     with np.errstate(all="raise"), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -262,7 +262,7 @@ def test_no_tasks_give_nan_quietly(weights: list[float] | None) -> None:
                 assert math.isnan(measured[f"{kind}.{name}"])
 
 
-def test_no_weight_gives_nan_quietly() -> None:
+def test_no_weight_gives_nan_without_a_warning() -> None:
     ranks = Ranks([0, 3], [1, 1], 9, weights=[1, 0])[1:]
     with np.errstate(all="raise"), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -278,7 +278,7 @@ def test_only_ratios_of_weights_matter(ranks: Ranks, factor: float) -> None:
 
 
 @given(any_ranks(), st.floats(0.01, 100))
-def test_equal_weights_are_none(ranks: Ranks, weight: float) -> None:
+def test_equal_weights_are_like_no_weights(ranks: Ranks, weight: float) -> None:
     assume(len(ranks))
     ranks = ranks.with_weights(None).with_labels(side=None)
     equal = ranks.with_weights(np.full(len(ranks), weight))

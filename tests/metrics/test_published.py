@@ -1,4 +1,4 @@
-"""Published numbers, adjusted: two papers' tables, the table of data sets, and what is refused."""
+"""Test adjusted published numbers: tables of two papers, the data sets, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RUNS = STUDIES / "unified_framework.tsv"
 
 
 def read_table_1(path: Path) -> dict[str, dict[str, tuple[int, float]]]:
-    """By data set and model the mean rank, and its adjusted index in percent."""
+    """Read the mean rank and its adjusted index in percent, by data set and model."""
     table: dict[str, dict[str, tuple[int, float]]] = {}
     with path.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t"):
@@ -106,7 +106,7 @@ def test_filtered_counts_are_those_of_published_runs(
     for run in runs[dataset]:
         found = tr.adjust("mr", run["mr"], dataset=dataset, filtered=True)
         assert found.tasks == run["tasks"]
-        # their expectation was kept in float32
+        # their expectation was stored in float32
         expectation = 1 + (run["mr"] - 1) / (1 - run["amri"])
         assert found.expectation == pytest.approx(expectation, rel=1e-7)
         assert found.index == pytest.approx(run["amri"], abs=1e-6)
@@ -130,7 +130,7 @@ def test_what_the_published_runs_were_adjusted_with(
 
 
 def test_the_runs_of_a_data_set_agree(runs: dict[str, list[dict[str, float]]]) -> None:
-    """All models of one data set have the same expectations: what was copied, was copied well."""
+    """All models of a data set have the same expectation, so the numbers were copied correctly."""
     for rows in runs.values():
         for plain, index in (("mr", "amri"), ("mrr", "amrr"), ("hits@1", "ah@1")):
             means = [(row[plain] - row[index]) / (1 - row[index]) for row in rows]
@@ -285,7 +285,7 @@ def test_the_table_is_whole(table: dict[str, dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
 def test_filtered_counts_are_those_of_the_triples(data: Path, split: str) -> None:
-    """Counted by another way than the script's: the known answers of each query as a set."""
+    """Count in another way than the script does, with a set of known answers for each query."""
     with np.load(data / "kinships" / "triples.npz") as arrays:
         triples = {name: arrays[name].tolist() for name in ("train", "valid", "test")}
     for side, (a, b) in {"head": (1, 2), "tail": (0, 1), "relation": (0, 2)}.items():

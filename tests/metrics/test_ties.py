@@ -1,4 +1,4 @@
-"""Means over the positions of ties: closed forms against sums that are written out."""
+"""Test means over the positions of ties: closed forms against sums term by term."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def over(a: int, m: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def inverse_sum(a: int, m: int) -> Fraction:
-    """Of 1 / r, by halves, which keeps the fractions small."""
+    """The sum of 1 / r, by halves, which keeps the fractions small."""
     if m <= 8:
         return sum((Fraction(1, r) for r in range(a, a + m)), Fraction(0))
     return inverse_sum(a, m // 2) + inverse_sum(a + m // 2, m - m // 2)

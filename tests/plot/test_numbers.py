@@ -1,4 +1,4 @@
-"""The numbers that plots draw: those of a slow count, of the report, of its intervals."""
+"""Test the numbers that plots draw against slow counts, reports and their intervals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def near(values: Any) -> Any:
 
 
 def band(ax: Any) -> dict[int, tuple[float, float]]:
-    """The lowest and the highest edge of a band just right of each place."""
+    """The lowest and the highest edge of a band just to the right of each position."""
     (filled,) = ax.collections
     vertices = filled.get_paths()[0].vertices
     level = [(one, two) for one, two in itertools.pairwise(vertices) if one[1] == two[1]]
@@ -54,7 +54,7 @@ def band(ax: Any) -> dict[int, tuple[float, float]]:
 @settings(max_examples=40)
 @given(any_ranks(), st.sampled_from(KINDS))
 def test_hits_curve(ranks: tr.Ranks, kind: str) -> None:
-    """Each point is the report's hits@k, and chance the report's chance of it."""
+    """Each point is the report's hits@k, and chance is its expectation in the report."""
     report = tr.report(ranks)
     side = report.sides[0]
     line, chance = plot.hits_curve(report, kind=kind).get_lines()
@@ -69,7 +69,7 @@ def test_hits_curve(ranks: tr.Ranks, kind: str) -> None:
 
 
 def test_points_are_those_of_the_report() -> None:
-    """To the last digit, where all tasks count once."""
+    """They agree to the last digit if all tasks count once."""
     report = tr.report(A, seed=3)
     for kind in KINDS:
         cutoffs, values = drawn(plot.hits_curve(report, kind=kind, chance=False).get_lines()[0])
@@ -157,7 +157,7 @@ def test_distribution_by_hand() -> None:
     # realistic ranks 1, 4.5, 2, 9, 2, 3
     assert drawn(line)[1] == near([1 / 6, 3 / 6, 1 / 6, 1 / 6, 1 / 6])
     assert drawn(chance)[1] == near([1 / 12, 2 / 12, 4 / 12, 5 / 12, 5 / 12])
-    # only the tie of ranks 1 to 3 leaves something open, and that of 4 to 5 does not
+    # only the tie of ranks 1 to 3 spans intervals; that of 4 to 5 does not
     assert band(ax)[1] == (near(1 / 6), near(2 / 6))
     assert band(ax)[2] == (near(2 / 6), near(3 / 6))
 
@@ -226,7 +226,7 @@ def test_groups_without_a_value_come_last() -> None:
 
 
 def test_groups_of_a_side() -> None:
-    """Those without tasks of the side are none; z has no macro average."""
+    """Groups without tasks of the side are left out; z has no macro average."""
     report = tr.report(A.with_labels(side=["head"] * 3 + ["tail"] * 3), by=GROUPS)
     assert names(plot.groups(report, "head.mr")) == ["x", "y"]
     assert len(plot.groups(report, "zmrr", interval=False).get_lines()) == 1
@@ -274,7 +274,7 @@ def test_differences_of_models() -> None:
     assert ax.get_xlabel() == "mr minus that of A, less is better, with 90 % intervals"
 
 
-def test_notes_of_a_comparison_are_told() -> None:
+def test_notes_of_a_comparison_are_shown() -> None:
     bare = {
         name: tr.report(ranks.with_labels(queries=None, targets=None).with_protocol(split="test"))
         for name, ranks in {"A": A, "B": B}.items()
@@ -327,7 +327,7 @@ def test_indices_of_stored_reports() -> None:
     assert legend(plot.metric_against_index({"A": whole}, "mr")) == ["A (12 candidates)"]
 
 
-def test_names_that_are_alike_when_short() -> None:
+def test_names_that_are_equal_when_shortened() -> None:
     models = {f"{'a' * 60}{i}{'b' * 60}": tr.report(ranks) for i, ranks in enumerate((A, B))}
     assert len(points(plot.metric_against_index(models))) == 2
     assert len(plot.hits_curve(models).get_lines()) == 3

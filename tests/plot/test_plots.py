@@ -1,4 +1,4 @@
-"""Plots of reports, whichever: a figure of their own, all within it, any name, clear errors."""
+"""Test all plots of reports: a new figure, nothing cut off, names of any text, clear errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG = "/people/person/nationality./location/country/first_level_divisions of $e
 
 
 def model(seed: int, candidates: int = 500, ties: bool = False) -> tr.Report:
-    """A report by relation: names with dollars and underscores, a long one."""
+    """A report by relation, with names that have dollars and underscores or are long."""
     rng = np.random.default_rng(seed)
     above = np.minimum(rng.geometric(0.05, N), candidates) - 1
     tied = rng.integers(1, candidates - above + 1) if ties else np.ones(N, dtype=np.int64)
@@ -76,7 +76,7 @@ def draw(name: str, **options: Any) -> Any:
 
 
 def texts(ax: Any) -> list[str]:
-    """All that is written in the picture."""
+    """All texts in the picture."""
     return [text.get_text() for text in ax.figure.findobj(matplotlib.text.Text)]
 
 
@@ -92,7 +92,7 @@ def test_a_figure_of_its_own(name: str, tmp_path: Path) -> None:
 
 @EACH
 def test_nothing_is_cut_off(name: str) -> None:
-    """All that is drawn lies within the figure, once it is laid out, and no legend on data."""
+    """Everything lies within the figure once it is laid out, and no legend covers data."""
     ax = draw(name)
     figure = ax.figure
     figure.draw_without_rendering()
@@ -106,7 +106,7 @@ def test_nothing_is_cut_off(name: str) -> None:
 
 
 @EACH
-def test_into_given_axes_alone(name: str) -> None:
+def test_only_the_given_axes_are_drawn_into(name: str) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure()
@@ -120,7 +120,7 @@ def test_into_given_axes_alone(name: str) -> None:
     "name", ["distribution, four", "hits, four", "comparison, four", "index, four", "groups, one"]
 )
 def test_names_are_written_as_they_are(name: str) -> None:
-    """With underscores and dollars, on one line, and not longer than there is room for."""
+    """Names keep underscores and dollars, are on one line, and are shortened if they are long."""
     written = "\n".join(texts(draw(name)))
     assert "_private" in written or "_A" in written
     assert r"\$x" in written  # which matplotlib shows as a dollar

@@ -1,4 +1,4 @@
-"""Reports as JSON, and read back."""
+"""Test reports that are written as JSON and read back."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_groups_from_json_in_every_form(grouped: Report) -> None:
         assert again.to_json() == group.to_json()
 
 
-def test_what_is_not_stored_of_groups_is_no_claim(grouped: Report) -> None:
+def test_values_of_groups_that_are_not_stored(grouped: Report) -> None:
     back = Report.from_json(grouped.to_json(["mr", "amri", "optimistic.mr"]))
     assert "left out" not in back.to_markdown()
     stored = Report.from_json(grouped.to_json(["mr", "macro.mr", "amri"])).to_markdown()
@@ -133,7 +133,7 @@ def test_the_audit_survives() -> None:
     three = {"nan": 0, "inf": 2, "at_best": 1}
     for more, audit in (
         ([], three),
-        ([[0, 0], [0, 0]], three),  # nothing found, or nobody looked
+        ([[0, 0], [0, 0]], three),  # nothing was found, or it was not counted
         ([[0, 0], [1, 1]], {**three, "mismatched": 2}),
         ([[3, 4], [0, 1]], {**three, "differing": 7, "mismatched": 1}),
     ):

@@ -1,4 +1,4 @@
-"""Reports in every form: text, tables, JSON and back, pandas."""
+"""Test every form of a report: text, tables, JSON, pandas."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_wrong_axes(sided: Ranks, render: str) -> None:
 
 
 @given(any_ranks())
-def test_any_ranks_can_be_told(ranks: Ranks) -> None:
+def test_any_ranks_can_be_written(ranks: Ranks) -> None:
     measured = report(ranks)
     assert isinstance(repr(measured), str)
     assert len(measured.to_markdown().split("\n")) > 10
@@ -269,7 +269,7 @@ def test_latex_is_escaped(grouped: Report) -> None:
 
 
 class Reader(html.parser.HTMLParser):
-    """Collects the cells, and complains about what is not closed."""
+    """Collects the cells of tables, and fails for elements that are not closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -302,7 +302,7 @@ def test_html(grouped: Report) -> None:
     assert "<caption>&lt;" in html_table(TextGrid(["a"], []), "<")
 
 
-def test_averages_are_told_from_groups() -> None:
+def test_averages_differ_from_groups_of_the_same_name() -> None:
     measured = report(Ranks([0, 3], [1, 1], 10), by=["micro", "macro"])
     text = measured.to_markdown(["mr"], kinds=["realistic"])
     assert [row.split(" | ")[0] for row in text.splitlines()[-4:]] == [

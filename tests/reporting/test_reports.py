@@ -1,4 +1,4 @@
-"""Reports: sides, weights, chance, summaries."""
+"""Test reports: sides, weights, chance, summaries."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_relation_is_never_pooled(sided: Ranks) -> None:
 @pytest.mark.parametrize(
     "name", ["both", "index", "optimistic", "expected", "macro", "mr", "a.b", ""]
 )
-def test_sides_that_no_key_can_tell(name: str) -> None:
+def test_sides_whose_names_are_ambiguous_in_keys(name: str) -> None:
     with pytest.raises(ValueError, match="a key cannot tell the side"):
         report(Ranks([0], [1], 5, side=[name]))
 
@@ -154,7 +154,9 @@ def test_every_metric_of_every_kind(sided: Ranks, kind: str, metric: str) -> Non
         expected = metric_value(
             METRICS[parse(metric).metric], sample_of(part, kind), parse(metric)[1]
         )
-        if kind == "random":  # drawn for the whole, so another draw than that of the part
+        if (
+            kind == "random"
+        ):  # drawn for all tasks at once, so that the draw differs from that of the side alone
             assert math.isfinite(measured[f"{side}.{kind}.{metric}"])
         else:
             assert measured[f"{side}.{kind}.{metric}"] == expected
@@ -213,10 +215,10 @@ def test_weights_of_the_report(sided: Ranks) -> None:
     assert measured == report(sided, weights=np.array(weights))
 
 
-def test_ready_weights(sided: Ranks) -> None:
+def test_weights_by_name(sided: Ranks) -> None:
     ranks = sided.with_labels(queries=[7, 7, 8, 7, 9], group=["a", "b", "b", "b", "b"])
     measured = report(ranks, weights="query")
-    assert measured.weights.tolist() == [0.5, 0.5, 1, 1, 1]  # query 7 of a side is its own
+    assert measured.weights.tolist() == [0.5, 0.5, 1, 1, 1]  # query 7 is another query on each side
     assert measured.weighting == "each query counts once"
     assert report(ranks, weights="group").weighting == "each relation counts once"
     assert report(ranks[:0], weights="queries").weighting == "each query counts once"

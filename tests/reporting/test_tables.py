@@ -1,4 +1,4 @@
-"""Several models in one table, several runs of one."""
+"""Test tables of several models, and repeats of one model."""
 
 from __future__ import annotations
 
@@ -269,14 +269,14 @@ def test_unlike_protocols_are_refused() -> None:
     assert table(order).notes == ()  # provenance
 
 
-def test_a_choice_on_the_test_split_is_told() -> None:
+def test_choosing_on_the_test_split_is_noted() -> None:
     test = Protocol(split="test")
     several = {"a": one(1, protocol=test), "b": one(2, protocol=test)}
     (note,) = table(several).notes
     assert "numbers of the test split" in note
     assert "to choose between models by them uses that split up" in note
     assert table({"a": several["a"]}).notes == ()
-    assert table({"seeds": list(several.values())}).notes == ()  # nothing is chosen
+    assert table({"seeds": list(several.values())}).notes == ()  # there is no choice to make
 
 
 def test_other_notes() -> None:
@@ -294,7 +294,7 @@ def test_other_notes() -> None:
 
 
 @pytest.mark.parametrize("split", ["Test", "test-2", "TEST", " test"])
-def test_any_test_split_is_told(split: str) -> None:
+def test_any_test_split_is_noted(split: str) -> None:
     assert is_test_split(split)
     models = {name: one(1, protocol=Protocol(split=split)) for name in "ab"}
     (note,) = table(models).notes
@@ -326,7 +326,7 @@ def test_all_runs_count() -> None:
     assert note == "The weights differ: A: equal weights or weighted, B: equal weights."
 
 
-def test_unlike_runs_are_told() -> None:
+def test_unlike_runs_are_noted() -> None:
     runs = [one(1), one(2, weights=[3])]
     with pytest.raises(ValueError, match="reports: runs 1 and 2 have equal weights and weighted"):
         report(runs)
@@ -342,7 +342,7 @@ def of_candidates(*candidates: int, **fields: object) -> Report:
     return report(Ranks([0] * n, [1] * n, candidates, protocol=VALID), **fields)
 
 
-def test_unlike_numbers_of_candidates_are_told() -> None:
+def test_unlike_numbers_of_candidates_are_noted() -> None:
     few, many = of_candidates(10, 10), of_candidates(40_000, 40_000)
     (note,) = table({"few": few, "many": many}, ["mr", "amri", "zmrr"]).notes
     assert note == (
@@ -366,7 +366,7 @@ def test_unlike_numbers_of_candidates_are_told() -> None:
     assert table({str(label): group for label, group in grouped.items()}).notes == ()
 
 
-def test_unlike_weights_are_told() -> None:
+def test_unlike_weights_are_noted() -> None:
     models = {
         "a": one(1, 2, 3, weights=[1, 2, 3]),
         "b": one(1, 2, 3, weights=[20, 60, 40]),  # those of a, in another order
@@ -379,7 +379,7 @@ def test_unlike_weights_are_told() -> None:
     assert table({"a": folds, "b": folds}).notes == ()
 
 
-def test_unlike_groups_of_macro_averages_are_told() -> None:
+def test_unlike_groups_of_macro_averages_are_noted() -> None:
     ranks = one(1, 2).ranks
     once, halves = report(ranks, by=["x", "y"]), report(ranks, by=["x", "x"])
     counted = report(ranks, by=["x", "y"], macro_weights="count")

@@ -1,4 +1,4 @@
-"""What the audit of a report finds, and what it leaves alone."""
+"""Test what the audit of a report finds and does not find."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N = 400
 
 
 def sound(**changes: object) -> Ranks:
-    """Ranks that nothing is wrong with, but for the changes."""
+    """Ranks without findings, apart from the given changes."""
     above = np.random.default_rng(0).integers(0, 300, N)
     protocol = Protocol(**{"split": "test", **changes.pop("protocol", {})})
     none = np.zeros(N, dtype=np.int64)
@@ -51,7 +51,7 @@ def test_nothing_suspicious() -> None:
 def test_ties_that_move_a_metric() -> None:
     findings = found(sound(above=some(0, 0), tied=some(N, 2)))
     assert set(findings) == {"ties", "kinds"}
-    # realistic 1.5 everywhere: hits@1 is 0, and 1/2 in truth
+    # realistic ranks are all 1.5: hits@1 is 0, but 1/2 in expectation
     assert findings["ties"].value == math.inf
     assert "ties move hits@1 by 0.5: realistic 0, expected 0.5" in findings["ties"].message
     assert "hits@1 is 0 with pessimistic ranks and 1 with optimistic" in findings["kinds"].message
@@ -90,7 +90,7 @@ def test_what_the_audit_of_the_counts_saw() -> None:
     assert "audit=True" in findings["unaudited"].message
 
 
-def test_rows_that_are_not_that_of_their_query() -> None:
+def test_rows_that_differ_from_the_first_of_their_query() -> None:
     none, one = some(0, 0), some(N, 1)
     findings = found(sound(audit=(none, none, one, none, some(3, 1))))
     assert set(findings) == {"queries"}
@@ -137,7 +137,7 @@ def test_all_is_100_percent() -> None:
     assert not any("e+0" in f.message or "inf %" in f.message for f in everything.values())
 
 
-def test_tasks_of_no_weight_do_not_count() -> None:
+def test_tasks_without_weight_do_not_count() -> None:
     weights = some(10, 0, 1)
     ranks = sound(
         above=some(10, 0, 7), tied=some(10, 3, 1), candidates=some(10, 3, 1000), weights=weights
@@ -148,7 +148,7 @@ def test_tasks_of_no_weight_do_not_count() -> None:
     assert "in 5 of 395 tasks (1.27 %)" in some_weigh["constant"].message
 
 
-def test_ties_of_relations_are_looked_at() -> None:
+def test_ties_of_relations_are_checked() -> None:
     side = ["tail"] * (N - 40) + ["relation"] * 40
     tied = some(N - 40, 1, 2)
     ranks = sound(above=some(N - 40, 100, 0), tied=tied, side=side)

@@ -1,4 +1,4 @@
-"""The chance model of the median against exact values, every outcome, and slow plain sums."""
+"""Test the chance model of the median against exact values, every outcome and slow plain sums."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_all_outcomes(sizes: list[int], name: str) -> None:
 
 
 def by_sums(sizes: list[int], inverse: bool) -> tuple[float, float]:
-    """Mean and variance from P(a <= x, b > y) for all x <= y, by positive recursions."""
+    """Mean and variance from P(a <= x, b > y) for all x <= y, by recursions of positive terms."""
     n, half, top = len(sizes), len(sizes) // 2, max(sizes)
     x = np.arange(top + 1)
     below, above = x[:, None], x[None, :]
@@ -221,7 +221,7 @@ def test_multiplicities_beyond_exact_floats() -> None:
 
 
 def test_merged_sizes() -> None:
-    """Two clusters with a wide gap: its variance is that of the gap's upper end."""
+    """With two clusters and a wide gap, the variance is that of the gap's upper end."""
     far = np.random.default_rng(0).integers(1, 2**40, 400)
     sizes = [*range(10_001, 10_401), *far.tolist()]
     order = Order(compress(sizes))
@@ -265,7 +265,7 @@ def log(x: Fraction) -> float:
     st.data(),
 )
 def test_poisson_binomial_tails(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
-    """Relative accuracy in both tails, however far."""
+    """Both tails are accurate relatively, however far out."""
     p = [Fraction(a, a + b) for a, b in pairs]
     law = law_of(p)
     m = data.draw(st.integers(1, len(p)))

@@ -1,4 +1,4 @@
-"""The chance model against exact values, all outcomes, exact distributions and plain integrals."""
+"""Test the chance model against exact values, all outcomes, exact laws and plain integrals."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def values(metric: str, parameter: float, ranks: Any, weights: Any) -> Any:
 
 
 def outcomes(sizes: list[int]) -> Any:
-    """Every outcome of the ranks, a row each."""
+    """Return every outcome of the ranks, one in each row."""
     grid = np.meshgrid(*(np.arange(1.0, n + 1) for n in sizes), indexing="ij")
     return np.stack([axis.ravel() for axis in grid], axis=1)
 
@@ -83,7 +83,7 @@ def assert_near(
     found: tuple[float, float], exact: tuple[float, float], rel: float, what: Any = ""
 ) -> None:
     assert found[0] == pytest.approx(exact[0], rel=rel, abs=0), what
-    # values are rounded, which an exact variance of them sees
+    # values are rounded, which an exact variance shows
     eps = 1e-14 * exact[0]
     seen = eps * math.sqrt(exact[1]) + eps**2
     assert found[1] == pytest.approx(exact[1], rel=rel, abs=seen), what
@@ -106,7 +106,7 @@ def tasks_of(record: dict[str, Any]) -> Tasks:
 
 @pytest.mark.parametrize("metric", [m for m in MODELS if m != "power_mean"])
 def test_reference_values(metric: str, data: Path) -> None:
-    """All records, of 25 digits, to 1e-12 and in truth to 1e-14."""
+    """All records, which have 25 digits, agree to 1e-12 (in fact to 1e-14)."""
     mine = [record for record in records(data) if record["metric"] == metric]
     assert len(mine) >= 46
     for record in mine:
@@ -225,7 +225,7 @@ def test_plain_integrals(sizes: list[int], p: float, weighted: bool) -> None:
 
 
 def test_extremes_against_plain_sums() -> None:
-    """The least and the greatest of ranks, by sums over every x."""
+    """Check the least and the greatest rank against sums over every x."""
     rng = np.random.default_rng(3)
     for sizes in ([50] * 40, [3, 5000], [100] * 30 + [2000], rng.integers(500, 3000, 60).tolist()):
         n = np.array(sizes, float)
@@ -240,7 +240,7 @@ def test_extremes_against_plain_sums() -> None:
 
 @pytest.mark.parametrize("p", [-0.3, -0.05, 0.05, 0.5, 0.99, 1.01, 2, 10])
 def test_many_tasks_are_nearly_normal(p: float) -> None:
-    """The delta method, where it is good: a million tasks, moments near their limits."""
+    """The delta method is good for a million tasks: moments are near its limits."""
     sizes, numbers = np.array([3, 40, 500]), np.array([500_000, 300_000, 200_000])
     mean = variance = 0.0
     for n, number in zip(sizes.tolist(), (numbers / 1e6).tolist(), strict=True):
@@ -259,7 +259,7 @@ def test_many_tasks_are_nearly_normal(p: float) -> None:
 
 @pytest.mark.parametrize(("metric", "parameter"), CASES)
 def test_forms_of_the_same_tasks(metric: str, parameter: float) -> None:
-    """Array or multiplicities; no weights, equal ones, or zeros beside them; one weight twice."""
+    """Forms that mean the same: an array or multiplicities; no, equal or also zero weights."""
     model = MODELS[metric]
     sizes, numbers = [3, 7, 200, 3], [2, 1, 5, 1]
     plain = model(compress(np.repeat(sizes, numbers)), parameter)
@@ -272,7 +272,7 @@ def test_forms_of_the_same_tasks(metric: str, parameter: float) -> None:
 
 @pytest.mark.parametrize(("metric", "parameter"), CASES)
 def test_blocks_of_tasks(metric: str, parameter: float) -> None:
-    """Thousands of sizes and weights, which are computed in blocks, against few at a time."""
+    """Thousands of sizes and weights, computed in blocks, agree with a few at a time."""
     rng = np.random.default_rng(5)
     sizes = rng.integers(2, 3_000, 2_500)
     few = rng.choice([1.0, 2.0, 3.0], 2_500)
@@ -284,7 +284,7 @@ def test_blocks_of_tasks(metric: str, parameter: float) -> None:
 
 
 def test_memory_stays_flat() -> None:
-    """However many tasks differ, a hundred nodes each are never held at once."""
+    """However many tasks differ, their nodes are never in memory all at once."""
     rng = np.random.default_rng(1)
     tasks = compress(rng.integers(1, 15_000, 20_000), rng.random(20_000))
     for metric in ("imr", "gmr", "hmr"):
@@ -305,7 +305,7 @@ def test_degenerate(metric: str, parameter: float) -> None:
     assert all(map(math.isnan, model(compress([3, 4], [0, 0]), parameter)))
     for ones in (compress([1]), compress([1, 1, 1], [0.1, 0.2, 0.4]), compress(([1], [2**62]))):
         assert model(ones, parameter) == (1.0, 0.0)
-    # one task, alone or beside one that weighs nothing
+    # one task, alone or beside one with weight 0
     alone = model(compress([7]), parameter)
     assert model(compress([7, 9], [1, 0]), parameter) == alone
     assert_near(alone, brute(metric, parameter, [7]), 1e-13)
@@ -332,7 +332,7 @@ EXTREMES = {
 @pytest.mark.parametrize("name", EXTREMES)
 @pytest.mark.parametrize(("metric", "parameter"), CASES)
 def test_extremes_are_finite(name: str, metric: str, parameter: float) -> None:
-    """No overflow, no warning (warnings are errors), no wrong sign."""
+    """There is no overflow, no warning (warnings are errors) and no wrong sign."""
     tasks = compress(*EXTREMES[name])
     mean, variance = MODELS[metric](tasks, parameter)
     assert math.isfinite(mean)
@@ -344,14 +344,14 @@ def test_extremes_are_finite(name: str, metric: str, parameter: float) -> None:
 
 
 def test_extremes_by_hand() -> None:
-    """What is known in closed form of huge N."""
+    """Check closed forms for huge N."""
     # 2 / (u + v) of uniform u, v has mean 4 log 2
     assert cm.inverse_mean(compress([BIG, BIG]))[0] * BIG == pytest.approx(4 * math.log(2))
     # 2 / (1 + 1 / r) = 2 - 2 / (r + 1)
     mean, variance = cm.harmonic(compress([BIG, 1]))
     assert mean == pytest.approx(2, rel=1e-15)
     assert variance == pytest.approx(4 * (math.pi**2 / 6 - 1) / BIG, rel=1e-13)
-    # a task that weighs nothing does not count
+    # a task with weight 0 does not count
     for name in ("imr", "hmr", "gmr", "igmr"):
         nearly = MODELS[name](compress([BIG, BIG], [1, 1e-300]))
         assert nearly == pytest.approx(MODELS[name](compress([BIG])), rel=1e-12)
@@ -393,7 +393,7 @@ def test_power_means_without_a_model(p: float) -> None:
 def test_visiting_every_rank_agrees_with_nodes(
     model: Callable[[Tasks], tuple[float, float]], sizes: list[int], data: st.DataObject
 ) -> None:
-    """Equal weights and moderate N take running sums over all ranks; unequal ones never do."""
+    """Equal weights and moderate N use running sums over all ranks; unequal weights never do."""
     n = data.draw(st.integers(120, 10**6))
     tasks = compress((sizes, [n] * len(sizes)))
     assert model(tasks) == pytest.approx(model(tasks._replace(equal=False)), rel=2e-13)

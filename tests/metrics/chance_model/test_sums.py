@@ -1,4 +1,4 @@
-"""The parts of the chance model: tasks counted, sums over ranks, integrals."""
+"""Test the tools of the chance model: counted tasks, sums over ranks, integrals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SIZES = [*range(1, 70), 100, 127, 128, 129, 1000, 4095, 4096, 5000]
     )
 )
 def test_tasks_are_counted(drawn: list[tuple[int, float, int]]) -> None:
-    """Against a dictionary; as an array, as values with multiplicities, and shuffled."""
+    """Check against a dictionary: an array, values with multiplicities, and shuffled tasks."""
     sizes, weights, numbers = ([row[i] for row in drawn] for i in range(3))
     tasks = compress((np.array(sizes, int), np.array(numbers, int)), weights)
     plain: dict[tuple[int, float], int] = {}
@@ -72,7 +72,7 @@ def test_tasks_without_weights_are_counted(sizes: list[int]) -> None:
 
 
 def test_only_ratios_of_weights_matter() -> None:
-    """Powers of two change no bit; huge and tiny weights are safe; next to nothing is nothing."""
+    """Powers of two change no bit, huge and tiny weights are safe, negligible ones are left out."""
     sizes, weights = [4, 9, 9, 2], np.array([0.3, 1.0, 2.0, 0.0])
     tasks = compress(sizes, weights)
     for factor in (2.0**1000, 2.0**-1000):
@@ -163,7 +163,7 @@ def test_chunks_cover_all_sizes() -> None:
 
 
 def test_a_huge_sum() -> None:
-    """Sum of r over 1..2**62, and of 1/r."""
+    """Check the sums of r and of 1/r over 1..2**62."""
     (_, nodes, weights), *rest = chunks(np.array([2**62]))
     assert not rest
     assert (weights * nodes).sum() == pytest.approx(2.0**61 * (2.0**62 + 1), rel=1e-14)
