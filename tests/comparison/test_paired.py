@@ -417,7 +417,7 @@ def test_counts_are_not_compared(method: str, key: str) -> None:
 def test_what_wilcoxon_tests(key: str, named: str) -> None:
     a, b = models(40)
     notes = compare(a, b, metric=key, method="wilcoxon", resamples=9).notes
-    assert notes == ((f"Wilcoxon is of the ranks, not of {named}",) if named else ())
+    assert notes == ((f"Wilcoxon tests the ranks, not {named}",) if named else ())
     assert compare(a, b, metric=key, resamples=9).notes == ()
 
 
@@ -428,7 +428,7 @@ def test_a_test_split_is_not_for_choosing(split: str | None, told: bool) -> None
     a, b = (x.with_protocol(split=split) for x in models(40))
     notes = compare(a, b, resamples=9).notes
     assert len(notes) == told
-    assert not told or notes[0].startswith(f"of the split {split!r}: choosing a model by it")
+    assert not told or notes[0].startswith(f"ranks of the split {split!r}: choosing a model by it")
     several = compare({"a": a, "b": b, "c": a}, resamples=9).to_markdown()
     assert several.count("choosing a model") == told
 
@@ -504,7 +504,7 @@ def test_test_splits_are_those_of_tables() -> None:
     ranks = Ranks([0, 3], [1, 1], 9, protocol=Protocol(split=" Test"))
     notes = compare(ranks, ranks).notes
     assert notes[-1] == (
-        "of the split ' Test': choosing a model by it uses it up, choose by a validation split"
+        "ranks of the split ' Test': choosing a model by it uses it up; choose by a validation one"
     )
     told = table({"a": report(ranks), "b": report(ranks)})
     assert any("numbers of the test split" in note for note in told.notes)

@@ -232,7 +232,7 @@ def _compare_pair(a: Any, b: Any, options: _CompareOptions, names: tuple[str, st
     if pairing == BY_POSITION:
         notes = (*notes, BY_POSITION_ONLY)
     if options.method == "wilcoxon" and not options.key.macro and not _is_mean(options.key):
-        notes = (*notes, f"Wilcoxon is of the ranks, not of {options.key.metric}")
+        notes = (*notes, f"Wilcoxon tests the ranks, not {options.key.metric}")
     notes = (*notes, *notes_on_test_splits(a, b))
     by = None if options.by is None else group_codes(a, options.by)[0]
     b = b.with_labels(side=a.side).with_weights(a.weights)

@@ -108,15 +108,14 @@ def notes_on_test_splits(a: Ranks, b: Ranks) -> tuple[str, ...]:
     >>> from truerank import Protocol, Ranks
     >>> ranks = Ranks([0], [1], 10, protocol=Protocol(split="Test"))
     >>> notes_on_test_splits(ranks, ranks)
-    ("of the split 'Test': choosing a model by it uses it up, choose by a validation split",)
+    ("ranks of the split 'Test': choosing a model by it uses it up; choose by a validation one",)
     """
     splits = dict.fromkeys(ranks.protocol.split for ranks in (a, b))
     tests = " and ".join(repr(split) for split in splits if is_test_split(split))
     if not tests:
         return ()
-    return (
-        f"of the split {tests}: choosing a model by it uses it up, choose by a validation split",
-    )
+    advice = "choosing a model by it uses it up; choose by a validation one"
+    return (f"ranks of the split {tests}: {advice}",)
 
 
 def describe_pairing(a: Ranks, b: Ranks) -> str:

@@ -235,9 +235,9 @@ def draw_resamples(units: int, resamples: int, seed: int) -> Iterator[IntArray]:
     """
     rng = np.random.default_rng(seed)
     for rows in _chunk_rows(units, resamples):
-        drawn = rng.integers(0, units, (rows, units))
-        drawn += np.arange(0, rows * units, units)[:, None]
-        yield np.bincount(drawn.reshape(-1), minlength=rows * units).reshape(rows, units)
+        chosen = rng.integers(0, units, (rows, units))
+        chosen += np.arange(0, rows * units, units)[:, None]
+        yield np.bincount(chosen.reshape(-1), minlength=rows * units).reshape(rows, units)
 
 
 def draw_swaps(units: int, resamples: int, seed: int) -> Iterator[IntArray]:

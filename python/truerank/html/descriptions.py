@@ -95,8 +95,8 @@ def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
     alike: dict[str, list[str]] = {}
     for key, found in intervals.items():
         units = format_count(found.units, found.by.removesuffix("s"))
-        drawn = f", {format_count(found.resamples, 'resample')}" if found.resamples else ""
-        how = f"{100 * found.level:g} %, {found.method}{drawn} of {units}, seed {found.seed}"
+        resamples = f", {format_count(found.resamples, 'resample')}" if found.resamples else ""
+        how = f"{100 * found.level:g} %, {found.method}{resamples} of {units}, seed {found.seed}"
         alike.setdefault(how, []).append(key)
     lines = [f"Intervals of {', '.join(keys)}: {how}." for how, keys in alike.items()]
     missing: dict[str, list[str]] = {}

@@ -23,14 +23,14 @@ RESAMPLES = 1000  # enough for the interval of a bar
 METRIC = "mrr"  # the metric that orders the groups
 
 
-def groups_section(report: Report, drawn: bool) -> str:
-    """The tables of groups, with a plot if `drawn`; empty without groups."""
+def groups_section(report: Report, with_plot: bool) -> str:
+    """The tables of groups, with a plot if `with_plot`; empty without groups."""
     _, axes = printed_axes(report)
     if axes is None:
         return ""
     (side,), (kind,), metrics = axes
     beside = table(group_grid(report, axes, DIGITS))
-    if drawn and METRIC in metrics:
+    if with_plot and METRIC in metrics:
         from ..plot import groups
 
         key = compose_key(side, kind, METRIC)
@@ -39,20 +39,20 @@ def groups_section(report: Report, drawn: bool) -> str:
         beside = pictures.picture(draw, "groups", caption) + beside
     parts = [side_by_side(beside)]
     tasks = report.group_tasks(side)
-    held = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
-    if len(held) > GROUPS_SHOWN:
-        parts += _other_groups(report, axes, held)
+    labels = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
+    if len(labels) > GROUPS_SHOWN:
+        parts += _other_groups(report, axes, labels)
     return "\n".join(parts)
 
 
-def _other_groups(report: Report, axes: Axes, held: Sequence[Hashable]) -> list[str]:
+def _other_groups(report: Report, axes: Axes, labels: Sequence[Hashable]) -> list[str]:
     """The groups that the table of the largest leaves out, as far as there is room for them."""
     (side,), (kind,), metrics = axes
     ordered = METRIC if METRIC in metrics else metrics[0]
     values = report.group_cells(compose_key(side, kind, ordered))
     known = {
         label: value
-        for label in held
+        for label in labels
         if (value := values[label]) is not None and not math.isnan(value)
     }
     rising = sorted(known, key=known.__getitem__)
@@ -61,12 +61,12 @@ def _other_groups(report: Report, axes: Axes, held: Sequence[Hashable]) -> list[
         make(f"lowest {ordered}", rising[:EXTREMES]),
         make(f"highest {ordered}", rising[: -EXTREMES - 1 : -1]),
     ]
-    if len(held) > MOST_GROUPS:
-        text = f"There are {len(held):,} groups, too many for this page: a report as CSV has all."
+    if len(labels) > MOST_GROUPS:
+        text = f"There are {len(labels):,} groups, too many for this page: a report as CSV has all."
         return [tables(extremes), paragraph(text)]
     return [
         tables(extremes),
-        details(f"All {len(held):,} groups", table(make("by number of tasks", held))),
+        details(f"All {len(labels):,} groups", table(make("by number of tasks", labels))),
     ]
 
 

@@ -109,15 +109,15 @@ def page(report: Report, options: PageOptions) -> str:
         For an unknown key.
     """
     ranked = hasattr(report, "ranks")
-    drawn = ranked and len(report.ranks) > 0
+    with_plots = ranked and len(report.ranks) > 0
     keys = _head_keys(report, options)
     sections = [
         Section("What was evaluated", _evaluated(report, options, ranked)),
         Section("Audit", _audit(report, options)),
         Section("Metrics", _metrics(report)),
-        Section("Against chance", _against_chance(report) if drawn else ""),
-        Section("Plots", _plots(report) if drawn else ""),
-        Section(f"By {report.by}", groups_section(report, drawn)),
+        Section("Against chance", _against_chance(report) if with_plots else ""),
+        Section("Plots", _plots(report) if with_plots else ""),
+        Section(f"By {report.by}", groups_section(report, with_plots)),
         Section("Cite and reproduce", _reproduce(report, keys, options)),
     ]
     return document(options.title, _head(report, keys, options.intervals), sections)

@@ -193,9 +193,9 @@ def _median_from(
     fraction = middle - fold
     if fraction:  # the distances to the right are shorter by one
         starts[len(left) :] -= 1
-    held = sizes > 0
-    doubled = None if weights is None else np.r_[weights, weights][held]
-    return fraction + _median_of_runs(starts[held], sizes[held], doubled, total[held])
+    nonempty = sizes > 0
+    doubled = None if weights is None else np.r_[weights, weights][nonempty]
+    return fraction + _median_of_runs(starts[nonempty], sizes[nonempty], doubled, total[nonempty])
 
 
 def _median_of_runs(

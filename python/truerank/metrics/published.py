@@ -329,7 +329,7 @@ def _read_counts(candidates: Any, tasks: Any, weights: Any) -> tuple[IntArray, I
         raise InputValueError(
             "tasks",
             expected="how many there are, as candidates is one number for all of them (a triple "
-            "whose head and tail are both asked for makes two)",
+            "whose head and tail are both predicted makes two)",
         )
     else:
         values, count = integers("candidates", [candidates]), int(integers("tasks", [tasks])[0])

@@ -108,23 +108,23 @@ def groups(
     upward = increasing(metric) is not False
     labels = [label for label, n in tasks.items() if n]
     labels.sort(key=lambda label: ORDERS[order](tasks[label], values[label], upward), reverse=True)
-    drawn = labels[:shown]
-    names_of_rows = list(map(label_text, drawn))
-    height, width = 1.5 + _ROW_HEIGHT * max(len(drawn), 2), width_for(names_of_rows)
+    chosen = labels[:shown]
+    names_of_rows = list(map(label_text, chosen))
+    height, width = 1.5 + _ROW_HEIGHT * max(len(chosen), 2), width_for(names_of_rows)
     ax = axes_for("truerank.plot.groups", ax, height, width, extra="plot")
-    rows = np.arange(len(drawn))
-    widths = np.array([values[label] for label in drawn])
+    rows = np.arange(len(chosen))
+    widths = np.array([values[label] for label in chosen])
     ax.barh(rows, widths, height=0.68, color=COLOURS[5], zorder=1)
     for row in np.flatnonzero(np.isnan(widths)).tolist():
         ax.text(0, row, " no value", va="center", fontsize="small", color="#555555")
     handles, names = _draw_averages(ax, report, metric)
     if interval:
         options = IntervalOptions(level, method, resamples, seed)
-        found = [interval_bounds(report.groups[label], metric, options) for label in drawn]
-        if (line := whiskers(ax, found, ["#333333"] * len(drawn))) is not None:
+        found = [interval_bounds(report.groups[label], metric, options) for label in chosen]
+        if (line := whiskers(ax, found, ["#333333"] * len(chosen))) is not None:
             handles.append(line)
             names.append(f"{100 * level:g} % interval")
-    write_rows(ax, names_of_rows, [f"{tasks[label]:,}" for label in drawn], "tasks")
+    write_rows(ax, names_of_rows, [f"{tasks[label]:,}" for label in chosen], "tasks")
     rest = labels[shown:]
     left_out = f"; {format_count(len(rest), 'more group')} not shown" if rest else ""
     ax.set_xlabel(f"{metric} by {report.by}{left_out}")

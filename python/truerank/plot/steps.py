@@ -86,11 +86,11 @@ def _draw_chance(
     else:
         label = "chance, in the colour of each"
     style = {"linestyle": ":", "linewidth": 1.4, "drawstyle": "steps-post"}
-    drawn = [
+    handles = [
         ax.plot(x, _extend_last_step(x, line), color=colour, **style)[0]
         for line, colour in zip(lines, colours, strict=True)
     ]
-    return drawn[0], label
+    return handles[0], label
 
 
 def rank_axis(ax: Axes, end: int, ticks: Sequence[int]) -> None:
