@@ -154,7 +154,9 @@ def test_unknown_names_list_the_known_ones(labelled: Ranks) -> None:
         match=r"one of side, .*, target, category, got 'degree' \(labels of these ranks: " + has,
     ):
         report(ranks, by="degree")
-    with pytest.raises(ValueError, match=f"no labels 'targets', which 'target' means .but {has}.;"):
+    with pytest.raises(
+        ValueError, match=f"no labels 'targets', which 'target' means .they have: {has}.;"
+    ):
         report(ranks, by="target")
     with pytest.raises(ValueError, match="one of query, relation, target, category, got 'degree'"):
         report(ranks, weights="degree")

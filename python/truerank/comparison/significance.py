@@ -222,7 +222,9 @@ def _total(name: str, sample: Sample, parameter: float = 0) -> float:
 def _single_task_tail(tasks: Tasks, base: str, power: float, sample: Sample) -> Tail:
     """The share of the ranks of a single task that are at least as good."""
     name = {"mrr": "hmr", "greatest": "mr", "least": "mr"}.get(base, base)
-    rank = metric_value(METRICS[name], sample, power)  # every one of these is the rank itself
+    rank = metric_value(
+        METRICS[name], sample, power
+    )  # for one task each of these metrics is the rank itself
     size = int(tasks.sizes[0])
     share = min(max(math.floor(rank * (1 + 1e-12)), 1), size) / size
     return Tail(math.log(share), "exact", 1e-15)

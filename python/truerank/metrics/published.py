@@ -360,7 +360,7 @@ def _check_range(key: Key, number: float, counts: tuple[IntArray, IntArray], wei
         mass *= np.asarray(weights, dtype=np.float64)
     worst = value_of(metric, Sample(sizes.astype(np.float64), sizes, mass), key.parameter)
     low, high = sorted((metric.optimum, worst))
-    slack = 1e-9 * high  # sums round
+    slack = 1e-9 * high  # for the rounding of sums
     if not math.isnan(worst) and not low - slack <= number <= high + slack:
         hint = ""
         if high == 1.0 < number <= 100.0 and metric.increasing:

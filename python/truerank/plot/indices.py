@@ -187,5 +187,7 @@ def _line_of_tasks(
     """The line of all ranks of the same tasks: chance is at index 0, the optimum 1 at index 1."""
     chance = float(((value - index) / (1 - index))[0])
     first = min(chance, float(value[0])) if upward else max(chance, float(value[0]))
-    y = np.array([first, 1.0]) if upward else np.geomspace(first, 1, 101)  # bent by the axis
+    y = (
+        np.array([first, 1.0]) if upward else np.geomspace(first, 1, 101)
+    )  # a curve on a logarithmic axis
     return (y - chance) / (1 - chance), y

@@ -78,13 +78,13 @@ class JsonReport(AnyReport):
 
     @property
     def summary(self) -> Summary:
-        """How many tasks there are, how many of them tie, and how far that matters."""
+        """The numbers of tasks and ties, and how much the ties matter."""
         if self._content.summary is None:
             self.__getattr__("summary")
         return self._content.summary
 
     def held_summary(self) -> Summary | None:
-        """The summary; None for a group."""
+        """Return the summary, or None for a group."""
         return self._content.summary
 
     def audit(self) -> list[Finding]:
@@ -107,7 +107,7 @@ class JsonReport(AnyReport):
         return {label: self._group_report(groups, i) for i, label in enumerate(groups.labels)}
 
     def group_tasks(self, side: str = "both") -> dict[Hashable, int]:
-        """How many tasks of a side each group has."""
+        """Return the number of tasks of a side in each group."""
         groups = self._stored_groups()
         self._sides.check(side, side)
         return dict(zip(groups.labels, groups.tasks[side], strict=True))
@@ -137,7 +137,7 @@ class JsonReport(AnyReport):
     # -- tables ------------------------------------------------------------------------------------
 
     def default_axes(self) -> Axes:
-        """The sides, kinds and metrics among the stored keys."""
+        """Return the sides, kinds and metrics of the stored keys."""
         keys = {key: parse(key) for key in self}
         sides = {key.side for key in keys.values()}
         kinds = {key.kind for key in keys.values() if not key.macro}

@@ -98,14 +98,14 @@ def _format_candidates(runs: list[tuple[float, ...]]) -> str:
     return f"{low:,} to {high:,}" + "".join(f" ({number(n, 4)} on average)" for n in mean)
 
 
-def _describe_models(rows: Rows, said: Callable[[Report], str]) -> str:
-    """What is said of every model, in all its runs."""
-    words = {n: dict.fromkeys(map(said, row.reports)) for n, row in rows.items()}
+def _describe_models(rows: Rows, describe: Callable[[Report], str]) -> str:
+    """Describe every model by a text that is made from each of its runs."""
+    words = {n: dict.fromkeys(map(describe, row.reports)) for n, row in rows.items()}
     return ", ".join(f"{name}: {' or '.join(found)}" for name, found in words.items())
 
 
-def _words_differ(rows: Rows, said: Callable[[Report], str]) -> bool:
-    return len({said(report) for row in rows.values() for report in row.reports}) > 1
+def _words_differ(rows: Rows, describe: Callable[[Report], str]) -> bool:
+    return len({describe(report) for row in rows.values() for report in row.reports}) > 1
 
 
 def _models_differ(rows: Rows, unlike: Callable[[Report, Report], bool]) -> bool:

@@ -43,7 +43,7 @@ class ReportBase(Mapping[str, float]):
 
     @property
     def protocol(self) -> Protocol:
-        """How the ranks were counted."""
+        """The protocol by which the ranks were counted."""
         return self._protocol
 
     @property
@@ -58,7 +58,7 @@ class ReportBase(Mapping[str, float]):
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The sides that have tasks; "both", which pools all of them, comes first.
+        """The sides that have tasks; "both", which pools all but the relations, is first.
 
         Examples
         --------

@@ -88,7 +88,9 @@ def content_of(report: ReportBase, keys: Iterable[str], of_groups: Iterable[str]
             {side: list(counts.values()) for side, counts in tasks.items()},
             {key: list(report.group_values(key).values()) for key in of_groups},
         )
-    with spelling({}):  # what is stored names arguments of Python, also on the command line
+    with spelling(
+        {}
+    ):  # stored messages name arguments of Python, also if the command line writes them
         findings = report.audit()
     return ReportContent(
         {key: report[key] for key in keys},

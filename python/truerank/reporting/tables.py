@@ -242,7 +242,7 @@ def _read_runs(name: object, value: object, allow_unlike: bool) -> Repeats:
         raise InputTypeError("reports", expected="names", got=f"{type(name).__name__} {name!r}")
     whose = f" (of {name!r})" if name else ""
     given: Any = [value] if isinstance(value, Report) else value
-    if isinstance(value, Repeats):  # runs that may differ there need not be allowed to here
+    if isinstance(value, Repeats):  # its runs may differ, which is checked again here
         given = value.reports
     runs = Repeats(check_reports(given, whose), allow_unlike=True)
     if runs.notes and not allow_unlike:

@@ -384,7 +384,7 @@ CHECKS = (
         0.0,
         _audit_count_check("inf", "{total} candidates of {tasks} tasks have infinite scores"),
     ),
-    # any task whose true candidate had another score in its block than the one that was given
+    # any task whose true candidate has another score in its block than the given true score
     Check(
         "rescored",
         0.0,
@@ -394,7 +394,7 @@ CHECKS = (
             "scores a pair differently in two batches",
         ),
     ),
-    # any task whose row of scores or vectors is not the first one of its query
+    # any task whose row of scores or embeddings differs from the first one of its query
     Check(
         "queries",
         0.0,

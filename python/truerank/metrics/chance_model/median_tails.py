@@ -89,7 +89,7 @@ def median_at_most(tasks: Tasks, twice: int) -> Tail:
     first = hits_at_least(tasks, x, half + count % 2) if x >= 1 else Tail(-math.inf, "exact", 0.0)
     if count % 2 or x < 1:
         return first
-    # of the middle two a <= b: both are <= x, or a <= x and b not too far above
+    # for the middle two, a <= b: both are <= x, or a <= x and b is not too far above
     both = hits_at_least(tasks, x, half + 1)
     if both.log == 0:
         return both
@@ -118,7 +118,7 @@ def _straddling_sum(order: Order, twice: int, raised: float) -> float:
             terms = _differences(order, at, float(top), twice - at, raised)
             part += float(terms @ weight[i : i + 64])
         total += part
-        # what is left has a < c - high, which bounds it
+        # the terms that are left have a < c - high, which bounds them
         if total > 0 and high < top:
             left = hits_at_least(order.tasks, top - high, order.tasks.count // 2).log
             if left + raised < math.log(total) - 40:

@@ -191,7 +191,7 @@ def _outer_nodes(
         order = order.merge_sizes(_MASS)
         smooth = smooth_edges(order, low, high, octaves=inverse)
         return (order, _ROUGH, *integer_nodes(pieces(smooth, order.tasks.sizes), BRIEF))
-    # of the variance the gap is a share of sigma^-2, of the mean of the inverse one of sigma^-4
+    # the gap is a share of sigma^-2 of the variance, and of sigma^-4 of the mean of the inverse
     folds = min(_BRIEF.folds, max(_LEAST, _BRIEF.folds + 8 - 4 * math.log(2 * sigma)))
     effort = _BRIEF._replace(folds=folds, octaves=2 if folds > 20 else 3)
     low, high = order.first(folds), order.last(folds)
