@@ -1,4 +1,4 @@
-"""Statistics of a data set: its graphs, how many triples entities have, and how they are paired."""
+"""Statistics of a data set: the sizes of its graphs, degrees of entities, and kinds of pairs."""
 
 from __future__ import annotations
 
@@ -24,29 +24,28 @@ _QUANTILES = {"lowest": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "highest":
 
 @dataclass(frozen=True)
 class GraphStatistics:
-    """What one graph of a data set is like.
+    """The statistics of one graph of a data set.
 
     Attributes
     ----------
     entities : int
     relations : int
-        Those that occur in triples.
+        The relations that occur in triples.
     triples, repeated, loops : int
-        The triples as given; those among them that repeat an earlier one; the distinct ones of an
+        The triples as given; those that repeat an earlier one; and the distinct triples of an
         entity with itself.
     aligned, exclusive : int
-        Entities that some pair has, and those that none has: without a counterpart, as far as is
-        known.
+        Entities in a pair, and entities in no pair, which have no known counterpart.
     isolated : int
         Entities without triples.
     one, several : int
-        Entities with one counterpart, and with more.
+        Entities with one counterpart, and with several.
     degree : dict of str to float
-        Of all entities, the isolated ones too: "mean", "lowest", "q25", "median", "q75" and
-        "highest"; nan without entities. For what a degree is, see `degrees`; quantiles lie between
-        two values in linear proportion.
+        Statistics over all entities, isolated ones included: "mean", "lowest", "q25", "median",
+        "q75" and "highest"; nan without entities. `degrees` defines the degree; quantiles are
+        interpolated linearly.
     buckets : dict of str to int
-        Entities by degree: "0", "1-5", "6-10", "11-15", "16+", or by other edges.
+        The number of entities by degree: "0", "1-5", "6-10", "11-15", "16+", or by other edges.
     """
 
     entities: int
@@ -66,18 +65,18 @@ class GraphStatistics:
 @public("truerank.alignment")
 @dataclass(frozen=True, repr=False)
 class DataStatistics(PlainTable):
-    """What a data set is like; made by `describe`.
+    """The statistics of a data set; made by `describe`.
 
     Attributes
     ----------
     left, right : GraphStatistics
     pairs : int
-        The distinct aligned pairs.
+        The number of distinct aligned pairs.
     kinds : dict of str to int
-        How many of these are "1:1" (neither entity has another counterpart), "1:n" (the left one
-        has), "n:1" (the right one has) and "m:n" (both have).
+        How many of these are "1:1" (neither entity has another counterpart), "1:n" (the left entity
+        has one), "n:1" (the right entity has one) and "m:n" (both have).
     splits : dict of str to int
-        How many pairs the splits have.
+        The number of pairs of each split.
     """
 
     left: GraphStatistics
@@ -88,15 +87,15 @@ class DataStatistics(PlainTable):
 
     @property
     def one_to_one(self) -> bool:
-        """Whether no entity has several counterparts."""
+        """Whether every entity has at most one counterpart."""
         return self.kinds["1:1"] == self.pairs
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain dicts and numbers."""
+        """Return everything as plain dicts and numbers."""
         return {**asdict(self), "one_to_one": self.one_to_one}
 
     def records(self) -> Records:
-        """Give the table of both graphs: a row for each number, a column for each graph."""
+        """Return the table of both graphs: a row for each number, a column for each graph."""
         words = {
             "entities": "entities",
             "relations": "relations",
@@ -133,18 +132,19 @@ class DataStatistics(PlainTable):
 
 @public("truerank.alignment")
 def describe(data: AlignmentData, *, edges: Sequence[int] = EDGES) -> DataStatistics:
-    """Count what there is in a data set.
+    """Compute the statistics of a data set.
 
     Parameters
     ----------
     data : AlignmentData
     edges : sequence of int
-        Where buckets of degrees begin, ascending, from 1 on. Degree 0 is a bucket of its own.
+        The first degrees of buckets, ascending, from 1 on. Degree 0 has its own bucket.
 
     Returns
     -------
     DataStatistics
-        `print` it, or take ``to_dict()``, ``to_markdown()``, ``to_latex()``, ``to_csv()``.
+        To be printed, or converted by ``to_dict()``, ``to_markdown()``, ``to_latex()``,
+        ``to_csv()``.
 
     Raises
     ------
@@ -190,24 +190,24 @@ def describe(data: AlignmentData, *, edges: Sequence[int] = EDGES) -> DataStatis
     )
     # whether the left and the right entity of each pair have other counterparts
     several = [count[ids] > 1 for count, (_, ids) in zip(counts, sides, strict=True)]
-    found = np.bincount(several[0] * 1 + several[1] * 2, minlength=4)
-    kinds = dict(zip(("1:1", "1:n", "n:1", "m:n"), found.tolist(), strict=True))
+    counts_of_kinds = np.bincount(several[0] * 1 + several[1] * 2, minlength=4)
+    kinds = dict(zip(("1:1", "1:n", "n:1", "m:n"), counts_of_kinds.tolist(), strict=True))
     splits = {name: len(some) for name, some in data.splits.items()}
     return DataStatistics(left, right, len(pairs[0]), kinds, splits)
 
 
 def _count_graph(graph: Graph, counterparts: IntArray, edges: Sequence[int]) -> GraphStatistics:
-    """Count what there is in a graph, whose entities have so many counterparts."""
+    """Compute the statistics of a graph from the number of counterparts of each entity."""
     heads, relations, tails = distinct_rows(list(graph.triples.T))
-    found = degrees(graph.triples, graph.size)
-    spread = {name: float("nan") for name in ("mean", *_QUANTILES)}
+    entity_degrees = degrees(graph.triples, graph.size)
+    degree = {name: float("nan") for name in ("mean", *_QUANTILES)}
     if graph.size:
-        points = np.quantile(found, list(_QUANTILES.values()))
-        spread = {
-            "mean": float(found.mean()),
+        points = np.quantile(entity_degrees, list(_QUANTILES.values()))
+        degree = {
+            "mean": float(entity_degrees.mean()),
             **dict(zip(_QUANTILES, points.tolist(), strict=True)),
         }
-    labels = bucket_labels(found, edges)
+    labels = bucket_labels(entity_degrees, edges)
     names = labels.vocabulary or ()
     buckets = np.bincount(labels.codes, minlength=len(names)).tolist()
     aligned = int(np.count_nonzero(counterparts))
@@ -220,9 +220,9 @@ def _count_graph(graph: Graph, counterparts: IntArray, edges: Sequence[int]) -> 
         loops=int(np.count_nonzero(heads == tails)),
         aligned=aligned,
         exclusive=graph.size - aligned,
-        isolated=int(np.count_nonzero(found == 0)),
+        isolated=int(np.count_nonzero(entity_degrees == 0)),
         one=aligned - several,
         several=several,
-        degree=spread,
+        degree=degree,
         buckets=dict(zip(names, buckets, strict=True)),
     )

@@ -1,4 +1,4 @@
-"""Data sets written to disk in the layout of OpenEA."""
+"""Write data sets to disk in the layout of OpenEA."""
 
 from __future__ import annotations
 
@@ -34,42 +34,42 @@ def write_openea(
     folds: str = FOLDS,
     overwrite: bool = False,
 ) -> None:
-    """Write a data set in the layout of OpenEA, all files or none.
+    """Write a data set in the layout of OpenEA: either all files or none.
 
-    rel_triples_1 and rel_triples_2, ent_links, and for fold k the files train_links, valid_links
-    and test_links in 721_5fold/k (see `read_openea`). ent_ids_1 and ent_ids_2 are written where
-    OpenEA's layout alone would not give the same ids back, rel_ids_1 and rel_ids_2 likewise, so
-    that vectors still fit. Entities and relations without names are written by their ids. Reading
-    the folder gives the same data again, with such ids for names.
+    The files are rel_triples_1 and rel_triples_2, ent_links, and for fold k train_links,
+    valid_links and test_links in 721_5fold/k (see `read_openea`). If OpenEA's layout alone would
+    not restore the same ids, ent_ids_1 and ent_ids_2 (and rel_ids_1 and rel_ids_2) are written as
+    well, so that vectors still fit. Entities and relations without names are written as their ids.
+    Reading the folder restores the data, with these ids as names.
 
     Files are written under temporary names and moved at the end, so that none is left half-written.
-    Others in the folder stay as they are.
+    Other files in the folder stay as they are.
 
     Parameters
     ----------
     data : AlignmentData
     folder : str or path-like
-        Made, if it is not there.
+        The folder, which is made if it does not exist.
     splits : list of dict of str to array of int, shape (k, 2), or one dict, optional
-        The folds, as `five_folds` gives them: "train" and "test", and "valid" or not. Default:
-        those of `data` as fold 1, if it has any.
+        The folds, as `five_folds` returns them: "train", "test" and perhaps "valid". Default: the
+        splits of `data` as fold 1, if it has any.
     folds : str
-        The folder of the folds.
+        The name of the folder of the folds.
     overwrite : bool
-        Whether files that are there are replaced.
+        Whether to replace existing files.
 
     Raises
     ------
     TypeError
         For anything else.
     FileExistsError
-        If a file is there already, unless it is to be overwritten. In any case, if there are folds
-        or lists of ids that would not be replaced, and be read with the others.
+        If a file exists, unless `overwrite` is true. In any case, if there are folds or lists of
+        ids that would not be replaced, but would be read with the new files.
     OSError
         If a file cannot be written.
     ValueError
-        For names that no line can hold or that two entities share, graphs without triples, no pairs
-        at all, and splits of other names or with pairs that are not among ``data.pairs``.
+        For names with tabs or line ends, names that two entities share, graphs without triples, no
+        pairs at all, and splits with other names or with pairs that are not in ``data.pairs``.
 
     Examples
     --------
@@ -119,7 +119,7 @@ AlignmentData(2 and 2 entities, 1 and 1 triples, 2 pairs; train 1, test 1))
 
 
 def _names_in_files(side: str, graph: Graph) -> tuple[Names, Names]:
-    """Give what entities and relations are called in files: their names, or else their ids."""
+    """Return the names of entities and relations in files: their names, or else their ids."""
     relations = int(graph.triples[:, 1].max(initial=-1)) + 1
     parts = (
         ("entity", graph.size, graph.names, graph.ids),
@@ -149,13 +149,13 @@ def _names_in_files(side: str, graph: Graph) -> tuple[Names, Names]:
 
 
 def _needs_list(ids: IntArray | None, names: Names, *used: IntArray) -> bool:
-    """Whether a reader would number names otherwise, or miss some, without a list of them."""
-    there = np.zeros(len(names), dtype=bool)
+    """Return whether, without a list, a reader would number names differently or miss some."""
+    used_names = np.zeros(len(names), dtype=bool)
     for some in used:
-        there[some] = True
+        used_names[some] = True
     numbers = all(name.isascii() and name.isdecimal() for name in names)
     in_order = not numbers and all(a < b for a, b in pairwise(names))
-    return ids is not None or not in_order or not there.all()
+    return ids is not None or not in_order or not used_names.all()
 
 
 def _list_lines(ids: IntArray | None, names: Names) -> Lines:
@@ -164,7 +164,7 @@ def _list_lines(ids: IntArray | None, names: Names) -> Lines:
 
 
 def _row_lines(rows: IntArray, names: Sequence[Names]) -> Lines:
-    """The lines of rows, each column by its names."""
+    """Return the lines of rows, with the names of each column."""
     columns = [
         map(of.__getitem__, column.tolist()) for of, column in zip(names, rows.T, strict=True)
     ]
@@ -174,7 +174,7 @@ def _row_lines(rows: IntArray, names: Sequence[Names]) -> Lines:
 def _check_folds(
     data: AlignmentData, splits: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None
 ) -> list[dict[str, IntArray]]:
-    """Check the folds, each as the pairs of its splits."""
+    """Check the folds, and return the pairs of the splits of each fold."""
     if splits is None:
         splits = [data.splits] if data.splits else []
     if isinstance(splits, Mapping):
@@ -206,7 +206,7 @@ def _check_folds(
 
 
 def _check_stale_files(root: str, folds: str, files: Mapping[str, object]) -> None:
-    """Refuse files of a folder that a reader would take for a part of what is written."""
+    """Refuse existing files that a reader would read together with the new ones."""
     lists = [f"{what}_ids_{k}" for what in ("ent", "rel") for k in (1, 2)]
     others = [path for name in lists for path in (name, f"{name}.gz")]
     inner = os.path.join(root, folds)

@@ -1,4 +1,4 @@
-"""The data of an alignment: two graphs, and which entity of the one is which of the other."""
+"""The data of an alignment: two graphs, the pairs of equal entities, and splits of the pairs."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Graph(ReadOnlyArrays):
-    """One of the two graphs of an alignment. Ids run from 0, of entities as of relations.
+    """One of the two graphs of an alignment. Ids of entities and of relations start at 0.
 
     Attributes
     ----------
     triples : array of int, shape (n, 3)
-        Head, relation, tail, as they were given. Kept as int64, read-only, as all arrays here.
+        Head, relation, tail, as they were given. All arrays are stored as int64 and read-only.
     size : int
-        How many entities there are, those without triples among them.
+        The number of entities, including those without triples.
     names, relations : tuple of str, or None
-        What entities and relations are called; None where only their ids are known.
+        The names of entities and relations; None if only their ids are known.
     ids, relation_ids : array of int, or None
-        The ids that files had for them; None where they had names alone.
+        Their ids in the files; None if the files only had names.
 
     Raises
     ------
     TypeError
         For triples or ids that are no integers.
     ValueError
-        For triples of another shape or with entities or relations out of range, and for names and
-        ids that are not as many as there are entities.
+        For triples of another shape or with entities or relations out of range, and if the number
+        of names or ids is not that of entities.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Graph(ReadOnlyArrays):
 
 
 def _check_relations(relations: IntArray, fields: dict[str, Any]) -> None:
-    """Refuse relations that are negative, or have no name or id where others have."""
+    """Refuse relations that are negative, or that lack a name or id while others have one."""
     known = [len(fields[k]) for k in ("relations", "relation_ids") if fields[k] is not None]
     bound = min(known, default=np.iinfo(np.int64).max)
     row = first_outside(np.ascontiguousarray(relations), bound)
@@ -102,20 +102,20 @@ def _check_relations(relations: IntArray, fields: dict[str, Any]) -> None:
 
 @public("truerank.alignment")
 def degrees(triples: Any, entities: int) -> IntArray:
-    """Count the triples of every entity: the distinct ones in which it is head or tail.
+    """Count for every entity the distinct triples in which it is head or tail.
 
-    ``d(e) = #{(h, r, t) distinct: h = e or t = e}``, so that a triple of an entity with itself
-    counts once, and a repeated triple, too. This is the number of relation triples of an entity, of
-    which OpenEA ("A Benchmarking Study of Embedding-based Entity Alignment", section 5.2) adds up
-    two for the degree of an aligned pair. (The scripts beside OpenEA's code, which made the figure,
-    count a triple of an entity with itself twice, and halve the sum of the pair.)
+    The degree is ``d(e) = #{(h, r, t) distinct: h = e or t = e}``: a triple of an entity with
+    itself counts once, and so does a repeated triple. OpenEA ("A Benchmarking Study of
+    Embedding-based Entity Alignment", section 5.2) adds two of these numbers for the degree of an
+    aligned pair. (The scripts with OpenEA's code, which made the figure, count a triple of an
+    entity with itself twice, and halve the sum of the pair.)
 
     Parameters
     ----------
     triples : array of int, shape (n, 3)
-        Head, relation, tail. Further columns tell triples apart, too.
+        Head, relation, tail. Further columns also distinguish triples.
     entities : int
-        How many entities there are; ids run from 0.
+        The number of entities; ids start at 0.
 
     Returns
     -------
@@ -137,13 +137,13 @@ def degrees(triples: Any, entities: int) -> IntArray:
     rows = _check_triples(triples, entities, "entities")
     columns = distinct_rows(list(rows.T))
     heads, tails = columns[0], columns[2]
-    found = np.bincount(heads, minlength=int(entities))
-    found += np.bincount(tails[tails != heads], minlength=int(entities))
-    return found.astype(np.int64, copy=False)
+    counts = np.bincount(heads, minlength=int(entities))
+    counts += np.bincount(tails[tails != heads], minlength=int(entities))
+    return counts.astype(np.int64, copy=False)
 
 
 def _check_triples(triples: Any, entities: Any, name: str) -> IntArray:
-    """Check that these are triples of so many entities, and give them as int64."""
+    """Check triples over a number of entities, and return them as int64."""
     size = integer(name, entities, least=0, expected="how many there are")
     try:
         array = np.asarray(triples)
@@ -173,23 +173,24 @@ SPLITS = ("train", "valid", "test")
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class AlignmentData(ReadOnlyArrays):
-    """Two graphs, the pairs of entities that are the same, and splits of these pairs.
+    """Two graphs, the pairs of entities that denote the same thing, and splits of these pairs.
 
     Attributes
     ----------
     left, right : Graph
-        Entities, names and triples of each; see `Graph`.
+        The entities, names and triples of each graph; see `Graph`.
     pairs : array of int, shape (m, 2)
-        All aligned pairs: an entity of the left graph, one of the right. Kept as int64, read-only.
+        All aligned pairs: an entity of the left graph, one of the right. Stored as int64,
+        read-only.
     splits : dict of str to array of int, shape (k, 2)
-        Pairs by the name of their split, "train", "valid" and "test" as a rule; may be empty.
+        The pairs of each split, usually "train", "valid" and "test"; may be empty.
 
     Raises
     ------
     TypeError
         For pairs that are no integers.
     ValueError
-        For another shape, and an entity that a graph has not.
+        For another shape, and an entity that a graph does not have.
 
     Examples
     --------
@@ -220,7 +221,7 @@ class AlignmentData(ReadOnlyArrays):
         object.__setattr__(self, "splits", named)
 
     def known(self, split: str = "test") -> dict[str, IntArray]:
-        """Give all splits but one, as a task that evaluates that one takes them for known.
+        """Return all splits but the evaluated one, as a `Task` takes them as `known`.
 
         Parameters
         ----------
@@ -234,7 +235,7 @@ class AlignmentData(ReadOnlyArrays):
         Raises
         ------
         ValueError
-            If there is no such split.
+            If there is no split with this name.
         """
         if split not in self.splits:
             there = ", ".join(self.splits) or "none"
@@ -242,12 +243,12 @@ class AlignmentData(ReadOnlyArrays):
         return {name: pairs for name, pairs in self.splits.items() if name != split}
 
     def with_splits(self, splits: Mapping[str, Any]) -> AlignmentData:
-        """Give the same data with other splits of the pairs.
+        """Return the same data with other splits of the pairs.
 
         Parameters
         ----------
         splits : dict of str to array of int, shape (k, 2)
-            As `split_pairs` gives them.
+            The splits, as `split_pairs` returns them.
 
         Returns
         -------

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
 
 
-# Shares by the name of the split, in the order in which the drawn pairs are dealt out.
+# Shares by the name of the split, in the order in which shuffled pairs are assigned.
 SHARES: dict[str, dict[str, float]] = {
     "20/10/70": {"train": 0.2, "valid": 0.1, "test": 0.7},
     "30/70": {"train": 0.3, "test": 0.7},
-    # 70 % for testing; of the rest 80 % for training and 20 % for validation
+    # 70 % test; of the rest, 80 % training and 20 % validation
     "24/6/70": {"train": 0.24, "valid": 0.06, "test": 0.7},
 }
 
@@ -35,32 +35,32 @@ def split_pairs(
 ) -> dict[str, IntArray]:
     """Split pairs at random.
 
-    The pairs are put into a random order: that of one 64-bit integer for each, the raw output of
-    `numpy.random.PCG64` with the seed, so that no arithmetic of the platform and none of NumPy's
-    methods of drawing has a say. The first of them are those of the first split, and so on. The
-    sizes are the shares of all pairs, rounded by largest remainder (where these are equal, the
-    split that is named first gets one more).
+    The pairs are shuffled: they are sorted by one 64-bit integer each, the raw output of
+    `numpy.random.PCG64` with the seed. So the result depends neither on the arithmetic of the
+    platform nor on NumPy's methods of drawing. The first pairs go to the first split, and so on.
+    Sizes are the shares of all pairs, rounded by largest remainder (of equal remainders, the split
+    that is named first gets one more).
 
     Parameters
     ----------
     pairs : array of int, shape (m, 2)
-        Each pair once.
+        The pairs, each of them once.
     shares : {"20/10/70", "30/70", "24/6/70"}, or dict of str to float
-        "20/10/70": train, valid and test as OpenEA has them; see also `five_folds`. "30/70": train
-        and test, as most papers with DBP15k. "24/6/70": 70 % test, and of the rest 80 % train and
+        "20/10/70": train, valid and test as in OpenEA; see also `five_folds`. "30/70": train and
+        test, as in most papers with DBP15k. "24/6/70": 70 % test, and of the rest 80 % train and
         20 % valid, as in "A Critical Assessment of State-of-the-Art in Entity Alignment" (section
-        4; where a data set has an official test part, split its other part in such shares). A dict
+        4; if a data set has an official test part, split its other part with such shares). A dict
         names the splits and their shares, which add up to 1.
     seed : int
-        From 0 on.
+        The seed, at least 0.
     together : bool
-        Whether pairs that have an entity in common stay in one split, as do pairs that are linked
-        by a chain of such. See the notes.
+        Whether pairs that share an entity, directly or through a chain of pairs, stay in one split.
+        See the notes.
 
     Returns
     -------
     dict of str to ndarray of int64, shape (k, 2)
-        By name of the split, the pairs in the order in which they were given.
+        The pairs of each split, in the order in which they were given.
 
     Raises
     ------
@@ -72,13 +72,13 @@ def split_pairs(
 
     Notes
     -----
-    Where an entity has several counterparts (m:n pairs, as in WK3l), its pairs may part: one is
-    trained on, another one is tested. A `Task` with ``known=`` leaves the former out of the
-    candidates of the latter, so that no right answer counts as wrong, but a model has been told
-    about the entity. With ``together=True`` it has not: whole groups of linked pairs are dealt out
-    in random order, each to the split that its first pair falls into. A split is then larger or
-    smaller than its share by less than the largest group, and may be empty. One-to-one pairs are
-    split all the same with and without.
+    If an entity has several counterparts (m:n pairs, as in WK3l), its pairs may end up in different
+    splits: one in training, another one in the test. A `Task` with ``known=`` leaves the former out
+    of the candidates of the latter, so that no right answer counts as wrong, but the model has seen
+    the entity. With ``together=True`` it has not: whole groups of linked pairs are assigned in
+    random order, each to the split of its first place. A split then differs from its share by less
+    than the largest group, and may be empty. One-to-one pairs are split the same way in both
+    cases.
 
     Examples
     --------
@@ -89,36 +89,37 @@ def split_pairs(
     array([[2, 2],
            [9, 9]])
     """
-    wanted = _check_shares(shares)
+    checked = _check_shares(shares)
     rows, places = _random_places(pairs, seed, together)
-    ends = np.cumsum(_split_sizes(len(rows), list(wanted.values()))).tolist()
-    return _deal(rows, places, dict(zip(wanted, ends, strict=True)))
+    ends = np.cumsum(_split_sizes(len(rows), list(checked.values()))).tolist()
+    return _deal(rows, places, dict(zip(checked, ends, strict=True)))
 
 
 @public("truerank.alignment")
 def five_folds(
     pairs: Any, *, seed: int, folds: int = 5, valid: float = 0.1, together: bool = False
 ) -> list[dict[str, IntArray]]:
-    """Split pairs into folds as OpenEA does: each is the training part once.
+    """Split pairs into folds as OpenEA does: each fold is the training split once.
 
     "We divide the reference entity alignment into five disjoint folds, each of which accounts for
     20% of the total. For each running, we pick one fold (20%) as training data and leave the
-    remaining for validation (10%) and testing (70%)." (OpenEA, section 5.1.) How the validation
-    part is picked is not said: here, the pairs are put into a random order (see `split_pairs`) and
-    closed to a ring; what follows a fold on the ring is its validation part, and the rest is for
-    testing. So the validation parts are disjoint, too, as far as they are no larger than folds.
+    remaining for validation (10%) and testing (70%)." (OpenEA, section 5.1.) The paper does not say
+    how validation pairs are chosen. Here, the pairs are shuffled (see `split_pairs`) and closed to
+    a ring; those that follow a fold on the ring are its validation split, the rest is its test. So
+    the validation splits are disjoint too, as long as they are not larger than folds.
 
     Parameters
     ----------
     pairs : array of int, shape (m, 2)
-        Each pair once; at least one for each fold.
+        The pairs, each of them once; at least one for each fold.
     seed : int
-        From 0 on.
+        The seed, at least 0.
     folds : int
-        How many, at least 2. If they do not divide the pairs, the first ones have one more.
+        The number of folds, at least 2. If the pairs cannot be divided evenly, the first folds get
+        one more.
     valid : float
-        The share of all pairs that is for validation, rounded to whole pairs, half up; less than
-        what a fold leaves. 0: none, and no such split.
+        The share of all pairs for validation, rounded to whole pairs, half up; it must leave pairs
+        for the test. 0: there is no validation split.
     together : bool
         As in `split_pairs`.
 
@@ -130,7 +131,7 @@ def five_folds(
     Raises
     ------
     TypeError, ValueError
-        As `split_pairs`; also for a number of folds or a share that cannot be.
+        As `split_pairs` does, and for an impossible number of folds or share.
 
     Examples
     --------
@@ -143,27 +144,27 @@ def five_folds(
     """
     rows, places = _random_places(pairs, seed, together)
     n = len(rows)
-    parts = integer("folds", folds, expected="an int")
-    if not 2 <= parts <= n:
+    fold_count = integer("folds", folds, expected="an int")
+    if not 2 <= fold_count <= n:
         raise InputValueError("folds", expected=f"from 2 to the number of pairs, {n}", got=folds)
     share = number("valid", valid)
-    bounds = [k * (n // parts) + min(k, n % parts) for k in range(parts + 1)]
-    held = floor(_fraction(share) * n + Fraction(1, 2)) if 0 <= share < 1 else -1
-    if not 0 <= held < n - bounds[1]:
+    bounds = [k * (n // fold_count) + min(k, n % fold_count) for k in range(fold_count + 1)]
+    valid_size = floor(_fraction(share) * n + Fraction(1, 2)) if 0 <= share < 1 else -1
+    if not 0 <= valid_size < n - bounds[1]:
         raise InputValueError(
             "valid", expected="a share from 0 on that leaves pairs for the test", got=valid
         )
-    made = []
+    splits = []
     for first, last in pairwise(bounds):
-        ends = {"train": last - first, "valid": last - first + held, "test": n}
-        if not held:
+        ends = {"train": last - first, "valid": last - first + valid_size, "test": n}
+        if not valid_size:
             del ends["valid"]
-        made.append(_deal(rows, (places - first) % n, ends))  # places on the ring, from the fold
-    return made
+        splits.append(_deal(rows, (places - first) % n, ends))  # places on the ring, from the fold
+    return splits
 
 
 def _check_shares(shares: str | Mapping[str, float]) -> Mapping[str, float]:
-    """Check shares, or give those of a name."""
+    """Check shares, or return those of a name."""
     if isinstance(shares, str):
         if shares not in SHARES:
             raise InputValueError(
@@ -185,7 +186,7 @@ def _check_shares(shares: str | Mapping[str, float]) -> Mapping[str, float]:
 
 
 def _fraction(share: float) -> Fraction:
-    """The decimal number that a float is written as: 0.1 is a tenth."""
+    """Return the decimal number as which a float is written: 0.1 is a tenth."""
     return Fraction(repr(float(share)))
 
 
@@ -200,13 +201,13 @@ def _split_sizes(n: int, shares: Sequence[float]) -> list[int]:
 
 
 def _deal(rows: IntArray, places: IntArray, ends: Mapping[str, int]) -> dict[str, IntArray]:
-    """Give each split what lies from the end of the one before to its own end."""
+    """Return the pairs of each split: from the end of the previous split to its own end."""
     part = np.searchsorted(list(ends.values()), places, side="right")
     return {name: rows[part == i] for i, name in enumerate(ends)}
 
 
 def _random_places(pairs: Any, seed: int, together: bool) -> tuple[IntArray, IntArray]:
-    """Check pairs, and give them and the place of each, or of its group, in a random order."""
+    """Check pairs, and return them with their places, or those of their groups, in random order."""
     rows = as_pairs("pairs", pairs)
     if not len(rows):
         raise InputValueError("pairs", expected="at least one pair", got="none")
@@ -228,7 +229,7 @@ def _random_places(pairs: Any, seed: int, together: bool) -> tuple[IntArray, Int
 
 
 def link_groups(pairs: IntArray) -> IntArray:
-    """Give for each pair the row of the first one that it is linked to by common entities.
+    """Return for each pair the row of the first pair that is linked to it by common entities.
 
     Examples
     --------
@@ -237,7 +238,7 @@ def link_groups(pairs: IntArray) -> IntArray:
     """
     left, right = dense_codes(pairs[:, 0]), dense_codes(pairs[:, 1])
     ends = (right + left.max(initial=0) + 1).tolist()
-    above = list(range(max(ends, default=-1) + 1))  # a forest of entities
+    above = list(range(max(ends, default=-1) + 1))  # union-find: a forest of entities
 
     def root(entity: int) -> int:
         while above[entity] != entity:
@@ -253,9 +254,9 @@ def link_groups(pairs: IntArray) -> IntArray:
 
 
 def _group_starts(order: IntArray, groups: IntArray) -> IntArray:
-    """Give for each pair the place where its group begins.
+    """Return for each pair the place where its group begins.
 
-    Groups stand in the order in which that of their pairs is drawn that was given first.
+    Groups are ordered by the place of their first pair in the random order.
     """
     sizes = np.bincount(groups, minlength=len(order))
     heads = order[sizes[order] > 0]

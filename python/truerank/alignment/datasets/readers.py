@@ -1,7 +1,7 @@
-"""Data sets read: the layouts of DBP15k and of OpenEA, and plain tab-separated text.
+"""Readers of data sets: the layouts of DBP15k and OpenEA, and plain tab-separated text.
 
-DBP15k, as JAPE and GCN-Align have it, has ids, which are unique over both graphs; OpenEA has names
-in place of ids, and folds of the aligned pairs.
+DBP15k, as JAPE and GCN-Align use it, has ids, which are unique over both graphs; OpenEA has names
+instead of ids, and folds of the aligned pairs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 FOLDS = "721_5fold"  # OpenEA's folder of the folds
 
-# DBP15k's files of splits, in the order in which they are looked for.
+# DBP15k's files of splits, in the order in which the reader looks for them.
 _SPLIT_FILES = (
     {"train": "sup_pairs", "test": "ref_pairs"},
     {"train": "sup_ent_ids", "test": "ref_ent_ids"},
@@ -60,11 +60,10 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     rel_ids_1, rel_ids_2    optional: id and name of a relation
     ======================  ====================================================================
 
-    Entities get the ids 0, 1, ... of the lines of ent_ids_1 and of ent_ids_2, each graph from 0.
-    Relations get those of the lines of rel_ids_1 and rel_ids_2; without such files, those found, in
-    the order of their ids. What the files called them is kept (``data.left.ids``,
-    ``data.left.relation_ids``). Any file may be gzipped, with .gz after its name. Attributes are
-    not read.
+    The lines of ent_ids_1 and of ent_ids_2 number the entities of each graph from 0, and those of
+    rel_ids_1 and rel_ids_2 the relations; without such files, relations are numbered in the order
+    of their ids. The ids of the files are kept (``data.left.ids``, ``data.left.relation_ids``). Any
+    file may be gzipped, with .gz after its name. Attributes are not read.
 
     Parameters
     ----------
@@ -73,9 +72,9 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     Returns
     -------
     AlignmentData
-        ``splits`` has "train" and "test" where the folder has them, else nothing. ``pairs`` are all
-        of both, each once. Ids start at 0 in each graph, in the order of its file: where one matrix
-        has the vectors of both graphs by the file's own ids, those of the graphs are
+        ``splits`` has "train" and "test" if the folder has them, else nothing. ``pairs`` has the
+        distinct pairs of both. Ids start at 0 in each graph, in the order of its file. If one
+        matrix has the vectors of both graphs by the file's own ids, those of the graphs are
         ``vectors[data.left.ids]`` and ``vectors[data.right.ids]``.
 
     Raises
@@ -84,8 +83,8 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
         For a file that is missing or damaged.
     ValueError
         For a line with another number of columns, an id that occurs twice or is no number, an
-        entity in a triple or a pair that ent_ids have not, text that is not in UTF-8, and a file
-        without lines; it names file and line.
+        entity in a triple or a pair that is not in ent_ids, text that is not UTF-8, and a file
+        without lines; the message names file and line.
 
     Examples
     --------
@@ -116,14 +115,14 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
 
 
 def distinct_pairs(parts: Sequence[IntArray]) -> IntArray:
-    """Give the pairs of all parts, those that came before left out."""
+    """Return the pairs of all splits, each of them once, in the order of first occurrence."""
     pairs = np.concatenate(parts)
     _, first = np.unique(pairs, axis=0, return_index=True)
     return pairs[np.sort(first)]
 
 
 def _read_dbp15k_graph(root: str, k: int, entities: IdList) -> Graph:
-    """Read the triples of a graph, whose entities are listed."""
+    """Read a graph of DBP15k, whose entities are in a list."""
     found = optional_file(root, f"rel_ids_{k}")
     listed = None if found is None else read_list("folder", found)
     relations = LabelIndex() if listed is None else listed.by_id
@@ -132,7 +131,7 @@ def _read_dbp15k_graph(root: str, k: int, entities: IdList) -> Graph:
     table = read_table("folder", path, TRIPLE, label_indexes)
     check_listed(table, (0, 2), entities.by_id, entities)
     names, places = None, None
-    if listed is None:  # relations are numbered in the order of their ids, and have no names
+    if listed is None:  # relations are numbered by their ids, and have no names
         ids = np.sort(parse_ids(relations, [(table, 1)]))
         _, places = sort_labels(relations, int)
     else:
@@ -167,29 +166,29 @@ def read_openea(
     rel_ids_1, rel_ids_2         optional: id and name of a relation
     ===========================  ===============================================================
 
-    OpenEA has no list of entities: they are all names in triples and pairs, and get the ids 0, 1,
-    ... in ascending order of names (by code point; as numbers, where all are some), as do
-    relations. Rows of vectors stand in that order, or in that of the lines of ent_ids_1 and
-    ent_ids_2, where they are there (`write_openea` writes them at need; OpenEA does not mind);
-    names are then only those listed. Any file may be gzipped, with .gz after its name. Attributes
+    OpenEA has no list of entities: all names in triples and pairs are entities, with the ids 0, 1,
+    ... in ascending order of names (by code point, or as numbers if all are numbers); the same
+    holds for relations. Rows of vectors follow that order, or that of the lines of ent_ids_1 and
+    ent_ids_2 if these files exist (`write_openea` writes them if needed, and OpenEA ignores them);
+    then only listed names are allowed. Any file may be gzipped, with .gz after its name. Attributes
     are not read.
 
-    An entity of a pair that stands in no triple is kept, with degree 0. (OpenEA's own code leaves
-    such pairs out without a word, `uris_pair_2ids`, and with them their tasks.)
+    An entity of a pair that is in no triple is kept, with degree 0. (OpenEA's own code, in
+    `uris_pair_2ids`, silently drops such pairs, and so their tasks.)
 
     Parameters
     ----------
     folder : str or path-like
     fold : int, optional
-        The fold whose splits are read, from 1; None: none are.
+        The fold whose splits are read, from 1 on. None: no splits are read.
     folds : str
         The folder of the folds.
 
     Returns
     -------
     AlignmentData
-        ``splits`` has "train", "valid" (unless there are no such pairs) and "test" of the fold.
-        ``pairs`` are those of ent_links, each once; where there is no such file, those of the fold.
+        ``splits`` has "train", "valid" (unless it has no pairs) and "test" of the fold. ``pairs``
+        has the distinct pairs of ent_links, or of the fold if there is no such file.
 
     Raises
     ------
@@ -198,9 +197,9 @@ def read_openea(
     OSError
         For a file that is missing or damaged.
     ValueError
-        For a line with another number of columns, a pair of a fold that ent_links have not, a name
-        that ent_ids or rel_ids have not, an id or a name that these list twice, text that is not in
-        UTF-8, and a file without lines (except valid_links); it names file and line.
+        For a line with another number of columns, a pair of a fold that is not in ent_links, a name
+        that is not in ent_ids or rel_ids, an id or a name that these list twice, text that is not
+        UTF-8, and a file without lines (except valid_links); the message names file and line.
 
     Examples
     --------
@@ -222,29 +221,29 @@ def read_openea(
     if fold is not None:
         integer("fold", fold, expected="an int")
     sides = [_GraphFiles(root, k) for k in (1, 2)]
-    read: dict[str, FileTable] = {}
-    find = required_file if fold is None else optional_file
-    links = find(root, "ent_links")
+    tables: dict[str, FileTable] = {}
+    find_links = required_file if fold is None else optional_file
+    links = find_links(root, "ent_links")
     if links is not None:
-        read["ent_links"] = _read_links(links, sides)
+        tables["ent_links"] = _read_links(links, sides)
     if fold is not None:
         for split in SPLITS:
             name = os.path.join(folds, str(fold), f"{split}_links")
             path = (optional_file if split == "valid" else required_file)(root, name)
             if path is not None:
-                read[split] = _read_links(path, sides, empty=split == "valid")
+                tables[split] = _read_links(path, sides, empty=split == "valid")
     if links is not None and fold is not None:
-        _check_fold_pairs(read)
+        _check_fold_pairs(tables)
     left, right = sides
     orders = left.entities.places(), right.entities.places()
-    pairs = {name: table.array(*orders) for name, table in read.items()}
+    pairs = {name: table.array(*orders) for name, table in tables.items()}
     splits = {name: pairs[name] for name in SPLITS if name in pairs and len(pairs[name])}
-    whole = distinct_pairs([pairs["ent_links"]] if links is not None else list(splits.values()))
-    return AlignmentData(left.graph(), right.graph(), whole, splits)
+    all_pairs = distinct_pairs([pairs["ent_links"]] if links is not None else list(splits.values()))
+    return AlignmentData(left.graph(), right.graph(), all_pairs, splits)
 
 
 class _NameSource:
-    """The names of entities or relations: a list of them, or all that are met."""
+    """The names of entities or relations: those of a list, or all names that occur."""
 
     def __init__(self, root: str, name: str) -> None:
         path = optional_file(root, name)
@@ -259,7 +258,7 @@ class _NameSource:
             check_listed(table, columns, self.label_index, self.listed)
 
     def places(self) -> IntArray | None:
-        """The id of each word; None: its number."""
+        """Return the id of each label, or None if ids are the numbers of labels."""
         return (
             sort_labels(self.label_index, numeric_key(self.label_index))[1]
             if self.listed is None
@@ -292,7 +291,7 @@ class _GraphFiles:
         self.relations.check(self.table, (1,))
 
     def graph(self) -> Graph:
-        """The graph, once all pairs have been read."""
+        """Return the graph; all pairs must have been read before."""
         places, names = self.entities.places(), self.entities.names()
         triples = self.table.array(places, self.relations.places(), places)
         further = self.relations.names(), self.entities.ids(), self.relations.ids()
@@ -308,22 +307,22 @@ def _read_links(path: str, sides: Sequence[_GraphFiles], *, empty: bool = False)
     return table
 
 
-def _check_fold_pairs(read: dict[str, FileTable]) -> None:
+def _check_fold_pairs(tables_by_name: dict[str, FileTable]) -> None:
     """Refuse a pair of a fold that is not in ent_links."""
-    tables = list(read.values())
+    tables = list(tables_by_name.values())
     columns = [np.concatenate([table.columns[j] for table in tables]) for j in (0, 1)]
     keys = row_keys(columns)
     ends = np.cumsum([len(table) for table in tables])
     known = np.unique(keys[: ends[0]])
-    for table, own in zip(tables[1:], np.split(keys, ends[:-1])[1:], strict=True):
-        there, _ = look_up(known, own)
-        if len(there) < len(own):
-            lost = np.setdiff1d(np.arange(len(own)), there)
-            raise table.error_in_row(int(lost[0]), f"the pair is not in {tables[0].path}")
+    for table, keys_of_split in zip(tables[1:], np.split(keys, ends[:-1])[1:], strict=True):
+        found, _ = look_up(known, keys_of_split)
+        if len(found) < len(keys_of_split):
+            missing = np.setdiff1d(np.arange(len(keys_of_split)), found)
+            raise table.error_in_row(int(missing[0]), f"the pair is not in {tables[0].path}")
 
 
 class _FileColumn(Column):
-    """A column of a file, whose path it has for `what`, so that messages name the line."""
+    """A column of a file: `row_noun` is the path, and messages name the line."""
 
     def where(self, row: int) -> str:
         return f"line {line_of(self.what, row)}"
@@ -343,20 +342,20 @@ def read_pairs(
     Parameters
     ----------
     pairs : path, or dict of str to path
-        Lines of a left and a right entity with a tab between them, in UTF-8; gzipped where the
-        name ends in .gz. A dict names splits, as ``{"train": "train.tsv", "test": "test.tsv"}``.
+        Lines of a left and a right entity with a tab between them, in UTF-8, gzipped if the name
+        ends in .gz. A dict names splits, as ``{"train": "train.tsv", "test": "test.tsv"}``.
     left, right : None, int, sequence of str, or mapping of str to int
         The entities of a graph. None: text holds names, which get the ids 0, 1, ... in ascending
-        order (by code point); an error where all of them are numbers. An int: text holds ids, of
-        which there are so many. Names in the order of their ids, or a mapping to ids.
+        order (by code point); an error if all names are numbers. An int: text holds ids, and this
+        is the number of entities. Names in the order of their ids, or a mapping to ids.
     left_triples, right_triples : path, optional
         Lines of head, relation and tail. Relations are numbered in ascending order of their names
-        (as numbers, where all are some).
+        (as numbers, if all are numbers).
 
     Returns
     -------
     AlignmentData
-        ``splits`` are those of the dict, ``pairs`` all of them, each once.
+        ``splits`` has the splits of the dict, and ``pairs`` the distinct pairs of all files.
 
     Raises
     ------
@@ -366,7 +365,7 @@ def read_pairs(
         For a file that is missing or damaged.
     ValueError
         For a line with another number of columns, an entity that is unknown or out of range, text
-        that is not in UTF-8, and a file without lines; it names file and line.
+        that is not UTF-8, and a file without lines; the message names file and line.
 
     Examples
     --------
@@ -383,8 +382,8 @@ def read_pairs(
         raise InputTypeError(
             "pairs", expected="a path or a dict of paths", got=type(pairs).__name__
         )
-    several = isinstance(pairs, Mapping)
-    named = {f'pairs["{k}"]': v for k, v in pairs.items()} if several else {"pairs": pairs}  # type: ignore[union-attr]
+    is_mapping = isinstance(pairs, Mapping)
+    named = {f'pairs["{k}"]': v for k, v in pairs.items()} if is_mapping else {"pairs": pairs}  # type: ignore[union-attr]
     if not named:
         raise InputValueError("pairs", expected="at least one file", got="none")
     label_indexes = LabelIndex(), LabelIndex()
@@ -392,33 +391,35 @@ def read_pairs(
         read_table(name, _check_path(name, path), PAIR_COLUMNS, label_indexes)
         for name, path in named.items()
     ]
-    found: list[list[IntArray]] = []
+    ids_of_sides: list[list[IntArray]] = []
     graphs = []
     triples = {"left": left_triples, "right": right_triples}
-    for j, (side, given) in enumerate({"left": left, "right": right}.items()):
+    for j, (side, names_or_size) in enumerate({"left": left, "right": right}.items()):
         path, relations = triples[side], LabelIndex()
-        wanted = [(table, j) for table in links]
-        facts = None
+        columns_of_side = [(table, j) for table in links]
+        triple_table = None
         if path is not None:
             name = f"{side}_triples"
-            facts = read_table(
+            triple_table = read_table(
                 name,
                 _check_path(name, path),
                 TRIPLE,
                 [label_indexes[j], relations, label_indexes[j]],
             )
-            wanted += [(facts, 0), (facts, 2)]
-        columns = [_file_column(table, position, label_indexes[j]) for table, position in wanted]
-        entities, ids = encode_columns(side, f"{side} entity", given, columns)
-        found.append(ids[: len(links)])
+            columns_of_side += [(triple_table, 0), (triple_table, 2)]
+        columns = [
+            _file_column(table, position, label_indexes[j]) for table, position in columns_of_side
+        ]
+        entities, ids = encode_columns(side, f"{side} entity", names_or_size, columns)
+        ids_of_sides.append(ids[: len(links)])
         graphs.append(
-            _make_graph(facts, ids[len(links) :], entities.size, entities.names, relations)
+            _make_graph(triple_table, ids[len(links) :], entities.size, entities.names, relations)
         )
-    parts = [np.stack(both, axis=1) for both in zip(*found, strict=True)]
-    if not several:
-        return AlignmentData(graphs[0], graphs[1], parts[0])
-    splits = dict(zip(pairs, parts, strict=True))  # type: ignore[arg-type]
-    return AlignmentData(graphs[0], graphs[1], distinct_pairs(parts), splits)
+    pairs_of_files = [np.stack(both, axis=1) for both in zip(*ids_of_sides, strict=True)]
+    if not is_mapping:
+        return AlignmentData(graphs[0], graphs[1], pairs_of_files[0])
+    splits = dict(zip(pairs, pairs_of_files, strict=True))  # type: ignore[arg-type]
+    return AlignmentData(graphs[0], graphs[1], distinct_pairs(pairs_of_files), splits)
 
 
 def _make_graph(
@@ -428,7 +429,7 @@ def _make_graph(
     names: tuple[str, ...] | None,
     relations: LabelIndex,
 ) -> Graph:
-    """Make the graph of some triples, whose heads and tails are ids."""
+    """Make a graph of triples, whose heads and tails are ids."""
     if facts is None:
         return Graph(size=size, names=names)
     labels, places = sort_labels(relations, numeric_key(relations))

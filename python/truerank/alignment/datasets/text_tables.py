@@ -1,4 +1,4 @@
-"""Tab-separated files of a data set: read as columns of words, and written, all or none."""
+"""Tab-separated files of a data set: read as columns of labels, and written all or none."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 PAIR_COLUMNS = ("left entity", "right entity")
 _LIST_COLUMNS = ("id", "name")
-_DIGITS = 18  # so many fit into int64
+_DIGITS = 18  # numbers of this length fit into int64
 
 
 @dataclass(frozen=True)
 class FileTable:
-    """The columns of a file: each entry is the number of its word.
+    """The columns of a file, in which each entry is the number of a label.
 
     Attributes
     ----------
@@ -44,12 +44,12 @@ class FileTable:
         """The number of rows."""
         return len(self.columns[0])
 
-    def error_in_row(self, row: int, said: str) -> ValueError:
-        """An error that names the line of a row."""
-        return ValueError(f"{self.where}: line {line_of(self.path, row)}: {said}")
+    def error_in_row(self, row: int, message: str) -> ValueError:
+        """Return an error that names the line of a row."""
+        return ValueError(f"{self.where}: line {line_of(self.path, row)}: {message}")
 
     def array(self, *ids: IntArray | None) -> IntArray:
-        """The rows as integers, each column through a table of what its words stand for, if any."""
+        """Return the rows as integers; `ids` has a table of ids of labels per column, or None."""
         parts = [
             column if of_words is None else of_words[column]
             for column, of_words in zip(self.columns, ids, strict=True)
@@ -58,12 +58,12 @@ class FileTable:
 
 
 def required_file(folder: str, name: str) -> str:
-    """Give the path of a file of a folder, or of the same gzipped; opening it may fail."""
+    """Return the path of a file in a folder, plain or gzipped; the file may not exist."""
     return optional_file(folder, name) or os.path.join(folder, name)
 
 
 def optional_file(folder: str, name: str) -> str | None:
-    """Give the path of a file of a folder, or of the same gzipped, if there is one."""
+    """Return the path of a file in a folder, plain or gzipped, or None if there is none."""
     path = os.path.join(folder, name)
     return next((found for found in (path, f"{path}.gz") if os.path.exists(found)), None)
 
@@ -81,44 +81,44 @@ def read_table(
     Parameters
     ----------
     name : str
-        The argument that led here, for messages.
+        The argument, for messages.
     path : str
-        Tab-separated text in UTF-8, gzipped where its name ends in .gz.
+        Tab-separated text in UTF-8, gzipped if its name ends in .gz.
     columns : sequence of str
-        What each column holds; there must be so many.
+        The nouns for the columns; the file must have as many.
     words : sequence of Words
         Where the words of each column are numbered.
     empty : bool
-        Whether a file without lines is fine.
+        Whether a file without lines is allowed.
 
     Raises
     ------
     ValueError
-        For another number of columns, an empty field, text that is not in UTF-8, and a file without
-        lines: with file and line.
+        For another number of columns, an empty field, text that is not UTF-8, and a file without
+        lines; the message names file and line.
     OSError
         For a file that is missing or damaged.
     """
 
-    def coded(j: int, fields: Sequence[str]) -> IntArray:
+    def encode(j: int, fields: Sequence[str]) -> IntArray:
         return label_indexes[j].encode(fields)
 
-    read = read_text(name, path, coded, columns=columns, more_columns=False)
-    if not read and not empty:
+    columns_read = read_text(name, path, encode, columns=columns, more_columns=False)
+    if not columns_read and not empty:
         raise InputValueError(name, f"{path}: expected lines of {' and '.join(columns)}, got none")
-    none = np.zeros(0, dtype=np.int64)
-    return FileTable(f"{name}: {path}", path, read or [none for _ in columns])
+    no_rows = np.zeros(0, dtype=np.int64)
+    return FileTable(f"{name}: {path}", path, columns_read or [no_rows for _ in columns])
 
 
 class IdList(NamedTuple):
-    """What a file of ids and names lists.
+    """The content of a file of ids and names.
 
     Attributes
     ----------
     ids : ndarray of int64
     names : tuple of str
     by_id, by_name : Words
-        The number of each word is the place in the list.
+        Indexes of ids and of names; the number of a label is its place in the list.
     where : str
         The file, for messages.
     """
@@ -131,7 +131,7 @@ class IdList(NamedTuple):
 
 
 def read_list(name: str, path: str, *, distinct: bool = False) -> IdList:
-    """Read a file of ids and names, each id once, and each name, if need be."""
+    """Read a file of ids and names; ids must be distinct, and names too if `distinct` is true."""
     by_id, by_name = LabelIndex(), LabelIndex()
     table = read_table(name, path, _LIST_COLUMNS, [by_id, by_name])
     order = np.arange(len(table))
@@ -139,21 +139,21 @@ def read_list(name: str, path: str, *, distinct: bool = False) -> IdList:
         if needed and not np.array_equal(column, order):
             row = int(np.argmax(column != order))
             first = line_of(path, int(column[row]))
-            said = list((by_id, by_name)[_LIST_COLUMNS.index(what)].codes)[column[row]]
-            raise table.error_in_row(row, f"the {what} {said!r} stands in line {first}, too")
+            label = list((by_id, by_name)[_LIST_COLUMNS.index(what)].codes)[column[row]]
+            raise table.error_in_row(row, f"the {what} {label!r} stands in line {first}, too")
     labels = list(by_name.codes)
     names = tuple(map(labels.__getitem__, table.columns[1].tolist()))
     return IdList(parse_ids(by_id, [(table, 0)]), names, by_id, by_name, path)
 
 
 def parse_ids(label_index: LabelIndex, columns: Sequence[tuple[FileTable, int]]) -> IntArray:
-    """Give the integers that words stand for: digits, without a sign or leading zeros.
+    """Return the integers of labels, which must be digits without a sign or leading zeros.
 
     Parameters
     ----------
     words : Words
     columns : sequence of (FileTable, int)
-        The columns of them, for messages.
+        The columns with these labels, for messages.
     """
     labels = list(label_index.codes)
     for code, label in enumerate(labels):
@@ -169,7 +169,7 @@ def parse_ids(label_index: LabelIndex, columns: Sequence[tuple[FileTable, int]])
 def check_listed(
     table: FileTable, columns: Sequence[int], label_index: LabelIndex, listed: IdList
 ) -> None:
-    """Refuse words that were not there when the list had been read."""
+    """Refuse labels that are not in a list."""
     for j in columns:
         row = int(np.argmax(table.columns[j] >= len(listed.ids))) if len(table) else 0
         if len(table) and table.columns[j][row] >= len(listed.ids):
@@ -180,7 +180,7 @@ def check_listed(
 def sort_labels(
     label_index: LabelIndex, key: Callable[[str], Any] | None = None
 ) -> tuple[list[str], IntArray]:
-    """Give words in ascending order, and the place in it for each number of a word.
+    """Return labels in ascending order, and for each number of a label its place in that order.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def sort_labels(
 
 
 def numeric_key(label_index: LabelIndex) -> Callable[[str], Any] | None:
-    """Give the key that sorts words as numbers where all of them are some; None elsewhere.
+    """Return a key that sorts labels as numbers if all of them are numbers, else None.
 
     Examples
     --------
@@ -213,22 +213,22 @@ def numeric_key(label_index: LabelIndex) -> Callable[[str], Any] | None:
 def write_files(folder: str, files: Mapping[str, Iterable[str]], *, overwrite: bool) -> None:
     """Write files of lines into a folder, which is made if it is not there.
 
-    All are written under temporary names, synced, and moved at the end. After an error, what was
-    there is there as before, and nothing else. (Should the system refuse to move some files over
-    others after it has moved the first, those are new and the rest is old, each whole.)
+    All files are written under temporary names, synced, and moved at the end. After an error, the
+    folder is as it was before. (If the system moves some files but refuses to replace others, the
+    former are new and the rest is old, each of them whole.)
 
     Parameters
     ----------
     folder : str
     files : dict of str to iterable of str
-        By name, perhaps in folders within: the lines, without their ends.
+        By name, which may include subfolders: the lines, without line ends.
     overwrite : bool
-        Whether files that are there are replaced.
+        Whether to replace existing files.
 
     Raises
     ------
     FileExistsError
-        If a file is there, unless it is to be overwritten; in any case, if that is no regular file.
+        If a file exists, unless `overwrite` is true; in any case if it is no regular file.
     OSError
         If a folder or file cannot be written, or the disk is full.
     """
@@ -236,36 +236,36 @@ def write_files(folder: str, files: Mapping[str, Iterable[str]], *, overwrite: b
     for path in places.values():
         if os.path.lexists(path) and not (overwrite and os.path.isfile(path)):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-    made: list[str] = []
-    written: dict[str, str] = {}
-    placed: list[str] = []
+    new_folders: list[str] = []
+    temporary_files: dict[str, str] = {}
+    new_files: list[str] = []
     try:
         for name, path in places.items():
-            _make_folders(os.path.dirname(path), made)
+            _make_folders(os.path.dirname(path), new_folders)
             temporary = os.path.join(os.path.dirname(path), f".truerank-{os.urandom(8).hex()}.tmp")
-            written[temporary] = path
+            temporary_files[temporary] = path
             with open(temporary, "x", encoding="utf-8", newline="\n") as file:
                 file.writelines(f"{line}\n" for line in files[name])
                 file.flush()
                 os.fsync(file.fileno())
-        for temporary, path in written.items():
+        for temporary, path in temporary_files.items():
             new = not os.path.lexists(path)
             os.replace(temporary, path)
             if new:
-                placed.append(path)
+                new_files.append(path)
     except BaseException:
-        for path in (*written, *placed):
+        for path in (*temporary_files, *new_files):
             with contextlib.suppress(OSError):
                 os.unlink(path)
-        for path in reversed(made):
+        for path in reversed(new_folders):
             with contextlib.suppress(OSError):
                 os.rmdir(path)
         raise
 
 
-def _make_folders(path: str, made: list[str]) -> None:
-    """Make a folder and those above it, and remember which were new."""
+def _make_folders(path: str, new_folders: list[str]) -> None:
+    """Make a folder and its parents, and append the new ones to a list."""
     if path and not os.path.isdir(path):
-        _make_folders(os.path.dirname(path), made)
+        _make_folders(os.path.dirname(path), new_folders)
         os.mkdir(path)
-        made.append(path)
+        new_folders.append(path)

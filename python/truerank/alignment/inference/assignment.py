@@ -1,4 +1,4 @@
-"""Optimal pairs: the matching whose scores sum to the most, of all pairs or of near ones."""
+"""Optimal pairs: the matching with the highest sum of scores, over all pairs or similar ones."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from .similarity_sources import SimilaritySource
     from .stable_matching import ScoredPairs
 
-# Scores of the dense solver: in float64 they take 1 GiB, and the solver works where they are. It
-# is room for the 10,500 test pairs of a data set of 15,000, and none for all of 15,000 entities.
+# The most scores for the dense solver: they take 1 GiB in float64, and the solver works in place.
+# The 10,500 test pairs of a data set of 15,000 fit; all of 15,000 entities do not.
 MAX_DENSE_CELLS = 1 << 27
 DEFAULT_CANDIDATES = 32
-METHOD_OPTION = 'method="optimal"'  # as a message calls it
+METHOD_OPTION = 'method="optimal"'  # how messages name it
 
 
 def optimal_pairs(
     source: SimilaritySource, dense: bool | None, candidates: int | None, k: int
 ) -> tuple[ScoredPairs, str]:
-    """Give the matching of most pairs with the highest total, and what was solved.
+    """Return the largest matching with the highest total, and the problem that was solved.
 
     Parameters
     ----------
     source : Source
     dense : bool, optional
-        Whether all pairs are looked at. Default: yes where there are at most `MAX_DENSE_CELLS` of
+        Whether to consider all pairs. Default: yes where there are at most `MAX_DENSE_CELLS` of
         them and no `candidates` are given.
     candidates : int, optional
-        How many nearest of each entity of either side are looked at.
+        The number of most similar entities to consider for each entity of both sides.
     k : int
         As in `stable_pairs`.
 
@@ -45,7 +45,7 @@ def optimal_pairs(
     ImportError
         If scipy is not installed.
     ValueError
-        For both a dense problem and candidates, and for scores that are infinite.
+        If `dense` is true and `candidates` are given, and for infinite scores.
     """
     if dense and candidates is not None:
         raise InputValueError(
@@ -61,7 +61,7 @@ def optimal_pairs(
 
 
 def dense_pairs(source: SimilaritySource) -> ScoredPairs:
-    """Give the matching with the highest total of all, by the dense solver.
+    """Return the matching with the highest total over all pairs, by the dense solver.
 
     Raises
     ------
@@ -72,21 +72,21 @@ def dense_pairs(source: SimilaritySource) -> ScoredPairs:
 
     Notes
     -----
-    Of the matchings with the most pairs that are no NaN the one with the highest total. A NaN costs
-    more than all that the others can differ by, so it is taken where nothing else is left, and then
-    left out.
+    The result has the highest total among the matchings with the most pairs that are no NaN. A NaN
+    costs more than the totals of other matchings can differ, so the solver takes it only if nothing
+    else is left; then the pair is left out.
     """
     solve = import_extra("scipy.optimize", METHOD_OPTION).linear_sum_assignment
     if len(source.left_ids) > len(source.right_ids):  # the solver would copy the other shape
         right, left, scores = dense_pairs(source.swapped())
         return _sort_by_left(left, right, scores)
     rows, columns = source.left_ids, source.right_ids
-    costs = np.empty((len(rows), len(columns)))  # float64, as the solver has them
+    costs = np.empty((len(rows), len(columns)))  # float64, the dtype of the solver
     for start, block in source.blocks(rows):
         _check_finite(block, source, rows[start:], columns)
         np.negative(block, out=costs[start : start + len(block)], dtype=np.float64)
     absent = np.isnan(costs) if source.nan == "omit" else np.zeros((1, 1), bool)
-    if absent.all():  # also where nobody takes part
+    if absent.all():  # also if no entity takes part
         return rows[:0], columns[:0], np.empty(0, source.dtype)
     if absent.any():
         costs[absent] = _prohibitive_cost(costs, len(rows))
@@ -99,7 +99,7 @@ def dense_pairs(source: SimilaritySource) -> ScoredPairs:
 
 
 def sparse_pairs(source: SimilaritySource, candidates: int, k: int) -> ScoredPairs:
-    """Give the matching with the highest total of near pairs, by the sparse solver.
+    """Return the matching with the highest total over similar pairs, by the sparse solver.
 
     Raises
     ------
@@ -110,13 +110,13 @@ def sparse_pairs(source: SimilaritySource, candidates: int, k: int) -> ScoredPai
 
     Notes
     -----
-    The pairs looked at are those of every entity and its nearest, of either side, and the stable
-    pairs: these match the smaller side whole, so there is a solution however crowded the nearest
-    are, and its total is never below theirs. Where NaN leave entities without a partner, each of
-    the smaller side may also have none, which costs more than all that the others can differ by.
+    The solver considers the pairs of every entity of both sides with its most similar ones, and the
+    stable pairs. Stable pairs match the whole smaller side, so there always is a solution, and its
+    total is never below theirs. If NaN leave entities without a partner, each entity of the smaller
+    side may also have none, which costs more than the totals of other matchings can differ.
 
-    The solver takes a zero for no pair, so all scores are taken from the highest of them plus 1;
-    that moves every matching of as many pairs by as much.
+    The solver takes a zero for no pair, so a cost is the highest score plus 1 minus the score. This
+    shifts all matchings of one size by the same amount.
     """
     solve = import_extra("scipy.sparse.csgraph", METHOD_OPTION).min_weight_full_bipartite_matching
     if len(source.left_ids) > len(source.right_ids):
@@ -148,26 +148,26 @@ def sparse_pairs(source: SimilaritySource, candidates: int, k: int) -> ScoredPai
 def _candidate_pairs(
     source: SimilaritySource, candidates: int, k: int
 ) -> tuple[IntArray, IntArray, npt.NDArray[Any], int]:
-    """Positions and scores of near and stable pairs, by position, and how many are stable."""
+    """Return positions and scores of similar and stable pairs, and the number of stable ones."""
     rows, columns = source.left_ids, source.right_ids
     left, right, scores = stable_pairs(source, k)
-    found = [(left, right, scores)]
-    for asking, ids, other in (
+    results = [(left, right, scores)]
+    for direction, ids, other in (
         (source, rows, columns),
         (source.swapped(), columns, rows),
     ):
-        best = asking.top_k(min(candidates, max(1, len(other))))
-        there = best.ids >= 0
-        pair = (np.repeat(ids, there.sum(axis=1)), best.ids[there])
-        found.append((*(pair if asking is source else pair[::-1]), best.scores[there]))
-    lefts, rights, values = (np.concatenate(part) for part in zip(*found, strict=True))
+        best = direction.top_k(min(candidates, max(1, len(other))))
+        exists = best.ids >= 0
+        pair = (np.repeat(ids, exists.sum(axis=1)), best.ids[exists])
+        results.append((*(pair if direction is source else pair[::-1]), best.scores[exists]))
+    lefts, rights, values = (np.concatenate(part) for part in zip(*results, strict=True))
     keys = np.searchsorted(rows, lefts) * len(columns) + np.searchsorted(columns, rights)
     keys, first = np.unique(keys, return_index=True)
     return keys // max(1, len(columns)), keys % max(1, len(columns)), values[first], len(left)
 
 
 def _prohibitive_cost(costs: npt.NDArray[Any], pairs: int) -> float:
-    """A cost that no other choice of so many pairs is worth; some of the costs may be NaN."""
+    """Return a cost above any difference between matchings; some of the costs may be NaN."""
     least, most = (float(f.reduce(costs, axis=None)) for f in (np.fmin, np.fmax))
     return most + (most - least + 1) * (pairs + 1)
 
@@ -180,7 +180,7 @@ def _sort_by_left(left: IntArray, right: IntArray, scores: npt.NDArray[Any]) -> 
 def _check_finite(
     scores: npt.NDArray[Any], source: SimilaritySource, left: IntArray, right: IntArray
 ) -> None:
-    """Refuse infinite scores, of which there is no total."""
+    """Refuse infinite scores, which have no total."""
     infinite = np.isinf(scores)
     if infinite.any():
         place = tuple(np.argwhere(infinite)[0])

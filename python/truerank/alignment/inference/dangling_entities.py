@@ -1,4 +1,4 @@
-"""Dangling entities: who has no counterpart, told from how near the nearest is."""
+"""Dangling entities: predict from similarities which entities have no counterpart."""
 
 from __future__ import annotations
 
@@ -27,26 +27,27 @@ if TYPE_CHECKING:
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False)
 class DanglingCurve(ReadOnlyArrays):
-    """How well a threshold tells the entities without a counterpart, for every threshold.
+    """How well each threshold predicts the entities without a counterpart.
 
-    Arrays are read-only, and but for the last two of one length, by ascending threshold.
+    Arrays are read-only. All but the last two have one length, in ascending order of thresholds.
 
     Attributes
     ----------
     thresholds : ndarray of float32 or float64
-        Entities whose value is below are said to have no counterpart. Each tells another set of
-        entities: the distinct values but the lowest, and the next number above the highest (none
-        if that is +inf: entities at +inf are never said to have no counterpart).
+        Entities with a value below a threshold are predicted to have no counterpart. Each threshold
+        predicts a different set: they are the distinct values except the lowest, and the next
+        number above the highest (none if that is +inf: entities at +inf are never predicted).
     precision, recall, f1 : ndarray of float64
         correct / said, correct / exclusive, and 2 correct / (said + exclusive).
     said, correct : ndarray of int64
-        How many entities are said to have no counterpart, and how many of these have none.
+        The number of entities that are predicted to have no counterpart, and of those among them
+        that have none.
     exclusive, entities : int
-        How many have none, and how many were looked at.
+        The number of entities without a counterpart, and of all entities considered.
     by, direction : str
         As passed to `dangling`.
     ids, values : ndarray, shape (entities,)
-        The entities that were looked at, ascending, and the value of each.
+        The entities that were considered, ascending, and the value of each.
     """
 
     thresholds: npt.NDArray[Any]
@@ -63,26 +64,26 @@ class DanglingCurve(ReadOnlyArrays):
     values: npt.NDArray[Any] = field(repr=False)
 
     def __len__(self) -> int:
-        """How many thresholds there are."""
+        """The number of thresholds."""
         return len(self.thresholds)
 
     @property
     def best_f1(self) -> float:
-        """The highest F1; 0 where there is no threshold."""
+        """The highest F1; 0 if there is no threshold."""
         return float(self.f1.max(initial=0.0))
 
     @property
     def best_threshold(self) -> float:
-        """The lowest threshold of the highest F1; NaN where there is none."""
+        """The lowest threshold with the highest F1; NaN if there is no threshold."""
         return float(self.thresholds[np.argmax(self.f1)]) if len(self) else float("nan")
 
     @property
     def average_precision(self) -> float:
-        """The area under precision and recall, in steps: sum of (R_i - R_(i-1)) P_i, R_0 = 0."""
+        """The stepwise area under precision and recall: sum of (R_i - R_(i-1)) P_i, R_0 = 0."""
         return float((np.diff(self.recall, prepend=0.0) * self.precision).sum())
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what there is to say in numbers, as a logger wants them.
+        """Return the numbers of the curve, in the form that loggers take.
 
         Examples
         --------
@@ -100,7 +101,7 @@ class DanglingCurve(ReadOnlyArrays):
         }
 
     def to_pandas(self) -> Any:
-        """Give the curve as a DataFrame: a row for each threshold.
+        """Return the curve as a DataFrame with a row for each threshold.
 
         Its columns are threshold, precision, recall, f1, said and correct.
 
@@ -131,27 +132,28 @@ def dangling(
     dtype: Any = None,
     threads: int | None = None,
 ) -> DanglingCurve:
-    """Tell entities without a counterpart by a threshold, and count how often that is right.
+    """Predict entities without a counterpart by a threshold, and count how often that is right.
 
     Parameters
     ----------
     left, right, similarity, csls, dtype, threads
-        As in `truerank.alignment.infer`; a matrix in the place of vectors, too, or its file. The
-        means of csls are over the entities looked at and the candidates.
+        As in `truerank.alignment.infer`, which also takes a matrix, or its file, in place of
+        embeddings. The means of csls are over the considered entities and the candidates.
     exclusive : array_like of int
-        The entities of the asking side that have no counterpart; at least one.
+        The query entities that have no counterpart; at least one.
     matched : array_like of int, optional
-        Those that have one. Default: all others. Entities that are in neither are not looked at.
+        The query entities that have one. Default: all others. Entities in neither are ignored.
     candidates : array_like of int, optional
-        The entities of the other side among which counterparts are looked for. Default: all.
+        The entities of the other side among which counterparts are sought. Default: all.
     by : {"similarity", "margin"}
-        What has to be below the threshold: the score of the nearest, or what it is above that of
-        the second, in the dtype of the scores (0 where they are equal, infinite ones too).
+        The value that is compared with the threshold: the score of the most similar candidate, or
+        its difference to the second, in the dtype of the scores (0 if both are equal, also if
+        infinite).
     direction : {"left_to_right", "right_to_left"}
-        Which side asks: `exclusive` and `matched` are of that side.
+        The side of the queries comes first; `exclusive` and `matched` belong to it.
     nan : {"raise", "omit"}
-        The rule for scores that are NaN: an error, or no candidates. An entity without any
-        candidate has the value -inf, with a single one the margin +inf.
+        The rule for scores that are NaN: an error, or the candidate is left out. An entity without
+        candidates has the value -inf, one with a single candidate the margin +inf.
 
     Returns
     -------
@@ -166,8 +168,8 @@ def dangling(
     -----
     Exclusive entities are those that only one of the graphs has: "exclusive entities complicate the
     matching process and in real-life application, they are not easy to identify" (Berrendorf,
-    Wacker, Faerman: A critical assessment of state-of-the-art in entity alignment, 2021). To have
-    no counterpart is the positive class. Entities of equal value are said together.
+    Wacker, Faerman: A critical assessment of state-of-the-art in entity alignment, 2021). The
+    positive class is "no counterpart". Entities of equal value are predicted together.
 
     ``infer(..., threshold=curve.best_threshold)`` leaves out the pairs of entities that are
     below it, where `by` is "similarity" and the method is "greedy".
@@ -184,26 +186,26 @@ def dangling(
     choice("by", by, tuple(_VALUES))
     choice("direction", direction, DIRECTIONS)
     source = open_source(left, right, ScoringOptions(similarity, None, nan, dtype, threads))
-    asking = DIRECTIONS.index(direction)
-    size = source.shape[asking]
-    apart = as_ids("exclusive", exclusive, size)
-    if exclusive is None or not len(apart):
+    query_side = DIRECTIONS.index(direction)
+    size = source.shape[query_side]
+    exclusive_ids = as_ids("exclusive", exclusive, size)
+    if exclusive is None or not len(exclusive_ids):
         raise InputValueError("exclusive", expected="at least one entity", got="none")
-    others = np.setdiff1d(np.arange(size), apart)
+    matched_ids = np.setdiff1d(np.arange(size), exclusive_ids)
     if matched is not None:
-        others = as_ids("matched", matched, size)
-        both = np.intersect1d(apart, others)
+        matched_ids = as_ids("matched", matched, size)
+        both = np.intersect1d(exclusive_ids, matched_ids)
         if len(both):
             raise InputValueError("matched", expected="none that are exclusive", got=both[0])
-    ids = np.union1d(apart, others)
-    among = as_ids("candidates", candidates, source.shape[1 - asking])
-    ids_of_sides = (ids, among) if asking == 0 else (among, ids)
+    ids = np.union1d(exclusive_ids, matched_ids)
+    candidate_ids = as_ids("candidates", candidates, source.shape[1 - query_side])
+    ids_of_sides = (ids, candidate_ids) if query_side == 0 else (candidate_ids, ids)
     source = source.restrict(*ids_of_sides, check_csls(csls))
-    best = (source if asking == 0 else source.swapped()).top_k(2)
+    best = (source if query_side == 0 else source.swapped()).top_k(2)
     values = _VALUES[by](best)
     return DanglingCurve(
-        **_count_curve(values, np.isin(ids, apart)),
-        exclusive=len(apart),
+        **_count_curve(values, np.isin(ids, exclusive_ids)),
+        exclusive=len(exclusive_ids),
         entities=len(ids),
         by=by,
         direction=direction,
@@ -217,7 +219,7 @@ def _top_similarity(best: TopK) -> npt.NDArray[Any]:
 
 
 def _margin(best: TopK) -> npt.NDArray[Any]:
-    """Best less second; infinite where there are not two."""
+    """Return the best score minus the second; infinite if there are fewer than two."""
     kind, (first, second) = best.scores.dtype.type, best.scores.T
     margin: npt.NDArray[Any]
     with np.errstate(invalid="ignore", over="ignore"):
@@ -233,20 +235,20 @@ _VALUES: dict[str, Callable[[TopK], npt.NDArray[Any]]] = {
 }
 
 
-def _count_curve(values: npt.NDArray[Any], apart: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    """Count for every threshold that tells another set."""
+def _count_curve(values: npt.NDArray[Any], is_exclusive: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    """Count the predictions for every threshold with a different set."""
     distinct, place = np.unique(values, return_inverse=True)
-    above = np.nextafter(distinct[-1:], values.dtype.type(np.inf))
-    thresholds = np.append(distinct[1:], above[above > distinct[-1:]])
-    most = len(thresholds)  # one less than the distinct values if the last of them is +inf
-    said = np.cumsum(np.bincount(place, minlength=len(distinct)))[:most]
-    correct = np.cumsum(np.bincount(place[apart], minlength=len(distinct)))[:most]
+    next_number = np.nextafter(distinct[-1:], values.dtype.type(np.inf))
+    thresholds = np.append(distinct[1:], next_number[next_number > distinct[-1:]])
+    count = len(thresholds)  # one less than the distinct values if the last of them is +inf
+    predicted = np.cumsum(np.bincount(place, minlength=len(distinct)))[:count]
+    correct = np.cumsum(np.bincount(place[is_exclusive], minlength=len(distinct)))[:count]
     arrays = {
         "thresholds": thresholds,
-        "precision": correct / said,
-        "recall": correct / apart.sum(),
-        "f1": 2 * correct / (said + apart.sum()),
-        "said": said.astype(np.int64),
+        "precision": correct / predicted,
+        "recall": correct / is_exclusive.sum(),
+        "f1": 2 * correct / (predicted + is_exclusive.sum()),
+        "said": predicted.astype(np.int64),
         "correct": correct.astype(np.int64),
     }
     return {name: read_only(array) for name, array in arrays.items()}

@@ -1,4 +1,4 @@
-"""Pairs that were found, and how many of them are right."""
+"""Inferred pairs, and how far they agree with reference pairs."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ class Agreement:
     ----------
     precision, recall, f1 : float
         correct / predicted, correct / reference, and 2 correct / (predicted + reference), their
-        harmonic mean. NaN where they divide by zero.
+        harmonic mean. NaN for a division by zero.
     hits_at_1 : float
-        The share of the entities asked whose partner is one of their right answers: an entity
-        without a partner is wrong.
+        The share of query entities whose partner is one of their right answers; an entity without a
+        partner counts as wrong.
     correct, predicted, reference : int
-        Pairs: found and right, found, and to be found.
+        The number of right inferred pairs, of all inferred pairs, and of reference pairs.
     asked, unmatched : int
-        Entities of the asking side that have a right answer, and those of them without a partner.
+        The number of query entities that have a right answer, and of those without a partner.
     left_out : int
-        Reference pairs of entities that did not take part; they count nowhere else.
+        The number of reference pairs with entities that did not take part; no other number has
+        them.
     direction : str
-        Which side asks: "left_to_right" or "right_to_left".
+        From the side of the queries: "left_to_right" or "right_to_left".
     """
 
     precision: float
@@ -55,7 +56,7 @@ class Agreement:
     direction: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Give a plain dict of all of them."""
+        """Return all numbers as a plain dict."""
         return asdict(self)
 
 
@@ -67,20 +68,20 @@ class Alignment(ReadOnlyArrays):
     Attributes
     ----------
     pairs : ndarray of int64, shape (n, 2)
-        Left and right ids, by left id, then by right id; read-only.
+        Left and right ids, ordered by left id, then by right id; read-only.
     scores : ndarray of float32 or float64, shape (n,)
         Their scores; read-only.
     method : str
         "greedy", "mutual", "stable" or "optimal".
     solved : str
-        What was done: of "greedy" the direction, of "optimal" the problem that was solved, as
-        "dense" or "sparse, 32 candidates per entity"; else "".
+        The direction for "greedy"; the problem that was solved for "optimal", as "dense" or
+        "sparse, 32 candidates per entity"; else "".
     threshold : float or None
         Pairs with lower scores were left out.
     left_ids, right_ids : ndarray of int64
         The entities that took part, ascending; read-only.
     shape : tuple of int
-        How many entities the sides have, also those that took no part.
+        The number of entities of each side, including those that took no part.
     """
 
     pairs: IntArray
@@ -93,7 +94,7 @@ class Alignment(ReadOnlyArrays):
     shape: tuple[int, int]
 
     def __len__(self) -> int:
-        """How many pairs there are."""
+        """The number of pairs."""
         return len(self.pairs)
 
     @property
@@ -112,7 +113,7 @@ class Alignment(ReadOnlyArrays):
         return np.setdiff1d(self.right_ids, self.pairs[:, 1])
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what there is to say in numbers, as a logger wants them.
+        """Return the numbers of the alignment, in the form that loggers take.
 
         Examples
         --------
@@ -138,11 +139,11 @@ class Alignment(ReadOnlyArrays):
         ----------
         reference : array_like of int, shape (m, 2)
             Left and right ids. Repeats change nothing; an entity may have several right answers.
-            Pairs of entities that took no part are left out, and counted in ``left_out``.
+            Pairs with entities that took no part are left out, and counted in ``left_out``.
         direction : {"left_to_right", "right_to_left"}, optional
-            Whose partners `hits_at_1` looks at: those of left, or of right entities. Default: the
-            direction of a greedy alignment, else "left_to_right". Pairs, and so precision, recall
-            and F1, have no direction.
+            Whether `hits_at_1` takes the partners of left or of right entities. Default: the
+            direction of a greedy alignment, else "left_to_right". Pairs have no direction, and so
+            neither have precision, recall and F1.
 
         Returns
         -------
@@ -151,7 +152,7 @@ class Alignment(ReadOnlyArrays):
         Raises
         ------
         TypeError
-            For a reference that is no integers.
+            For a reference that does not hold integers.
         ValueError
             For another shape, ids out of range, and an unknown direction.
 
@@ -159,15 +160,15 @@ class Alignment(ReadOnlyArrays):
         -----
         H@1 is "the relative frequency of the correct entity being ranked at the first position"
         (Berrendorf, Wacker, Faerman: A critical assessment of state-of-the-art in entity alignment,
-        2021), with the partner in the place of the first. Where every entity asked has one right
-        answer, a partner, and nobody else asks, it equals precision, as Sun et al. say of Hits@1 (A
+        2021), where the partner counts as the first. If every query has one right answer and a
+        partner, and there are no other queries, it equals precision, as Sun et al. say of Hits@1 (A
         benchmarking study of embedding-based entity alignment, 2020). With exclusive entities it
-        does not: a pair of an entity that has no right answer is a wrong pair.
+        does not: a pair of an entity without a right answer is a wrong pair.
 
-        An entity of several partners, as greedy search from the other side gives them, is taken to
-        say the one of the highest score, of equal ones the lowest id.
+        If an entity has several partners, as greedy search from the other side may find, the one
+        with the highest score counts; equal scores go by the lower id.
 
-        With several right answers, one partner each reaches H@1 of 1, but not recall of 1.
+        With several right answers, one partner each gives H@1 of 1, but recall below 1.
 
         Examples
         --------
@@ -183,45 +184,45 @@ class Alignment(ReadOnlyArrays):
         if direction is None:
             direction = self.solved if self.solved in DIRECTIONS else DIRECTIONS[0]
         choice("direction", direction, DIRECTIONS)
-        asked, given = (0, 1) if direction == DIRECTIONS[0] else (1, 0)
+        query_side, answer_side = (0, 1) if direction == DIRECTIONS[0] else (1, 0)
         right_pairs, left_out = self._check_reference(reference)
-        wanted = self._keys(right_pairs)
-        correct = np.isin(self._keys(self.pairs), wanted)
-        # Of several partners the best, of equal ones the lowest id.
-        order = np.lexsort((self.pairs[:, given], -self.scores, self.pairs[:, asked]))
-        who, first = np.unique(self.pairs[order, asked], return_index=True)
-        entities = np.unique(right_pairs[:, asked])
+        reference_keys = self._keys(right_pairs)
+        correct = np.isin(self._keys(self.pairs), reference_keys)
+        # of several partners, the best one counts; equal scores go by the lower id
+        order = np.lexsort((self.pairs[:, answer_side], -self.scores, self.pairs[:, query_side]))
+        queries, first = np.unique(self.pairs[order, query_side], return_index=True)
+        entities = np.unique(right_pairs[:, query_side])
         hits = int(correct[order[first]].sum())
-        hit = int(correct.sum())
+        right = int(correct.sum())
         return Agreement(
-            precision=_ratio(hit, len(self.pairs)),
-            recall=_ratio(hit, len(wanted)),
-            f1=_ratio(2 * hit, len(self.pairs) + len(wanted)),
+            precision=_ratio(right, len(self.pairs)),
+            recall=_ratio(right, len(reference_keys)),
+            f1=_ratio(2 * right, len(self.pairs) + len(reference_keys)),
             hits_at_1=_ratio(hits, len(entities)),
-            correct=hit,
+            correct=right,
             predicted=len(self.pairs),
-            reference=len(wanted),
+            reference=len(reference_keys),
             asked=len(entities),
-            unmatched=int((~np.isin(entities, who)).sum()),
+            unmatched=int((~np.isin(entities, queries)).sum()),
             left_out=left_out,
             direction=direction,
         )
 
     def _check_reference(self, reference: Any) -> tuple[IntArray, int]:
-        """Reference pairs of entities that took part, each once, and how many others there are."""
+        """Return the distinct reference pairs that took part, and the number of others."""
         array = as_pairs("reference", reference, "pairs of shape (m, 2)")
         for side, (name, size) in enumerate(zip(("left", "right"), self.shape, strict=True)):
             column = np.ascontiguousarray(array[:, side])
-            wrong = first_outside(column, size)
-            if wrong >= 0:
+            outside = first_outside(column, size)
+            if outside >= 0:
                 raise InputValueError(
                     "reference",
                     expected=f"{name} ids from 0 to {size - 1}",
-                    got=f"{column[wrong]} in pair {wrong}",
+                    got=f"{column[outside]} in pair {outside}",
                 )
         array = np.unique(array, axis=0)
-        kept = np.isin(array[:, 0], self.left_ids) & np.isin(array[:, 1], self.right_ids)
-        return array[kept], int((~kept).sum())
+        takes_part = np.isin(array[:, 0], self.left_ids) & np.isin(array[:, 1], self.right_ids)
+        return array[takes_part], int((~takes_part).sum())
 
     def _keys(self, pairs: IntArray) -> IntArray:
         keys: IntArray = pairs[:, 0] * self.shape[1] + pairs[:, 1]

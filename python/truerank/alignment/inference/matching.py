@@ -1,4 +1,4 @@
-"""Inference: similarities in, pairs of entities out; each side is told whom it is aligned with."""
+"""Inference: find pairs of left and right entities from their similarities."""
 
 from __future__ import annotations
 
@@ -48,60 +48,60 @@ def infer(
     dtype: Any = None,
     threads: int | None = None,
 ) -> Alignment:
-    """Align entities: find the pairs of left and right ones, by their similarities.
+    """Align entities: find pairs of left and right entities by their similarities.
 
     Parameters
     ----------
     left : array_like, shape (n1, d), or path
-        Vectors of the left entities, as `rank_embeddings` takes them. Or, where `right` is None, a
-        matrix (n1, n2) of scores, in memory or as the path of one .npy file, which is mapped:
-        floats, bfloat16, or integers up to 2**53. Scores are similarities, higher ones better: of
-        distances give the negative.
+        The embeddings of the left entities, as `rank_embeddings` takes them. Or, if `right` is
+        None, a matrix (n1, n2) of scores, in memory or as the path of one .npy file, which is
+        mapped: floats, bfloat16, or integers up to 2**53. Scores are similarities, and higher ones
+        are better; pass the negative of distances.
     right : array_like, shape (n2, d), path, or None
-        Vectors of the right entities.
+        The embeddings of the right entities.
     method : {"greedy", "mutual", "stable", "optimal"}
-        How pairs are found; see Notes.
+        The method; see Notes.
     similarity : str
-        As in `rank_embeddings`; of vectors alone.
+        As in `rank_embeddings`; only for embeddings.
     csls : int or CSLS, optional
-        Go by cross-domain similarity local scaling, 2 s(x, y) - (r(x) + r(y)), with the means r of
-        the so many nearest of the other side among those that take part; or with means that
-        `truerank.alignment.csls_means` gave. Of a matrix likewise.
+        Use cross-domain similarity local scaling, 2 s(x, y) - (r(x) + r(y)). A number k makes r the
+        mean over the k most similar entities of the other side that take part; or pass the means of
+        `truerank.alignment.csls_means`. Both work for a matrix too.
     left_ids, right_ids : array_like of int, optional
         The only entities to take part, as sets. Default: all.
     threshold : float, optional
-        Leave out pairs with scores below, after all are matched: nobody is matched anew.
+        Leave out pairs with lower scores after the matching; no entity is matched again.
     direction : {"left_to_right", "right_to_left"}
-        Which side chooses, of "greedy"; the others know no direction.
+        For "greedy", the side that chooses; other methods have no direction.
     k : int
-        Of "stable", and of "optimal" where it is sparse: how many preferences per entity are in
-        memory at a time. It changes no result, only memory and passes.
+        For "stable", and for sparse "optimal": the number of preferences per entity that are in
+        memory at a time. It changes memory and the number of passes, but not the result.
     dense : bool, optional
-        Of "optimal": whether all scores are in memory, in float64. Default: where they take at most
-        1 GiB, and `candidates_per_entity` is not given.
+        For "optimal": whether to hold all scores in memory, in float64. Default: yes if they take
+        at most 1 GiB and `candidates_per_entity` is not given.
     candidates_per_entity : int, optional
-        Of "optimal": look at the so many nearest of every entity of either side, and at the stable
-        pairs. Default where it is not dense: 32.
+        For "optimal": consider this number of most similar entities for every entity of both sides,
+        and the stable pairs. Default if it is not dense: 32.
     nan : {"raise", "omit"}
-        The rule for scores that are NaN: an error, or never a pair.
+        The rule for scores that are NaN: an error, or the pair is left out.
     dtype, threads
         As in `rank_embeddings`; for a matrix `dtype` says what raw 16-bit numbers are.
 
     Returns
     -------
     Alignment
-        ``pairs`` with their ``scores``, by left id, and ``solved``, which says what was done;
-        ``evaluate`` compares it with reference pairs.
+        ``pairs`` with their ``scores``, ordered by left id, and ``solved``, the direction or the
+        problem that was solved; ``evaluate`` compares the pairs with reference pairs.
 
     Raises
     ------
     TypeError
-        For vectors and scores that are no numbers, options of another type, and a matrix in shards
-        or chunks, or in a store that is open.
+        For embeddings and scores that are no numbers, options of another type, and a matrix in
+        shards, in chunks or in an open store.
     ValueError
-        For shapes that do not fit, ids out of range, an unknown word, a NaN that the rule forbids
-        (with its entities), infinite scores where a total is wanted, options of another method, a
-        similarity beside a matrix, and files that are damaged.
+        For shapes that do not fit, ids out of range, an unknown name, a NaN if the rule is "raise"
+        (with its entities), infinite scores for "optimal", options of another method, a similarity
+        with a matrix, and damaged files.
     OSError
         For files that are missing or cannot be read.
     ImportError
@@ -110,26 +110,26 @@ def infer(
     Notes
     -----
     ========  ======================================================================================
-    greedy    each left entity and its nearest right one, which several may have; of equally near
-              ones the lowest id. "Greedy search is used by all current approaches" (Sun et al.: A
-              benchmarking study of embedding-based entity alignment, 2020)
-    mutual    the pairs that are each other's nearest, by the same rule
-    stable    a matching without two that both score higher with each other than with whom they have
-              (or have nobody), equal scores going by the lower id of both sides. There is
-              exactly one, whichever side proposes
+    greedy    each left entity with its most similar right one, which several may share; equal
+              scores go by the lower id. "Greedy search is used by all current approaches" (Sun et
+              al.: A benchmarking study of embedding-based entity alignment, 2020)
+    mutual    the pairs in which each entity is the most similar one of the other, by the same rule
+    stable    a matching in which no two entities both prefer each other to their partners (or to
+              having none); equal scores go by the lower id on both sides. There is exactly one,
+              whichever side proposes
     optimal   a matching with the highest sum of scores
     ========  ======================================================================================
 
-    "stable" and "optimal" match the smaller side whole, but for NaN and the threshold. Of "optimal"
-    the total is guaranteed, up to the rounding of float64 sums in the solver: the highest of all
-    matchings if ``solved`` is "dense", of those of the pairs it looked at if it is "sparse". Which
-    of several matchings of that total comes is not, and may change with the version of scipy. With
-    NaN omitted it is the total of the matchings with the most pairs.
+    "stable" and "optimal" match the whole smaller side, except for NaN and the threshold.
+    "optimal" guarantees its total up to the rounding of float64 sums in the solver: the highest of
+    all matchings if ``solved`` is "dense", or of the matchings of the considered pairs if it is
+    "sparse". If several matchings have that total, the choice may change with the version of scipy.
+    With NaN omitted, only the matchings with the most pairs are compared.
 
-    Infinite scores are ordinary ones, except of "optimal": a -inf is a pair where nothing better is
-    there, and a threshold leaves it out.
+    Infinite scores are ordinary ones, except for "optimal": a -inf is a pair if there is nothing
+    better, and a threshold leaves it out.
 
-    No matrix of scores is made but by "optimal", where it is dense.
+    Only "optimal" makes a matrix of scores, and only if it is dense.
 
     Examples
     --------
@@ -156,19 +156,21 @@ def infer(
         if candidates_per_entity is None
         else positive_integer("candidates_per_entity", candidates_per_entity),
     )
-    for name, given, of in (
+    for name, is_given, own_method in (
         ("direction", direction != DIRECTIONS[0], "greedy"),
         ("dense", dense is not None, "optimal"),
         ("candidates_per_entity", candidates_per_entity is not None, "optimal"),
     ):
-        if given and method != of:
-            raise InputValueError(name, expected=f'with method="{of}" alone', got=f'"{method}"')
-    how = ScoringOptions(similarity, csls, nan, dtype, threads)
-    source = open_source(left, right, how, left_ids, right_ids)
+        if is_given and method != own_method:
+            raise InputValueError(
+                name, expected=f'with method="{own_method}" alone', got=f'"{method}"'
+            )
+    scoring = ScoringOptions(similarity, csls, nan, dtype, threads)
+    source = open_source(left, right, scoring, left_ids, right_ids)
     (lefts, rights, scores), solved = _METHODS[method](source, options)
     if least is not None:
-        kept = scores.astype(np.float64) >= least
-        lefts, rights, scores = lefts[kept], rights[kept], scores[kept]
+        reaches = scores.astype(np.float64) >= least
+        lefts, rights, scores = lefts[reaches], rights[reaches], scores[reaches]
     return Alignment(
         pairs=read_only(np.stack([lefts, rights], axis=1)),
         scores=read_only(scores),
@@ -190,18 +192,18 @@ def _greedy(source: SimilaritySource, options: _Options) -> tuple[ScoredPairs, s
 
 
 def _find_most_similar(source: SimilaritySource) -> ScoredPairs:
-    """Each left entity that has a nearest one, and that."""
+    """Return each left entity that has a candidate, with its most similar one."""
     best = source.top_k(1)
-    there = best.ids[:, 0] >= 0
-    return source.left_ids[there], best.ids[there, 0], best.scores[there, 0]
+    exists = best.ids[:, 0] >= 0
+    return source.left_ids[exists], best.ids[exists, 0], best.scores[exists, 0]
 
 
 def _mutual(source: SimilaritySource, options: _Options) -> tuple[ScoredPairs, str]:
     left, right, scores = _find_most_similar(source)
-    chosen = np.unique(right)  # nobody else can be in a pair
-    back = source.swapped().top_k(1, chosen).ids[:, 0]
-    kept = back[np.searchsorted(chosen, right)] == left
-    return (left[kept], right[kept], scores[kept]), ""
+    chosen = np.unique(right)  # no other right entity can be in a pair
+    partners = source.swapped().top_k(1, chosen).ids[:, 0]
+    is_mutual = partners[np.searchsorted(chosen, right)] == left
+    return (left[is_mutual], right[is_mutual], scores[is_mutual]), ""
 
 
 def _stable(source: SimilaritySource, options: _Options) -> tuple[ScoredPairs, str]:

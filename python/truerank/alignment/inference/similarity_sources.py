@@ -1,4 +1,4 @@
-"""Where similarities come from: vectors of two sides, or a matrix; asked for a block at a time."""
+"""Sources of similarities: embeddings of two graphs, or a matrix, computed block by block."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
 
 
-NAN_RULES = ("raise", "omit")
-DEFAULT_SIMILARITY = "cosine"  # what functions have for a default
+MATCHING_NAN_RULES = ("raise", "omit")
+DEFAULT_SIMILARITY = "cosine"  # the default of functions
 
-_BLOCK_CELLS = 1 << 22  # scores that are in memory at a time
+_BLOCK_CELLS = 1 << 22  # the number of scores in memory at a time
 _FLOAT32_KINDS = ("float16", "bfloat16", "float32", "int8", "int16", "uint8", "uint16")
-_MAX_EXACT_INTEGER = 1 << 53  # integers up to here are float64 numbers
+_MAX_EXACT_INTEGER = 1 << 53  # integers up to here are exact in float64
 _PATHS = (str, bytes, os.PathLike)
 
 
 class SimilaritySource(ABC):
-    """The scores of left entities and right ones, of those that take part, in either direction.
+    """The scores of the left and right entities that take part, in either direction.
 
-    Ids are those of all entities of a side, also where only some take part. NaN are an error or
-    no candidates, by the rule.
+    Ids count all entities of a side, even if only some take part. By the rule, a NaN is an error or
+    no candidate.
 
     Attributes
     ----------
     shape : tuple of int
-        How many entities the sides have.
+        The number of entities of each side.
     dtype : dtype
-        Of the scores: float32 or float64.
+        The dtype of the scores: float32 or float64.
     left_ids, right_ids : ndarray of int64
-        Those that take part, ascending.
+        The entities that take part, ascending.
     """
 
     shape: tuple[int, int]
@@ -60,27 +60,27 @@ class SimilaritySource(ABC):
     right_ids: IntArray
     nan: str
     csls: CSLS | None
-    roles: Roles = FORWARD  # what the sides are called in messages
+    roles: Roles = FORWARD  # how messages name the sides
 
     @property
     def names(self) -> tuple[str, str]:
-        """The side that asks, and the other one."""
+        """The names of the side of the queries and of the other side."""
         return self.roles.queries, self.roles.entities
 
     @abstractmethod
     def similarities(self, rows: IntArray) -> npt.NDArray[Any]:
-        """Give the similarities of some left entities and all right ones, before CSLS."""
+        """Return the similarities of some left entities and all right ones, before CSLS."""
 
     @abstractmethod
     def means(self, k: int) -> CSLS:
-        """Give what CSLS takes off, of those that take part, as `csls_means` does of vectors."""
+        """Return the means that CSLS subtracts, over the entities that take part."""
 
     def scale(self, csls: CSLS) -> None:
-        """Take means off, which are checked and rounded to the dtype of the scores."""
+        """Use CSLS with means, which are checked and rounded to the dtype of the scores."""
         self.csls = CSLS(*checked_means(csls, self.shape, self.dtype, self.names), csls.k)
 
     def swapped(self) -> Self:
-        """Give the other direction: right entities ask."""
+        """Return the other direction, with right entities as queries."""
         other = copy(self)
         other.shape = self.shape[::-1]
         other.left_ids, other.right_ids = self.right_ids, self.left_ids
@@ -89,22 +89,22 @@ class SimilaritySource(ABC):
         return other
 
     def restrict(self, left_ids: Any, right_ids: Any, csls: int | CSLS | None) -> Self:
-        """Let only some take part (None: all), and take means off, which may be of these."""
+        """Let only some entities take part (None: all), and use CSLS with a number or means."""
         self.left_ids = as_ids("left_ids", left_ids, self.shape[0])
         self.right_ids = as_ids("right_ids", right_ids, self.shape[1])
-        if isinstance(csls, int):  # of nobody there is no mean, and no pair either
+        if isinstance(csls, int):  # without entities there is no mean, and no pair either
             csls = self.means(csls) if len(self.left_ids) and len(self.right_ids) else None
         if csls is not None:
             self.scale(csls)
         return self
 
     def scores(self, rows: IntArray) -> npt.NDArray[Any]:
-        """Give the scores of some left entities and the right ones that take part.
+        """Return the scores of some left entities and the right ones that take part.
 
         Raises
         ------
         ValueError
-            For a NaN, where the rule is "raise".
+            For a NaN if the rule is "raise".
         """
         block, columns = self.similarities(rows), self.right_ids
         if len(columns) < self.shape[1]:
@@ -120,13 +120,13 @@ class SimilaritySource(ABC):
         return block
 
     def blocks(self, rows: IntArray) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Give the scores of some left entities in turn, and where each block begins."""
+        """Yield the scores of some left entities in blocks, each with its start."""
         height = max(1, _BLOCK_CELLS // max(1, self.shape[1]))
         for start in range(0, len(rows), height):
             yield start, self.scores(rows[start : start + height])
 
     def top_k(self, k: int, rows: IntArray | None = None) -> TopK:
-        """Give the k best right entities of some left ones (default: of all that take part)."""
+        """Return the k best right entities of some left ones (default: all that take part)."""
         rows = self.left_ids if rows is None else rows
         ids, scores = _empty_top_k(len(rows), k, self.dtype)
         for start, block in self.blocks(rows):
@@ -137,7 +137,7 @@ class SimilaritySource(ABC):
     def top_k_accepting(
         self, k: int, rows: IntArray, held: npt.NDArray[Any], holders: IntArray
     ) -> TopK:
-        """Give the k best right entities that would take the left one for what they hold.
+        """Return the k best right entities that prefer the left one to their current partner.
 
         Parameters
         ----------
@@ -145,24 +145,24 @@ class SimilaritySource(ABC):
         rows : ndarray of int64
             Left entities.
         held : ndarray, shape (right entities,)
-            The score that each right entity holds; -inf where it is free.
+            The score of each right entity with its partner; -inf if it is free.
         holders : ndarray of int64, shape (right entities,)
-            Whose that is; a number above all ids where it is free. Of equal scores the lower left
-            id is taken.
+            The partner of each right entity; a number above all ids if it is free. Of equal scores,
+            the lower left id is preferred.
         """
         ids, scores = _empty_top_k(len(rows), k, self.dtype)
-        least, whose = held[self.right_ids], holders[self.right_ids]
+        held_scores, held_by = held[self.right_ids], holders[self.right_ids]
         for start, block in self.blocks(rows):
             end = start + len(block)
-            lower = rows[start:end, None] < whose
-            taken = (block > least) | ((block == least) & lower)
-            block = np.where(taken, block, block.dtype.type(np.nan))
+            lower = rows[start:end, None] < held_by
+            preferred = (block > held_scores) | ((block == held_scores) & lower)
+            block = np.where(preferred, block, block.dtype.type(np.nan))
             ids[start:end], scores[start:end] = top_k_of_rows(block, self.right_ids, k)
         return TopK(ids, scores)
 
 
 class MatrixSource(SimilaritySource):
-    """Scores of a matrix in memory."""
+    """The scores of a matrix in memory."""
 
     def __init__(self, matrix: npt.NDArray[Any], kind: str, nan: str, ids: Any) -> None:
         self.matrix, self.kind, self.nan = matrix, kind, nan
@@ -172,7 +172,7 @@ class MatrixSource(SimilaritySource):
         self.csls = None
 
     def similarities(self, rows: IntArray) -> npt.NDArray[Any]:
-        """As in `Source`."""
+        """As in `SimilaritySource`."""
         block = self.matrix[rows]
         if self.kind == "bfloat16":
             return widen_bfloat16(block)
@@ -180,18 +180,18 @@ class MatrixSource(SimilaritySource):
             return block.astype(self.dtype)
 
     def swapped(self) -> Self:
-        """As in `Source`."""
+        """As in `SimilaritySource`."""
         other = super().swapped()
         other.matrix = self.matrix.T
         return other
 
     def means(self, k: int) -> CSLS:
-        """As in `Source`."""
+        """As in `SimilaritySource`."""
         return CSLS(_means_of_rows(self, k), _means_of_rows(self.swapped(), k), k)
 
 
 class VectorSource(SimilaritySource):
-    """Scores of vectors, made where they are needed."""
+    """The scores of embeddings, computed when they are needed."""
 
     def __init__(self, pairs: OpenEmbeddings, nan: str, threads: int | None) -> None:
         self.pairs, self.nan, self.threads = pairs, nan, threads
@@ -200,47 +200,49 @@ class VectorSource(SimilaritySource):
         self.csls = None
 
     def similarities(self, rows: IntArray) -> npt.NDArray[Any]:
-        """As in `Source`."""
+        """As in `SimilaritySource`."""
         return score_open_embeddings(self.pairs.with_csls(None), None, rows, self.threads)
 
     def means(self, k: int) -> CSLS:
-        """As in `Source`."""
+        """As in `SimilaritySource`."""
         ids = (self.left_ids, self.right_ids)
-        among = None if tuple(map(len, ids)) == self.shape else ids
-        given: dict[str, Any] = {"candidates": among, "nan": self.nan, "threads": self.threads}
-        return means_of_vectors(self.pairs, k, **given)
+        candidates = None if tuple(map(len, ids)) == self.shape else ids
+        options: dict[str, Any] = {"nan": self.nan, "threads": self.threads}
+        return means_of_vectors(self.pairs, k, candidates=candidates, **options)
 
     def scale(self, csls: CSLS) -> None:
-        """As in `Source`."""
+        """As in `SimilaritySource`."""
         self.pairs = self.pairs.with_csls(csls)
         self.csls = self.pairs.csls
 
     def swapped(self) -> Self:
-        """As in `Source`."""
+        """As in `SimilaritySource`."""
         other = super().swapped()
         other.pairs = self.pairs.swapped(other.roles)
         return other
 
     def top_k(self, k: int, rows: IntArray | None = None) -> TopK:
-        """As in `Source`."""
+        """As in `SimilaritySource`."""
         return self._top_k(k, self.left_ids if rows is None else rows, None)
 
     def top_k_accepting(
         self, k: int, rows: IntArray, held: npt.NDArray[Any], holders: IntArray
     ) -> TopK:
-        """As in `Source`."""
+        """As in `SimilaritySource`."""
         return self._top_k(k, rows, CurrentMatches(held, holders))
 
-    def _top_k(self, k: int, rows: IntArray, holding: CurrentMatches | None) -> TopK:
-        among = self.right_ids if len(self.right_ids) < self.shape[1] else None
-        given: dict[str, Any] = {"candidates": among, "nan": self.nan, "threads": self.threads}
-        return topk_open_embeddings(self.pairs, k, rows=rows, current_matches=holding, **given)
+    def _top_k(self, k: int, rows: IntArray, current: CurrentMatches | None) -> TopK:
+        candidates = self.right_ids if len(self.right_ids) < self.shape[1] else None
+        options: dict[str, Any] = {"nan": self.nan, "threads": self.threads}
+        return topk_open_embeddings(
+            self.pairs, k, rows=rows, candidates=candidates, current_matches=current, **options
+        )
 
 
 def top_k_of_rows(
     scores: npt.NDArray[Any], columns: IntArray, k: int
 ) -> tuple[IntArray, npt.NDArray[Any]]:
-    """Give the k best of every row, best first; of equal ones the lower ids; NaN are none.
+    """Return the k best of every row, best first; ties go by the lower id; NaN are left out.
 
     Parameters
     ----------
@@ -252,7 +254,7 @@ def top_k_of_rows(
     Returns
     -------
     ids, scores : ndarray, shape (rows, k)
-        -1 and NaN where there are fewer.
+        -1 and NaN if there are fewer.
 
     Examples
     --------
@@ -262,12 +264,12 @@ def top_k_of_rows(
     height, width = scores.shape
     ids, found = _empty_top_k(height, k, scores.dtype)
     good = ~np.isnan(scores)
-    if k < width:  # whatever is as good as the k-th best is sorted, nothing else
+    if k < width:  # sort only what is as good as the k-th best
         kth = -np.partition(-scores, k - 1, axis=1)[:, k - 1 : k]
         good &= (scores >= kth) | np.isnan(kth)
     row, column = np.nonzero(good)
     value = scores[row, column]
-    order = np.lexsort((-value, row))  # stable: equal ones stay in the order of columns
+    order = np.lexsort((-value, row))  # stable: ties stay in the order of columns
     row, column, value = row[order], column[order], value[order]
     place = np.arange(len(row)) - np.searchsorted(row, np.arange(height))[row]
     kept = place < k
@@ -281,16 +283,16 @@ def _empty_top_k(height: int, k: int, dtype: Any) -> tuple[IntArray, npt.NDArray
 
 
 def _means_of_rows(source: SimilaritySource, k: int) -> npt.NDArray[Any]:
-    """The mean of the k best of each left entity, added best first in float64; NaN for others."""
+    """Return the mean of the k best of each left entity, added best first in float64, or NaN."""
     best = source.top_k(min(k, max(1, len(source.right_ids))))
     found = np.full(source.shape[0], np.nan, source.dtype)
-    with np.errstate(all="ignore"):  # what is infinite in float32
+    with np.errstate(all="ignore"):  # values that are infinite in float32
         found[source.left_ids] = mean_of_top(best.scores, (best.ids >= 0).sum(axis=1))
     return found
 
 
 class ScoringOptions(NamedTuple):
-    """How similarities are made: the arguments of `infer` of these names."""
+    """The options for similarities: the arguments of `infer` with these names."""
 
     similarity: str = DEFAULT_SIMILARITY
     csls: Any = None
@@ -300,9 +302,9 @@ class ScoringOptions(NamedTuple):
 
 
 def open_source(
-    left: Any, right: Any, how: ScoringOptions, left_ids: Any = None, right_ids: Any = None
+    left: Any, right: Any, scoring: ScoringOptions, left_ids: Any = None, right_ids: Any = None
 ) -> SimilaritySource:
-    """Check vectors, or a matrix where `right` is None, and what is asked of them.
+    """Check embeddings, or a matrix if `right` is None, and the options.
 
     Raises
     ------
@@ -315,26 +317,26 @@ def open_source(
     array([[1],
            [1]])
     """
-    choice("nan", how.nan, NAN_RULES)
-    csls = check_csls(how.csls)
-    return _open_all(left, right, how).restrict(left_ids, right_ids, csls)
+    choice("nan", scoring.nan, MATCHING_NAN_RULES)
+    csls = check_csls(scoring.csls)
+    return _open_all(left, right, scoring).restrict(left_ids, right_ids, csls)
 
 
-def _open_all(left: Any, right: Any, how: ScoringOptions) -> SimilaritySource:
-    """All entities, before CSLS; what is in files is mapped as long as anybody looks at it."""
+def _open_all(left: Any, right: Any, scoring: ScoringOptions) -> SimilaritySource:
+    """Open a source with all entities and without CSLS; files are mapped while it is in use."""
     if right is None:
-        if how.similarity != DEFAULT_SIMILARITY:
+        if scoring.similarity != DEFAULT_SIMILARITY:
             raise InputValueError(
-                "similarity", expected="none beside a matrix", got=repr(how.similarity)
+                "similarity", expected="none beside a matrix", got=repr(scoring.similarity)
             )
         with np.errstate(all="ignore"):
-            matrix, kind = _read_checked_matrix(left, how.dtype)
+            matrix, kind = _read_checked_matrix(left, scoring.dtype)
         ids = np.arange(len(matrix)), np.arange(matrix.shape[1])
-        return MatrixSource(matrix, kind, how.nan, ids)
-    pairs = open_embeddings(left, right, how.similarity, None, how.dtype, roles=FORWARD)
+        return MatrixSource(matrix, kind, scoring.nan, ids)
+    pairs = open_embeddings(left, right, scoring.similarity, None, scoring.dtype, roles=FORWARD)
     if pairs.is_single_query:
         raise InputValueError("left", expected=FORWARD.shape, got="a single vector")
-    return VectorSource(pairs, how.nan, how.threads)
+    return VectorSource(pairs, scoring.nan, scoring.threads)
 
 
 def _read_checked_matrix(value: Any, dtype: Any) -> tuple[npt.NDArray[Any], str]:
@@ -352,25 +354,25 @@ def _read_checked_matrix(value: Any, dtype: Any) -> tuple[npt.NDArray[Any], str]
 
 
 def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
-    """View scores in memory as they are, and map those of one .npy file.
+    """Return scores in memory as they are, or map those of one .npy file.
 
-    Nothing is copied. The map goes when the last array goes that looks at it.
+    Nothing is copied. The file is unmapped when the last array over it is freed.
 
     Parameters
     ----------
     name : str
         The argument's name, for messages.
     value : array_like or path
-        A matrix; whether it has two dimensions is not checked.
+        A matrix; the number of dimensions is not checked.
     dtype : str or dtype, optional
-        As in `rank`: what raw 16-bit scores are, else the dtype that is expected.
+        As in `rank`: the dtype of raw 16-bit scores, else the expected dtype.
 
     Raises
     ------
     TypeError
-        For scores that are no numbers, and for a matrix in shards or chunks, or in a store.
+        For scores that are no numbers, and for a matrix in shards, in chunks or in a store.
     ValueError
-        For a file that is no .npy, that is damaged, or too short by now for its map.
+        For a file that is no .npy file, is damaged, or has become too short for its map.
     OSError
         For a file that is missing or cannot be read.
 
@@ -398,7 +400,7 @@ def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
 
 
 def _check_single_file(value: Any) -> None:
-    """Refuse what is neither in memory nor a single file."""
+    """Refuse scores that are neither in memory nor a single file."""
     from ...stores.chunked import is_zarr
     from ...stores.file_names import is_glob
 

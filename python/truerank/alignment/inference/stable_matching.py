@@ -1,4 +1,4 @@
-"""Stable pairs: proposals in rounds, from lists of preferences that are asked for as they go."""
+"""Stable pairs: proposals in rounds, from lists of preferences that are extended as needed."""
 
 from __future__ import annotations
 
@@ -16,51 +16,53 @@ if TYPE_CHECKING:
 
     ScoredPairs = tuple[IntArray, IntArray, npt.NDArray[Any]]
 
-BATCH_SHARE = 4  # a pass is to match one in so many of those who are free, or they come in batches
-NO_HOLDER = np.iinfo(np.int64).max  # whom a right entity holds that holds none: above any id
+BATCH_SHARE = 4  # a pass must match one in 4 free entities, else batches propose
+NO_HOLDER = np.iinfo(np.int64).max  # the holder of a right entity that is free: above any id
 
 
 def stable_pairs(source: SimilaritySource, k: int) -> ScoredPairs:
-    """Give the stable matching of left and right entities, without the matrix of their scores.
+    """Return the stable matching of left and right entities, without the matrix of their scores.
 
-    Both sides prefer higher scores, and of equal ones the lower id of the other side. A pair that
-    is no NaN is rather wanted than none.
+    Both sides prefer higher scores, and of equal ones the lower id of the other side. Every entity
+    prefers a pair that is no NaN to none.
 
     Parameters
     ----------
     source : Source
     k : int
-        How many preferences are in memory at a time, for each of those who propose; it changes
-        nothing.
+        The number of preferences in memory at a time, for each proposing entity; it does not change
+        the result.
 
     Returns
     -------
     left, right : ndarray of int64, shape (n,)
-        Ids, by left ones.
+        The pairs as ids, ordered by left id.
     scores : ndarray, shape (n,)
 
     Notes
     -----
-    Deferred acceptance (Gale and Shapley, College admissions and the stability of marriage, 1962):
-    who is free proposes to the best not yet asked, who is asked keeps the best. The result does
-    not depend on the order of proposals, so all who are free propose at once.
+    The method is deferred acceptance (Gale and Shapley, College admissions and the stability of
+    marriage, 1962): every free entity proposes to the best one that it has not asked yet, and every
+    entity keeps its best proposal. The result does not depend on the order of proposals, so all
+    free entities propose at once.
 
-    Here it does not depend on who proposes, either: both sides go by the same scores, and ordered
-    by score, then left id, then right id, all pairs stand in one line that each entity's own
-    preferences follow. There is one stable matching, the one that takes pairs along that line
-    wherever both are free. So the smaller side proposes, as it is refused less.
+    Here it does not depend on the proposing side either. Both sides use the same scores: ordered by
+    score, then left id, then right id, all pairs form one sequence that agrees with the preferences
+    of every entity. There is one stable matching, which takes pairs along that sequence whenever
+    both entities are free. So the smaller side proposes, as it is refused less often.
 
-    Who is asked only trades up: whoever is refused once is refused for ever. When a list is used
-    up, the next part of it is therefore asked for among those alone who would still accept. Mostly
-    fewer and fewer need it, so their parts grow: the memory stays the same, and passes are few.
+    An entity only changes its partner for a better one, so whoever is refused once is refused for
+    ever. When a list is used up, its continuation therefore has only entities that would still
+    accept. Usually fewer and fewer entities need one, so continuations grow: memory stays the same,
+    and there are few passes.
 
-    Where preferences agree (scores that are all equal, or one order for everybody), a pass of all
-    matches no more than one list is long. So after a pass that leaves more than three quarters of
-    them free, a batch is let in at a time, with lists as long as the batch is large, which serve
-    it though all on it want the same; when that was a quarter of those who are free, all are asked
-    for again. Of equal or agreeing scores all pairs are looked at about five times at most.
-    Batches begin with those who proposed for the highest score last, of equal ones with the lowest
-    ids: where preferences agree these are the ones that nobody displaces later.
+    If preferences agree (all scores are equal, or all entities have one order), a pass matches at
+    most as many entities as a list is long. So after a pass that leaves more than three quarters of
+    them free, one batch at a time proposes, with lists as long as the batch is large, which suffice
+    even if the whole batch has the same preferences. After batches for a quarter of the free
+    entities, all get new lists again. For equal or agreeing scores, all pairs are considered about
+    five times at most. Batches begin with the highest scores of last proposals, equal ones with the
+    lowest ids: if preferences agree, these are the entities that nothing displaces later.
 
     Examples
     --------
@@ -76,7 +78,7 @@ def stable_pairs(source: SimilaritySource, k: int) -> ScoredPairs:
 
 
 class _StableMatching:
-    """Who holds whom, and the lists of those who propose: parts of one pool, by left id."""
+    """The current matching, and the lists of proposing entities as ranges of one pool."""
 
     def __init__(self, source: SimilaritySource, k: int) -> None:
         left, right = source.shape
@@ -85,19 +87,17 @@ class _StableMatching:
         self.width = k
         self.held_scores = np.full(right, -np.inf, source.dtype)
         self.holders = np.full(right, NO_HOLDER)
-        self.next_entries, self.list_ends = np.zeros(
-            (2, left), np.int64
-        )  # what is left of each list
-        self.complete = np.zeros(left, bool)  # nobody else would accept
+        self.next_entries, self.list_ends = np.zeros((2, left), np.int64)  # the rest of each list
+        self.complete = np.zeros(left, bool)  # no other entity would accept
         self.last_scores = np.full(left, -np.inf, source.dtype)  # the score of the last proposal
         self.ids = np.empty(0, np.int64)
         self.scores = np.empty(0, source.dtype)
 
     def match(self) -> ScoredPairs:
-        """Propose until nobody who is free has anybody to ask."""
+        """Propose until no free entity has anyone left to ask."""
         free = self.source.left_ids
         if len(free) and len(self.source.right_ids):
-            # Of all at first, which also meets every NaN; later on of those who would accept.
+            # first among all, which also meets every NaN; later among those that would accept
             width = min(self.width, len(self.source.right_ids))
             self.add_lists(free, self.source.top_k(width))
             before, free = len(free), self.propose_in_rounds(free)
@@ -107,12 +107,12 @@ class _StableMatching:
             if (before - len(free)) * BATCH_SHARE < before:
                 free = self.propose_in_batches(free)
             before, free = len(free), self.propose(free)
-        taken = np.flatnonzero(self.holders != NO_HOLDER)
-        taken = taken[np.argsort(self.holders[taken], kind="stable")]
-        return self.holders[taken], taken, self.held_scores[taken]
+        matched = np.flatnonzero(self.holders != NO_HOLDER)
+        matched = matched[np.argsort(self.holders[matched], kind="stable")]
+        return self.holders[matched], matched, self.held_scores[matched]
 
     def propose(self, rows: IntArray) -> IntArray:
-        """Ask for lists of some who are free, and let them propose; give those left."""
+        """Get new lists for some free entities, let them propose, and return those still free."""
         if not len(rows):
             return rows
         width = min(len(self.source.right_ids), max(self.width, self.pool_size // len(rows)))
@@ -123,8 +123,8 @@ class _StableMatching:
         return self.propose_in_rounds(rows)
 
     def propose_in_batches(self, free: IntArray) -> IntArray:
-        """Let in a part of those who are free, by and by; give those left."""
-        # Lists of this length have room in the pool, and each is refused by no more of the batch.
+        """Let a quarter of the free entities propose, in batches, and return those still free."""
+        # lists of this length fit into the pool, and suffice for a batch of this size
         size = max(isqrt(self.pool_size), self.pool_size // len(self.source.right_ids))
         quota = -(-len(free) // BATCH_SHARE)
         while quota > 0 and len(free) > size:
@@ -135,7 +135,7 @@ class _StableMatching:
         return free
 
     def add_lists(self, rows: IntArray, best: TopK) -> None:
-        """Take new lists into the pool."""
+        """Add new lists to the pool."""
         there = best.ids >= 0
         counts = there.sum(axis=1)
         self.complete[rows] = counts < there.shape[1]
@@ -147,19 +147,19 @@ class _StableMatching:
         self.scores = np.concatenate([self.scores, best.scores[there]])
 
     def compact(self) -> None:
-        """Leave out of the pool what was asked, and who would refuse; long lists are cut."""
+        """Drop from the pool entries that were used or would be refused; cut long lists."""
         rows = np.flatnonzero(self.next_entries < self.list_ends)
         counts = self.list_ends[rows] - self.next_entries[rows]
         starts = np.cumsum(counts) - counts
         places = np.arange(counts.sum()) + np.repeat(self.next_entries[rows] - starts, counts)
-        whose = np.repeat(rows, counts)
+        owners = np.repeat(rows, counts)
         ids, scores = self.ids[places], self.scores[places]
-        kept = self.accepts(whose, ids, scores)
-        whose, ids, scores = whose[kept], ids[kept], scores[kept]
-        counts = np.bincount(whose, minlength=len(self.next_entries))
+        kept = self.accepts(owners, ids, scores)
+        owners, ids, scores = owners[kept], ids[kept], scores[kept]
+        counts = np.bincount(owners, minlength=len(self.next_entries))
         if len(ids) > self.pool_size:
             each = max(1, self.pool_size // len(rows))
-            place = np.arange(len(ids)) - (np.cumsum(counts) - counts)[whose]
+            place = np.arange(len(ids)) - (np.cumsum(counts) - counts)[owners]
             self.complete &= counts <= each
             kept = place < each
             ids, scores = ids[kept], scores[kept]
@@ -171,14 +171,14 @@ class _StableMatching:
     def accepts(
         self, left: IntArray, right: IntArray, scores: npt.NDArray[Any]
     ) -> npt.NDArray[np.bool_]:
-        """Whether right entities would take left ones for what they hold."""
+        """Return whether right entities prefer left ones to their current partners."""
         held = self.held_scores[right]
         result: npt.NDArray[np.bool_] = scores > held
         result |= (scores == held) & (left < self.holders[right])
         return result
 
     def propose_in_rounds(self, free: IntArray) -> IntArray:
-        """Let all who are free propose at once, until their lists are used up; give those left."""
+        """Let all propose at once until their lists are used up, and return those still free."""
         waiting = []
         while len(free):
             more = self.next_entries[free] < self.list_ends[free]
