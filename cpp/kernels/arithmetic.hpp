@@ -75,14 +75,14 @@ struct Arithmetic {
             return result;
         }
     }
-    // b - a. AVX-512 has a register to spare for -1, so that the difference can be a multiply-add, which gives the same
+    // a - b. AVX-512 has a register to spare for -1, so that the difference can be a multiply-add, which gives the same
     // bits. On processors whose adders are separate from their multipliers (AMD's) both are busy then, and sums of
     // differences are a sixth faster.
     static TRUERANK_INLINE Vector difference(Vector a, Vector b) {
         if constexpr (Fused && Bytes == 64) {
-            return fma(a, broadcast(-1), b);
+            return fma(b, broadcast(-1), a);
         } else {
-            return b - a;
+            return a - b;
         }
     }
     // Adds 1 to the counts where the mask is set. AVX-512 has masked additions; elsewhere a mask is a vector of -1,

@@ -19,25 +19,26 @@ template <int Bytes>
 constexpr std::size_t kTileVectors = Bytes == 64 ? 4 : 2;
 #endif
 
-// Each of these says what the components of a pair add to its sum.
+// Each of these is a step: it takes the sum of a pair, with the next component of both vectors, to the next sum. Sums
+// begin at 0; a NaN must stay one.
 struct Product {
     static constexpr int components = 1;
     template <class A, class V = typename A::Vector>
-    static TRUERANK_INLINE V add(V sum, const V* q, const V* e) {
+    static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
         return A::fma(q[0], e[0], sum);
     }
 };
 struct Difference {
     static constexpr int components = 1;
     template <class A, class V = typename A::Vector>
-    static TRUERANK_INLINE V add(V sum, const V* q, const V* e) {
-        return sum + A::abs(A::difference(q[0], e[0]));
+    static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
+        return sum + A::abs(A::difference(e[0], q[0]));
     }
 };
 struct SquaredDifference {
     static constexpr int components = 1;
     template <class A, class V = typename A::Vector>
-    static TRUERANK_INLINE V add(V sum, const V* q, const V* e) {
+    static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
         const V difference = q[0] - e[0];
         return A::fma(difference, difference, sum);
     }
@@ -45,7 +46,7 @@ struct SquaredDifference {
 struct ComplexModulus {
     static constexpr int components = 2;
     template <class A, class V = typename A::Vector>
-    static TRUERANK_INLINE V add(V sum, const V* q, const V* e) {
+    static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
         const V re = q[0] - e[0], im = q[1] - e[1];
         return sum + A::sqrt(A::fma(re, re, im * im));
     }
@@ -76,7 +77,7 @@ TRUERANK_INLINE void accumulate_body(const T* queries, const T* panel, std::size
             TRUERANK_UNROLL
             for (std::size_t c = 0; c < width; ++c) q[c] = A::broadcast(queries[(k + c) * kTileQueries + i]);
             TRUERANK_UNROLL
-            for (std::size_t v = 0; v < Vectors; ++v) sum[i][v] = Step::template add<A>(sum[i][v], q, e[v]);
+            for (std::size_t v = 0; v < Vectors; ++v) sum[i][v] = Step::template next<A>(sum[i][v], q, e[v]);
         }
     }
     TRUERANK_UNROLL
@@ -99,7 +100,7 @@ TRUERANK_INLINE void accumulate_pairs_body(const T* queries, const T* panel, std
                 q[c] = A::load(queries + (k + c) * lanes + v);
                 e[c] = A::load(panel + (k + c) * lanes + v);
             }
-            sum = Step::template add<A>(sum, q, e);
+            sum = Step::template next<A>(sum, q, e);
         }
         A::store(sums + v, sum);
     }
@@ -279,7 +280,7 @@ TRUERANK_INLINE bool any_at_least_body(const T* scores, T threshold) {
     return A::any(below ^ (Counts{} + Vectors));
 }
 
-// Calls `use` with what the components of a pair add to its sum: the one place that knows it for each similarity.
+// Calls `use` with the step of a similarity.
 template <class Use>
 TRUERANK_INLINE void with_step(Similarity similarity, Use use) {
     switch (similarity) {

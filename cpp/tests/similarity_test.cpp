@@ -70,8 +70,12 @@ T plain_sum(Similarity similarity, const T* query, std::size_t query_step, const
                 sum = sum + std::sqrt(std::fma(difference, difference, square));
                 break;
             }
-            default:
+            case Similarity::l2:
+            case Similarity::sql2:
+            case Similarity::inverse_l2:
+            case Similarity::poincare:
                 sum = std::fma(difference, difference, sum);
+                break;
         }
     }
     return sum;
@@ -152,9 +156,12 @@ T plain_score(Similarity similarity, T sum) {
             return T{1} / (T{1} + sum);
         case Similarity::inverse_l2:
             return T{1} / (T{1} + std::sqrt(sum));
-        default:
+        case Similarity::dot:
+        case Similarity::cosine:
+        case Similarity::poincare:
             return sum;
     }
+    return sum;
 }
 
 template <class T>

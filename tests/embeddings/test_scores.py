@@ -48,6 +48,11 @@ PLAIN: dict[str, Callable[[Array, Array], Any]] = {
 }
 
 
+def test_every_similarity_has_an_oracle() -> None:
+    """A new one gets its formula in PLAIN, and its rounding in oracles/embeddings.py."""
+    assert set(PLAIN) == set(SIMILARITIES) == set(_core.similarities)
+
+
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_formulas(similarity: str, dtype: str) -> None:

@@ -22,8 +22,6 @@ import numpy.typing as npt
 from oracles.counting import Lists, Refused, widen
 
 Array = npt.NDArray[Any]
-EXACT = ("dot", "cosine", "l1", "l2", "sql2", "complex_l1", "inverse_l1", "inverse_l2")
-SIMILARITIES = (*EXACT, "poincare")  # of which the bits are not known here
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -244,6 +242,8 @@ SCORES: dict[str, Callable[[Array, Array, Any], Array]] = {
     "inverse_l2": lambda q, e, kind: kind(1) / (kind(1) + np.sqrt(_squares(q, e, kind))),
     "poincare": _poincare,
 }
+SIMILARITIES = tuple(SCORES)
+EXACT = tuple(name for name in SIMILARITIES if name != "poincare")  # the bits are known here
 
 
 def top_k(
