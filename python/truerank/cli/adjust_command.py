@@ -39,7 +39,7 @@ from .output import adjusted_sheet, format_sheet
 @click.option("--split", type=click.Choice(SPLITS), help="Split of --dataset. Default: test.")
 @click.option("--side", type=click.Choice(SIDES), help="What was predicted. Default: both.")
 @click.option(
-    "--filtered", is_flag=True, help="The ranking was filtered: known answers are no candidates."
+    "--filtered", is_flag=True, help="The ranking was filtered: known answers were not candidates."
 )
 @style_option
 def adjust_value(

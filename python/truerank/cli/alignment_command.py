@@ -183,7 +183,7 @@ def align(files: tuple[Path, ...], candidates: Any, split: str, **options: Any) 
                 )
 
         def count() -> Report:
-            # the scores of vectors are no argument
+            # with vectors, an error about scores is not about an argument
             vectors = {} if model.has_scores else {"scores": "scores"}
             with renamed(**{**EVALUATION_NAMES, **vectors}):
                 return rank_model(task, model, given, request.audit)

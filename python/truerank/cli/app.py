@@ -112,7 +112,7 @@ def _write_line(message: str) -> None:
 def user_errors() -> Iterator[None]:
     """Turn the exceptions that bad data raises into errors in one line.
 
-    Only code that reads or checks data runs within it, so that bugs elsewhere keep their traceback.
+    Only code that reads or checks data runs within it, so that other bugs keep their traceback.
     """
     try:
         yield

@@ -49,7 +49,7 @@ def compare_conventions(
 
     SCORES is a .npy file with one row for each task, and TARGETS has the column of each true
     candidate, as for evaluate. Without TARGETS, SCORES is a dump for OGB: an .npz or .pt file with
-    y_pred_pos and y_pred_neg. NaN is no error here, because each toolkit has a rule for it.
+    y_pred_pos and y_pred_neg. NaN is not an error here, because each toolkit has a rule for it.
 
     \b
     truerank compat scores.npy targets.npy --filter filter.npz
