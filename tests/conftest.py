@@ -1,4 +1,4 @@
-"""What every test may use: the shared data, a Python of its own, and how hypothesis runs here."""
+"""Fixtures for all tests: shared data, a fresh interpreter; and how hypothesis runs here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ hypothesis.settings.load_profile("truerank")
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The folder of real data; its absence skips the test, except in CI, where it fails."""
+    """Return the folder of real data; without it the test is skipped, but fails in CI."""
     default = ROOT.parent / "shared" / "data"
     folder = Path(os.environ.get("TRUERANK_DATA", default))
     if not folder.is_dir():
@@ -39,19 +39,19 @@ def data() -> Path:
 
 @pytest.fixture(scope="session")
 def sanitized() -> bool:
-    """Whether a sanitizer is loaded, under which time and memory mean nothing."""
+    """Whether a sanitizer is loaded, which makes measured time and memory meaningless."""
     return SANITIZED
 
 
 @pytest.fixture
 def sided() -> Ranks:
-    """Ranks of two sides and three relations."""
+    """Return ranks of two sides and three relations."""
     return sided_ranks()
 
 
 @pytest.fixture
 def grouped(sided: Ranks) -> Report:
-    """Their report, by relation."""
+    """Return the report of the sided ranks, by relation."""
     return report(sided, by="relation")
 
 

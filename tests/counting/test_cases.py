@@ -1,4 +1,4 @@
-"""Small problems counted by hand: the known ways of going wrong, by number, and more."""
+"""Small problems counted by hand: known mistakes, by number, and others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def counts(ranks: tr.Ranks) -> list[tuple[int, int, int]]:
 
 
 def rank_row(row: Any, target: int, *, filter: Any = None, **rules: Any) -> tuple[int, int, int]:
-    """Counts of one task on one row of float32, after the definition has agreed to them."""
+    """Return the counts of one task on one row of float32, after a check with the definition."""
     scores = np.array(row, np.float32)
     selection = None if filter is None else csr([filter])
     (got,) = counts(tr.rank(scores, target, filter=selection, **rules))
@@ -52,7 +52,7 @@ def test_case_1_nan_truth_is_refused() -> None:
 @pytest.mark.parametrize("order", ["descending", "ascending"])
 def test_case_1_nan_truth_is_never_better_than_last(order: str) -> None:
     assert rank_row([NAN, 0.1, 0.2, 0.3], 0, nan="worst", order=order) == (3, 1, 4)
-    # Whatever else is NaN: no tie among NaN.
+    # NaN never ties with NaN.
     assert rank_row([NAN, NAN, 0.2, NAN], 0, nan="worst", order=order) == (3, 1, 4)
     assert rank_row([NAN, NAN, NAN, NAN], 2, nan="worst", order=order) == (3, 1, 4)
     assert rank_row([NAN, NAN, 0.2, 0.3], 0, nan="worst", order=order, filter=[1, 2]) == (1, 1, 2)

@@ -1,4 +1,4 @@
-"""RankCounter: whatever the blocks, what `rank` counts of the whole."""
+"""RankCounter: any blocks give the counts of `rank` for the whole matrix."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def refusal(kind: type[Exception], words: str, call: Any, *args: Any, **keywords
 
 
 def outcome(call: Any) -> tr.Ranks | str:
-    """What a call gives, or that a NaN is in the way; any other error is one of the test."""
+    """Return what a call returns, or the error for a NaN; any other error is raised."""
     try:
         ranks: tr.Ranks = call()
     except ValueError as error:
@@ -62,7 +62,7 @@ def assert_equal(got: tr.Ranks, expected: tr.Ranks) -> None:
 
 
 def pieces(rng: np.random.Generator, columns: int) -> list[Array]:
-    """All columns in blocks: of neighbours, or of any, in any order; some of them empty."""
+    """Draw all columns in blocks, adjacent or scattered, in any order; some blocks are empty."""
     cuts = np.sort(rng.integers(0, columns + 1, rng.integers(0, 4)))
     shuffled = rng.permutation(columns) if rng.integers(2) else np.arange(columns)
     blocks = np.split(shuffled, cuts)
@@ -80,7 +80,7 @@ def feed(counter: tr.RankCounter, scores: Array, block: Array, by_start: bool) -
 
 
 def parts_of(problem: Problem) -> tuple[Array, Array, Array, dict[str, Any]]:
-    """Scores, rows and targets in full, and the keywords that a counter takes."""
+    """Return scores, rows and targets in full, and the keywords that a counter takes."""
     scores = problem.scores
     tasks = len(problem.keywords.get("rows", scores if scores.ndim == 2 else [0]))
     targets = np.asarray(problem.targets, np.int64)
@@ -98,7 +98,7 @@ def parts_of(problem: Problem) -> tuple[Array, Array, Array, dict[str, Any]]:
 @given(problems(nan=True, errors=False), st.integers(0, 2**32), st.integers(1, 4))
 @settings(max_examples=200)
 def test_blocks_count_what_the_whole_does(problem: Problem, seed: int, counters: int) -> None:
-    """In any order, by any number of counters, some of them saved, pickled and merged."""
+    """Blocks come in any order to any number of counters, which are saved, pickled and merged."""
     assume(problem.scores.ndim == 2)
     scores, rows, targets, keywords = parts_of(problem)
     expected = outcome(lambda: tr.rank(scores, targets, **keywords))
@@ -127,7 +127,7 @@ def test_blocks_count_what_the_whole_does(problem: Problem, seed: int, counters:
 @given(problems(nan=True, errors=False), st.integers(0, 2**32))
 @settings(max_examples=100)
 def test_the_block_has_no_say_in_the_truth(problem: Problem, seed: int) -> None:
-    """Whatever stands in the target's column: the truth is what was given, and counted once."""
+    """Whatever the target's column holds, the given true score counts, and once."""
     assume(problem.scores.ndim == 2 and "rows" not in problem.keywords)
     scores, rows, targets, keywords = parts_of(problem)
     keywords["nan"] = "worst"
@@ -255,7 +255,7 @@ def test_zeros_of_either_sign_are_one_truth() -> None:
 
 @pytest.mark.parametrize("how", ["update", "merge"])
 def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None:
-    """Wherever that was: the call given again is refused where it was done, and else does it."""
+    """A repeated call is refused if the first one was completed, and is counted if not."""
     expected = tr.rank(SCORES, TARGETS, audit=True)
     for stop in range(1, 1000):
         one, other = counter(audit=True), counter(audit=True)
@@ -351,7 +351,7 @@ def test_a_nan_leaves_the_counter_as_it_was() -> None:
 @given(problems(nan=True, errors=False), st.integers(0, 2**32))
 @settings(max_examples=100)
 def test_sampled_negatives_are_counted_as_given(problem: Problem, seed: int) -> None:
-    """Beside the truth in a column of its own, matrices and ragged lists are what `rank` sees."""
+    """Matrices and ragged lists give what `rank` counts with the true scores as one more column."""
     assume(problem.scores.ndim == 2 and "rows" not in problem.keywords)
     scores, rows, targets, keywords = parts_of(problem)
     keywords.pop("filter", None)
@@ -416,7 +416,7 @@ def test_others_that_do_not_fit(others: Any, kind: type[Exception], words: str) 
     refusal(kind, words, tr.rank_against, TRUE, others)
 
 
-# -- parts -----------------------------------------------------------------------------------------
+# -- merging ---------------------------------------------------------------------------------------
 
 
 def test_several_threads_update_one_counter() -> None:
@@ -501,7 +501,7 @@ def test_a_damaged_file(cut: int, tmp_path: Path) -> None:
 def test_a_file_whose_content_is_impossible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member: str, value: Any, words: str
 ) -> None:
-    """A checksum says nothing of who wrote it."""
+    """A file with a right checksum may still have impossible contents."""
     one = counter()
     one.update(SCORES[:, :2], start=0)
 

@@ -1,4 +1,4 @@
-"""Problems larger than the blocks, counters and thresholds inside, against the quick oracle."""
+"""Problems larger than the core's blocks, counters and thresholds, against the fast oracle."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ EDGES = (4095, 4096, 4097, 16383, 16384, 16385, 65535, 65536, 65537, 300_000)
 def few(
     rng: np.random.Generator, dtype: str, shape: tuple[int, ...], *, nan: bool = False
 ) -> Array:
-    """A matrix of a handful of the dtype's telling values."""
+    """Return a matrix of a few critical values of the dtype."""
     values = pool(dtype) if nan else pool_without_nan(dtype)
     picked: Array = rng.choice(values, 6)[rng.integers(0, 6, shape)]
     return picked
 
 
 def distinct(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Array:
-    """A matrix of the dtype's values at random, NaN aside."""
+    """Return a matrix of random values of the dtype, without NaN."""
     size = as_dtype(dtype).itemsize
     scores = rng.integers(0, 256, (*shape[:-1], shape[-1] * size), np.uint8).view(as_dtype(dtype))
     if dtype in FLOATS:
@@ -220,7 +220,7 @@ def test_every_pattern_of_sixteen_bits(dtype: str, order: str) -> None:
         above = left if order == "ascending" else len(values) - right
         np.testing.assert_array_equal(ranks.above, above)
         np.testing.assert_array_equal(ranks.tied, right - left)
-    # One task a row takes another way through the code than a thousand on one.
+    # One task per row takes another path through the code than a thousand tasks on one row.
     one_by_one = [
         tr.rank(scores, t, nan="worst", order=order).above[0] for t in truths[:: len(truths) // 50]
     ]
@@ -235,7 +235,7 @@ def test_any_bits(dtype: str) -> None:
     targets = rng.integers(0, 20_000, 200).tolist()
     for rule in ("worst", "raise"):
         check(count_large, scores, targets, rows=rng.integers(0, 5, 200), nan=rule, audit=True)
-    # Neighbours: a rounded comparison takes them for equal, a signed one turns them round.
+    # Neighbours: a rounded comparison finds them equal, a signed one reverses their order.
     bits = np.dtype(f"u{as_dtype(dtype).itemsize}")
     steps = rng.integers(0, 5, (2, 3000)).astype(bits)
     for base in pool(dtype):
@@ -301,7 +301,7 @@ def test_shared_candidates_of_any_share(share: float, layout: str) -> None:
 
 
 def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
-    """Everything is drawn: dtype, layout, size, tasks, selections, rules."""
+    """The dtype, layout, size, tasks, selections and rules are all drawn."""
     rng = np.random.default_rng(seed)
     dtype = str(rng.choice(DTYPES))
     height = int(rng.choice([1, 2, 5, 40, 300]))
@@ -360,7 +360,7 @@ def test_anything_of_middle_size(decade: int) -> None:
 
 
 def test_best_score_in_one_far_segment() -> None:
-    """What is at the row's best cannot be said before the row's end, in any thread."""
+    """The candidates at the best score of a row are known only at its end, in every thread."""
     for best in (0, 1, 5_000_000, 9_999_999):
         scores = np.zeros((1, 10_000_000), np.float32)
         scores[0, [3, best]] = 1
@@ -388,7 +388,7 @@ def test_more_columns_than_32_bits_count(sanitized: bool) -> None:
         pytest.skip("a sanitizer has no 4 GB to give")
     n = 2**32 + 5
     try:
-        scores = np.zeros((1, n), np.int8)  # never written to, and so of no memory
+        scores = np.zeros((1, n), np.int8)  # never written to, so that it takes no memory
     except MemoryError:
         pytest.skip("the system does not promise 4 GB")
     ranks = tr.rank(scores, [n - 1], filter=[[2**32 + 1, 0]])

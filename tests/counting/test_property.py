@@ -1,4 +1,4 @@
-"""Hypothesis drives the package and the definition through everything a call can combine."""
+"""Hypothesis compares the package with the definition for everything a call can combine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_rank_refuses_what_the_definition_refuses(problem: Problem) -> None:
 @given(problems(nan=True, errors=False))
 @settings(max_examples=200)
 def test_the_two_oracles_agree(problem: Problem) -> None:
-    """The quick one that the large cases are held to is the definition too."""
+    """The fast oracle of the large cases agrees with the definition."""
     ours = ("as_targets", "filter_form", "candidates_form", "audit", "threads")
     keywords = {k: v for k, v in problem.keywords.items() if k not in ours}
 
@@ -73,7 +73,7 @@ def test_nothing_is_written_to(problem: Problem) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("order", ["descending", "ascending"])
 def test_every_pair_of_values(kind: str, order: str) -> None:
-    """Each telling value of each dtype as the truth among all of them."""
+    """Each critical value of each dtype is the true score among all of them."""
     values = pool(kind)
     targets = list(range(len(values)))
     for layout in ("C", "Fortran", "byte-swapped", "unaligned"):
@@ -103,7 +103,7 @@ def test_every_pair_of_values(kind: str, order: str) -> None:
 
 @pytest.mark.python_only
 def test_hypothesis_reaches_every_kind_of_refusal() -> None:
-    """The generator is worth something only if it makes problems of every outcome."""
+    """The generator makes problems of every outcome."""
     seen: set[str] = set()
 
     @given(problems(nan=True, errors=True))

@@ -1,4 +1,4 @@
-"""rank_blocks: what `rank` gives for all rows at once."""
+"""rank_blocks: the same counts as `rank` gives for all rows at once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_files_are_blocks_too(tmp_path: Path) -> None:
 
 
 def test_targets_and_filters_may_be_filled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The count of a block begins when the producer has long gone on."""
+    """The count of a block begins after the producer has gone on."""
     gone_on = threading.Event()
     rank = tr.rank
 
@@ -95,7 +95,7 @@ def test_scores_may_not_be_filled_again() -> None:
 
 
 def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A count that waits for the next block to be asked for ends all the same."""
+    """A count ends even if it waits until the next block is asked for."""
     asked = threading.Event()
     rank = tr.rank
 

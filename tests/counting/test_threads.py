@@ -1,4 +1,4 @@
-"""Shapes worth several threads, counted by one to four: the counts and errors are the same."""
+"""Problems large enough for several threads: one to four give the same counts and errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHAPES = {
 
 
 def parallel_problem(name: str) -> tuple[Array, Array, Array]:
-    """More than enough scores for several threads, with ties, and a target for each row."""
+    """Return enough scores for several threads, with ties, and a target for each row."""
     height, width, dtype = SHAPES[name]
     rng = np.random.default_rng(9)
     scores = rng.integers(-100, 100, (height, width), np.int8)
@@ -38,7 +38,7 @@ def parallel_problem(name: str) -> tuple[Array, Array, Array]:
 def plain(
     scores: Array, targets: Array, filters: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """The textbook expressions, for one task a row and as many filter entries in each."""
+    """Count by textbook expressions, for one task per row with equally many filter entries."""
     above, tied, size = [], [], []
     step = max(1, 2**22 // scores.shape[1])
     for start in range(0, len(scores), step):
@@ -71,7 +71,7 @@ def test_thread_counts_change_nothing(name: str) -> None:
                 np.testing.assert_array_equal(got, counts)
             first = first or ranks
             assert ranks == first
-    # Fortran order of the same, in as many threads
+    # the same in Fortran order, with as many threads
     turned = tr.rank(np.asfortranarray(scores), targets, filter=csr(filters), audit=True)
     assert turned == first
 
@@ -105,7 +105,7 @@ def test_the_first_nan_is_named_for_any_thread_count(name: str) -> None:
 
 
 def test_a_daemon_thread_in_a_count_does_not_end_the_process(run_python: Run) -> None:
-    """The interpreter shuts down while a thread is inside `rank`, and means to come back."""
+    """The interpreter shuts down while a thread is inside `rank`."""
     script = """
 import threading, time
 import numpy as np, truerank as tr

@@ -1,4 +1,4 @@
-"""Scores counted tile by tile: the same integers, progress told, stopped and resumed."""
+"""Scores counted tile by tile: the same integers, with progress, stopped and resumed."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ WHOLE = tr.rank(SCORES, TARGETS, filter=FILTER, audit=True)
 
 
 def silent(_: tr.Progress) -> None:
-    """Make `rank` go tile by tile, even in memory."""
+    """Do nothing; as `progress` this makes `rank` count tile by tile, even in memory."""
 
 
 def arguments(problem: Problem) -> tuple[Any, dict[str, Any]]:
-    """Targets and keywords as `rank` takes them."""
+    """Return targets and keywords as `rank` takes them."""
     keywords = dict(problem.keywords)
     columns = problem.scores.shape[-1]
     for name in ("filter", "candidates"):
@@ -58,7 +58,7 @@ def assert_equal(got: tr.Ranks, expected: tr.Ranks, *, files: bool = False) -> N
 def assert_alike(
     scores: Any, problem: Problem, most: int, monkeypatch: pytest.MonkeyPatch, **more: Any
 ) -> None:
-    """Tile by tile as at once: the same integers, or the same refusal."""
+    """Counting tile by tile gives the same integers as at once, or the same refusal."""
     targets, keywords = arguments(problem)
     expected: tr.Ranks | Exception
     try:
@@ -71,7 +71,7 @@ def assert_alike(
             with pytest.raises(type(expected)) as refused:
                 tr.rank(scores, targets, progress=silent, **keywords, **more)
             told = str(refused.value)
-            # where rows are cut, another NaN may be met first
+            # if tiles cut rows, another NaN may be found first
             assert told == str(expected) or ("is NaN" in told and "is NaN" in str(expected))
         else:
             got = tr.rank(scores, targets, progress=silent, **keywords, **more)
@@ -94,7 +94,7 @@ def test_tiles_of_a_file(
     tmp_path_factory: pytest.TempPathFactory, problem: Problem, most: int, io: str, fortran: bool
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "drawn.npy"
-    if problem.scores.dtype.name == "bfloat16":  # of which a file knows no more than the size
+    if problem.scores.dtype.name == "bfloat16":  # of these, a file shows only the size
         problem.keywords["dtype"] = "bfloat16"
     np.save(path, np.array(problem.scores, order="F" if fortran else "C"))
     with pytest.MonkeyPatch.context() as patch:
@@ -169,7 +169,7 @@ def test_what_progress_raises_stops(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Stopped(Exception):
-    """As a Ctrl-C would."""
+    """Stands for the exception of a Ctrl-C."""
 
 
 def stop_after(last: int) -> Any:
@@ -213,7 +213,7 @@ def test_a_stopped_count_goes_on(
 def test_a_killed_count_goes_on_from_the_last_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing runs when a process is killed: what counts is what was written before."""
+    """A killed process runs nothing more: the last written checkpoint is used."""
     path, kept = save(tmp_path, "C"), tmp_path / "kept"
     monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
     monkeypatch.setattr(tiles, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
@@ -236,7 +236,7 @@ def test_a_killed_count_goes_on_from_the_last_checkpoint(
 def test_a_count_that_is_interrupted_anywhere_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between any two lines: a tile that was added in part must not be added again."""
+    """After an interrupt at any line, a tile that was added in part is not added again."""
     scores, kept = SCORES[:6, :40], tmp_path / "kept"
     np.save(tmp_path / "scores.npy", np.asfortranarray(scores))
     monkeypatch.setattr(tiles, "TILE_BYTES", scores.nbytes // 2)
@@ -376,7 +376,7 @@ except ValueError as error:
 def test_a_file_that_shrinks_is_an_error(
     tmp_path: Path, run_python: Run, io: str, when: str, tile: int
 ) -> None:
-    """In a process of its own, which a map of what is gone would kill."""
+    """Run in a process of its own, because reading a map past the end of its file kills it."""
     told = run_python(SHRINKING, tmp_path / "scores.npy", io, when, tile)
     assert "scores.npy" in told
     assert "the file has 4,000,000" in told or "the file ends at byte 4" in told
@@ -392,7 +392,7 @@ def test_io_is_a_word() -> None:
 def test_scores_that_change_while_they_are_ranked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, io: str
 ) -> None:
-    """By columns true scores are read twice, and have to be the same."""
+    """If tiles cut rows, true scores are read twice and must not change in between."""
     path = save(tmp_path, "F")
     monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
 

@@ -1,4 +1,4 @@
-"""A clear error for whatever is wrong with vectors, tasks and options; it names the argument."""
+"""Wrong vectors, tasks and options raise a clear error that names the argument."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.error_kinds import is_of_kind
 
 
 def refuse(kind: type[Exception], message: str, **changed: Any) -> None:
-    """All three functions refuse, with the type exactly, as IndexError and the like were slips."""
+    """All three functions raise an error of exactly the type: an IndexError would be a bug."""
     plain = vectors_of("float32")
     arguments = {"queries": plain.queries, "entities": plain.entities, **changed}
     calls: list[Callable[..., Any]] = [

@@ -1,4 +1,4 @@
-"""Every way of handing over vectors that is accepted, and a clear error for every other."""
+"""All accepted ways of handing over vectors, and a clear error for any other."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_raw_bias_is_what_dtype_says() -> None:
 
 
 def test_dtype_is_of_raw_vectors_alone() -> None:
-    """Queries fresh from a model, entities from a file of bfloat16, which numpy reads as bytes."""
+    """Queries come from a model, entities from a bfloat16 file, which numpy reads as bytes."""
     expected = vectors_of("float32", "bfloat16").scores()
     vectors = vectors_of("float32", "bfloat16 in V2")
     for dtype in ("bfloat16", ml_dtypes.bfloat16):
@@ -165,7 +165,7 @@ def test_nothing_to_do(dtype: str) -> None:
 
 
 class Arrays:
-    """Offers `__array__` alone."""
+    """Offers only `__array__`."""
 
     def __init__(self, values: Array) -> None:
         self.values = values

@@ -1,4 +1,4 @@
-"""The oracle of fused scoring rounds as it says it does, by exact rational arithmetic."""
+"""The oracle of fused scoring rounds as it should, compared with exact rational arithmetic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.python_only
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_fma_of_every_telling_value(kind: Any) -> None:
-    """Zeros of both signs, denormals, the ends of the range, infinities, NaN."""
+    """Return zeros of both signs, denormals, the ends of the range, infinities and NaN."""
     values = np.unique(pool(kind.__name__).astype(kind).view(f"u{kind().itemsize}")).view(kind)
     with np.errstate(all="ignore"):
         a, b, c = (x.ravel() for x in np.meshgrid(values, values, values))
@@ -31,7 +31,7 @@ def test_fma_of_every_telling_value(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_fma_where_rounding_is_hard(kind: Any) -> None:
-    """Sums near and at the middle of two numbers, that cancel, and that end among the denormals."""
+    """Test sums near and at the middle of two numbers, sums that cancel, and denormal sums."""
     rng = np.random.default_rng(3)
     digits = np.finfo(kind).nmant + 1
     size = 4000

@@ -1,4 +1,4 @@
-"""Hypothesis drives fused scoring and the oracle through everything a call can combine."""
+"""Hypothesis compares fused scoring with the oracle for everything a call can combine."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_pairs_are_entries_of_the_matrix(drawn: Vectors, data: st.DataObject) ->
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_tile_edges(similarity: str, dtype: str) -> None:
-    """Sizes around those of tiles: no false candidates, and none left out."""
+    """With sizes around those of tiles, no candidate is invented or left out."""
     rng = np.random.default_rng(5)
     wide = (rng.integers(-3, 4, (13 + 129, 6)) / 16).astype(dtype)
     scores = Vectors(wide[:13], wide[13:], similarity).scores()

@@ -1,4 +1,4 @@
-"""Fused scoring: what a score is to the last bit, and that nothing else has a say in it."""
+"""Fused scoring: the last bit of a score, and that nothing but two vectors determines it."""
 
 from __future__ import annotations
 
@@ -99,14 +99,14 @@ def test_the_order_of_a_sum_is_that_of_the_vector() -> None:
 
 
 def test_products_are_not_rounded() -> None:
-    """(1 + u)(1 + u) - 1 with u = 2^-12: rounded on the way, the last bit would be lost."""
+    """In (1 + u)(1 + u) - 1 with u = 2^-12, rounding the product would lose the last bit."""
     one = 1 + 2.0**-12
     queries, entities = np.array([[1, one]], np.float32), np.array([[-1, one]], np.float32)
     assert tr.score_embeddings(queries, entities).tolist() == [[2.0**-11 + 2.0**-24]]
 
 
 def test_the_root_makes_ties() -> None:
-    """Sums 1 and 1 + 2^-23, neighbours in float32, have the same root."""
+    """The sums 1 and 1 + 2^-23, neighbours in float32, have the same root."""
     entities = np.array([[1, 0], [1, 1.5 * 2.0**-12]], np.float32)
     query = np.zeros((1, 2), np.float32)
     assert tr.rank_embeddings(query, entities, 0, similarity="l2").tied.tolist() == [2]
@@ -136,7 +136,7 @@ def test_cosine_of_zeros_is_zero() -> None:
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_copies_tie(similarity: str, dtype: str) -> None:
-    """However rounding falls, what is equal stays equal, wherever in a tile it stands."""
+    """Equal entities have equal scores, wherever they stand in a tile."""
     rng = np.random.default_rng(6)
     distinct = (rng.standard_normal((40, 33)) / 20).astype(dtype)
     if similarity == "complex_l1":
@@ -202,7 +202,7 @@ def test_infinities_may_make_nan() -> None:
 
 
 def test_outside_of_the_ball() -> None:
-    """Nor has its boundary a distance; two that are outside have none either."""
+    """Vectors on or outside the boundary of the ball have no distance, also from each other."""
     vectors = np.array([[0, 0], [0.6, 0.7], [1, 0], [2, 0], [0, 3]], np.float32)
     scores = tr.score_embeddings(vectors, vectors, similarity="poincare")
     assert np.isnan(scores[2:]).all()
@@ -215,7 +215,7 @@ def test_outside_of_the_ball() -> None:
 
 
 def larger(similarity: str, dtype: str = "float32") -> tuple[Vectors, Array, Any]:
-    """More than enough for several threads and tiles, with ties and a filter."""
+    """Return vectors for several threads and tiles, with ties and a filter."""
     rng = np.random.default_rng(8)
     entities = (rng.integers(-8, 9, (1501, 30)) / 64).astype(dtype)
     queries = (rng.integers(-8, 9, (97, 30)) / 64).astype(dtype)
@@ -267,7 +267,7 @@ def test_calls_in_several_threads_at_once() -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the C library by its name")
 def test_arithmetic_that_others_have_set_is_set_aside() -> None:
-    """Rounding and subnormal numbers are a property of threads, which libraries change."""
+    """Libraries change how a thread rounds and treats subnormal numbers; scores stay the same."""
     rng = np.random.default_rng(3)
     queries, entities = (rng.standard_normal((n, 40)).astype(np.float32) for n in (50, 70))
     expected = tr.score_embeddings(queries, entities, threads=1)

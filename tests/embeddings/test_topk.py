@@ -1,4 +1,4 @@
-"""The best k: what sorting all scores gives, by score, then by id."""
+"""The top k: the first k of all candidates, sorted by score, then by id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strategies.embeddings import Vectors, assert_refused, tasks, vectors
 
 
 def check(given: Vectors, k: int, keywords: dict[str, Any], plain: dict[str, Any]) -> None:
-    """The ids and scores of sorting, or the same refusal."""
+    """The ids and scores are those of sorting, or the refusal is the same."""
     expected: tuple[Any, Any] | Refused
     try:
         expected = top_k(given.scores(), k, **plain)
@@ -160,7 +160,7 @@ def test_the_true_candidate_stands_where_its_rank_says() -> None:
 
 @pytest.mark.parametrize("k", [1, 60, 299, 300])
 def test_many_of_many(k: int) -> None:
-    """More is offered than is kept, by threads that know nothing of each other."""
+    """Several threads find more candidates than are kept, independently of each other."""
     rng = np.random.default_rng(5)
     entities = rng.integers(-3, 4, (300, 4)).astype(np.float32)
     queries = rng.integers(-3, 4, (40, 4)).astype(np.float32)

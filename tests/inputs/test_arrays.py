@@ -1,4 +1,4 @@
-"""Every way of handing over scores, targets, rows and selections that is accepted."""
+"""All accepted ways of handing over scores, targets, rows and selections."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_dtype_that_scores_already_have() -> None:
 
 
 def test_sixteen_bit_integers_without_dtype_are_integers() -> None:
-    scores = np.array([[0x3F80, 0xBF80]], np.uint16)  # 1.0 and -1.0, were they bfloat16
+    scores = np.array([[0x3F80, 0xBF80]], np.uint16)  # as bfloat16 they would be 1.0 and -1.0
     assert tr.rank(scores, [0]).above.tolist() == [1]
     assert tr.rank(scores, [0], dtype="bfloat16").above.tolist() == [0]
 
@@ -150,7 +150,7 @@ def test_sixteen_bit_integers_without_dtype_are_integers() -> None:
 
 
 class Arrays:
-    """Offers `__array__` alone."""
+    """Offers only `__array__`."""
 
     def __init__(self, values: Array) -> None:
         self.values = values
@@ -160,7 +160,7 @@ class Arrays:
 
 
 class Interface:
-    """Offers `__array_interface__` alone."""
+    """Offers only `__array_interface__`."""
 
     def __init__(self, values: Array) -> None:
         self.values = values
@@ -171,7 +171,7 @@ class Interface:
 
 
 class Exchange:
-    """Offers DLPack alone."""
+    """Offers only DLPack."""
 
     def __init__(self, values: Any) -> None:
         self.values = values
@@ -332,7 +332,7 @@ def test_one_row_and_one_column() -> None:
 
 
 def test_target_from_column_zero() -> None:
-    """The usual layout of sampled evaluation: the truth first, then its negatives."""
+    """The usual layout of sampled evaluation: the true score first, then its negatives."""
     scores: npt.NDArray[np.float32] = np.array([[3, 1, 4, 3], [2, 7, 1, 8]], np.float32)
     ranks = tr.rank(scores, 0)
     assert (ranks.above.tolist(), ranks.tied.tolist()) == ([1, 2], [2, 1])

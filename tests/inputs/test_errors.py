@@ -1,4 +1,4 @@
-"""Bad input: the right exception, and a message that names the argument."""
+"""Bad input raises the right exception, with a message that names the argument."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_targets_of_no_accepted_type(targets: Any) -> None:
 
 @pytest.mark.parametrize("bad", [-1, 5, 6, -5, 2**31, 2**32, 2**32 + 1, -(2**63), 2**63 - 1])
 def test_targets_out_of_range(bad: int) -> None:
-    # A value that any narrower type would turn into a good one is still out of range.
+    # These are out of range, though a narrower type would turn them into valid ones.
     for targets in (bad, np.int64(bad), [bad] * 4, [0, 1, 2, bad], [bad, 0, 0, 0]):
         refuse(ValueError, "targets", SCORES, targets)
     refuse(ValueError, "targets", SCORES[0], bad)
@@ -256,7 +256,7 @@ def test_threads_of_other_types(threads: Any) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 7, 1000, np.int64(2), np.uint8(3), 2**40, 2**70])
 def test_threads_beyond_the_machine(threads: Any) -> None:
-    if int(threads) > 1000:  # what no machine has may be refused
+    if int(threads) > 1000:  # more threads than any machine has may be refused
         with contextlib.suppress(ValueError):
             assert tr.rank(SCORES, 0, threads=threads).above.tolist() == [4] * 4
     else:

@@ -1,4 +1,4 @@
-"""Arrays of JAX: on the CPU they are views, sharded ones are read shard by shard."""
+"""JAX arrays: on the CPU they are read as views, sharded ones shard by shard."""
 
 from __future__ import annotations
 

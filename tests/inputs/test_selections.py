@@ -1,4 +1,4 @@
-"""Filters and candidates: every form means the same sets, and bad ones are refused by name."""
+"""Filters and candidates: every form means the same sets, and errors name bad ones."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_sparse_entries_count_whatever_their_value(format: str, kind: str, value
 
 
 def test_sparse_matrices_are_left_as_they_are() -> None:
-    """To sort the caller's indices or to sum the duplicates would be to write to them."""
+    """The caller's indices are not sorted in place, and their duplicates are not summed."""
     scores = matrix("float32")
     indptr, indices = csr(FILTER, "int32")
     sparse = scipy.sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=scores.shape)
@@ -147,7 +147,7 @@ def test_selections_of_mixed_types_and_plain_lists() -> None:
 
 
 def test_indices_beyond_the_last_list_are_not_read() -> None:
-    """As in scipy, `indices` may be longer than the lists: what no list holds is nobody's."""
+    """As in scipy, `indices` may be longer than all lists together; the rest is ignored."""
     scores = matrix("float32")
     indptr, indices = csr(FILTER)
     longer = np.append(indices, [1, 2, 3])
@@ -180,7 +180,7 @@ EMPTY = csr([[], [], [], []])
 
 
 def indexed(name: str, lists: list[list[int]], dtype: Any = np.int64) -> list[Any]:
-    """The unchecked forms of a selection; candidates get every task's target."""
+    """Return the unchecked forms of a selection; candidates include every task's target."""
     if name == "candidates":
         lists = [[*entries, i] for i, entries in enumerate(lists)]
     indptr, indices = csr(lists)

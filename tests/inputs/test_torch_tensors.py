@@ -1,4 +1,4 @@
-"""Tensors of the host that are not what they seem, and tensors that have no numbers."""
+"""Unusual tensors in the host's memory, and tensors that have no numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TARGETS = [0, 1, 3]
 
 
 class OwnTensor(torch.Tensor):
-    """A tensor of somebody's own."""
+    """A user's own class of tensors."""
 
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
@@ -51,8 +51,8 @@ def fake(device: str) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:Sparse:UserWarning")  # torch: invariants, a beta state
-@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")  # will be no more
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")  # a beta, too
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")  # deprecated
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")  # also a beta
 @pytest.mark.parametrize(
     ("make", "words"),
     [

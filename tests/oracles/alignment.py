@@ -1,7 +1,7 @@
 """Entity alignment by its definition: one pair at a time, on a dense matrix of similarities.
 
-What is asked, what is left out and who the candidates are is written in Python sets; CSLS in NumPy
-with every sum in the order that is promised. Ranks are counted by `counting.count`.
+Queries, filters and candidates are Python sets; CSLS is computed in NumPy
+with every sum in the documented order. Ranks are counted by `counting.count`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ SIDES = ("left_to_right", "right_to_left")
 
 @dataclass
 class Side:
-    """One direction, a list entry per task."""
+    """One direction, with one entry of each list per task."""
 
     queries: list[int] = field(default_factory=list)
     targets: list[int] = field(default_factory=list)
-    others: list[set[int]] = field(default_factory=list)  # further right answers, left out
+    # other right answers, which the filter leaves out
+    others: list[set[int]] = field(default_factory=list)
     candidates: list[int] = field(default_factory=list)  # of all tasks
 
 
 @dataclass
 class Found:
-    """What an audit is to find: positions in the test."""
+    """What an audit must find: positions in the test."""
 
     duplicates: list[int]
     leaks: dict[str, list[int]]
@@ -55,7 +56,7 @@ def chosen_positions(found: Found, given: int, *, duplicates: str, leaks: str) -
 def candidates(
     what: Any, test: Pairs, known: dict[str, Pairs], sizes: tuple[int, int]
 ) -> tuple[list[int], list[int]]:
-    """The entities of both graphs that are candidates, of the test pairs that are ranked."""
+    """Return the candidates of both graphs, for the test pairs that are ranked."""
     both = []
     for j in range(2):
         asked = {pair[j] for pair in test}
@@ -75,7 +76,7 @@ def sides(
     known: dict[str, Pairs],
     among: tuple[Sequence[int], Sequence[int]],
 ) -> dict[str, Side]:
-    """The tasks of the chosen test pairs; all of the test is known to be true."""
+    """Return the tasks of the chosen test pairs; all test pairs are known to be true."""
     every = {*test, *(pair for pairs in known.values() for pair in pairs)}
     made = {name: Side(candidates=list(among[1 - j])) for j, name in enumerate(SIDES)}
     for i in chosen:
@@ -91,9 +92,9 @@ def sides(
 def scaled(
     scores: Array, k: int, among: tuple[Sequence[int], Sequence[int]], nan: str = "raise"
 ) -> Array:
-    """CSLS of a whole matrix: 2 s(x, y) - (r_left(x) + r_right(y)).
+    """Return CSLS of a whole matrix: 2 s(x, y) - (r_left(x) + r_right(y)).
 
-    float16 is widened to float32; raises `counting.Refused` for a NaN of two candidates.
+    float16 is widened to float32; a NaN between two candidates raises `counting.Refused`.
     """
     kind = np.float64 if scores.dtype == np.float64 else np.float32
     wide = scores.astype(kind)
@@ -114,7 +115,7 @@ def scaled(
 
 
 def by_means(scores: Array, rows: Array, columns: Array) -> Array:
-    """The formula, in the dtype of the scores: a sum is rounded once, a difference once."""
+    """Apply the formula in the dtype of the scores; the sum and the difference round once each."""
     result = np.empty_like(scores)
     for x in range(len(scores)):
         for y in range(scores.shape[1]):
@@ -124,7 +125,7 @@ def by_means(scores: Array, rows: Array, columns: Array) -> Array:
 
 
 def mean(values: Sequence[Any], k: int, kind: Any) -> Any:
-    """The mean of the k highest, best first in float64, rounded once; NaN are none of them."""
+    """Return the mean of the k highest values but NaN: added in float64, highest first."""
     best = sorted((float(value) for value in values if value == value), reverse=True)[:k]
     total = np.float64(0.0)
     with np.errstate(all="ignore"):
@@ -134,7 +135,7 @@ def mean(values: Sequence[Any], k: int, kind: Any) -> Any:
 
 
 def count(scores: Array, side: Side, *, turned: bool, **rules: Any) -> counting.Counts:
-    """The counts of one direction; `turned` where columns of the scores ask."""
+    """Return the counts of one direction; `turned` means that columns are the queries."""
     table = np.ascontiguousarray(scores.T) if turned else scores
     try:
         return counting.count(
@@ -152,6 +153,6 @@ def count(scores: Array, side: Side, *, turned: bool, **rules: Any) -> counting.
 
 
 def counts(scores: Array, made: dict[str, Side], **rules: Any) -> counting.Counts:
-    """The counts of both directions, one after the other."""
+    """Return the counts of both directions, one after the other."""
     parts = [count(scores, made[name], turned=bool(j), **rules) for j, name in enumerate(SIDES)]
     return counting.Counts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

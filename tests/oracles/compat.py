@@ -1,7 +1,7 @@
-"""What each toolkit does with one query, in plain Python, one candidate after the other.
+"""What each toolkit does with one query, in plain Python, candidate by candidate.
 
 Each function takes the float32 scores of all candidates, the place of the true one and the places
-that are filtered (None: no filter), and gives the first and the last place of the truth, from 1.
+that are filtered (None: no filter), and returns the best and the worst rank of the true one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def ogb(scores: np.ndarray, target: int, filtered: Filter) -> Places:
 
 
 def ogb_hits(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    """The first k for which the truth is above the k-th best negative, NaN being the best."""
+    """Return the first k for which the true one is above the k-th best negative; NaN is best."""
     others = _others(scores, target, filtered)
     ordered = sorted(others, key=lambda s: (not np.isnan(s), -s if not np.isnan(s) else 0))
     for k, bar in enumerate(ordered, 1):
@@ -80,7 +80,7 @@ def ogb_argsort(scores: np.ndarray, target: int, filtered: Filter) -> Places:
 
 
 def rotate(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    """Filtered candidates are replaced by the true one, with a bias of -1."""
+    """Replace filtered candidates by the true one, with a bias of -1."""
     replaced = [
         Single(scores[target] + Single(-1)) if j != target and j in (filtered or ()) else s
         for j, s in enumerate(scores)
@@ -136,7 +136,7 @@ ORACLES: dict[str, Callable[[np.ndarray, int, Filter], Places]] = {
 
 
 def exact(scores: np.ndarray, target: int, filtered: Filter) -> float:
-    """The realistic rank by definition, NaN being worst."""
+    """Return the realistic rank by its definition; NaN is worst."""
     others, truth = _others(scores, target, filtered), scores[target]
     if math.isnan(truth):
         return len(others) + 1.0

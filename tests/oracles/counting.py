@@ -1,10 +1,10 @@
-"""What the counts mean, written down twice, as plainly as it goes.
+"""The definition of the counts, implemented twice, as plainly as possible.
 
 `count` is the definition: Python sets of columns, Python numbers, one comparison at a time.
-`count_large` says the same with NumPy masks and sorted rows, for problems that the first would take
-minutes over; a test holds it to the first. Neither shares a line with the package.
+`count_large` does the same with NumPy masks and sorted rows, for problems that would take the first
+minutes; a test compares the two. Neither shares a line with the package.
 
-Selections are given to both as one list of columns for each task.
+Both take selections as one list of columns for each task.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Counts(NamedTuple):
 
 
 class Refused(ValueError):
-    """There is no answer; the error has to contain one of `names`, and of a NaN the place."""
+    """Input that must be refused; the error contains one of `names`, and the place of a NaN."""
 
     def __init__(self, names: Sequence[str], *, nan: tuple[int, int] | None = None) -> None:
         super().__init__(f"{names} {nan}")
@@ -46,14 +46,14 @@ def is_bfloat16(scores: npt.NDArray[Any], dtype: str | None) -> bool:
 
 
 def bfloat16_bits(scores: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
-    """The 16 bits of every score, from bfloat16 or from what stands for it."""
+    """Return the 16 bits of every score that is bfloat16, or raw bits of it."""
     if scores.dtype.kind in "iu":
         scores = scores.astype(scores.dtype.newbyteorder("="))
     return scores.view(np.uint16)
 
 
 def exact(scores: npt.NDArray[Any], dtype: str | None = None) -> list[list[Number]]:
-    """Every score as a Python number: ints of any size stay ints, and every float fits a double."""
+    """Return every score as a Python number: an int of any size, or a float, which is a double."""
     table = scores[np.newaxis] if scores.ndim == 1 else scores
     if is_bfloat16(table, dtype):
         # A bfloat16 is the upper half of the float32 of the same value.
@@ -65,7 +65,7 @@ def exact(scores: npt.NDArray[Any], dtype: str | None = None) -> list[list[Numbe
 def tasks_of(
     scores: npt.NDArray[Any], targets: int | Sequence[int], rows: Sequence[int] | None
 ) -> tuple[list[int], list[int]]:
-    """The target and the row of every task."""
+    """Return the target and the row of every task."""
     if isinstance(targets, int):
         everything = 1 if scores.ndim == 1 else len(scores)
         tasks = everything if rows is None else len(rows)
@@ -91,7 +91,7 @@ def count(
     nan: str = "raise",
     dtype: str | None = None,
 ) -> Counts:
-    """The definition."""
+    """Count by the definition."""
     table = exact(scores, dtype)
     columns = scores.shape[-1]
     targets, rows = tasks_of(scores, targets, rows)
@@ -150,7 +150,7 @@ def count(
 
 
 def widen(row: npt.NDArray[Any], dtype: str | None = None) -> npt.NDArray[Any]:
-    """One row in a type that NumPy compares exactly: float64 for floats, integers as they are."""
+    """Return a row in a type that NumPy compares exactly: floats as float64, integers unchanged."""
     if is_bfloat16(row, dtype):
         row = (bfloat16_bits(row).astype(np.uint32) << 16).view(np.float32)
     if row.dtype.kind in "iu":
@@ -167,7 +167,7 @@ def describe(
     s: npt.NDArray[Any],
     order: str,
 ) -> tuple[int, int, int, int, int]:
-    """Size of S, its first NaN, its number of NaN and infinities, and of members at the best."""
+    """Return the size of S, its first NaN, its numbers of NaN, infinities and best scores."""
     nans = chosen & bad
     at_best = 0
     if len(unfiltered):
@@ -188,7 +188,7 @@ def count_large(
     nan: str = "raise",
     dtype: str | None = None,
 ) -> Counts:
-    """The same for larger problems whose indices are in range; NaN as in the definition."""
+    """Count larger problems, whose indices are in range; NaN is treated as in the definition."""
     table = scores[np.newaxis] if scores.ndim == 1 else scores
     columns = table.shape[1]
     targets, rows = tasks_of(scores, targets, rows)
@@ -204,7 +204,7 @@ def count_large(
         bad = np.isnan(row) if row.dtype.kind == "f" else ~everyone
         infinite = np.isinf(row) if row.dtype.kind == "f" else ~everyone
         ranked = np.sort(row[~bad])
-        # What tasks without selections share: members of S that are NaN, infinite, at the best.
+        # Tasks without selections share these: members of S that are NaN, infinite, or at the best.
         shared = describe(everyone, bad, infinite, ranked, ranked, order)
         for i in members:
             truth = row[targets[i]]

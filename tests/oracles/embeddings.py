@@ -1,11 +1,11 @@
-"""The score of a query and an entity, one rounding at a time, and the best k by sorting.
+"""The score of a query and an entity, one rounding at a time, and the top k by sorting.
 
-A sum runs along the vectors in order, for all pairs at once. A fused multiply-add is made of what
-NumPy has: in float32 of an exact product in float64, to which the summand is added with rounding to
-odd, so that the second rounding, to float32, is the only one that counts; in float64 of the exact
-product and sum as two doubles each, of which the low parts are added with rounding to odd (Boldo,
-Melquiond 2008: Emulation of FMA and correctly rounded sums), and by `fractions.Fraction` where the
-range of that ends. A test holds both to exact rational arithmetic. Nothing here is of the package.
+A sum runs along the vectors in order, for all pairs at once. A fused multiply-add is emulated with
+NumPy. In float32: the product is exact in float64, and the summand is added with rounding to
+odd, so that only the second rounding, to float32, has an effect. In float64: the exact product and
+sum are two doubles each, whose low parts are added with rounding to odd (Boldo, Melquiond 2008:
+Emulation of FMA and correctly rounded sums); beyond that range, `fractions.Fraction` is used. A
+test compares both with exact rational arithmetic. Nothing here uses the package.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ Array = npt.NDArray[Any]
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded sum, and what rounding left out, exactly."""
+    """Return the rounded sum and its rounding error, which is exact."""
     s = a + b
     shadow = s - a
     return s, (a - (s - shadow)) + (b - shadow)
 
 
 def odd_sum(a: Array, b: Array) -> Array:
-    """The sum in float64 rounded to odd: if it is not exact, the neighbour whose last bit is 1."""
+    """Return the float64 sum rounded to odd: if inexact, the neighbour whose last bit is 1."""
     s, rest = two_sum(a, b)
     bits = np.array(s).view(np.int64)
     inexact = np.isfinite(s) & (rest != 0) & (bits % 2 == 0)
-    away = (rest > 0) == (s > 0)  # from zero, where the next pattern is
+    away = (rest > 0) == (s > 0)  # away from zero: the next bit pattern
     return (bits + np.where(inexact, np.where(away, 1, -1), 0)).view(np.float64)
 
 
@@ -46,7 +46,7 @@ def fma32(a: Array, b: Array, c: Array) -> Array:
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded product, and what rounding left out (Dekker 1971)."""
+    """Return the rounded product and its rounding error (Dekker 1971)."""
 
     def split(x: Array) -> tuple[Array, Array]:
         scaled = x * (2.0**27 + 1)
@@ -78,12 +78,12 @@ def fma64(a: Array, b: Array, c: Array) -> Array:
 
 
 def fma_exact(a: float, b: float, c: float, dtype: Any) -> Any:
-    """The definition: a b + c as a rational number, rounded once."""
+    """Return a b + c by the definition: as a rational number, rounded once."""
     if not np.isfinite([a, b, c]).all():
-        finite = np.isfinite([a, b]).all()  # then the product is too, however large
+        finite = np.isfinite([a, b]).all()  # then the product is not finite either
         return dtype(c if finite else np.float64(a) * np.float64(b) + np.float64(c))
     exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:  # a sign of zero is that of both summands, else +
+    if exact == 0:  # the sign of zero is that of both summands, or + if they differ
         zero = a == 0 or b == 0
         return dtype(np.float64(a) * np.float64(b) + np.float64(c) if zero else 0.0)
     return nearest(exact, dtype, negative=exact < 0)
@@ -105,7 +105,7 @@ FMA: dict[Any, Callable[[Array, Array, Array], Array]] = {np.float32: fma32, np.
 
 
 def widened(vectors: Array, dtype: str | None) -> Array:
-    """In float64, exactly; `dtype` is what raw 16-bit vectors are."""
+    """Return vectors exactly, in float64; `dtype` is what raw 16-bit vectors are."""
     raw = vectors.dtype.kind in "iuV" and vectors.dtype.name != "bfloat16"
     return widen(vectors, dtype if raw else None)
 
@@ -123,7 +123,7 @@ def score(
     dtype: str | None = None,
     csls: tuple[Array, Array, int] | None = None,
 ) -> Array:
-    """The scores of all pairs, (queries, entities); those of poincare to some ulp."""
+    """Return the scores of all pairs, (queries, entities); those of poincare within some ulp."""
     kind = kind_of(queries, entities)
     with np.errstate(all="ignore"):
         q, e = (widened(x, dtype).astype(kind) for x in (queries, entities))
@@ -132,7 +132,7 @@ def score(
 
 
 def with_csls(scores: Array, csls: tuple[Array, Array, int] | None) -> Array:
-    """Twice the scores, less the sum of the means of both sides."""
+    """Return twice the scores, minus the sum of the means of both sides."""
     if csls is None:
         return scores
     with np.errstate(all="ignore"):
@@ -142,7 +142,7 @@ def with_csls(scores: Array, csls: tuple[Array, Array, int] | None) -> Array:
 
 
 def mean_topk(scores: Array, k: int) -> Array:
-    """The mean of the top k scores of each row without NaN, added in float64, highest first."""
+    """Return the mean of each row's top k scores but NaN, added in float64, highest first."""
     means = []
     for row in scores:
         ordered = sorted((float(x) for x in row if x == x), reverse=True)[:k]
@@ -193,7 +193,7 @@ def _complex_l1(q: Array, e: Array, kind: Any) -> Array:
 
 
 def _own_squares(x: Array) -> Array:
-    """|x|^2 in float64: products and sums are rounded one by one, in order."""
+    """Return |x|^2 in float64: products and sums are rounded one by one, in order."""
     squares = np.zeros(x.shape[:-1])
     for k in range(x.shape[-1]):
         wide = x[..., k].astype(np.float64)
@@ -210,7 +210,7 @@ def _cosine(q: Array, e: Array, kind: Any) -> Array:
 
 
 def _poincare(q: Array, e: Array, kind: Any) -> Array:
-    """In 40 digits, from the sums that the core has, too."""
+    """Return the score computed with 40 digits, from the same sums as the core."""
     left = [1 - _own_squares(x) for x in (q, e)]
     ratio = _squares(q, e, kind).astype(np.float64) / (left[0] * left[1])
     ratio = np.where((left[0] > 0) & (left[1] > 0), ratio, np.nan)
@@ -220,11 +220,11 @@ def _poincare(q: Array, e: Array, kind: Any) -> Array:
 
 @lru_cache(maxsize=1 << 16)
 def _minus_squared_arcosh(x: float) -> float:
-    """-arcosh(1 + 2 x)^2."""
+    """Return -arcosh(1 + 2 x)^2."""
     if not np.isfinite(x):
         return -x
     y = 2 * Decimal(x)
-    if x < 1e-30:  # where 40 digits of 1 + y have too few of y
+    if x < 1e-30:  # here 40 digits of 1 + y contain too few digits of y
         return float(-2 * y)
     with localcontext(Context(40)):
         z = (1 + y + (y * (y + 2)).sqrt()).ln()
@@ -255,7 +255,7 @@ def top_k(
     candidates: Lists | None = None,
     nan: str = "raise",
 ) -> tuple[Array, Array]:
-    """Ids and scores of the k best of every task: by sorting, as Python numbers."""
+    """Return ids and scores of the top k of every task, by sorting Python numbers."""
     table = scores.tolist()
     rows = range(len(table)) if rows is None else rows
     ids = np.full((len(rows), k), -1, np.int64)
@@ -277,7 +277,7 @@ def top_k(
 
 
 def same_bits(a: Array, b: Array) -> bool:
-    """Whether all bits are the same, but that a NaN is a NaN."""
+    """Whether all bits are the same, except that any NaN equals any other."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     unsigned = f"u{a.dtype.itemsize}"

@@ -16,7 +16,7 @@ TARGET_COLUMN = {"head": 0, "tail": 2, "relation": 1}
 
 @dataclass
 class Side:
-    """One side of a task, a list entry per task."""
+    """One side of a task, with one entry of each list per task."""
 
     queries: list[Triple] = field(default_factory=list)
     targets: list[Any] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Side:
 
 @dataclass
 class Found:
-    """What an audit is to find: positions in the test."""
+    """What an audit must find: positions in the test."""
 
     duplicates: list[int]
     leaks: dict[str, list[int]]
@@ -84,7 +84,7 @@ def chosen_positions(
 def side(
     name: str, test: Rows, known: dict[str, Rows], chosen: Sequence[int], keys: Sequence[int] = ()
 ) -> Side:
-    """The tasks of the chosen test triples; all of the test is known."""
+    """Return the tasks of the chosen test triples; all test triples are known to be true."""
     every = [*test, *(triple for rows in known.values() for triple in rows)]
     answers: dict[Triple, set[Any]] = defaultdict(set)
     types: dict[Any, set[Any]] = defaultdict(set)
@@ -117,7 +117,7 @@ def side(
 
 
 def degrees(known: dict[str, Rows]) -> tuple[dict[Any, int], dict[Any, int]]:
-    """The distinct known triples of each entity and each relation."""
+    """Return the number of distinct known triples of each entity and each relation."""
     stands: dict[Any, int] = defaultdict(int)
     of_relation: dict[Any, int] = defaultdict(int)
     for head, relation, tail in {triple[:3] for rows in known.values() for triple in rows}:
@@ -128,7 +128,7 @@ def degrees(known: dict[str, Rows]) -> tuple[dict[Any, int], dict[Any, int]]:
 
 
 def category(triples: Rows) -> str:
-    """The category of a relation that has these triples."""
+    """Return the category of the relation that has these triples."""
     heads: dict[Any, set[Any]] = defaultdict(set)
     tails: dict[Any, set[Any]] = defaultdict(set)
     for triple in triples:
@@ -150,7 +150,7 @@ def bucket(number: int) -> str:
 
 
 def rank(scores: Sequence[float], target: int, among: set[int], without: set[int]) -> list[int]:
-    """The counts above and tied, and of the candidates, by their definition."""
+    """Return the counts above, tied and candidates, by their definition."""
     members = (among - without) | {target}
     above = sum(scores[column] > scores[target] for column in members)
     tied = sum(scores[column] == scores[target] for column in members)

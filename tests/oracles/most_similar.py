@@ -1,4 +1,4 @@
-"""The nearest entities by sorting all similarities, and the calls that hypothesis draws of them."""
+"""The most similar entities by sorting all similarities, and calls drawn by hypothesis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.problems import Array
 
 
 def means(scores: Array, k: int, rows: list[int], columns: list[int]) -> dict[int, Any]:
-    """The mean of the k highest of each row's numbers, added best first in float64."""
+    """Return the mean of each row's k highest numbers, added in float64, highest first."""
     found = {}
     for i in rows:
         best = sorted(float(scores[i, j]) for j in columns if scores[i, j] == scores[i, j])
@@ -27,7 +27,7 @@ def means(scores: Array, k: int, rows: list[int], columns: list[int]) -> dict[in
 
 
 def scaled(scores: Array, k: int, among: tuple[list[int], list[int]]) -> Array:
-    """CSLS of the candidates: everything in the dtype of the scores; NaN elsewhere."""
+    """Return CSLS between candidates, in the dtype of the scores; all others are NaN."""
     left, right = among
     own, other = means(scores, k, left, right), means(scores.T, k, right, left)
     found = np.full_like(scores, np.nan)
@@ -39,14 +39,14 @@ def scaled(scores: Array, k: int, among: tuple[list[int], list[int]]) -> Array:
 
 @dataclass
 class Call:
-    """Arguments of a call that looks for the nearest."""
+    """The arguments of a call that finds the most similar entities."""
 
     left: Array
     right: Array | None
     keywords: dict[str, Any]
 
     def most_similar(self, k: int) -> tuple[list[int], list[int], list[list[tuple[int, float]]]]:
-        """Who asks, who may be found, and for each query (id, similarity), best first."""
+        """Return queries, candidates, and each query's (id, similarity), most similar first."""
         get = self.keywords.get
         matrix = self.left
         if self.right is not None:
@@ -77,7 +77,7 @@ class Call:
 
 @st.composite
 def calls(draw: st.DrawFn) -> Call:
-    """Few small vectors that often tie, some with NaN; or a matrix."""
+    """Draw a few small vectors that often tie, some with NaN, or a matrix."""
     n1, n2, d = draw(st.integers(1, 9)), draw(st.integers(1, 9)), draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     dtypes = ["float16", "float32", "float64"]

@@ -1,4 +1,4 @@
-"""Four published models of Kinships: our counts are the published ones, ties are the oracle's."""
+"""Four published models of Kinships: our counts are the published ones, ties the oracle's."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_metrics_are_the_published_ones(
     report = tr.report(ranks)
     cell = published[f"{side}.{kind}"]
     for ours, theirs in NAMES.items():
-        # The realistic ranks were float32, all that is made from them agrees to 1e-6.
+        # The realistic ranks were float32; all figures made from them agree to 1e-6.
         single = kind == "realistic" or ours in SINGLE
         expected = pytest.approx(cell[theirs], rel=1e-6 if single else 1e-13)
         assert report[f"{side}.{kind}.{ours}"] == expected, ours
@@ -105,10 +105,10 @@ def test_metrics_are_the_published_ones(
 def test_the_published_amrr_has_a_stand_in_for_chance(
     ranks: tr.Ranks, published: dict[str, dict[str, float]], side: str, kind: str
 ) -> None:
-    """It is ln N / (N - 1) of the mean N, where chance gives the mean of H_N / N.
+    """The published index uses ln N / (N - 1) of the mean N instead of the mean of H_N / N.
 
-    With the stand-in in place of the expectation ours is theirs to 1e-6; without, it is lower by up
-    to 0.004.
+    With that in place of the expectation, ours equals theirs to 1e-6; else it is lower by up to
+    0.004.
     """
     assert ranks.side is not None
     chosen = ranks if side == "both" else ranks[ranks.side.values == side]
@@ -121,12 +121,12 @@ def test_the_published_amrr_has_a_stand_in_for_chance(
     exact, _ = tr.chance("mrr", chosen.candidates)
     assert amrr == pytest.approx((mrr - exact) / (1 - exact), rel=1e-13)
     assert 0.0005 < theirs - amrr < 0.004
-    # the two differ by what their expectations differ by, and nothing else
+    # the two differ only because their expectations differ
     assert (1 - theirs) / (1 - amrr) == pytest.approx((1 - exact) / (1 - stand_in), rel=1e-6)
 
 
 def to_int8(scores: Array) -> Array:
-    """All scores on the 255 steps between -127 and 127."""
+    """All scores are rounded to the 255 steps between -127 and 127."""
     steps: Array = np.rint(scores * (127 / np.abs(scores).max()))
     return steps.astype(np.int8)
 

@@ -1,13 +1,14 @@
-"""The published table of adjusted metrics of Kinships, column by column: what each was made with.
+"""The published table of adjusted metrics of Kinships: how each column was computed.
 
-`published_adjusted.tsv` is of the four models, both sides, realistic ranks. The ranks were float32,
-so a plain metric agrees to 1e-6 (relative), and so does what is exact in an adjusted one. Three
-columns are made with something else than the expectation and variance of the metric, and each has a
-test that makes them so, and one that says how far they are from the exact ones:
+`published_adjusted.tsv` is about the four models, both sides, realistic ranks. The ranks were
+float32, so plain metrics agree to 1e-6 (relative), and so do adjusted ones that were computed
+exactly. Three kinds of columns do not use the exact expectation and variance of the metric. For
+each kind one test computes it in the published way, and one states its distance from the exact
+values:
 
 - the adjusted MRR takes ln N / (N - 1) at the mean number of candidates for the mean of H_N / N;
-- all z columns, and the index of the geometric mean, come from chance among N - 1 candidates, the
-  true one not counted, where the indices of the mean rank and of hits@k have N;
+- all z columns and the index of the geometric mean assume chance among N - 1 candidates, without
+  the true one, while the indices of the mean rank and of hits@k use N;
 - the z of the geometric mean has the opposite sign of the formula.
 """
 
@@ -46,7 +47,7 @@ INDICES = {
     **{f"ah@{k}": f"adjusted_hits_at_{k}" for k in HITS},
 }
 AMRR, INDEX_GMR = "adjusted_inverse_harmonic_mean_rank", "adjusted_geometric_mean_rank_index"
-# ours, theirs: how far the published z is from the exact one, relative to it, at most
+# ours, theirs: the largest relative distance of the published z from the exact one
 Z = {
     "mr": 0.0011,
     "mrr": 0.006,
@@ -85,13 +86,13 @@ def model(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def row(table: Table, model: str) -> dict[str, float]:
-    """The published row of the model."""
+    """Return the published row of the model."""
     return table[model]
 
 
 @pytest.fixture
 def report(reports: dict[str, tr.Report], model: str) -> tr.Report:
-    """Ours."""
+    """Return our report of the model."""
     return reports[model]
 
 
@@ -112,7 +113,7 @@ def test_indices_of_the_mean_rank_and_of_hits(row: dict[str, float], report: tr.
 
 
 def test_the_index_of_the_reciprocal_rank(row: dict[str, float], report: tr.Report) -> None:
-    """Theirs with ln N / (N - 1) at the mean N; ours is lower, by at most 0.004."""
+    """Theirs uses ln N / (N - 1) at the mean N; ours is lower, by at most 0.004."""
     mean = report.ranks.candidates.mean()
     stand_in = np.log(mean) / (mean - 1)
     theirs = (report["mrr"] - stand_in) / (1 - stand_in)
@@ -124,7 +125,7 @@ def test_the_index_of_the_reciprocal_rank(row: dict[str, float], report: tr.Repo
 def test_z_columns_count_one_candidate_less(
     row: dict[str, float], report: tr.Report, metric: str
 ) -> None:
-    """From the published value: 1e-9 (1e-8 for gmr: 2,148 moments in their sums)."""
+    """Computed from the published value to 1e-9 (1e-8 for gmr, whose sums have 2,148 moments)."""
     mean, variance = tr.chance(metric, report.ranks.candidates - 1)
     z = (row[PLAIN[metric]] - mean) / np.sqrt(variance)
     sign = -1 if metric == "gmr" else 1

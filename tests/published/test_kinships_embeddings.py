@@ -29,7 +29,7 @@ Cells = dict[str, dict[str, float]]
 
 
 class Model(NamedTuple):
-    """A model's vectors, what was published of it, and what we make of them."""
+    """A model's vectors, its published figures, and our results."""
 
     vectors: dict[str, Any]
     published: Cells
@@ -66,11 +66,11 @@ def test_every_figure_is_the_published_one(model: Model, side: str, kind: str) -
     report, cell = model.report, model.published[f"{side}.{kind}"]
     assert set(cell) == {*NAMES.values(), *STAND_IN.values()}
     for ours, theirs in NAMES.items():
-        # The realistic ranks were float32, all that is made from them agrees to 1e-6.
+        # The realistic ranks were float32; all figures made from them agree to 1e-6.
         single = kind == "realistic" or ours in SINGLE
         expected = pytest.approx(cell[theirs], rel=1e-6 if single else 1e-13)
         assert report[f"{side}.{kind}.{ours}"] == expected, ours
-    # The published index of the MRR has a stand-in for what chance gives.
+    # The published index of the MRR replaces the expectation by an approximation.
     ranks = chosen(report.ranks, side)
     mean = ranks.candidates.mean()
     stand_in = np.log(mean) / (mean - 1)
@@ -94,7 +94,7 @@ def test_whole_numbers_are_the_published_ones(model: Model, side: str, kind: str
 def test_every_task_is_ranked_as_its_scores_by_numpy(
     model: Model, data: Path, request: pytest.FixtureRequest
 ) -> None:
-    """The sums of numpy have another order; they move no answer past another candidate."""
+    """numpy adds in another order, which changes the rank of no target."""
     name = request.node.callspec.params["model"]
     parts = [
         tr.rank(side.scores, side.targets, filter=side.selection())

@@ -1,4 +1,4 @@
-"""WN18RR's own tasks and filter: one matrix from memory, files, shards and pieces, one answer."""
+"""WN18RR's tasks and filter: a matrix from memory, files, shards or blocks, the same ranks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Array = npt.NDArray[Any]
 
 SPLITS = ("train", "valid", "test")
 ENTITIES, TRIPLES = 40_943, {"train": 86_835, "valid": 3_034, "test": 3_134}
-TASKS, LONGEST = 200, 40  # of the tasks, those with the most known answers
+TASKS, LONGEST = 200, 40  # the tasks with the most known answers
 ROW_CUTS, COLUMN_CUTS = [60, 61, 190], [12_345, 12_346, 40_000]
 
 
 class Problem(NamedTuple):
-    """Tasks of both sides, their scores, and a folder that holds all of it."""
+    """The tasks of both sides, their scores, and the folder of all files."""
 
     folder: Path
     scores: Array
@@ -34,13 +34,13 @@ class Problem(NamedTuple):
     lists: list[list[int]]
 
     def selection(self) -> tuple[Array, Array]:
-        """The lists as a CSR pair."""
+        """Return the lists as a CSR pair."""
         lengths = [len(entries) for entries in self.lists]
         return np.cumsum([0, *lengths]), np.concatenate(self.lists).astype(int)
 
 
 def read_triples(folder: Path) -> dict[str, list[tuple[str, str, str]]]:
-    """Labels by split."""
+    """Return the labels by split."""
     triples = {}
     for split in SPLITS:
         lines = (folder / f"{split}.txt").read_text(encoding="utf-8").splitlines()
@@ -50,7 +50,7 @@ def read_triples(folder: Path) -> dict[str, list[tuple[str, str, str]]]:
 
 @pytest.fixture(scope="module")
 def problem(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Problem]:
-    """Tasks with long filters and a sample of the others; a model of small whole numbers.
+    """Return tasks with long filters and a sample of others; the model has small whole numbers.
 
     Its scores are exact on every machine, and they tie.
     """
@@ -86,11 +86,11 @@ def problem(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pr
     )
     write(made)
     yield made
-    shutil.rmtree(made.folder)  # 160 MB, of which pytest would keep three
+    shutil.rmtree(made.folder)  # 160 MB; pytest would keep three such folders
 
 
 def write(problem: Problem) -> None:
-    """The matrix whole and in uneven shards, the tasks, the filter."""
+    """Write the whole matrix, uneven shards of it, the tasks and the filter."""
     folder, scores = problem.folder, problem.scores
     arrays = {
         "scores": scores,

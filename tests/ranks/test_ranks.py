@@ -229,7 +229,7 @@ def test_with_labels_keeps_sets_and_drops() -> None:
 
 @pytest.fixture
 def labelled() -> Ranks:
-    """Ranks with labels of other names: words, and ids."""
+    """Return ranks with labels of other names: words, and ids."""
     more = {"category": ["1-n", "n-1", "1-n", "1-1"], "head_degree": [7, 0, 2**40, -1]}
     return everything().with_labels(labels=more)
 
@@ -289,7 +289,7 @@ def test_wrong_labels_of_other_names(labels: object, error: type, message: str) 
 
 @given(any_ranks(), st.data())
 def test_other_names_follow_their_tasks(ranks: Ranks, data: st.DataObject) -> None:
-    """Slices, joins and copies, held against the plain columns."""
+    """Compare slices, joins and copies with the plain columns."""
     n = len(ranks)
     words = data.draw(st.lists(st.sampled_from("abc"), min_size=n, max_size=n))
     ids = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=n, max_size=n))

@@ -1,4 +1,4 @@
-"""Saved ranks: they come back as they were, or with a clear error; no file is left half written."""
+"""Saved ranks are read back unchanged or raise a clear error; no file is half written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GOLDEN = Path(__file__).parent / "golden" / "ranks_format_1.npz"
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    """A file with every optional part."""
+    """Return a file with every optional part."""
     path = tmp_path / "ranks.npz"
     everything().save(path)
     return path
@@ -46,7 +46,7 @@ def members(path: Path) -> dict[str, bytes]:
 
 
 def checksum(contents: dict[str, bytes]) -> str:
-    """The checksum as the format's description has it, written a second time."""
+    """Compute the checksum as the format's description says, independently of the package."""
     sha = hashlib.sha256()
     for name in sorted(contents):
         sha.update(len(name.encode()).to_bytes(8, "little"))
@@ -56,7 +56,7 @@ def checksum(contents: dict[str, bytes]) -> str:
 
 
 def write(path: Path, contents: dict[str, bytes], **options: Any) -> Path:
-    """Write members with a right checksum, whatever they say."""
+    """Write any members, with a right checksum."""
     contents = {name: data for name, data in contents.items() if name != "checksum"}
     contents["checksum"] = npy(checksum(contents))
     with zipfile.ZipFile(path, "w", **options) as archive:
@@ -131,7 +131,7 @@ def test_labels_of_other_names_are_members(tmp_path: Path) -> None:
         *("labels.codes.codes", "labels.été.codes", "labels.été.vocabulary"),
         *("labels.word.codes", "labels.word.vocabulary"),
     }
-    # what older versions know is as it was
+    # the members that older versions know have not changed
     rest = {name: data for name, data in contents.items() if not name.startswith("labels.")}
     assert load(write(path, rest)) == everything()
     first = everything().with_labels(labels=dict(reversed(more.items())))
@@ -299,7 +299,7 @@ def test_read_only_places(saved: Path) -> None:
 
 
 def refused(path: Path, match: str) -> None:
-    """The file gives a ValueError that names it."""
+    """Check that reading the file raises a ValueError that names it."""
     with pytest.raises(ValueError, match=match) as caught:
         load(path)
     assert str(path) in str(caught.value)
@@ -321,7 +321,7 @@ def test_truncated_anywhere(saved: Path) -> None:
 
 
 def flips(path: Path, expected: Ranks, places: set[int]) -> int:
-    """Flip bits at each place in turn; how often the file was read as if nothing had been."""
+    """Flip bits at each place in turn; return how often the file was read without an error."""
     data = np.frombuffer(path.read_bytes(), np.uint8)
     harmless = 0
     for place in sorted(places):
@@ -560,7 +560,7 @@ def test_declared_sizes_of_entries(saved: Path, value: int, fields: tuple[int, .
 
 
 def test_entries_that_overlap(saved: Path) -> None:
-    """Many entries over the same bytes would add up to more than the file has."""
+    """Many entries over the same bytes declare more bytes in all than the file has."""
     contents = members(saved) | {"addition": npy(np.zeros(10_000))}
     write(saved, contents)
     data = saved.read_bytes()

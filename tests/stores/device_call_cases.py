@@ -1,4 +1,4 @@
-"""The rest of a call on the device: targets and filters, and blocks that are still computed."""
+"""Targets and filters on the device, and blocks that the device still computes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_columns_of_a_counter() -> None:
 
 @pytest.mark.parametrize("width", [50, 5000])
 def test_blocks_of_a_stream_beside(width: int) -> None:
-    """A block is counted on a thread that does not know the stream which computes it."""
+    """A block is right although another thread counts it, whose stream is not the block's."""
     array, targets = RNG.random((60, width)), RNG.integers(0, width, 60)
 
     def made() -> Iterator[tuple[Any, Any]]:
@@ -88,7 +88,7 @@ def test_errors_name_the_block() -> None:
 
 
 def copies_of(call: Callable[[], Any]) -> int:
-    """How many copies a call makes."""
+    """Return how many copies a call makes."""
     module.copies.clear()
     call()
     return len(module.copies)

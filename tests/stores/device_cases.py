@@ -1,6 +1,6 @@
-"""Tensors on a device that torch takes for one: `test_devices.py` runs these by themselves.
+"""Tensors on a simulated device; `test_devices.py` runs these tests in their own process.
 
-The device is the one of `support.simulated_device`, where whatever is not waited for is wrong.
+The device is that of `support.simulated_device`, where results that nobody waited for are wrong.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from truerank.stores import on_device as device
 
 @contextmanager
 def no(kind: type, name: str) -> Iterator[None]:
-    """Let a method do nothing, as if nobody had called it."""
+    """Let a method do nothing within the block, as if it were not called."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kind, name, lambda *args: None)
         yield
@@ -96,7 +96,7 @@ def test_the_counts_and_refusals_of_memory(problem: Problem, most: int) -> None:
         got = outcome(pending_tensor(lambda: tensor), problem)
     if isinstance(expected, Exception):
         assert type(got) is type(expected)
-        # Of several NaN, that of the first block is named.
+        # If there are several NaN, the error names that of the first block.
         if "is NaN" not in str(expected):
             assert str(got) == str(expected)
         else:
@@ -118,7 +118,7 @@ def test_evaluate_progress_and_checkpoint(tmp_path: Any) -> None:
     assert len(bytes_done) > 3
     before = len(module.copies)
     assert tr.rank(pending_scores(array), targets, **keywords) == expected
-    assert len(module.copies) > before  # it looks whether they are the same scores
+    assert len(module.copies) > before  # this checks whether the scores are the same
     with pytest.raises(ValueError, match="checkpoint"):
         tr.rank(pending_scores(array + 1), targets, **keywords)
 
@@ -132,7 +132,7 @@ def test_several_tensors_are_shards() -> None:
     assert repr(tr.open_scores(pending_scores(array))) == "TorchStore(40 x 50 float64)"
 
 
-# --- nothing is read before it is there
+# --- nothing is read before it is computed
 
 
 def test_a_copy_that_is_not_waited_for_is_seen() -> None:
@@ -149,14 +149,14 @@ def test_scores_that_are_not_waited_for_are_seen() -> None:
 
 @pytest.mark.parametrize("width", [50, 5000])
 def test_scores_of_a_stream_beside(width: int) -> None:
-    """Copies wait for the stream of the caller, which their own thread does not know."""
+    """Copies wait for the caller's stream, although they are made on another thread."""
     array, targets = RNG.random((40, width)), RNG.integers(0, width, 40)
     with module.stream(Stream()):
         assert tr.rank(pending_scores(array), targets) == tr.rank(array, targets)
 
 
 def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No block is counted before the next copy has begun, and all counts are right."""
+    """A block is counted only after the next copy has begun, and all counts are right."""
     array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
     expected, count = tr.rank(array, targets), tiles._core.rank
     blocks = len(tr.open_scores(pending_scores(array)).tiles(1 << 30))

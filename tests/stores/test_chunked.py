@@ -1,4 +1,4 @@
-"""Scores in chunks: zarr, HDF5, and whatever has a shape, a dtype, chunks and slices."""
+"""Scores in chunks: zarr, HDF5, and anything that has a shape, a dtype and chunks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from truerank.stores.mapped import FileStore
 
 
 class Chunks:
-    """The least that an array in chunks is; it counts how often each chunk is decoded."""
+    """A minimal array in chunks, which counts how often each chunk is decoded."""
 
     def __init__(self, array: Array, chunks: tuple[int, ...]) -> None:
         self.array, self.chunks = array, chunks
@@ -241,7 +241,7 @@ def test_hdf5(
         assert_same(found, array)
         found.close()
         assert file["a/b"].shape == array.shape  # it stays open
-    with h5py.File(path, "r+") as file:  # what is written may not be in the file yet
+    with h5py.File(path, "r+") as file:  # written data may not be in the file yet
         file["a/b"][...] = array[::-1]
         found = store_of(file["a/b"])
         assert type(found) is ChunkStore
@@ -261,7 +261,7 @@ def test_hdf5_without_storage_or_outside(tmp_path: Path) -> None:
 
 
 def test_hdf5_links_and_groups(tmp_path: Path) -> None:
-    """What is no array does not hide those that are."""
+    """Entries that are not arrays do not hide the arrays."""
     h5py = pytest.importorskip("h5py")
     array = scores(3, 4, "f4")
     path = tmp_path / "s.h5"

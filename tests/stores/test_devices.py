@@ -1,4 +1,4 @@
-"""Tensors on an accelerator, in a process where torch has one that is none."""
+"""Tensors on a device, in a process where torch has a simulated one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytest.importorskip("torch", reason="tensors of torch")
 
 @pytest.mark.parametrize("cases", ["device_cases.py", "device_call_cases.py"])
 def test_devices_in_a_process_of_their_own(cases: str) -> None:
-    """A device that is registered with torch stays there, and other tests are to see none."""
+    """A device stays registered with torch, and other tests must not see it."""
     path = Path(__file__).with_name(cases)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=path.parent)

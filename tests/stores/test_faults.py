@@ -1,4 +1,4 @@
-"""Every fault of a file is a clear error before anything is counted, and it names the file."""
+"""Every fault of a file raises a clear error that names it, before anything is counted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def encrypted() -> bytes:
 
 
 class Fault(NamedTuple):
-    """What a file has in it, how it is opened, and what the error says."""
+    """The contents of a file, the options to open it, and the words of the error."""
 
     name: str
     data: bytes
@@ -70,7 +70,7 @@ class Fault(NamedTuple):
 
 RAW = {"dtype": "float32", "shape": (6, 5)}
 FAULTS = {
-    # a .npy that is not what it says
+    # damaged .npy files
     "shorter than its header says": Fault(
         "x.npy", npy()[:-1], "expected 248 bytes (the header says (6, 5) float32, from byte 128)"
     ),
@@ -376,10 +376,10 @@ def folder() -> Iterator[Path]:
     st.lists(st.tuples(st.integers(0, 250), st.integers(0, 255)), min_size=1, max_size=3),
     st.integers(0, 600),
 )
-@example("x.npz", [(30, 98)], 600)  # a name that is not the directory's
+@example("x.npz", [(30, 98)], 600)  # another name than in the directory
 @example("x.npy", [(21, 49)], 600)  # a dtype of arrays
 def test_damage(folder: Path, name: str, changes: list[tuple[int, int]], end: int) -> None:
-    """What opens is what numpy reads, too; what does not is an error that names the file."""
+    """What can be opened is what numpy reads; anything else is an error that names the file."""
     data = bytearray(npy() if name == "x.npy" else zipped(("a.npy",)))
     for at, value in changes:
         if at < len(data):
@@ -391,7 +391,7 @@ def test_damage(folder: Path, name: str, changes: list[tuple[int, int]], end: in
         assert name in str(error)  # noqa: PT017
         return
     with store:
-        # numpy checks the sum of a member, for which all of it has to be read
+        # numpy checks the checksum of a member, and must read all of it for that
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(zipfile.ZipExtFile, "_update_crc", lambda *_: None)
             array = np.load(folder / name)
@@ -418,7 +418,7 @@ READERS = {
 @pytest.mark.parametrize("folder", ["rows of scores", "as left has", "query 1 and entity 2"])
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 def test_files_are_named_as_they_are(tmp_path: Path, read: Any, folder: str) -> None:
-    """Whatever words of messages stand in the path."""
+    """The path is printed unchanged, even if it contains words of messages."""
     (tmp_path / folder).mkdir()
     path = tmp_path / folder / "dense scores, expected.npy"
     path.write_bytes(b"no array")

@@ -1,4 +1,4 @@
-"""Between opening and counting: files that change, and descriptors and maps that do not pile up."""
+"""Between opening and counting: files change, descriptors and maps do not accumulate."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = open_scores(path)
     tile = store.tiles(100)[0]
     with store.block(tile, "read"):
-        store.close()  # what is in use is closed after its use
+        store.close()  # a descriptor in use is closed after its use
     for attempt in (store.check, lambda: store.block(tile, "map").__enter__()):
         with pytest.raises(ValueError, match="the store is closed"):
             attempt()

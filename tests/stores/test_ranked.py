@@ -1,4 +1,4 @@
-"""Ranks of a store are the ranks of the array, whatever the files, the tiles and the faults."""
+"""The ranks of a store are those of the array, for all files and tiles; so are the errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder() -> Iterator[Path]:
 
 
 class Chunks:
-    """The least that an array in chunks is."""
+    """A minimal array in chunks."""
 
     def __init__(self, array: Array) -> None:
         self.array, self.shape, self.dtype = array, array.shape, array.dtype
@@ -99,7 +99,7 @@ def test_ranks_of_stores(folder: Path, problem: Problem, how: str, most: int, io
             got = outcome(store, problem, io=io, dtype=raw_bits)
     if isinstance(expected, Exception):
         assert type(got) is type(expected)
-        # Of several NaN, that of the first tile is named.
+        # If there are several NaN, the error names that of the first tile.
         if "is NaN" not in str(expected):
             assert str(got) == str(expected)
         else:

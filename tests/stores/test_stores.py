@@ -1,4 +1,4 @@
-"""Stores give the scores that are in the files, whatever the files and the size of the tiles."""
+"""Stores return the scores that are in the files, for all files and sizes of tiles."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_npz(folder: Path, array: Array, extra: bool, most: int, io: str) -> Non
     path = folder / "one.npz"
     np.savez(path, scores=array, **{"a" * 40: array[:0]})
     options = name_of(array.dtype)
-    if extra:  # the local header is longer than the directory has it
+    if extra:  # the local header is longer than the directory says
         with zipfile.ZipFile(path, "w") as archive:
             info = zipfile.ZipInfo("scores.npy")
             with archive.open(info, "w", force_zip64=True) as member:
@@ -189,7 +189,7 @@ def test_tiles_are_small_and_in_the_order_of_storage(
     for tile in tiles:
         assert tile.height * tile.width * itemsize <= max(most, itemsize)
         thickness, length = (tile.width, tile.height) if by_columns else (tile.height, tile.width)
-        # A map of a tile covers nothing else: it is of whole rows, or of a stretch of one.
+        # A map covers its tile and nothing else: whole rows, or some columns of one row.
         assert length == across or thickness == 1
 
 
@@ -240,7 +240,7 @@ def test_a_pattern_is_in_the_order_of_its_numbers(folder: Path) -> None:
         assert [Path(name).stem for name in store.files[1:4]] == ["part-1", "part-2", "part-3"]
         assert_same(store, array)
     (folder / "part-*.npy").write_bytes((folder / "part-3.npy").read_bytes())
-    with open_scores(str(folder / "part-*.npy")) as store:  # a file of that name goes first
+    with open_scores(str(folder / "part-*.npy")) as store:  # a file of that name takes precedence
         assert store.shape == (1, 3)
 
 

@@ -1,4 +1,4 @@
-"""Alignments that hypothesis draws: pairs m:n, known ones, candidates, and matrices with ties."""
+"""Alignments drawn by hypothesis: m:n pairs, known pairs, candidates, matrices with ties."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DTYPES = (np.float16, np.float32, np.float64)
 
 @dataclass
 class Alignment:
-    """A task as it is given, and as the definition has it."""
+    """The arguments of a task, and what it is by the definition."""
 
     sizes: tuple[int, int]
     test: list[Pair]
@@ -29,35 +29,35 @@ class Alignment:
 
     @property
     def chosen(self) -> list[int]:
-        """The test pairs that are ranked."""
+        """Return the positions of the test pairs that are ranked."""
         return oracle.chosen_positions(self.found, len(self.test), **self.rules)
 
     @property
     def found(self) -> oracle.Found:
-        """What its audit is to find."""
+        """Return what the audit must find."""
         return oracle.audit(self.test, self.known or {})
 
     @property
     def among(self) -> tuple[list[int], list[int]]:
-        """The candidates of both graphs."""
+        """Return the candidates of both graphs."""
         ranked = [self.test[i] for i in self.chosen]
         return oracle.candidates(self.candidates, ranked, self.known or {}, self.sizes)
 
     @property
     def sides(self) -> dict[str, oracle.Side]:
-        """Its tasks."""
+        """Return the tasks of both directions."""
         return oracle.sides(self.test, self.chosen, self.known or {}, self.among)
 
     @property
     def given(self) -> dict[str, Any]:
-        """The arguments of `Task` but the pairs."""
+        """Return the arguments of `Task` except the pairs."""
         return {
             **{"left": self.sizes[0], "right": self.sizes[1]},
             **{"known": self.known, "candidates": self.candidates, **self.rules},
         }
 
     def task(self) -> Task:
-        """The task of the package, without warnings."""
+        """Return the task of the package, without warnings."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             return Task(self.test, **self.given)
@@ -65,7 +65,7 @@ class Alignment:
 
 @st.composite
 def alignments(draw: st.DrawFn, *, least: int = 1, most: int = 7) -> Alignment:
-    """Small graphs: duplicates, leaks and several counterparts come by themselves."""
+    """Draw small graphs, so that duplicates, leaks and several counterparts are frequent."""
     sizes = draw(st.integers(least, most)), draw(st.integers(least, most))
     pair = st.tuples(st.integers(0, sizes[0] - 1), st.integers(0, sizes[1] - 1))
     test = draw(st.lists(pair, min_size=1, max_size=8))
@@ -87,7 +87,7 @@ def alignments(draw: st.DrawFn, *, least: int = 1, most: int = 7) -> Alignment:
 
 @st.composite
 def matrices(draw: st.DrawFn, sizes: tuple[int, int], *, nan: bool = True) -> Array:
-    """Few distinct similarities, so that many tie; infinities and NaN among them."""
+    """Draw few distinct similarities, so that many tie; infinities and NaN are among them."""
     odd = [-np.inf, np.inf, *([np.nan] * 2 if nan else [])]
     usual = st.sampled_from([-1.0, -0.0, 0.0, 0.1, 0.5, 1.0, 3.0])
     values = draw(st.lists(st.one_of(usual, usual, st.sampled_from(odd)), min_size=1, max_size=5))
@@ -97,7 +97,7 @@ def matrices(draw: st.DrawFn, sizes: tuple[int, int], *, nan: bool = True) -> Ar
 
 @st.composite
 def vectors(draw: st.DrawFn, sizes: tuple[int, int], *, dimension: int = 2) -> tuple[Array, Array]:
-    """Small integers: sums are exact, and many similarities tie."""
+    """Draw small integers, so that sums are exact and many similarities tie."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     dtypes = [draw(st.sampled_from(DTYPES)) for _ in sizes]
     left, right = (

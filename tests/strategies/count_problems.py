@@ -1,4 +1,4 @@
-"""Problems that hypothesis draws: everything that a call of `rank` can combine."""
+"""Problems drawn by hypothesis: everything that a call of `rank` can combine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Problem:
     keywords: dict[str, Any]
 
     def __repr__(self) -> str:
-        # The bytes too: a printed NaN hides its sign, a printed array its strides.
+        # Bytes as well: a printed NaN hides its sign, a printed array its strides.
         return (
             f"Problem({self.scores!r}, strides={self.scores.strides}, targets={self.targets!r}, "
             f"{self.keywords!r})"
@@ -48,13 +48,13 @@ class Problem:
 
 @st.composite
 def matrices(draw: st.DrawFn, *, nan: bool) -> tuple[Array, str | None]:
-    """Few distinct values in a matrix of some dtype and layout, NaN where the dtype has it."""
+    """Draw a matrix of few distinct values, of any dtype and layout, with NaN if it has NaN."""
     kind = draw(st.sampled_from(KINDS))
     everything = pool(kind) if nan else pool_without_nan(kind)
     choice = st.integers(0, len(everything) - 1)
     values = everything[draw(st.lists(choice, min_size=1, max_size=5))]
     rows = draw(st.integers(0, 5))
-    # Around the widths of vectors, now and then well past them.
+    # Around the widths of SIMD vectors, sometimes far beyond.
     columns = draw(st.one_of(st.integers(1, 9), st.integers(10, 70), st.integers(120, 270)))
     picks = np.random.default_rng(draw(st.integers(0, 2**32))).integers(
         0, len(values), (rows, columns)
@@ -65,11 +65,11 @@ def matrices(draw: st.DrawFn, *, nan: bool) -> tuple[Array, str | None]:
 
 @st.composite
 def selections(draw: st.DrawFn, tasks: int, columns: int) -> Lists:
-    """A list of columns per task, disordered and with repeats, some shared between tasks."""
+    """Draw a list of columns per task, unsorted and with repeats; tasks may share lists."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     most = draw(st.sampled_from([0, 1, 4, columns, 2 * columns]))
     distinct = [rng.integers(0, columns, rng.integers(0, most + 1)).tolist() for _ in range(4)]
-    distinct.append(rng.permutation(columns).tolist())  # everything
+    distinct.append(rng.permutation(columns).tolist())  # all columns
     lists = [distinct[rng.integers(len(distinct))] for _ in range(tasks)]
     return [list(entries) for entries in lists]
 

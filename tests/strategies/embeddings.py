@@ -1,4 +1,4 @@
-"""Vectors that hypothesis draws, and the calls on them held against the oracle."""
+"""Vectors drawn by hypothesis, and calls on them compared with the oracle."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ VALUES = ("few", "tenths", "normal", "scales", "specials")
 
 @dataclass
 class Vectors:
-    """Arguments of a call on embeddings, but for the tasks."""
+    """The arguments of a call on embeddings, except the tasks."""
 
     queries: Array
     entities: Array
@@ -64,13 +64,13 @@ class Vectors:
         return 1 if self.queries.ndim == 1 else len(self.queries)
 
     def scores(self) -> Array:
-        """What the package gives for all pairs, which is what the oracle gives."""
+        """Return the package's scores of all pairs, after a comparison with the oracle."""
         matrix = self.queries[None] if self.queries.ndim == 1 else self.queries
         got = tr.score_embeddings(self.queries, self.entities, **self.keywords)
         if self.similarity in EXACT:
             assert_scores(got, score(matrix, self.entities, **self.keywords), self.similarity)
             return got
-        # A bias may cancel, and magnify what the score is off by; so may means.
+        # A bias or a mean may cancel with the score, which magnifies relative errors.
         keywords = {**self.keywords, "bias": None, "csls": None}
         alone = tr.score_embeddings(self.queries, self.entities, **keywords)
         assert_scores(alone, score(matrix, self.entities, **keywords), self.similarity)
@@ -78,7 +78,7 @@ class Vectors:
         return got
 
     def __repr__(self) -> str:
-        # The bytes too: a printed NaN hides its sign, a printed array its strides.
+        # Bytes as well: a printed NaN hides its sign, a printed array its strides.
         arrays = {"queries": self.queries, "entities": self.entities, "bias": self.bias}
         said = [
             f"{name}={a!r}" if a is None else f"{name}={a!r} {a.strides} {a.tobytes()!r}"
@@ -93,7 +93,7 @@ def assert_scores(got: Array, expected: Array, similarity: str) -> None:
     if similarity in EXACT:
         assert same_bits(got, expected), (got, expected)
         return
-    # Rounded to float32 once, hardly ever off; in float64 every operation has its error.
+    # Rounded once to float32, a score is nearly always exact; in float64 every operation errs.
     most = {"float32": 1, "float64": 12}[got.dtype.name]
     with np.errstate(invalid="ignore"):
         near = np.abs(got - expected) <= most * np.spacing(np.abs(expected))
@@ -101,7 +101,7 @@ def assert_scores(got: Array, expected: Array, similarity: str) -> None:
 
 
 def numbers(rng: np.random.Generator, values: str, kind: str, shape: Any, *, nan: bool) -> Array:
-    """Numbers of a kind, of which there are few or many, near each other or not."""
+    """Draw numbers of a kind: few or many distinct ones, near each other or not."""
     carrier = pool(kind).dtype
     if values == "specials":
         some = pool(kind) if nan else pool_without_nan(kind)
@@ -122,14 +122,14 @@ def tenths(kind: str, height: int, seed: int = 1, d: int = 10) -> Array:
 
 
 def vectors_of(*kinds: str, **keywords: Any) -> Vectors:
-    """Seven queries and nineteen entities of one kind, or of two."""
+    """Return seven queries and nineteen entities, of the same kind or of two kinds."""
     disguised = any(kind in DISGUISES for kind in kinds)
     arrays = tenths(kinds[0], 7), tenths(kinds[-1], 19, 2)
     return Vectors(*arrays, dtype="bfloat16" if disguised else None, **keywords)
 
 
 def in_ball(vectors: Array, kind: str) -> Array:
-    """The same directions, inside of the unit ball or a little out of it."""
+    """Scale vectors so that they lie inside the unit ball or a little outside."""
     if kind in DISGUISES or vectors.size == 0:
         return vectors
     with np.errstate(all="ignore"):
@@ -140,14 +140,14 @@ def in_ball(vectors: Array, kind: str) -> Array:
 
 @st.composite
 def vectors(draw: st.DrawFn, *, nan: bool, similarities: tuple[str, ...] = SIMILARITIES) -> Vectors:
-    """Queries and entities of some dtype, layout and size; entities repeat, some are queries."""
+    """Draw queries and entities of any dtype, layout and size; entities repeat or equal queries."""
     similarity = draw(st.sampled_from(similarities))
     kinds = [draw(st.sampled_from(KINDS)) for _ in range(2)]
     values = draw(st.sampled_from(VALUES))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     q = draw(st.integers(0, 13))
     n = draw(st.one_of(st.sampled_from(ENTITIES), st.integers(0, 40)))
-    # The oracle takes its time over doubles of every size, and over distances in the ball.
+    # The oracle is slow for doubles of all magnitudes and for distances in the ball.
     slow = "float64" in kinds and values in ("scales", "specials")
     most = 4 if slow else 40 if q * n < 400 else 12
     d = draw(st.integers(1, most))
@@ -186,7 +186,7 @@ def vectors(draw: st.DrawFn, *, nan: bool, similarities: tuple[str, ...] = SIMIL
 
 @dataclass
 class Tasks:
-    """Targets and keywords of a call, and what the oracle takes in their place."""
+    """The targets and keywords of a call, and the same for the oracle."""
 
     targets: Any
     keywords: dict[str, Any]
@@ -195,7 +195,7 @@ class Tasks:
 
 @st.composite
 def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: bool) -> Tasks:
-    """Targets, rows and selections for scores of a shape; with `errors` some are out of range."""
+    """Draw targets, rows and selections for a shape; with `errors`, some are out of range."""
     column = st.integers(0, columns - 1)
     keywords: dict[str, Any] = {}
     plain: dict[str, Any] = {}
@@ -250,7 +250,7 @@ def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: b
 
 
 def assert_refused(error: Exception, refused: Refused) -> None:
-    """The package refuses for the reason that the definition gives, and says so."""
+    """Check that the error of the package has the reason that the definition gives."""
     message = str(error)
     assert is_of_kind(error, ValueError), repr(error)
     if refused.nan is None:
@@ -264,7 +264,7 @@ def assert_refused(error: Exception, refused: Refused) -> None:
 
 
 def check(given: Vectors, asked: Tasks, *, audit: bool = False) -> None:
-    """Rank with the package and with the definition: the same integers, or the same refusal."""
+    """Check that the package and the definition give the same integers or the same refusal."""
     scores = given.scores()
     if given.queries.ndim == 1:
         scores = scores[0]

@@ -28,7 +28,7 @@ OPENEA = {
 
 
 def fill_folder(folder: Path, files: Mapping[str, str | bytes | None]) -> Path:
-    """Write files, gzipped where the name ends in .gz; None is a file that is not there."""
+    """Write files, gzipped if the name ends in .gz; None stands for a missing file."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,12 +39,12 @@ def fill_folder(folder: Path, files: Mapping[str, str | bytes | None]) -> Path:
 
 
 def lines(text: str) -> list[list[str]]:
-    """The fields of each line."""
+    """Return the fields of each line."""
     return [line.split("\t") for line in text.split("\n") if line]
 
 
 def plain_dbp15k(files: Mapping[str, str]) -> dict[str, Any]:
-    """What a data set in the layout of DBP15k says, the slow way."""
+    """Read a data set in the layout of DBP15k, slowly and plainly."""
     found: dict[str, Any] = {}
     places = []
     for k in (1, 2):
@@ -78,7 +78,7 @@ def plain_dbp15k(files: Mapping[str, str]) -> dict[str, Any]:
 
 
 def plain_openea(files: Mapping[str, str], fold: int | None) -> dict[str, Any]:
-    """What a data set in the layout of OpenEA says, the slow way; without lists of ids."""
+    """Read a data set in the layout of OpenEA, slowly and plainly, without lists of ids."""
     read = {name: lines(text) for name, text in files.items()}
     found: dict[str, Any] = {}
     orders = []
@@ -107,7 +107,7 @@ def plain_openea(files: Mapping[str, str], fold: int | None) -> dict[str, Any]:
 
 
 def without_repeats(rows: Sequence[list[int]]) -> list[list[int]]:
-    """Rows without those that came before."""
+    """Return the rows without repeats, in order of first use."""
     kept: list[list[int]] = []
     for row in rows:
         if row not in kept:
@@ -116,7 +116,7 @@ def without_repeats(rows: Sequence[list[int]]) -> list[list[int]]:
 
 
 def plain_data(data: Any) -> dict[str, Any]:
-    """What was read, as the slow readers put it."""
+    """Return what the package has read, in the form of the slow readers."""
     found: dict[str, Any] = {
         "pairs": data.pairs.tolist(),
         "splits": {name: pairs.tolist() for name, pairs in data.splits.items()},

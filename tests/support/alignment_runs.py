@@ -26,7 +26,7 @@ TILES = [
 
 
 def outcome(counted: Callable[[], Any]) -> Any:
-    """What a call gives, or the error that refuses it."""
+    """Return what a call returns, or the error that refuses it."""
     try:
         return counted()
     except ValueError as error:
@@ -34,7 +34,7 @@ def outcome(counted: Callable[[], Any]) -> Any:
 
 
 def check_nan(error: ValueError, table: Array, drawn: Alignment) -> None:
-    """A refusal must name a score that is NaN, and is one of two candidates."""
+    """Check that a refusal names a score that is NaN and is between two candidates."""
     place = re.search(r"\brow (\d+), column (\d+)\b", str(error))
     assert place is not None, error
     row, column = map(int, place.groups())
@@ -44,7 +44,7 @@ def check_nan(error: ValueError, table: Array, drawn: Alignment) -> None:
 
 
 def expected_of(drawn: Alignment, scores: Array, k: int | None, **rules: Any) -> Any:
-    """Counts of the twin, or its refusal; and the matrix that was counted."""
+    """Return the counts of the oracle, or its refusal, and the matrix that was counted."""
     table = scores
     try:
         if k is not None:

@@ -52,10 +52,8 @@ Files = Callable[[str], list[str]]
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command line in this process."""
-    for name in (
-        "FORCE_COLOR",
-        "TTY_COMPATIBLE",
-    ):  # with these, rich takes any stream for a terminal
+    # these would make rich take anything for a terminal
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: object) -> Outcome:
@@ -132,7 +130,7 @@ def _make(folder: Path) -> None:
 
 @pytest.fixture
 def files(folder: Path) -> Callable[[str], list[str]]:
-    """Split a command line, with the folder put before each file name."""
+    """Split a command line, and put the folder before each file name."""
 
     def files(line: str) -> list[str]:
         return [

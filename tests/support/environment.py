@@ -8,8 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Sanitizers slow everything down and own most of the memory.
+# Sanitizers slow everything down and use most of the memory.
 SANITIZED = any(name in os.environ.get("LD_PRELOAD", "") for name in ("asan", "tsan", "valgrind"))
 
-# What the fixture `run_python` gives: the output of a script that a fresh interpreter runs.
+# The fixture `run_python`: takes a script, runs it in a fresh interpreter, returns its output.
 Run = Callable[..., str]

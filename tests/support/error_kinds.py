@@ -1,4 +1,4 @@
-"""Of which kind an error is: a built-in one, or truerank's own of that kind, but no other."""
+"""The kind of an error: a built-in one or truerank's own of that kind, but no subclass."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ OWN = {ValueError: InputValueError, TypeError: InputTypeError}
 
 
 def is_of_kind(error: BaseException, kind: type[BaseException]) -> bool:
-    """Whether an error is of exactly this kind: a UnicodeError is no ValueError here."""
+    """Whether an error is of exactly this kind: a UnicodeError is not a ValueError here."""
     return type(error) in (kind, OWN.get(kind, kind))

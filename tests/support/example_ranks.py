@@ -1,4 +1,4 @@
-"""Ranks for the tests of what is made from ranks: one by hand, and any at all by hypothesis."""
+"""Ranks for tests of reports and the like: some by hand, and any ranks by hypothesis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as npst
 
 from truerank import Protocol, Ranks
 
-NAMES = st.text(max_size=6)  # any text at all: zeros, surrogate-free Unicode, nothing
+NAMES = st.text(max_size=6)  # any text: NUL, Unicode without surrogates, empty
 PROTOCOLS = st.builds(
     Protocol,
     filter=st.lists(st.sampled_from(["train", "valid", "test", "|"]), max_size=3),
@@ -25,7 +25,7 @@ PROTOCOLS = st.builds(
 
 
 def sided_ranks() -> Ranks:
-    """Three head tasks, two tail tasks, one of which ties; names that need care in a table."""
+    """Return three head and two tail tasks, one with a tie, and names that need care in a table."""
     return Ranks(
         [0, 3, 5, 1, 0],
         [1, 1, 1, 4, 1],
@@ -37,12 +37,12 @@ def sided_ranks() -> Ranks:
 
 
 def same(a: float, b: float) -> bool:
-    """Equal, or nan both."""
+    """Whether two numbers are equal or both NaN."""
     return a == b or (math.isnan(a) and math.isnan(b))
 
 
 def everything() -> Ranks:
-    """Four tasks with every optional part."""
+    """Return four tasks with every optional part."""
     return Ranks(
         [0, 3, 2**40, 1],
         [1, 2, 5, 4],
@@ -61,7 +61,7 @@ def everything() -> Ranks:
 
 @st.composite
 def any_ranks(draw: st.DrawFn, optional: dict[str, bool] | None = None) -> Ranks:
-    """Ranks of 0 to 12 tasks; `optional` says which optional parts there must be."""
+    """Draw ranks of 0 to 12 tasks; `optional` says which optional parts they must have."""
     n = draw(st.integers(0, 12))
     counts = npst.arrays(np.int64, n, elements=st.integers(0, 2**30) | st.integers(0, 3))
     above, more, below = draw(counts), draw(counts), draw(counts)

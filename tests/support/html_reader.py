@@ -1,4 +1,4 @@
-"""A strict reader of pages for the tests: tags that close, ids that differ, nothing fetched."""
+"""A strict reader of pages: tags must close, ids must differ, nothing may be fetched."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import html.parser
 import re
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
-# What may bring something from elsewhere, or run.
+# Elements that may load something from outside, or run.
 ACTIVE = {"script", "link", "img", "iframe", "object", "embed", "base", "form", "audio", "video"}
 PARENTS = {
     **{"tr": {"thead", "tbody"}, "th": {"tr"}, "td": {"tr"}, "caption": {"table"}},
@@ -18,7 +18,7 @@ BLOCKS = {"p", "ul", "dl", "div", "table", "figure", "section", "pre", "details"
 
 
 class Page(html.parser.HTMLParser):
-    """A page that was read; anything wrong with it is an error."""
+    """A page; anything wrong with it raises an error."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -84,15 +84,15 @@ class Page(html.parser.HTMLParser):
 
     @property
     def words(self) -> str:
-        """All text of the page, blanks made one."""
+        """Return all text of the page, with single spaces."""
         return " ".join("".join(self.text).split())
 
     def count(self, tag: str) -> int:
-        """How many elements of a kind there are."""
+        """Return how many elements have a tag."""
         return sum(name == tag for name, _ in self.tags)
 
     def json(self) -> str:
-        """The JSON that the page carries."""
+        """Return the JSON that the page contains."""
         (data,) = (a["href"] for tag, a in self.tags if tag == "a")
         assert data is not None
         return base64.b64decode(data.partition(",")[2]).decode()

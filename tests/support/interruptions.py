@@ -8,11 +8,11 @@ from typing import Any
 
 
 class Interrupted(BaseException):
-    """As a Ctrl-C would be."""
+    """Stands for the exception of a Ctrl-C."""
 
 
 def interrupted(call: Callable[[], object], stop: int, files: tuple[str, ...]) -> bool:
-    """Run a call, and interrupt it after so many lines of some files; whether it was."""
+    """Interrupt a call after so many lines of some files; return whether that happened."""
     lines = 0
 
     def trace(frame: Any, event: str, _argument: Any) -> Any:

@@ -15,10 +15,10 @@ import truerank as tr
 Array = npt.NDArray[Any]
 
 MODELS = ("transe", "rotate", "complex", "tucker")
-SIDES = {"head": (2, 0), "tail": (0, 2)}  # the column that is given, the one that is asked for
+SIDES = {"head": (2, 0), "tail": (0, 2)}  # the column of the known entity, and that of the target
 SPLITS = ("train", "valid", "test")
 HITS = (1, 3, 5, 10)
-# The published figures' names.
+# The names of the published figures.
 KINDS = ("optimistic", "realistic", "pessimistic")
 EXACT = {  # ours, theirs: of whole numbers in float64
     "mr": "arithmetic_mean_rank",
@@ -34,7 +34,7 @@ EXACT = {  # ours, theirs: of whole numbers in float64
     **{f"hits@{k}": f"hits_at_{k}" for k in HITS},
     **{f"ah@{k}": f"adjusted_hits_at_{k}" for k in HITS},
 }
-SINGLE = {  # something in them was float32: the sum of logarithms, the expected mean rank
+SINGLE = {  # partly computed in float32: the sum of logarithms, the expected mean rank
     "gmr": "geometric_mean_rank",
     "igmr": "inverse_geometric_mean_rank",
     "amr": "adjusted_arithmetic_mean_rank",
@@ -65,13 +65,13 @@ class Side:
     lists: list[list[int]]
 
     def selection(self) -> tuple[Array, Array]:
-        """The lists as a CSR pair."""
+        """Return the lists as a CSR pair."""
         lengths = [len(entries) for entries in self.lists]
         return np.concatenate([[0], np.cumsum(lengths)]), np.concatenate(self.lists).astype(int)
 
 
 def score_sides(folder: Path, model: str) -> dict[str, Side]:
-    """The float32 scores of both sides, and all known answers of each query."""
+    """Return the float32 scores of both sides, and all known answers of each query."""
     with np.load(folder / "triples.npz") as triples, np.load(folder / f"{model}.npz") as arrays:
         test = triples["test"]
         known = np.concatenate([triples[split] for split in SPLITS]).tolist()
@@ -93,7 +93,7 @@ def score_sides(folder: Path, model: str) -> dict[str, Side]:
 
 
 def rank_sides(sides: dict[str, Side]) -> tr.Ranks:
-    """The filtered ranks of both sides."""
+    """Return the filtered ranks of both sides."""
     return tr.concatenate(
         [
             tr.rank(s.scores, s.targets, filter=s.selection()).with_labels(side=side)

@@ -1,20 +1,20 @@
-"""Pages of Markdown whose examples run, as they stand, one after the other.
+"""Runs the examples of Markdown pages as they are written, one after the other.
 
-A ```python block is code. A statement of it that is a value, followed on its last line by a comment
-that begins with figures, has these figures:
+A ```python block is code. If the last line of an expression ends with a comment that begins with
+figures, these must be its values:
 
     report["mrr"], len(ranks)  # 0.4385, 2,148: to the digits that are there
 
 The lines of a ```sh block that begin with `truerank` are commands. Front matter says what else a
-page wants:
+page needs:
 
     ---
     needs: [pykeen, torch]
     commands: run
     ---
 
-`needs` are libraries without which the page is skipped; `commands: run` runs its commands, too,
-whose options are looked up in any case.
+`needs` are libraries without which the page is skipped; `commands: run` runs the commands as well.
+Their options are checked in any case.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?"
 _FIGURES = re.compile(rf"{_NUMBER}(?:, {_NUMBER})*(?=[:;, ]|$)")
-_ENDS = {"|", ">", "&&", ";"}  # of a command, where a shell goes on
+_ENDS = {"|", ">", "&&", ";"}  # a shell command goes on after these
 
 
 class Block(NamedTuple):
-    """A block of a page: its language, its code, and the line of the page before it."""
+    """A block of a page: its language, its code, and the number of the line before it."""
 
     language: str
     code: str
@@ -46,32 +46,32 @@ class Block(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """The pages of the site; those of bench/, which docs/bench leads to, are not among them."""
+    """Return the pages of the site, without those of bench/ that docs/bench links to."""
     docs = ROOT / "docs"
     found = [*docs.glob("*.md"), *docs.glob("[!_]*/*.md")]
     return sorted(page for page in found if page.parent.name != "bench")
 
 
 def front_matter(text: str) -> dict[str, str]:
-    """What a page says before it begins: values as they are written."""
+    """Return the front matter of a page, with values as they are written."""
     found = _FRONT.match(text)
     lines = found[1].splitlines() if found else []
     return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
 def needs(text: str) -> list[str]:
-    """The libraries that a page needs."""
+    """Return the libraries that a page needs."""
     return re.findall(r"\w+", front_matter(text).get("needs", ""))
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of code of a page, in order."""
+    """Return the code blocks of a page, in order."""
     for found in _BLOCK.finditer(text):
         yield Block(found[1], found[2], text.count("\n", 0, found.start(2)))
 
 
 def commands(block: Block) -> Iterator[list[str]]:
-    """The arguments of each truerank command in a block for the shell."""
+    """Return the arguments of each truerank command in a shell block."""
     for line in block.code.replace("\\\n", " ").splitlines():
         if line.startswith("truerank "):
             words = shlex.split(line, comments=True)[1:]
@@ -80,7 +80,7 @@ def commands(block: Block) -> Iterator[list[str]]:
 
 
 def run(page: Path) -> int:
-    """Run the examples of a page in the current folder; how many figures were checked."""
+    """Run the examples of a page in the current folder; return how many figures were checked."""
     text = page.read_text(encoding="utf-8")
     runs_commands = front_matter(text).get("commands") == "run"
     names: dict[str, Any] = {"__name__": "__page__"}
@@ -95,7 +95,7 @@ def run(page: Path) -> int:
 
 
 def _run_python(block: Block, file: str, names: dict[str, Any]) -> int:
-    source = "\n" * block.line + block.code  # so that tracebacks name the line of the page
+    source = "\n" * block.line + block.code  # so that tracebacks show the line of the page
     lines = source.split("\n")
     checked = 0
     for node in ast.parse(source, file).body:

@@ -1,4 +1,4 @@
-"""What a call of `rank` ends in: its ranks, or its error."""
+"""The outcome of a call of `rank`: its ranks, or its error."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Values, memory layouts and selection forms that the counting tests are made of.
+"""Values, memory layouts and forms of selections for the tests of counting.
 
-Each row of a table is one way of saying the same thing: whatever the row, the counts have to be the
-oracle's.
+Each row of a table is one way to pass the same input: for every row, the counts must be those of
+the oracle.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Array = npt.NDArray[Any]
 # bits of the number, bits of the fraction
 FLOATS = {"float16": (16, 10), "bfloat16": (16, 7), "float32": (32, 23), "float64": (64, 52)}
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-# bfloat16 that the caller has to name: numpy's own types that carry it
+# numpy dtypes that can hold raw bfloat16, which the caller has to name
 DISGUISES = {"bfloat16 in uint16": "u2", "bfloat16 in int16": "i2", "bfloat16 in V2": "V2"}
 DTYPES = (*FLOATS, *INTEGERS)
 KINDS = (*DTYPES, *DISGUISES)
 
 
 def float_patterns(name: str) -> list[int]:
-    """Bit patterns at which a comparison of floats can go wrong."""
+    """Return bit patterns for which a comparison of floats can go wrong."""
     width, fraction = FLOATS[name]
     sign = 1 << (width - 1)
     inf = sign - (1 << fraction)
@@ -43,7 +43,7 @@ def float_patterns(name: str) -> list[int]:
 
 
 def integer_values(name: str) -> list[int]:
-    """Values at the ends of the type, around zero and where a float or a signed twin would fail."""
+    """Return values at the ends of the type, around zero, and where floats or signed types fail."""
     info = np.iinfo(name)
     around = [0, 127, 2**15, 2**24, 2**31, 2**53, 2**63, info.min, info.max]
     values = {value + step for value in around for step in (-2, -1, 0, 1, 2)}
@@ -55,7 +55,7 @@ def as_dtype(name: str) -> np.dtype[Any]:
 
 
 def pool(kind: str) -> Array:
-    """The telling values of a kind, as an array of its dtype."""
+    """Return the critical values of a kind, as an array of its dtype."""
     if kind in DISGUISES:
         return pool("bfloat16").view(DISGUISES[kind])
     if kind in FLOATS:
@@ -65,7 +65,7 @@ def pool(kind: str) -> Array:
 
 
 def pool_without_nan(kind: str) -> Array:
-    """The pool without its NaN."""
+    """Return the pool without its NaN."""
     values = pool(kind)
     if kind in DTYPES[4:]:
         return values
@@ -75,7 +75,7 @@ def pool_without_nan(kind: str) -> Array:
 
 
 def matrix(kind: str, shape: tuple[int, int] = (5, 67), *, nan: bool = False) -> Array:
-    """Telling values at random, always the same for a kind and shape."""
+    """Return random critical values, always the same for a kind and shape."""
     rng = np.random.default_rng(sum(map(ord, kind)))
     values = pool(kind) if nan else pool_without_nan(kind)
     picked: Array = values[rng.integers(0, len(values), shape)]
@@ -87,7 +87,7 @@ def dtype_keyword(kind: str) -> str | None:
 
 
 def padding_bytes(shape: tuple[int, ...], dtype: np.dtype[Any], byte: int = 0xFF) -> Array:
-    """Memory between the scores: bytes that are NaN in every float, or with 0x7f huge in most."""
+    """Return bytes to put between scores: NaN in every float; with 0x7f, huge in most types."""
     size = int(np.prod(shape)) * dtype.itemsize
     return np.full(size, byte, np.uint8).view(dtype).reshape(shape)
 
@@ -103,7 +103,7 @@ def with_steps(a: Array, byte: int = 0xFF, *, odd: bool = False) -> Array:
 
 
 def unaligned(a: Array, *, order: str = "C") -> Array:
-    """The same scores at an odd address."""
+    """Return the same scores at an odd address."""
     raw = np.full(a.nbytes + 16, 0xFF, np.uint8)
     start = 1 + (raw.ctypes.data & 1)
     view = np.ndarray(a.shape, a.dtype, raw.data, start, order=order)
@@ -112,7 +112,7 @@ def unaligned(a: Array, *, order: str = "C") -> Array:
 
 
 def with_swapped_bytes(a: Array) -> Array:
-    """The same numbers with their bytes turned round; raw bytes have no order to turn."""
+    """Return the same numbers in the other byte order; raw bytes have no order."""
     return a if a.dtype.kind == "V" else a.astype(a.dtype.newbyteorder("S"))
 
 
@@ -152,7 +152,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
 
 
 def index_lists(rng: np.random.Generator, tasks: int, columns: int, most: int) -> list[list[int]]:
-    """Lists of up to `most` columns, disordered and with repeats."""
+    """Return lists of up to `most` columns, unsorted and with repeats."""
     return [rng.integers(0, columns, rng.integers(0, most + 1)).tolist() for _ in range(tasks)]
 
 
@@ -163,7 +163,7 @@ def csr(lists: Lists, dtype: str = "int64") -> tuple[Array, Array]:
 
 
 def shared_lists(lists: Lists, dtype: str = "int64") -> tuple[Array, Array, Array]:
-    """Equal lists stored once, in order of first use, behind a list that nobody uses."""
+    """Store equal lists once, in order of first use, after a list that no task uses."""
     distinct: dict[tuple[int, ...], int] = {(): 0}
     uses = [distinct.setdefault(tuple(entries), len(distinct)) for entries in lists]
     indptr, indices = csr(list(distinct), dtype)
@@ -171,7 +171,7 @@ def shared_lists(lists: Lists, dtype: str = "int64") -> tuple[Array, Array, Arra
 
 
 def coordinates(lists: Lists, columns: int) -> Any:
-    """Stored values are zeros, and some entries are there twice."""
+    """Return a COO matrix whose stored values are zeros, with some entries twice."""
     row = [i for i, entries in enumerate(lists) for _ in entries]
     column = [c for entries in lists for c in entries]
     zeros = np.zeros(len(row))
@@ -196,7 +196,7 @@ def padded(lists: Lists) -> tuple[Array, Array]:
     return tr.csr_from_padded(table)
 
 
-# how -> (lists, columns) -> what `filter` and `candidates` take, for one list of columns per task
+# form -> function of (lists, columns) that returns what `filter` and `candidates` take
 FORMS: dict[str, Callable[[Lists, int], Any]] = {
     "csr int64": lambda lists, _: csr(lists),
     "csr int32": lambda lists, _: csr(lists, "int32"),
@@ -211,10 +211,10 @@ FORMS: dict[str, Callable[[Lists, int], Any]] = {
     "scipy csc": by_columns,
     "scipy coo": coordinates,
 }
-# Constructors that would themselves refuse, or misread, an index out of range.
+# Forms whose own constructors refuse or misread an index that is out of range.
 CHECKING_FORMS = ("padded", "scipy csr", "scipy csc", "scipy coo")
 
-# The counts of a candidate selection that every task shares.
+# The forms of candidates that all tasks share.
 SHARED_FORMS: dict[str, Callable[[Sequence[int]], Any]] = {
     "shared int64": lambda columns: np.array(columns, np.int64),
     "shared int32": lambda columns: np.array(columns, np.int32),
@@ -224,7 +224,7 @@ SHARED_FORMS: dict[str, Callable[[Sequence[int]], Any]] = {
 
 
 def assert_same(ranks: tr.Ranks, counts: Counts, *, audit: bool = False) -> None:
-    """Equal integers, of the promised type."""
+    """Check that the integers are equal and of the documented type."""
     for name in ("above", "tied", "candidates"):
         got, expected = getattr(ranks, name), getattr(counts, name)
         assert got.dtype == np.int64, name
@@ -241,7 +241,7 @@ def assert_same(ranks: tr.Ranks, counts: Counts, *, audit: bool = False) -> None
 
 
 def assert_refused(error: BaseException, refused: Refused) -> None:
-    """The package refuses for the reason that the definition gives, and says so."""
+    """Check that the error of the package has the reason that the definition gives."""
     message = str(error)
     assert is_of_kind(error, ValueError), repr(error)
     if refused.nan is None:
@@ -267,7 +267,7 @@ def check(
     audit: bool = False,
     **rules: Any,
 ) -> None:
-    """Rank with the package and with an oracle: the same integers, or the same refusal."""
+    """Check that the package and an oracle give the same integers or the same refusal."""
     columns = scores.shape[-1]
     forms: dict[str, Any] = {}
     if filter is not None:
@@ -299,7 +299,7 @@ def check(
 
 
 def refuse(kind: type[Exception], words: str, *args: Any, **keywords: Any) -> str:
-    """The message of the refusal; the type exactly, as IndexError and the like would be slips."""
+    """Return the message of a refusal; its type is exact: an IndexError would be a bug."""
     with pytest.raises(kind, match=words) as error:
         tr.rank(*args, **keywords)
     assert is_of_kind(error.value, kind)

@@ -1,4 +1,4 @@
-"""Models of PyKEEN, trained in a moment on the data sets that it ships, and its own evaluation."""
+"""Models of PyKEEN, trained briefly on data sets that it ships, and its own evaluation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pykeen.evaluation.evaluator import create_sparse_positive_filter_, filter_s
 from pykeen.models import model_resolver
 from pykeen.training import SLCWATrainingLoop
 
-# On tensors as small as these threads wait for each other, above all on a busy machine.
+# With such small tensors, threads mostly wait for each other.
 torch.set_num_threads(1)
 logging.getLogger("pykeen").setLevel(logging.ERROR)
 logging.getLogger("torch_max_mem").setLevel(logging.ERROR)
@@ -40,13 +40,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @lru_cache
 def data_set(name: str, inverse: bool = False) -> Any:
-    """Nations or Kinships, as PyKEEN has them."""
+    """Return Nations or Kinships as PyKEEN provides them."""
     return dataset_resolver.make(name, create_inverse_triples=inverse)
 
 
 @lru_cache
 def trained(model: str, name: str = "nations", inverse: bool = False, epochs: int = 4) -> Any:
-    """A model after a few epochs, in evaluation mode; nobody is to change it."""
+    """Return a model after a few epochs, in evaluation mode; tests must not change it."""
     data = data_set(name, inverse)
     options = OPTIONS.get(model, {"embedding_dim": 16})
     made = model_resolver.make(model, triples_factory=data.training, random_seed=1, **options)
@@ -66,12 +66,12 @@ def trained(model: str, name: str = "nations", inverse: bool = False, epochs: in
 
 
 def known(data: Any) -> list[Any]:
-    """What PyKEEN filters by beside the evaluated triples."""
+    """Return what PyKEEN filters by in addition to the evaluated triples."""
     return [data.training.mapped_triples, data.validation.mapped_triples]
 
 
 class Unfiltered(RankBasedEvaluator):
-    """PyKEEN's evaluator unfiltered, which by itself raises: it is not told the true scores."""
+    """PyKEEN's evaluator without a filter, which alone raises because it lacks the true scores."""
 
     def process_scores_(
         self, hrt_batch: Any, target: Any, scores: Any, true_scores: Any = None, **rest: Any
@@ -81,7 +81,7 @@ class Unfiltered(RankBasedEvaluator):
 
 
 def by_pykeen(model: Any, data: Any, filtered: bool = True, **options: Any) -> tuple[Any, Any]:
-    """PyKEEN's results of the test split, and its evaluator, which keeps the ranks."""
+    """Return PyKEEN's results for the test split, and its evaluator, which keeps the ranks."""
     made = RankBasedEvaluator if filtered else Unfiltered
     evaluator = made(filtered=filtered, clear_on_finalize=False, **options)
     result = evaluator.evaluate(
@@ -95,12 +95,12 @@ def by_pykeen(model: Any, data: Any, filtered: bool = True, **options: Any) -> t
 
 
 def ranks_of(evaluator: Any, side: str, kind: str) -> Any:
-    """The ranks that an evaluator of PyKEEN kept, in the order of the triples."""
+    """Return the ranks that a PyKEEN evaluator kept, in the order of the triples."""
     return np.concatenate(evaluator.ranks[side, kind])
 
 
 def filtered_scores(model: Any, data: Any, side: str) -> tuple[Any, Any]:
-    """The model's scores of every test triple, and PyKEEN's filtered ones with NaN."""
+    """Return the model's scores of the test triples, and PyKEEN's, where filtered ones are NaN."""
     triples = data.testing.mapped_triples
     column = {"head": 0, "tail": 2}[side]
     with torch.no_grad():

@@ -1,10 +1,10 @@
-"""A device for torch that is none, and as slow as a device may be: it works only when waited for.
+"""A simulated device for torch, as slow as a device may be: it works only when waited for.
 
 It is registered with torch as a device of its own ("standin"), so that tensors, their views and
-copies go through torch as they do for a real accelerator. Memory of the device is memory of the
-host that only the device's own operations look at. What a stream is given is done when somebody
-waits for it, and not before; until then a result holds a number that is in no scores. So whatever
-is read without waiting, or is written while it is still read, is wrong for certain.
+copies go through torch as they do for a real device. Its memory is memory of the host that only its
+own operations read. The operations of a stream are run when somebody waits for it, and not before;
+until then a result holds a number that occurs in no scores. So whatever is read without waiting, or
+is written while it is still read, is certainly wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from truerank.counting import tiles
 from truerank.stores import on_device as device_stores
 
 NAME = "standin"
-POISON = 113  # in every dtype of scores, and above all of them
+POISON = 113  # exists in every dtype of scores, and is above all scores
 _aten = torch.ops.aten
 
 
@@ -38,7 +38,7 @@ class Event:
 
 
 class Stream:
-    """Operations in order, done when they are waited for."""
+    """Operations in order, which are run when somebody waits for them."""
 
     def __init__(self, device: Any = None) -> None:
         self.operations: list[Callable[[], None]] = []
@@ -66,13 +66,13 @@ class Stream:
 
 
 class Module:
-    """What torch.cuda is to CUDA; the current stream is one of the thread, as there."""
+    """What torch.cuda is for CUDA; each thread has its own current stream."""
 
     Stream = Stream
 
     def __init__(self) -> None:
         self.default = Stream()
-        self.copies: list[bool] = []  # whether each one to the host was waited for at once
+        self.copies: list[bool] = []  # for each copy to the host, whether it was waited for at once
         self.copied = threading.Condition()
         self._local = threading.local()
 
@@ -93,7 +93,7 @@ class Module:
             self.copies.append(blocking)
             self.copied.notify_all()
 
-    # what torch asks of the module of any device
+    # torch calls these on the module of any device
     def is_initialized(self) -> bool:
         return True
 
@@ -118,7 +118,7 @@ _setup_privateuseone_for_python_backend(NAME, backend_module=module)
 
 
 class DeviceTensor(torch.Tensor):
-    """A tensor on the device; `raw` is its memory, which is nobody else's business."""
+    """A tensor on the device; `raw` is its memory, which only this module reads."""
 
     raw: torch.Tensor
 
@@ -165,14 +165,14 @@ def _copy(to: torch.Tensor, source: DeviceTensor, non_blocking: bool = False) ->
 
 
 def pending_tensor(make: Callable[[], torch.Tensor]) -> DeviceTensor:
-    """What the current stream of this thread will have computed, sooner or later."""
+    """Return a tensor that this thread's current stream computes when somebody waits for it."""
     memory = torch.full_like(make(), POISON)
     module.current_stream().add(lambda: memory.copy_(make()))
     return DeviceTensor(memory)
 
 
 def on_device(values: Any) -> DeviceTensor:
-    """Memory of the device that holds values by now."""
+    """Return a tensor on the device whose values are already computed."""
     return DeviceTensor(torch.as_tensor(values))
 
 
@@ -182,7 +182,7 @@ RNG = np.random.default_rng(3)
 
 
 def host_tensor(array: Array) -> torch.Tensor:
-    """The same scores as a tensor of the host, a copy."""
+    """Return a copy of scores as a tensor in the host's memory."""
     plain = np.array(array, array.dtype.newbyteorder("="), order="C")
     if array.dtype.name == "bfloat16" or array.dtype.kind == "V":
         return torch.from_numpy(plain.view(np.int16)).view(torch.bfloat16)
@@ -190,7 +190,7 @@ def host_tensor(array: Array) -> torch.Tensor:
 
 
 def pending_scores(array: Array) -> DeviceTensor:
-    """Scores that the device has yet to compute."""
+    """Return scores that the device has yet to compute."""
     tensor = host_tensor(array)
     return pending_tensor(lambda: tensor)
 

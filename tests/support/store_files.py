@@ -1,4 +1,4 @@
-"""Score files of every kind, and what a store must give for them, in plain numpy."""
+"""Score files of every kind, and what a store must return for them, in plain numpy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DTYPES = ("<f4", ">f4", "<f2", "<f8", ">i8", "i1", "u1", "<u2", "V2")
 
 
 def scores(rows: int, columns: int, dtype: str, seed: int = 0) -> Array:
-    """Scores of any bytes, NaN among them; equal means equal bytes."""
+    """Return scores of random bytes, which may be NaN; equal scores have equal bytes."""
     size = rows * columns * np.dtype(dtype).itemsize
     data = np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8)
     return data.view(dtype).reshape(rows, columns)
@@ -30,12 +30,12 @@ def matrices(draw: st.DrawFn, dtypes: tuple[str, ...] = DTYPES, least: int = 0) 
 
 
 def name_of(dtype: Any) -> dict[str, Any]:
-    """The option that raw 16-bit scores need."""
+    """Return the option that raw 16-bit scores need."""
     return {"dtype": "bfloat16"} if np.dtype(dtype).kind == "V" else {}
 
 
 def assert_same(store: Store, array: Array, most: int = 100, io: str = "map") -> None:
-    """The tiles make up the matrix, each score once; single scores are those of the matrix."""
+    """Check that tiles cover the matrix once, and that single scores are those of the matrix."""
     assert store.shape == array.shape
     assert store.nbytes == array.nbytes
     assert store.swapped == (not array.dtype.isnative)
@@ -74,7 +74,7 @@ def assembled(store: Store, most: int, io: str) -> Array:
 
 
 def read(block: FileBlock, dtype: np.dtype[Any]) -> Array:
-    """What the core does with a block of a file."""
+    """Read a block of a file, as the core does."""
     assert min(block.row_stride, block.column_stride) > 0
     assert dtype.itemsize in (block.row_stride, block.column_stride)
     strides = block.row_stride, block.column_stride
