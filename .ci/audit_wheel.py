@@ -1,8 +1,6 @@
 """Look into wheels for what no tool looks for: `audit_wheel.py WHEEL...`.
 
-A wheel is small, holds the files of the package and complete metadata, and names no folder of the
-machine that built it. An extension for Linux shows its entry point alone, loads the libraries that
-its tag allows, and keeps its tables and its stack out of reach.
+RELEASING.md lists the faults.
 """
 
 from __future__ import annotations
@@ -25,28 +23,22 @@ FOLDERS = rb"/(?:home|project|root|tmp|Users|work|var/folders|private)/[\w.]|[A-
 LOCAL = re.compile(rb"(?<![\w./:-])(?:" + FOLDERS + rb")[^\0\n]{,40}")
 SOURCE = re.compile(rb"[\w./\\-]+\.[ch]pp\b")
 
+METADATA = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
 FIELDS = ("Name", "Version", "Summary", "Requires-Python", "License-Expression", "License-File")
 FIELDS += ("Classifier", "Keywords", "Description-Content-Type", "Requires-Dist", "Provides-Extra")
-METADATA = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
 
 # The libraries that a system of the tag has. Others come with the wheel, in truerank.libs.
 GLIBC = r"lib(c|m|pthread|dl|rt|gcc_s|stdc\+\+)\.so\.\d+|ld-linux-[\w-]+\.so\.\d+"
-SYSTEM = {"musllinux": r"libc\.(musl-\w+|so)(\.so)?(\.\d+)?"}
+MUSL = r"libc\.(musl-\w+|so)(\.so)?(\.\d+)?"
 VENDORED = re.compile(r"truerank\.libs/(lib(gomp|gcc_s|stdc\+\+)-[0-9a-f]+\.so[.\d]*)")
 
 
 def package() -> set[str]:
-    """The files that a wheel should hold, under the names that `plain_name` gives."""
-    paths = (path for path in (PYTHON / "truerank").rglob("*") if path.is_file())
-    names = {path.relative_to(PYTHON).as_posix() for path in paths}
-    built = re.compile(r"__pycache__|\.(so|pyd)$")
-    return METADATA | {"truerank/_core.so"} | {name for name in names if not built.search(name)}
-
-
-def plain_name(name: str) -> str:
-    """A file's name in a wheel without what differs from build to build."""
-    name = re.sub(r"^truerank-[^/]*\.dist-info/", "", name)
-    return re.sub(r"_core\.(?:.*\.)?(?:so|pyd)$", "_core.so", name)
+    """Return the files that a wheel should hold, without what differs from build to build."""
+    files = {path for path in (PYTHON / "truerank").rglob("*") if path.is_file()}
+    names = {path.relative_to(PYTHON).as_posix() for path in files}
+    products = {name for name in names if re.search(r"__pycache__|\.(so|pyd)$", name)}
+    return METADATA | {"truerank/_core.so"} | names - products
 
 
 def metadata_faults(archive: zipfile.ZipFile, name: str) -> Iterator[str]:
@@ -54,15 +46,15 @@ def metadata_faults(archive: zipfile.ZipFile, name: str) -> Iterator[str]:
     _, version, interpreter, abi, platforms = name.removesuffix(".whl").split("-")
     folder = f"truerank-{version}.dist-info"
     metadata = message_from_bytes(archive.read(f"{folder}/METADATA"))
-    wheel = message_from_bytes(archive.read(f"{folder}/WHEEL"))
+    stated = set(message_from_bytes(archive.read(f"{folder}/WHEEL")).get_all("Tag", ()))
     yield from (f"METADATA states no {field}" for field in FIELDS if not metadata.get(field))
     if metadata["Version"] != version:
         yield f"METADATA states version {metadata['Version']}, the name {version}"
     if len(str(metadata.get_payload())) < 1000:
         yield "METADATA has no description"
     tags = {f"{interpreter}-{abi}-{platform}" for platform in platforms.split(".")}
-    if set(wheel.get_all("Tag", ())) != tags:
-        yield f"WHEEL states {wheel.get_all('Tag')}, the name {sorted(tags)}"
+    if stated != tags:
+        yield f"WHEEL states {sorted(stated)}, the name {sorted(tags)}"
     if platforms.startswith("linux_"):
         yield f"{platforms} is no tag that can be published"
 
@@ -70,10 +62,11 @@ def metadata_faults(archive: zipfile.ZipFile, name: str) -> Iterator[str]:
 def content_faults(archive: zipfile.ZipFile) -> Iterator[str]:
     """Files that are missing or too many, and folders and sources that a file names."""
     files = [name for name in archive.namelist() if not name.endswith("/")]
-    names = {plain_name(name) for name in files if not VENDORED.fullmatch(name)}
-    names = {name for name in names if not name.startswith("sboms/")}  # made by what repairs wheels
+    names = {re.sub(r"^truerank-[^/]*\.dist-info/", "", name) for name in files}
+    names = {re.sub(r"_core\..*(?:so|pyd)$", "_core.so", name) for name in names}
+    added = {name for name in names if VENDORED.fullmatch(name) or name.startswith("sboms/")}
     yield from (f"the wheel lacks {name}" for name in sorted(package() - names))
-    yield from (f"the wheel should not hold {name}" for name in sorted(names - package()))
+    yield from (f"the wheel should not hold {name}" for name in sorted(names - added - package()))
     for name in files:
         data = archive.read(name)
         for found in sorted(set(LOCAL.findall(data))):
@@ -82,17 +75,16 @@ def content_faults(archive: zipfile.ZipFile) -> Iterator[str]:
             yield f"{name} names a source: {match[0].decode()}"
 
 
-def library_faults(archive: zipfile.ZipFile, name: str, family: str) -> Iterator[str]:
-    """What a library of a wheel for Linux loads, shows and leaves open."""
+def library_faults(archive: zipfile.ZipFile, name: str, system: str) -> Iterator[str]:
+    """What a library for Linux loads, shows and leaves open."""
     from elftools.elf.elffile import ELFFile
 
     elf = ELFFile(io.BytesIO(archive.read(name)))
-    brought = {match[1] for file in archive.namelist() if (match := VENDORED.fullmatch(file))}
     dynamic = list(elf.get_section_by_name(".dynamic").iter_tags())
     needed = {tag.needed for tag in dynamic if tag.entry.d_tag == "DT_NEEDED"}
-    for library in sorted(needed - brought):
-        if not re.fullmatch(SYSTEM.get(family, GLIBC), library):
-            yield f"loads {library}"
+    brought = {match[1] for file in archive.namelist() if (match := VENDORED.fullmatch(file))}
+    others = (library for library in sorted(needed - brought) if not re.fullmatch(system, library))
+    yield from (f"loads {library}" for library in others)
     for tag in dynamic:
         path = getattr(tag, "rpath", None) or getattr(tag, "runpath", None)
         if path and path not in {"$ORIGIN/../truerank.libs", "$ORIGIN"}:
@@ -104,7 +96,7 @@ def library_faults(archive: zipfile.ZipFile, name: str, family: str) -> Iterator
         yield "has tables of addresses that can be written"
     if debug := [s.name for s in elf.iter_sections() if s.name.startswith(".debug")]:
         yield f"has {', '.join(debug)}"
-    if not name.startswith("truerank/"):
+    if name.startswith("truerank.libs/"):
         return
     if not any(tag.entry.d_tag == "DT_FLAGS" and tag.entry.d_val & 8 for tag in dynamic):
         yield "binds names late: link with -z now"
@@ -117,30 +109,26 @@ def library_faults(archive: zipfile.ZipFile, name: str, family: str) -> Iterator
 
 
 def version_faults(path: Path, platforms: str) -> Iterator[str]:
-    """Whether auditwheel finds versions of system libraries that are newer than the tag's."""
+    """Versions of system libraries, as auditwheel finds them, that are newer than the tag's."""
     command = [sys.executable, "-m", "auditwheel", "show", "--json", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    wanted = json.loads(done.stdout)["sym_tag"]
-    numbers = [tuple(map(int, re.findall(r"\d+", tag)[:2])) for tag in platforms.split(".")]
-    if tuple(map(int, re.findall(r"\d+", wanted)[:2])) > min(numbers):
+    wanted = json.loads(subprocess.check_output(command))["sym_tag"]
+    numbers = re.findall(r"linux_(\d+)_(\d+)", f"{wanted}.{platforms}")
+    version, *stated = [(int(major), int(minor)) for major, minor in numbers]
+    if version > min(stated):
         yield f"wants {wanted}, newer than {platforms}"
 
 
 def faults(path: Path) -> list[str]:
     """Return all that is wrong with a wheel."""
-    found = []
-    if path.stat().st_size > MOST_BYTES:
-        found.append(f"{path.stat().st_size:,} bytes, more than {MOST_BYTES:,}")
-    platforms = path.stem.rpartition("-")[2]
+    size, platforms = path.stat().st_size, path.stem.rpartition("-")[2]
+    found = [f"{size:,} bytes, more than {MOST_BYTES:,}"] if size > MOST_BYTES else []
     with zipfile.ZipFile(path) as archive:
         found += [*metadata_faults(archive, path.name), *content_faults(archive)]
-        for name in archive.namelist():
-            if "linux" in platforms and re.search(r"\.so[.\d]*$", name):
-                some = library_faults(archive, name, platforms.partition("_")[0])
-                found += [f"{name} {fault}" for fault in some]
-    if "manylinux" in platforms:
-        found += version_faults(path, platforms)
-    return found
+        system = MUSL if "musllinux" in platforms else GLIBC
+        for name in archive.namelist() if "linux" in platforms else ():
+            if re.search(r"\.so[.\d]*$", name):
+                found += [f"{name} {fault}" for fault in library_faults(archive, name, system)]
+    return [*found, *(version_faults(path, platforms) if "manylinux" in platforms else ())]
 
 
 if __name__ == "__main__":

@@ -1,10 +1,4 @@
-"""Say whether a tag may become a release: `release_check.py v1.2.3`.
-
-The tag is the version of pyproject.toml, and the changelog begins with a section of that version
-that has a date and some text.
-"""
-
-from __future__ import annotations
+"""Say whether version and changelog are ready for a tag: `release_check.py v1.2.3`."""
 
 import datetime as dt
 import re
@@ -25,8 +19,7 @@ def faults(tag: str, root: Path = ROOT) -> Iterator[str]:
         yield f"pyproject.toml: expected a version such as 1.2.3 or 1.2.3rc1, got {version}"
     if tag != f"v{version}":
         yield f"tag: expected v{version}, the version of pyproject.toml, got {tag}"
-    section = SECTION.search((root / "CHANGELOG.md").read_text("utf-8"))
-    if section is None:
+    if not (section := SECTION.search((root / "CHANGELOG.md").read_text("utf-8"))):
         yield "CHANGELOG.md: expected sections, found none"
         return
     name, date, text = section.groups()
@@ -35,13 +28,11 @@ def faults(tag: str, root: Path = ROOT) -> Iterator[str]:
     if not text.strip():
         yield f"CHANGELOG.md: the section {name} says nothing"
     try:
-        # Somewhere it is tomorrow already.
-        if dt.date.fromisoformat(date or "") > dt.datetime.now(dt.UTC).date() + dt.timedelta(1):
+        if dt.date.fromisoformat(date or "") > dt.date.today() + dt.timedelta(1):  # time zones
             yield f"CHANGELOG.md: {date} is in the future"
     except ValueError:
         yield f"CHANGELOG.md: expected a date, as in ## {version} (2026-01-31), got {date}"
 
 
 if __name__ == "__main__":
-    found = list(faults(*sys.argv[1:]))
-    sys.exit("\n".join(found) or None)
+    sys.exit("\n".join(faults(*sys.argv[1:])) or None)

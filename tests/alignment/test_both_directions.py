@@ -214,6 +214,7 @@ def test_means_are_those_of_the_matrix(drawn: Aligned, k: int, data: st.DataObje
     assert found.k == k
 
 
+@pytest.mark.threads
 def test_large_and_threads() -> None:
     """Several cells, with thresholds handed on from one to the next."""
     rng = np.random.default_rng(3)

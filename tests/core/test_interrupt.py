@@ -12,6 +12,8 @@ import pytest
 
 import truerank as tr
 
+pytestmark = pytest.mark.threads
+
 Run = Callable[..., str]
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes and signals")

@@ -16,6 +16,8 @@ from oracles.counting import Counts, count_large
 from support.problems import Array, assert_same, csr
 from truerank import _core
 
+pytestmark = pytest.mark.threads
+
 Run = Callable[..., str]
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes and signals")

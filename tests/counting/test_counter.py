@@ -419,6 +419,7 @@ def test_others_that_do_not_fit(others: Any, kind: type[Exception], words: str) 
 # -- merging ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.threads
 def test_several_threads_update_one_counter() -> None:
     rng = np.random.default_rng(5)
     scores = rng.integers(0, 9, (40, 3000)).astype(np.int16)

@@ -14,6 +14,8 @@ import scipy.sparse
 import truerank as tr
 from support.error_kinds import is_of_kind
 
+pytestmark = pytest.mark.threads
+
 RNG = np.random.default_rng(3)
 SCORES = RNG.integers(0, 40, (60, 90)).astype(np.float32)
 TARGETS = RNG.integers(0, 90, 60)

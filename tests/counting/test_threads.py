@@ -11,6 +11,8 @@ import truerank as tr
 from oracles.counting import count_large
 from support.problems import Array, as_dtype, check, csr, index_lists
 
+pytestmark = pytest.mark.threads
+
 Run = Callable[..., str]
 
 SHAPES = {

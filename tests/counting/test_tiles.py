@@ -105,7 +105,9 @@ def test_tiles_of_a_file(
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("shape", [(3, 700_001), (700_001, 3), (1200, 1300)])
+@pytest.mark.parametrize(
+    "shape", [pytest.param((3, 700_001), marks=pytest.mark.threads), (700_001, 3), (1200, 1300)]
+)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("audit", [False, True])
 def test_read_in_pieces(

@@ -223,7 +223,10 @@ def larger(similarity: str, dtype: str = "float32") -> tuple[Vectors, Array, Any
     return Vectors(queries, entities, similarity), rng.integers(0, 1501, 97), filter
 
 
-@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize(
+    "similarity",
+    [pytest.param(name, marks=[pytest.mark.threads] * (name == "l2")) for name in SIMILARITIES],
+)
 def test_threads_and_blocks_change_nothing(similarity: str) -> None:
     drawn, targets, filter = larger(similarity)
     scores = tr.score_embeddings(drawn.queries, drawn.entities, similarity=similarity, threads=1)
@@ -250,6 +253,7 @@ def test_threads_and_blocks_change_nothing(similarity: str) -> None:
         assert same_bits(top.scores, best.scores)
 
 
+@pytest.mark.threads
 def test_calls_in_several_threads_at_once() -> None:
     drawn, targets, _ = larger("l1")
     expected = tr.rank_embeddings(drawn.queries, drawn.entities, targets, similarity="l1")
