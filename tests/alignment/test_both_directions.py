@@ -1,4 +1,4 @@
-"""Both directions from the same scores, and the means of CSLS: what a dense matrix gives."""
+"""Both directions from the same scores, and the means of CSLS, against a dense matrix."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def rank_both(
     csls: CSLS | None = None,
     **rules: Any,
 ) -> Any:
-    """Both directions of vectors, opened for that alone."""
+    """Rank both directions of embeddings."""
     pairs = open_embeddings(left, right, similarity, None, None, csls, FORWARD)
     return grid.rank_both(pairs, sides, **rules)
 
 
 @dataclass
 class Aligned:
-    """Vectors of two graphs, pairs, what is known besides, and who are candidates."""
+    """Vectors of two graphs, pairs, known pairs, and candidates."""
 
     left: Array
     right: Array
@@ -72,7 +72,7 @@ class Aligned:
         return made
 
     def expected(self, scores: Array, nan: str) -> list[Any]:
-        """What the definition counts on a dense matrix, or refuses."""
+        """Return the counts of the definition on a dense matrix, or its refusal."""
         found: list[Any] = []
         for turn, matrix, among in ((1, scores, self.among[1]), (-1, scores.T, self.among[0])):
             asked, answers = self.pairs[:, ::turn].T.tolist()
@@ -125,7 +125,7 @@ def aligned(draw: st.DrawFn, *, nan: bool) -> Aligned:
 def check(
     drawn: Aligned, monkeypatch: pytest.MonkeyPatch, csls: CSLS | None, nan: str, **options: Any
 ) -> None:
-    """The counts of the definition, or its refusal, whether counted at once or one by one."""
+    """Joint and separate counts both give the counts of the definition, or its refusal."""
     scores = with_csls(score(drawn.left, drawn.right, drawn.similarity), csls)
     expected = drawn.expected(scores, nan)
     for at_once in (True, False):
@@ -216,7 +216,7 @@ def test_means_are_those_of_the_matrix(drawn: Aligned, k: int, data: st.DataObje
 
 @pytest.mark.threads
 def test_large_and_threads() -> None:
-    """Several cells, with thresholds handed on from one to the next."""
+    """The grid has several cells, and each passes its thresholds to the next."""
     rng = np.random.default_rng(3)
     left = (rng.integers(-20, 21, (1203, 9)) / 16).astype(np.float32)
     right = (rng.integers(-20, 21, (911, 9)) / 16).astype(np.float32)
@@ -250,7 +250,7 @@ def test_large_and_threads() -> None:
 
 
 def test_equal_scores_without_end() -> None:
-    """Nothing but ties, and nothing but -inf: thresholds that equals must not pass for ever."""
+    """All scores tie, or all are -inf: scores equal to a threshold must not pass it for ever."""
     for value in (1.0, -np.inf, np.inf):
         left, right = np.full((300, 1), value, np.float32), np.ones((400, 1), np.float32)
         found = csls_means(left, right, 5, similarity="dot")
@@ -261,7 +261,7 @@ def test_equal_scores_without_end() -> None:
 def test_few_pairs_many_answers_and_hubs_are_counted_one_direction_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Where a pass over all candidates of both sides costs more than it saves."""
+    """A joint pass over all candidates of both sides would cost more than it saves."""
     rng = np.random.default_rng(4)
     left, right = rng.standard_normal((2, 60, 4))
     taken: list[bool] = []
@@ -328,7 +328,7 @@ def test_best_that_would_leave_what_they_hold(drawn: Aligned, k: int, data: st.D
 
 
 def test_nobody_keeps_more_than_there_are() -> None:
-    """A k beyond one side, which takes memory for the other's alone."""
+    """k is larger than one side, and only the other side needs memory for it."""
     left, right = np.ones((2, 1), np.float32), np.arange(5000, dtype=np.float32)[:, None]
     found = csls_means(left, right, 4000, similarity="dot")
     assert found.queries.tolist() == [np.float32(np.arange(1000, 5000).mean())] * 2
@@ -336,7 +336,7 @@ def test_nobody_keeps_more_than_there_are() -> None:
 
 
 def test_many_tasks_of_one_pair_are_counted_once() -> None:
-    """More tasks of a query than are counted at once: its columns are those of the first."""
+    """A query has more tasks than are counted jointly; all use the columns of the first."""
     left, right = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)
     zeros = np.zeros(70_000, np.int64)
     with_all = np.arange(3)
@@ -412,7 +412,7 @@ def test_means_that_do_not_fit() -> None:
 
 
 def test_openea_takes_means_that_lie_near_ours() -> None:
-    """Its partition leaves out any one of the k + 1 highest."""
+    """The partition of OpenEA leaves out any one of the k + 1 highest scores."""
     rng = np.random.default_rng(7)
     left, right = rng.standard_normal((2, 60, 8))
     scores = tr.score_embeddings(left, right, similarity="cosine")
@@ -426,7 +426,7 @@ def test_openea_takes_means_that_lie_near_ours() -> None:
 
 
 def test_no_matrix_is_made(run_python: Run) -> None:
-    """Both passes over 6,000 x 6,000 pairs, whose scores would take 144 MB, within 30 MB."""
+    """Both passes over 6,000 x 6,000 pairs, whose scores would take 144 MB, need at most 30 MB."""
     code = """
 import resource
 import numpy as np

@@ -51,7 +51,7 @@ def test_the_definition(drawn: Alignment) -> None:
 
 
 def sizes(task: Task) -> list[list[int]]:
-    """The number of candidates of every task, by side."""
+    """Return the number of candidates of every task, by side."""
     ranks = task.evaluate_scores(np.zeros((6, 5))).ranks
     return [ranks.candidates[ranks.side.values == side].tolist() for side in task.sides]
 
@@ -72,7 +72,7 @@ def test_by_hand() -> None:
 
 
 def test_a_test_entity_stays_where_a_known_pair_has_it_too() -> None:
-    """And a candidate that is a right answer is filtered all the same."""
+    """A candidate that is another right answer is filtered as usual."""
     task = Task([(0, 0)], left=3, right=3, known=[(0, 1), (2, 0)], candidates="unaligned")
     assert listed(task) == [[0, 1], [0, 2]]
     known = {"train": TRAIN, "valid": [(4, 4)]}
@@ -169,7 +169,7 @@ def test_errors_speak_of_labels() -> None:
         Task([("a", "x")], left=["a", "b"], right=["x"], candidates=(["b"], ["x"]))
     with pytest.raises(ValueError, match=r"^candidates\[1\]: unknown label 'y'"):
         Task([("a", "x")], left=["a", "b"], right=["x"], candidates=(["a"], ["y"]))
-    # splits without pairs are known, too
+    # splits without pairs count as known splits
     assert listed(task_of("unaligned", known={"train": []})) == [[*range(6)], [*range(5)]]
 
 
@@ -204,7 +204,7 @@ def test_the_audit_says_it_with_adjusted_numbers() -> None:
 
 
 def test_raw_numbers_drift_and_the_adjusted_one_less() -> None:
-    """What the warning is about."""
+    """Smaller tests look better by raw metrics, as the warning says; AMRI changes little."""
     small, large = (report_of("test", n, size=400) for n in (100, 400))
     assert small["mr"] < large["mr"] / 2
     assert small["hits@10"] > large["hits@10"] + 0.05

@@ -32,7 +32,7 @@ from truerank.alignment import Task, csls_means, evaluate
 
 @given(st.data())
 def test_vectors(data: st.DataObject) -> None:
-    """As the dense matrix of the same similarity, with and without CSLS."""
+    """Embeddings give the counts of the dense matrix of the same similarity."""
     drawn = data.draw(alignments())
     left, right = data.draw(vectors(drawn.sizes))
     if data.draw(st.integers(0, 4)) == 0:
@@ -61,7 +61,7 @@ def test_vectors(data: st.DataObject) -> None:
         return
     assert isinstance(got, tr.Report), f"refused without need: {got!r}"
     assert_same(got.ranks, expected, audit=audit)
-    # and the same matrix in place of the vectors gives the same bits
+    # the same matrix in place of the vectors gives the same bits
     again = drawn.task().evaluate_scores(scores, csls=k, nan=nan, audit=audit)
     assert_same(again.ranks, expected, audit=audit)
 
@@ -83,7 +83,7 @@ def test_vectors_may_lie_in_files(tmp_path: Path, k: int | None) -> None:
 
 @pytest.mark.parametrize("what", ["all", "test", "unaligned", ([0, 1, 2], [0, 1, 2, 4])])
 def test_means_made_before(what: Any) -> None:
-    """Those of the candidates of the protocol are what a number of neighbours stands for."""
+    """A number of neighbours stands for the means over the candidates of the protocol."""
     task = task_of(candidates=what)
     expected = task.evaluate_embeddings(LEFT, RIGHT, csls=2)
     means = csls_means(LEFT, RIGHT, 2, candidates=task.candidates)

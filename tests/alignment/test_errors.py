@@ -1,4 +1,4 @@
-"""What the evaluation of an alignment refuses, and how it names the place."""
+"""Errors in the evaluation of an alignment, and the places that they name."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_errors_of_scores(
 
 
 def test_a_nan_is_named_by_its_place_in_both_directions() -> None:
-    """The matrix turned on its side is nobody's business."""
+    """Messages never name places of the transposed matrix."""
     for place in ((0, 4), (3, 1)):  # of a left entity that asks, and of a right one
         scores = SIMILARITIES.copy()
         scores[place] = np.nan
@@ -170,7 +170,7 @@ def test_errors_of_one_call(words: str, left: Any, right: Any, how: dict[str, An
 def test_a_nan_is_said_of_its_side(
     pairs: list[tuple[int, int]], left: int | None, right: int | None
 ) -> None:
-    """Counted at once, or one direction after the other."""
+    """Joint and separate counts name the same left and right entities."""
     vectors = [np.ones((7, 2)), np.ones((8, 2))]
     if left is not None:
         vectors[0][left] = np.nan
@@ -187,7 +187,7 @@ def test_a_nan_is_said_of_its_side(
     "folder", ["left has", "rows of scores", "query 1 and entity 2", "row 1, column 2", "scores: "]
 )
 def test_files_are_reported_under_their_own_path(folder: str, tmp_path: Path) -> None:
-    """Whatever words of a message the path has in it: no message is edited."""
+    """A path may contain words of messages, as messages are never edited afterwards."""
     place = tmp_path / folder
     place.mkdir()
     path = str(place / "x.npy")

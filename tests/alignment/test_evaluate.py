@@ -1,4 +1,4 @@
-"""`evaluate` in one call, callables, and what a report of an alignment says."""
+"""`evaluate` in one call, evaluation by callables, and the report of an alignment."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_warnings_of_one_call_name_its_caller() -> None:
 
 
 def test_the_same_vectors_on_both_sides_warn() -> None:
-    """One matrix for both graphs, with the ids of its rows: everybody is nearest to itself."""
+    """With one matrix for both graphs, every entity is most similar to itself."""
     vectors = np.eye(4)
     with pytest.warns(UserWarning, match="left and right are the same vectors"):
         evaluate(vectors, vectors, [(0, 1)])

@@ -42,7 +42,7 @@ def lists(selection: Any) -> list[list[int]]:
 
 
 def check_side(tasks: SideTasks, expected: oracle.Side, drawn: Alignment) -> None:
-    """Queries, filter and labels as the definition has them, in the layout that is promised."""
+    """Check queries, filter and labels against the definition, and their documented layout."""
     assert tasks.queries.dtype == tasks.rows.dtype == tasks.targets.dtype == np.int64
     assert tasks.queries.tolist() == [[query] for query in sorted(set(expected.queries))]
     assert tasks.queries[tasks.rows, 0].tolist() == expected.queries
@@ -63,7 +63,7 @@ def check_side(tasks: SideTasks, expected: oracle.Side, drawn: Alignment) -> Non
 
 
 def shown(test: list[Any], where: list[int]) -> tuple[Any, ...]:
-    """The first three of some pairs, each once."""
+    """Return the first three distinct pairs."""
     return tuple(dict.fromkeys(test[i] for i in where))[:3]
 
 
@@ -118,7 +118,7 @@ def test_one_to_many() -> None:
         (1, 1, 4),  # 0.9
         *((0, 1, 2), (0, 1, 2), (0, 1, 2)),
     ]
-    # as it would be without: 0.9 and 0.8 above 0.7
+    # without the filter, 0.9 and 0.8 are above 0.7
     assert counts(Task([(0, 0)], left=2, right=4), scores)[0] == (2, 1, 4)
 
 
@@ -137,7 +137,7 @@ def test_many_to_many() -> None:
     task = Task([(0, 0), (1, 1)], left=3, right=3, known=known)
     scores = [[0.1, 0.9, 0.5], [0.9, 0.1, 0.0], [0.5, 0.0, 0.0]]
     assert counts(task, scores) == [(1, 1, 2), (0, 1, 2), (1, 1, 2), (0, 1, 2)]
-    # the filter is that of all pairs, whoever asks
+    # the filter has all pairs, for every query
     both = Task([(0, 0), (0, 1), (1, 0), (1, 1)], left=3, right=3)
     assert counts(both, scores) == [
         *((1, 1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 2)),
@@ -146,7 +146,7 @@ def test_many_to_many() -> None:
 
 
 def test_a_filter_without_known_pairs() -> None:
-    """The test's own right answers are left out, known or not."""
+    """The test's own right answers are left out, with or without known splits."""
     for known in (None, {}, []):
         task = Task(TEST, left=LEFT, right=RIGHT, known=known)
         assert task.protocol.filter == ("test",)
@@ -233,7 +233,7 @@ def test_forms_of_pairs(form: Callable[[Path], Any], tmp_path: Path) -> None:
 
 
 def test_text_of_ids(tmp_path: Path) -> None:
-    """Where the entities are only counted, text holds ids; of one column, or of both."""
+    """If a graph is given by its number of entities, its column of text holds ids."""
     path = written(tmp_path, "0\t1\n1\t2\n1\t3\n")
     assert Task(path, left=4, right=4).pairs.tolist() == IDS.tolist()
     mixed = written(tmp_path, "a\t1\nb\t2\nb\t3\n")
@@ -405,7 +405,7 @@ def test_files_that_are_missing(tmp_path: Path) -> None:
 
 
 def test_dbp15k(data: Path) -> None:
-    """The real thing, every other pair known, against the twin."""
+    """A real data set, with every other pair known, against the slow twin."""
     folder = data / "dbp15k_zh_en"
     names = [
         [line.split("\t")[0] for line in (folder / name).read_text("utf-8").splitlines()]
@@ -454,7 +454,7 @@ def test_both_directions_of_a_pair_are_one_cluster() -> None:
 
 
 def test_answers_of_the_two_graphs_do_not_mix() -> None:
-    """Equal ids of left and right entities are other entities."""
+    """Equal ids on the left and on the right are different entities."""
     report = Task([(0, 1), (1, 2)], left=3, right=4).evaluate_scores(np.eye(3, 4))
     groups = tr.report(report.ranks, by="target").groups
     assert list(groups) == [

@@ -32,7 +32,7 @@ def counts(ranks: tr.Ranks) -> dict[str, list[int]]:
 
 
 def check_no_order_is_turned(plain: tr.Ranks, bounded: tr.Ranks) -> None:
-    """The places of a tie under -d lie within those of the tie under 1 / (1 + d)."""
+    """The ranks of a tie under -d are within those of the tie under 1 / (1 + d)."""
     assert (bounded.above <= plain.above).all()
     assert (bounded.above + bounded.tied >= plain.above + plain.tied).all()
     assert (bounded.candidates == plain.candidates).all()
@@ -40,7 +40,7 @@ def check_no_order_is_turned(plain: tr.Ranks, bounded: tr.Ranks) -> None:
 
 @given(st.data())
 def test_small_distances_rank_alike(data: st.DataObject) -> None:
-    """Small integers: all distances that differ stay apart, by matrices and by vectors."""
+    """With small integers, different distances stay different in matrices and in vectors."""
     drawn = data.draw(alignments())
     left, right = data.draw(vectors(drawn.sizes))
     task = drawn.task()
@@ -66,7 +66,7 @@ DISTANCES = st.one_of(
 
 @given(st.data())
 def test_no_order_is_ever_turned(data: st.DataObject) -> None:
-    """Of any distances, where roundings tie as well."""
+    """Any distances, where rounding also makes ties."""
     drawn = data.draw(alignments())
     values = data.draw(st.lists(DISTANCES, min_size=1, max_size=8))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -101,7 +101,7 @@ def test_rounding_ties_what_differs(near: Any) -> None:
 @pytest.mark.parametrize("near", NEAR[1:])
 @pytest.mark.parametrize(("bounded", "plain"), PAIRS.items())
 def test_rounding_ties_vectors_too(bounded: str, plain: str, near: Any) -> None:
-    """The same distances, of vectors in one dimension."""
+    """The same distances, from vectors of one dimension."""
     left = np.zeros((1, 1), np.float32)
     right = np.array([[near], [np.nextafter(near, np.float32(np.inf))], [2 * near + 1]])
     task = Task([(0, 1)], left=1, right=3)
@@ -115,7 +115,7 @@ def test_rounding_ties_vectors_too(bounded: str, plain: str, near: Any) -> None:
 
 
 def test_their_values_differ() -> None:
-    """Equal in rank, they are not equal in value: means of similarities are of one reading."""
+    """Ranks are equal but values are not, so means of similarities depend on the reading."""
     left, right = np.zeros((1, 2), np.float32), np.array([[3, 4], [0, 1]], np.float32)
     found = {name: tr.score_embeddings(left, right, similarity=name) for name in ("l2", *PAIRS)}
     assert found["l2"].tolist() == [[-5.0, -1.0]]

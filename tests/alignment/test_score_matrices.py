@@ -32,7 +32,7 @@ KEPT = [name for name in LAYOUTS if not name.endswith("for all")]
 
 @given(st.data())
 def test_matrices(data: st.DataObject) -> None:
-    """In memory in any layout, by tiles of any size."""
+    """Matrices in memory of any layout are counted in tiles of any size."""
     drawn = data.draw(alignments())
     scores = data.draw(matrices(drawn.sizes))
     k = data.draw(st.one_of(st.none(), st.integers(1, 9)))
@@ -55,7 +55,7 @@ def test_matrices(data: st.DataObject) -> None:
 
 
 class Chunks:
-    """The least that an array in chunks is; it counts how often each chunk is decoded."""
+    """A minimal chunked array, which counts how often each chunk is decoded."""
 
     def __init__(self, array: Array, chunks: tuple[int, int]) -> None:
         self.array, self.chunks = array, chunks
@@ -71,7 +71,7 @@ class Chunks:
 
 
 def in_parts(folder: Path, scores: Array, axis: int) -> Any:
-    """Two files that follow each other, by rows or by columns."""
+    """Save a matrix in two files, split by rows or by columns, and open them as one store."""
     for number, part in enumerate(np.array_split(scores, 2, axis=axis)):
         np.save(folder / f"part-{axis}-{number}.npy", part)
     return tr.open_scores(str(folder / f"part-{axis}-*.npy"), axis=axis)
@@ -95,7 +95,7 @@ STORES: dict[str, Callable[[Path, Array], Any]] = {
 def test_files(
     name: str, io: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """As in memory, whatever they are cut into and however they are read."""
+    """Files give the same counts as memory, for every layout and way of reading."""
     folder = tmp_path_factory.getbasetemp()
     drawn = data.draw(alignments(least=2))
     scores = data.draw(matrices(drawn.sizes))
@@ -120,7 +120,7 @@ def test_files(
 def test_what_is_stored_is_read_once(
     k: int | None, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And once more for the means of CSLS; single chunks for the scores of the pairs."""
+    """CSLS reads once more for its means; the scores of the pairs read single chunks again."""
     for module, name in TILES:
         monkeypatch.setattr(module, name, 400)
     scores = np.random.default_rng(0).random((40, 30)).astype(np.float32)
@@ -152,7 +152,7 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: Any, times
 
 @pytest.mark.parametrize("k", [None, 10])
 def test_memory_does_not_grow_with_the_matrix(tmp_path: Path, k: int | None) -> None:
-    """36 MB in a file; what CSLS makes of a block is a few MB."""
+    """The file has 36 MB; CSLS makes arrays of a few MB per tile."""
     import tracemalloc
 
     path = tmp_path / "scores.npy"

@@ -32,7 +32,7 @@ def task_of(*args: Any, **keywords: Any) -> Task:
 
 
 def lists_of(tasks: SideTasks) -> list[list[int]]:
-    """The candidates of every task."""
+    """Return the candidates of every task."""
     indptr, indices, *lists = tasks.candidates  # type: ignore[misc]
     which = lists[0] if lists else np.arange(len(tasks))
     return [indices[indptr[i] : indptr[i + 1]].tolist() for i in which.tolist()]
@@ -63,7 +63,7 @@ def test_typed(splits: Any) -> None:
 
 
 def check_sample(drawn: list[int], target: int, allowed: set[int], negatives: int) -> None:
-    """As many distinct ones as wanted, or all that are allowed, and the target."""
+    """A sample has the requested number of distinct negatives, or all allowed, and the target."""
     assert drawn == sorted(set(drawn))
     assert target in drawn
     assert set(drawn) - {target} <= allowed
@@ -96,7 +96,7 @@ def test_samples(splits: Any, negatives: int, typed: bool, keys: Any, at_once: i
         for drawn, target, answers, types in rows:
             pool = types if typed else set(range(ENTITIES))
             check_sample(drawn, target, pool - answers, negatives)
-    # the same again: from one seed, side by side or alone, however many at once
+    # one seed gives the same sample for one side or both, and for every size of batches
     alone = task_of(np.array(test), known, candidates=sampled, sides=("tail",), **how)
     for again, first in zip(alone.tail.candidates, task.tail.candidates, strict=True):
         assert np.array_equal(again, first)
@@ -130,7 +130,7 @@ def test_samples_count_as_the_protocol_says() -> None:
 @pytest.mark.parametrize("typed", [False, True])
 @pytest.mark.parametrize("negatives", [1, 3, 5])
 def test_samples_are_uniform(negatives: int, typed: bool) -> None:
-    """Every set of negatives is as likely as any other; a table of the chi-squared law by hand."""
+    """All sets of negatives are equally likely: chi-squared is within 5 standard deviations."""
     tails = [0, 1, 2, 4, 5, 7, 8, 9]
     train = np.array([[0, 0, tail] for tail in (1, 5)] + [[3, 0, tail] for tail in tails])
     test = np.array([[0, 0, 8]] * 6000)

@@ -34,7 +34,7 @@ def quiet(*args: Any, **keywords: Any) -> Task:
 
 
 def lists(tasks: SideTasks, selection: Any) -> list[list[int]]:
-    """A list per query, or per task, of an (indptr, indices) pair."""
+    """Return the lists of an (indptr, indices) pair, one per query or per task."""
     indptr, indices = selection
     return [
         indices[start:stop].tolist()
@@ -48,7 +48,7 @@ def values(labels: Labels) -> list[Any]:
 
 
 def check_side(tasks: SideTasks, expected: oracle.Side, chosen: list[int], height: int) -> None:
-    """Queries, filter and labels as the definition has them, in the layout that is promised."""
+    """Check queries, filter and labels against the definition, and their documented layout."""
     assert tasks.queries.dtype == tasks.rows.dtype == tasks.targets.dtype == np.int64
     queries = list(map(tuple, tasks.queries.tolist()))
     assert queries == sorted(set(expected.queries))
@@ -68,7 +68,7 @@ def check_side(tasks: SideTasks, expected: oracle.Side, chosen: list[int], heigh
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[list[Any], dict[str, list[Any]], tuple[int, ...] | None]:
-    """Small ids: repeats, leaks, loops and unseen ones come by themselves."""
+    """Small ids make duplicates, leaks, loops and unseen triples likely."""
     qualifiers = draw(st.integers(0, 2))
     far = draw(st.sampled_from([0, 0, 2**62]))  # qualifiers are any integers
     row = st.tuples(
@@ -85,7 +85,7 @@ def problems(draw: st.DrawFn) -> tuple[list[Any], dict[str, list[Any]], tuple[in
 
 
 def shown(test: list[Any], where: list[int], keys: tuple[int, ...]) -> tuple[Any, ...]:
-    """The first three of some test triples, each once."""
+    """Return the first three distinct test triples."""
     first: dict[Any, Any] = {}
     for i in where:
         first.setdefault(oracle.identity(test[i], keys), test[i])
@@ -170,7 +170,7 @@ def test_ranks_follow_the_definition(problem: Any, seed: int) -> None:
 
 
 def test_wn18rr(data: Path) -> None:
-    """The real thing, by labels, against the twin."""
+    """A real data set, by labels, against the slow twin."""
     folder = data / "wn18rr"
     files = {name: folder / f"{name}.txt" for name in ("train", "valid", "test")}
     rows = {

@@ -1,4 +1,4 @@
-"""Readers of triples: text, arrays and tuples give the same ids, and say where they are wrong."""
+"""Readers of triples: text, arrays and tuples give the same ids; errors name the place."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ NUMBERED: dict[str, Any] = {
 
 @pytest.mark.parametrize("given", NUMBERED.values(), ids=NUMBERED)
 def test_numbers_are_labels_only_where_that_is_said(given: Any, tmp_path: Path) -> None:
-    """In ascending order "10" stands before "2": rows of vectors would be others'."""
+    """In ascending order "10" comes before "2", so rows of vectors would not match."""
     triples = written(tmp_path, given) if isinstance(given, str) else given
     words = r"are numbers \(0, 1, 10, ...\).*; give entities=<int>, how many"
     for wrong in ({}, {"relations": 3}):
@@ -283,7 +283,7 @@ LABEL = st.text(
 def test_text_is_read_as_it_stands(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, ...]], crlf: bool
 ) -> None:
-    """Whatever the labels: blanks, quotes, line ends of Unicode."""
+    """Labels may have blanks, quotes and line ends of Unicode."""
     end = "\r\n" if crlf else "\n"
     path = written(tmp_path_factory.mktemp("text"), end.join("\t".join(row) for row in rows))
     found = {"entities": {e for h, _, t in rows for e in (h, t)}, "relations": {r[1] for r in rows}}
@@ -305,7 +305,7 @@ FEW = st.lists(st.tuples(*[st.sampled_from([-(2**63), -1, 0, 1, 5, 2**62, 2**63 
 
 @given(FEW)
 def test_keys_of_rows(table: list[tuple[int, ...]]) -> None:
-    """Rows that no single integer holds are told apart and ordered all the same."""
+    """Rows that do not fit into one integer still get distinct, ordered keys."""
     columns = list(np.array(table, np.int64).reshape(-1, 3).T)
     order = sorted(set(table))
     keys = rows.row_keys(columns)

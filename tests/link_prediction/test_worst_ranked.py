@@ -1,4 +1,4 @@
-"""Error cases: the worst tasks and what was best in them, against a full sort."""
+"""Error cases: the worst tasks and their best candidates, against a full sort."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DTYPES = ("<f4", ">f8", "<f2", "<i8", "u1", ">u2", "<i4")
 
 @st.composite
 def rows(draw: st.DrawFn) -> tuple[Array, Array, int]:
-    """Few distinct scores of some dtype, NaN where it has them; candidates; k."""
+    """Few distinct scores of a dtype, with NaN if it has them; candidates; k."""
     dtype = np.dtype(draw(st.sampled_from(DTYPES)))
     pool = {"f": [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan], "u": [0, 1, 200, 255]}
     signed = [0, 1, -1, 2**31 - 1, -(2**31)]
@@ -89,7 +89,7 @@ def make(candidates: Any = None, **keywords: Any) -> Task:
 def plain_cases(
     task: Task, ranks: tr.Ranks, scores: dict[str, Array], worst: int, top: int
 ) -> list[tuple[Any, ...]]:
-    """By a full sort, with sets of labels."""
+    """Find error cases by a full sort, with sets of labels."""
     every = [*TEST, *KNOWN["train"]]
     made = []
     for i, side in enumerate(np.repeat(list(SIDES), len(TEST)).tolist()):
@@ -228,16 +228,16 @@ ROW = st.lists(st.sampled_from([0.0, 1.0, 2.0, np.nan]), min_size=1, max_size=6)
 def test_counts_fit_exactly_where_a_row_has_them(
     ranked: list[float], shown: list[float], target: int, top: int, ascending: bool
 ) -> None:
-    """Whatever is shown of the row that was ranked fits; of another row, if its counts could be."""
+    """Candidates of the ranked row agree; those of another row do if its counts are possible."""
     target %= len(ranked)
     order = "ascending" if ascending else "descending"
     counts = tr.rank(np.array([ranked]), [target], nan="worst", order=order)
-    counted = TaskCounts(int(counts.above[0]), int(counts.tied[0]), top, ascending)
+    task_counts = TaskCounts(int(counts.above[0]), int(counts.tied[0]), top, ascending)
 
     def fits(row: list[float]) -> bool:
         columns, values = np.arange(len(row)), np.array(row)
         chosen = top_columns(values, columns, top, ascending=ascending, nan="worst").tolist()
-        return counted.fits(target, [(i, row[i]) for i in chosen], row[target])
+        return task_counts.fits(target, [(i, row[i]) for i in chosen], row[target])
 
     assert fits(ranked)
     shown = (shown * 6)[: len(ranked)]
@@ -246,7 +246,7 @@ def test_counts_fit_exactly_where_a_row_has_them(
     sign = -1 if ascending else 1
     above = sum(sign * value > sign * shown[target] for value in shown)
     tied = sum(value == shown[target] for value in shown)
-    if (above, tied) == (counted.above, counted.tied):
+    if (above, tied) == (task_counts.above, task_counts.tied):
         assert fits(shown)
     elif top > len(ranked):
         assert not fits(shown)

@@ -1,4 +1,4 @@
-"""Small matrices of scores, from which pairs are inferred, and the names of the methods."""
+"""Small matrices of scores for inference, and the names of its methods."""
 
 from __future__ import annotations
 

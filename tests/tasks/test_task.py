@@ -1,4 +1,4 @@
-"""What a task makes of vectors, scores and callables, against sets and plain numpy."""
+"""Tasks evaluated by embeddings, scores and callables, against sets and plain numpy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCORES: dict[str, Callable[[Array, Array], Array]] = {
 
 
 class Problem(NamedTuple):
-    """A task, and a model of small whole numbers: float32 sums of them are exact, and tie."""
+    """A task, and a model of small integers, whose float32 sums are exact and often tie."""
 
     task: Task
     test: list[Triple]
@@ -64,7 +64,7 @@ class Problem(NamedTuple):
         return self.queries(side, [self.key(triple, side) for triple in self.test])
 
     def allowed(self, side: str) -> list[set[int]]:
-        """What may be a candidate of each task."""
+        """The possible candidates of each task."""
         tasks = self.task.sides[side]
         among, column = tasks.candidates, ASKED[side]
         if among is None:
@@ -77,7 +77,7 @@ class Problem(NamedTuple):
         return [set(among.tolist())] * len(self.kept)
 
     def counts(self, side: str, scores: Array) -> Array:
-        """above, tied and candidates by the definition; a row of scores for each test triple."""
+        """Count above, tied and candidates by definition, with a row of scores per test triple."""
         counts = []
         for i, allowed in zip(self.kept, self.allowed(side), strict=True):
             triple, row, column = self.test[i], scores[i], ASKED[side]
@@ -145,7 +145,7 @@ def by_scores(problem: Problem, scores: dict[str, Any], **keywords: Any) -> tr.R
 
 
 def bare(report: tr.Report) -> tr.Ranks:
-    """The ranks without what differs by the way they were made."""
+    """Return ranks without the fields that depend on how they were made."""
     return report.ranks.with_protocol(similarity=None, files=())
 
 
@@ -202,7 +202,7 @@ def test_unlike_rows_of_a_query_are_ranked_as_they_are(problem: Problem, data: A
     assert bare(by_vectors(problem, rows)) == bare(tr.report(ranks))
 
     def unlike(tables: dict[str, Array]) -> list[int]:
-        """Of each task, by a dictionary of the first rows."""
+        """Mark mismatched rows of tasks, by a dictionary of first rows."""
         found = []
         for side, table in tables.items():
             first: dict[Triple, bytes] = {}
@@ -436,7 +436,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] =
         (lambda q: REUSED, blank),
         {"batch_size": 1},
         ValueError,
-        "tails: .* give copies",
+        "tails: .* hand over copies",
     ),
     ("callables", (lambda q: NAN[q[:, 0] - 2], blank), {"batch_size": 2}, ValueError, NAN_MESSAGE),
     ("embeddings", (WIDE, NO_NUMBER, np.zeros((5, 5))), {}, ValueError, HEAD_NAN),
@@ -493,7 +493,7 @@ def test_what_does_not_fit_is_refused_by_name(
 
 @pytest.fixture(scope="module")
 def wordnet(data: Path) -> tuple[Task, tr.Ranks]:
-    """Its tasks, ranked by random vectors, those of the true answers nearer."""
+    """Tasks ranked by random vectors, in which true answers are more similar."""
     paths = {split: data / "wn18rr" / f"{split}.txt" for split in ("train", "valid", "test")}
     task = Task(paths.pop("test"), paths)
     rng = np.random.default_rng(0)

@@ -29,14 +29,14 @@ MAX_EXAMPLES = 3
 @public("truerank.link_prediction")
 @dataclass(frozen=True)
 class SplitFinding:
-    """A count and the first few examples, as labels, or as ids where there are no labels.
+    """A count and the first few examples, as labels, or as ids if there are no labels.
 
     Attributes
     ----------
     count : int
     examples : tuple
         The first distinct ones: triples and pairs are tuples of labels, entities and relations are
-        labels (ids where there are no labels).
+        labels (ids if there are no labels).
     """
 
     count: int

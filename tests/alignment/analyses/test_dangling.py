@@ -1,4 +1,4 @@
-"""Who has no counterpart: every threshold, counted entity by entity."""
+"""Dangling entities: every threshold, counted entity by entity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 
 
 def value_of(row: Array, by: str) -> Any:
-    """What has to be below the threshold, of the scores of one entity."""
+    """Return the value of one entity, which is compared with the threshold."""
     scores = sorted((score for score in row if score == score), reverse=True)
     if by == "similarity":
         return scores[0] if scores else -math.inf
@@ -34,7 +34,7 @@ def value_of(row: Array, by: str) -> Any:
 
 
 def curve(values: list[Any], apart: list[bool], kind: Any) -> list[tuple[Any, ...]]:
-    """For each threshold in ascending order: entities said, right ones, and the three shares."""
+    """For each threshold: predicted entities, right ones among them, and the three shares."""
     distinct = sorted(set(values))
     thresholds = distinct[1:]
     if distinct[-1] < math.inf:
@@ -138,7 +138,7 @@ def test_vectors(n: int, m: int, seed: int, csls: int | None, by: str, direction
 
 
 def test_by_hand() -> None:
-    """0 and 1 have counterparts; 2, 3, 4 have none; 1 and 2 are equally near to somebody."""
+    """0 and 1 have counterparts; 2, 3, 4 have none; 1 and 2 have equal top scores."""
     scores = np.array([[0.9, 0.1], [0.5, 0.4], [0.5, 0.5], [0.2, 0.1], [0.0, 0.3]])
     found = dangling(scores, None, [2, 3, 4])
     assert found.thresholds.tolist() == [0.3, 0.5, 0.9, np.nextafter(0.9, 1)]
@@ -153,7 +153,7 @@ def test_by_hand() -> None:
 
 
 def test_infinite_values() -> None:
-    """Equal scores have no margin, infinite ones neither; who has none to choose from is below."""
+    """Equal scores, also infinite ones, have margin 0; without candidates it is -inf."""
     up, nan = np.inf, np.nan
     scores = np.array([[up, up], [-up, -up], [up, 1], [3, nan], [nan, nan], [1, -up], [3, 1]])
     margin = dangling(scores, None, [0, 2, 4], by="margin", nan="omit")

@@ -27,13 +27,13 @@ def ranks_of(above: list[int] | None = None, **labels: Any) -> tr.Ranks:
 
 
 def bucket(degree: float, edges: list[int]) -> str:
-    """The bucket of a degree, by trying each."""
+    """Return the bucket of a degree, by trying each."""
     if degree == 0:
         return "0"
     starts = edges if edges[0] == 1 else [1, *edges]
     for i, start in enumerate(starts):
         end = starts[i + 1] if i + 1 < len(starts) else None
-        # what lies between two whole numbers is in the lower one's, below 1 in the first
+        # fractions belong to the bucket of the lower integer, those below 1 to the first
         if max(degree, 1) >= start and (end is None or degree < end):
             return (
                 f"{start}+"
@@ -122,7 +122,7 @@ def test_buckets_are_openeas() -> None:
     labels = bucket_labels(np.array([0, 1, 5, 6, 10, 11, 15, 16, 1000]))
     expected = ["0", "1-5", "1-5", "6-10", "6-10", "11-15", "11-15", "16+", "16+"]
     assert labels.values.tolist() == expected
-    # halves, as the script beside OpenEA's code has them: [1, 6), [6, 11), ...
+    # halves, as in the script with OpenEA's code: [1, 6), [6, 11), ...
     means = bucket_labels(np.array([0.0, 0.5, 5.5, 6.0, 15.5, 16.0]))
     assert means.values.tolist() == ["0", "1-5", "1-5", "6-10", "11-15", "16+"]
 

@@ -30,7 +30,7 @@ MATRIX = np.array([[5.0, 5, 1, 0], [5, 1, 2, 0], [4, 1, 3, 0], [0, 2, 3, 0]])
 
 
 def robin_hood(times: list[int]) -> float:
-    """The Hoover index as it is written, in exact numbers."""
+    """Compute the Hoover index by its formula, in exact numbers."""
     mean = Fraction(sum(times), len(times))
     total = sum(times)
     return float(sum(abs(x - mean) for x in times) / (2 * total)) if total else math.nan

@@ -1,4 +1,4 @@
-"""Pictures: they draw what was found, with labels and units, and touch nothing else."""
+"""Plots draw the results with labels and units, and change no state of matplotlib."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ DRAW: dict[str, tuple[Callable[..., Any], Any]] = {
 
 
 def texts(ax: Any) -> str:
-    """All that is written in the picture."""
+    """Return all text in the plot."""
     return "\n".join(text.get_text() for text in ax.figure.findobj(matplotlib.text.Text))
 
 
@@ -75,7 +75,7 @@ def test_a_figure_of_its_own(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", DRAW)
 def test_nothing_is_cut_off(name: str) -> None:
-    """All that is drawn lies within the figure, once it is laid out."""
+    """Check that everything is within the figure after its layout."""
     draw, what = DRAW[name]
     figure = draw(what).figure
     figure.draw_without_rendering()

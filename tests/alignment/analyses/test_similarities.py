@@ -1,4 +1,4 @@
-"""How similar entities are to their nearest: against sorting all similarities, and by hand."""
+"""Similarity profiles: against sorting all similarities, and by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RIGHT = np.array([[1.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
 
 
 def quantile(values: list[float], level: float) -> float:
-    """Linear between the two nearest ranks (Hyndman, Fan 1996, definition 7)."""
+    """Interpolate linearly between two ranks (Hyndman, Fan 1996, definition 7)."""
     if not values:
         return math.nan
     ordered = sorted(values)

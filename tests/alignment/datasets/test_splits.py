@@ -32,7 +32,7 @@ Splits = dict[str, Rows]
 
 
 def slow_places(pairs: Rows, seed: int, together: bool) -> list[int]:
-    """Where each pair, or the group of pairs it is linked to, stands in the random order."""
+    """Return the place of each pair, or of its group of linked pairs, in the random order."""
     raw = np.random.PCG64(seed).random_raw(len(pairs)).tolist()
     order = sorted(range(len(pairs)), key=lambda i: (raw[i], i))
     groups: list[set[int]] = [{i} for i in range(len(pairs))]
@@ -98,7 +98,7 @@ def slow_folds(pairs: Rows, seed: int, folds: int, valid: float, together: bool)
 
 
 def every(parts: Iterable[Rows]) -> Rows:
-    """All pairs of some parts, in order."""
+    """Return all pairs of some splits, in order."""
     return sorted(chain.from_iterable(parts))
 
 
@@ -198,7 +198,7 @@ def test_folds_of_openea() -> None:
 
 
 def test_draws_are_pinned() -> None:
-    """One seed gives one split everywhere; should a NumPy draw otherwise, this tells."""
+    """A seed gives the same split everywhere; this fails if a NumPy draws differently."""
     found = split_pairs([(i, i) for i in range(20)], seed=2020)
     assert found["train"][:, 0].tolist() == [4, 9, 15, 18]
     assert found["valid"][:, 0].tolist() == [0, 1]
@@ -275,7 +275,7 @@ def test_written_data_is_read_the_same(tmp_path: Path) -> None:
     write_openea(data, tmp_path / "b")
     assert plain_data(read_openea(tmp_path / "b", 1)) == plain_data(data)
     fold = Path("721_5fold", "1")
-    # a list of ids where names alone would not do: the relations need none here
+    # names alone do not restore the ids of entities; relations need no list here
     assert files_of(tmp_path / "b") == sorted(
         [
             *(str(fold / f"{split}_links") for split in ("train", "valid", "test")),

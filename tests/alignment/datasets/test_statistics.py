@@ -145,7 +145,7 @@ def test_known_numbers_of_dbp15k(dbp15k: DataStatistics) -> None:
 
 
 def test_degrees_of_dbp15k(dbp15k: DataStatistics, data: Path) -> None:
-    """Counted once more, line by line."""
+    """A second count, line by line, agrees."""
     for k, graph in ((1, dbp15k.left), (2, dbp15k.right)):
         folder = data / "dbp15k_zh_en"
         degree = dict.fromkeys((line.split("\t")[0] for line in _lines(folder, f"ent_ids_{k}")), 0)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.python_only
 def shares(
     pairs: list[list[int]], scores: Array, reference: list[list[int]], ids: Any, direction: str
 ) -> dict[str, Any]:
-    """Every number by its definition, with sets and loops."""
+    """Compute every number by its definition, with sets and loops."""
     asked = 0 if direction == "left_to_right" else 1
     every = {tuple(pair) for pair in reference}
     wanted = {pair for pair in every if pair[0] in ids[0] and pair[1] in ids[1]}
@@ -83,7 +83,7 @@ def test_agreement(scores: Array, method: str, backwards: bool, data: st.DataObj
 
 
 def test_agreement_by_hand() -> None:
-    """0 and 1 both want 0; 2 has no counterpart; 3 has two, and one of them is found."""
+    """0 and 1 both choose 0; 2 has no counterpart; 3 has two, and one of them is found."""
     scores = [[9, 0, 0, 0], [8, 7, 0, 0], [0, 3, 0, 0], [0, 0, 0, 5]]
     reference = [[0, 0], [1, 1], [3, 2], [3, 3]]
     greedy_agreed = infer(scores, None).evaluate(reference)
@@ -102,7 +102,7 @@ def test_agreement_by_hand() -> None:
 
 
 def test_of_several_partners_the_best_is_meant_then_the_lowest() -> None:
-    """All three say right 0: 1 and 2 with the same score, which is the highest."""
+    """All three left entities choose right 0; 1 and 2 share the highest score."""
     found = infer([[1.0, 0.0], [2.0, 0.0], [2.0, 0.0]], None)
     hits = [found.evaluate([[i, 0]], direction="right_to_left").hits_at_1 for i in range(3)]
     assert hits == [0, 1, 0]

@@ -1,4 +1,4 @@
-"""Optimal pairs: the highest total, as trying all matchings gives it."""
+"""Optimal pairs: the highest total, found by trying all matchings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WHOLE = [solved for solved in SOLVED if " 2 " not in solved]  # which look at al
 
 
 def best(scores: Array) -> tuple[int, float]:
-    """The most pairs without a NaN, and the highest total of so many: all matchings are tried."""
+    """Try all matchings; return the most pairs without NaN and their highest total."""
     if scores.shape[0] > scores.shape[1]:
         return best(scores.T)
     height, width = scores.shape
@@ -42,7 +42,7 @@ def best(scores: Array) -> tuple[int, float]:
 
 
 def check_matching(found: Any, scores: Array) -> None:
-    """Nobody twice, scores as given, by left id."""
+    """No entity occurs twice, scores are as given, and pairs are ordered by left id."""
     left, right = found.pairs.T
     assert (np.diff(left) > 0).all()
     assert len(np.unique(right)) == len(right)
@@ -88,7 +88,7 @@ def test_with_nan_there_are_as_many_pairs_as_can_be(solved: str, scores: Array) 
 def test_of_few_candidates_it_is_a_matching_no_worse_than_the_stable_one(
     scores: Array, candidates: int
 ) -> None:
-    """However crowded the nearest are, the smaller side is matched whole."""
+    """The whole smaller side is matched even if all entities share their most similar ones."""
     found = infer(scores, None, method="optimal", candidates_per_entity=candidates)
     check_matching(found, scores)
     assert len(found) == min(scores.shape)
@@ -97,7 +97,7 @@ def test_of_few_candidates_it_is_a_matching_no_worse_than_the_stable_one(
 
 
 def test_what_is_looked_at() -> None:
-    """Each entity's nearest, from both sides, and the stable pairs: their matching is the best."""
+    """The result is the best matching of similar pairs from both sides and stable pairs."""
     rng = np.random.default_rng(3)
     for shape in ((6, 6), (5, 7), (7, 5)):
         scores = rng.integers(0, 9, shape).astype(float)
@@ -155,7 +155,7 @@ def test_the_default_is_dense_where_it_has_room(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("keywords", SOLVED.values())
 def test_the_threshold_leaves_pairs_out_afterwards(keywords: dict[str, Any]) -> None:
-    """Nobody is matched anew: left 1 stays with right 0, its better one was given away."""
+    """The threshold matches no entity again: left 1 keeps right 0."""
     scores = [[0.2, 0.9], [0.1, 0.9]]
     found = infer(scores, None, method="optimal", **keywords, threshold=0.5)
     whole = infer(scores, None, method="optimal", **keywords)

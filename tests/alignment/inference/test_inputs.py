@@ -30,7 +30,7 @@ pytestmark = pytest.mark.python_only
 
 @pytest.mark.parametrize("method", METHODS)
 def test_inputs(method: str, tmp_path: Path) -> None:
-    """Read-only, mapped, in files, of any dtype and layout; never written to."""
+    """Inputs may be read-only, mapped or files, of any dtype and layout; none is written to."""
     rng = np.random.default_rng(4)
     left, right = (rng.integers(-9, 9, (n, 3)).astype(np.float32) / 4 for n in (11, 12))
     expected = infer(left, right, method=method, similarity="dot")
@@ -52,7 +52,7 @@ def test_inputs(method: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["f2", ">f4", "f8", "i8"])
 def test_a_matrix_in_a_file(kind: str, tmp_path: Path) -> None:
-    """Mapped, by rows or by columns, by whatever path; never made anew."""
+    """A file is mapped for every layout and kind of path, and never copied."""
     scores = np.random.default_rng(8).integers(0, 99, (40, 50)).astype(kind)
     path = tmp_path / "S.npy"
     for layout in (scores, np.asfortranarray(scores)):

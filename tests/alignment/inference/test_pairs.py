@@ -19,7 +19,7 @@ pytestmark = pytest.mark.python_only
 
 
 def nearest(row: Array) -> int:
-    """The column of the highest score, of equal ones the lowest; -1 where all are NaN."""
+    """Return the lowest column of the highest score; -1 if all are NaN."""
     best = -1
     for column, score in enumerate(row):
         if score == score and (best < 0 or score > row[best]):
@@ -87,7 +87,7 @@ def test_nearest_of_vectors(
     csls: int | None,
     data: st.DataObject,
 ) -> None:
-    """Some entities take part; the means of CSLS are over them."""
+    """If only some entities take part, the means of CSLS are over these."""
     rng = np.random.default_rng(seed)
     kinds = rng.choice(["f2", "f4", "f8"], 2)
     left, right = (rng.integers(-2, 3, (n, 2)).astype(k) for n, k in zip(sizes, kinds, strict=True))
@@ -150,7 +150,7 @@ def test_means_may_be_given(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_threshold_leaves_out_what_is_below(method: str) -> None:
-    """And nothing else: what is equal stays, and nobody is matched anew."""
+    """Pairs at the threshold stay, and no entity is matched again."""
     rng = np.random.default_rng(3)
     scores = rng.standard_normal((12, 15)).astype(np.float32)
     whole = infer(scores, None, method=method)

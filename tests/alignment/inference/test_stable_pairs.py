@@ -1,4 +1,4 @@
-"""Stable pairs: what the textbook's proposals, one at a time, end in."""
+"""Stable pairs, against the proposals of the textbook, one at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Scores = list[list[float]]
 
 
 def preferences(scores: Scores) -> list[list[int]]:
-    """The whole list of each row: NaN are none, equal scores by the lower column."""
+    """Return the preferences of each row without NaN; equal scores go by the lower column."""
     return [
         sorted((j for j, score in enumerate(row) if score == score), key=lambda j: (-row[j], j))
         for row in scores
@@ -30,7 +30,7 @@ def preferences(scores: Scores) -> list[list[int]]:
 
 
 def textbook(scores: Scores, height: int, width: int) -> list[tuple[int, int]]:
-    """Gale and Shapley: rows propose, the last who came free first; columns keep the best."""
+    """Gale and Shapley: rows propose, the latest free one first; columns keep the best."""
     lists = preferences(scores)
     places = [
         {i: place for place, i in enumerate(order)}
@@ -54,7 +54,7 @@ def textbook(scores: Scores, height: int, width: int) -> list[tuple[int, int]]:
 
 
 def in_line(scores: Scores, height: int, width: int) -> list[tuple[int, int]]:
-    """Another way: all pairs by score, left id and right id; each is taken if both are free."""
+    """Take pairs by score, left id and right id, each if both entities are free."""
     pairs = [(i, j) for i in range(height) for j in range(width) if scores[i][j] == scores[i][j]]
     left, right, taken = set(range(height)), set(range(width)), []
     for i, j in sorted(pairs, key=lambda pair: (-scores[pair[0]][pair[1]], pair)):
@@ -66,7 +66,7 @@ def in_line(scores: Scores, height: int, width: int) -> list[tuple[int, int]]:
 
 
 def blocking(scores: Array, pairs: Array) -> Array:
-    """The pairs that would rather have each other than what they have."""
+    """Return the pairs that prefer each other to their partners."""
     height, width = scores.shape
     has = np.full(height, -1), np.full(width, -1)
     has[0][pairs[:, 0]], has[1][pairs[:, 1]] = pairs[:, 1], pairs[:, 0]
@@ -97,7 +97,7 @@ def matrices(draw: st.DrawFn, values: tuple[float, ...]) -> Array:
 
 @given(matrices((0, 1, 2, 3, 4, 5, 6, 7)))
 def test_who_proposes_makes_no_difference(scores: Array) -> None:
-    """Since both sides go by the same scores, there is one stable matching."""
+    """Both sides use the same scores, so there is one stable matching."""
     height, width = scores.shape
     expected = textbook(scores.tolist(), height, width)
     turned = textbook(scores.T.tolist(), width, height)
@@ -124,7 +124,7 @@ def test_a_matrix(scores: Array, k: int) -> None:
 def test_vectors(
     height: int, width: int, most: int, seed: int, similarity: str, k: int, csls: int | None
 ) -> None:
-    """Small integers, so that many scores are equal; lists that are used up again and again."""
+    """Small integers make many scores equal, and short lists are used up again and again."""
     rng = np.random.default_rng(seed)
     left = rng.integers(-most, most + 1, (height, 2)).astype(np.float32)
     right = rng.integers(-most, most + 1, (width, 2)).astype(np.float32)
@@ -145,7 +145,7 @@ def test_vectors(
 def test_infinite_scores_of_vectors(
     left: list[float], right: list[float], k: int, turned: bool
 ) -> None:
-    """Numbers and their products: -inf, too, is a score, and NaN (of 0 inf) is none."""
+    """Products of numbers: -inf is a score, and NaN (of 0 times inf) is not."""
     sides = [np.array(side, np.float32).reshape(-1, 1) for side in (left, right)]
     if turned:
         sides = sides[::-1]
@@ -166,7 +166,7 @@ def test_some_take_part(scores: Array, data: st.DataObject) -> None:
 
 
 def hubby(n: int, m: int) -> tuple[Array, Array]:
-    """Vectors of which some are near to everybody."""
+    """Vectors with hubs, which are similar to all others."""
     rng = np.random.default_rng(n)
     left = rng.standard_normal((n, 16)).astype(np.float32) + 0.7
     right = np.resize(left, (m, 16)) + 1.5 * rng.standard_normal((m, 16)).astype(np.float32)
@@ -186,7 +186,7 @@ def test_no_pair_would_rather_have_each_other(n: int, m: int, k: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in memory is at most twice k entries for each of those who propose."""
+    """Memory holds at most 2 k entries for each proposing entity."""
     rng = np.random.default_rng(seed)
     n = 50
     wanted = rng.integers(0, 9, n)  # by everybody, so that many come away empty-handed again
@@ -206,7 +206,7 @@ def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.Mon
 
 
 def test_a_list_that_is_cut_is_asked_for_again() -> None:
-    """It was all who would accept before, and is not any more."""
+    """The list was complete before it was cut, and is not any more."""
     scores = np.tile(np.arange(6.0), (4, 1))
     matching = stable_matching._StableMatching(source_of_matrix(scores), 1)
     matching.add_lists(np.arange(4), matching.source.top_k(6))
@@ -233,7 +233,7 @@ def test_k_and_threads_change_nothing() -> None:
 @pytest.mark.parametrize("shape", [(60, 60), (60, 90), (90, 60)])
 @pytest.mark.parametrize("k", [1, 8])
 def test_all_alike(shape: tuple[int, int], k: int) -> None:
-    """Everybody wants the same: pairs are by id."""
+    """All entities have the same preferences, so pairs follow the ids."""
     found = infer(np.zeros(shape, np.float32), None, method="stable", k=k)
     assert found.pairs.tolist() == [[i, i] for i in range(min(shape))]
 
@@ -248,7 +248,7 @@ AGREEING: dict[str, Callable[[int], tuple[Array, Array]]] = {
 
 
 def sums(left: Array, right: Array) -> tuple[Array, Array]:
-    """Vectors whose products are x + y: everybody goes by the same order of the other side."""
+    """Vectors with products x + y: all entities order the other side in the same way."""
     x, y = left.astype(np.float32), right.astype(np.float32)
     return np.stack([x, np.ones_like(x)], axis=1), np.stack([np.ones_like(y), y], axis=1)
 
@@ -264,7 +264,7 @@ def sums(left: Array, right: Array) -> tuple[Array, Array]:
 def test_preferences_that_agree(
     name: str, n: int, more: int, k: int, noise: int, seed: int
 ) -> None:
-    """Or nearly so: passes of all match hardly anybody, and batches come in."""
+    """Preferences nearly agree: a pass of all matches few entities, and batches are used."""
     scores = np.add.outer(*AGREEING[name](n)).astype(np.float32)[:, : max(1, n + more)]
     scores += np.random.default_rng(seed).integers(0, noise + 1, scores.shape)
     check(infer(scores, None, method="stable", k=k), scores)
@@ -277,7 +277,7 @@ def test_preferences_that_agree(
 def test_work_is_a_small_multiple_of_all_pairs(
     name: str, k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However much preferences agree; and every round of proposals matches somebody."""
+    """Work stays bounded if preferences agree, and every round of proposals matches a pair."""
     n = 3000
     sides = AGREEING[name](n)
     searches, rounds, sizes = [], [], []
@@ -357,7 +357,7 @@ def test_all_nan() -> None:
 
 @pytest.mark.parametrize("method", ["greedy", "mutual", "stable"])
 def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of vectors no scores are made but the best; of a matrix a few rows at a time are read."""
+    """Embeddings only give the top k scores; a matrix is read a few rows at a time."""
     left, right = hubby(300, 310)
     expected = infer(left, right, method=method).pairs
     monkeypatch.setattr(sources, "score_open_embeddings", None)

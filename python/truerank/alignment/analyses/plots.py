@@ -40,7 +40,7 @@ _DOT_ROW_HEIGHT = 0.11  # the height of a row of dots, relative to that height
 def plot_similarity_profile(
     profiles: SimilarityProfile | Mapping[str, SimilarityProfile], *, ax: Axes | None = None
 ) -> Axes:
-    """Draw the mean similarity to the first, second, ... k-th nearest, and how it varies.
+    """Draw the mean similarity to the first, second, ... k-th neighbour, and how it varies.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def optimal_pairs(
     ----------
     source : Source
     dense : bool, optional
-        Whether to consider all pairs. Default: yes where there are at most `MAX_DENSE_CELLS` of
+        Whether to consider all pairs. Default: yes if there are at most `MAX_DENSE_CELLS` of
         them and no `candidates` are given.
     candidates : int, optional
         The number of most similar entities to consider for each entity of both sides.
@@ -131,10 +131,13 @@ def sparse_pairs(source: SimilaritySource, candidates: int, k: int) -> ScoredPai
     costs = wide.max() - wide + 1
     width = len(columns)
     if matched < len(rows):
-        nobody = np.arange(len(rows))
-        beyond = np.full(len(rows), _prohibitive_cost(costs, len(rows)))
-        row, column = np.concatenate([row, nobody]), np.concatenate([column, width + nobody])
-        costs, width = np.concatenate([costs, beyond]), width + len(rows)
+        row_numbers = np.arange(len(rows))
+        penalties = np.full(len(rows), _prohibitive_cost(costs, len(rows)))
+        row, column = (
+            np.concatenate([row, row_numbers]),
+            np.concatenate([column, width + row_numbers]),
+        )
+        costs, width = np.concatenate([costs, penalties]), width + len(rows)
     sparse = import_extra("scipy.sparse", METHOD_OPTION)
     matrix = sparse.coo_array((costs, (row, column)), (len(rows), width)).tocsr()
     row_of, column_of = (np.asarray(found, np.int64) for found in solve(matrix))

@@ -391,8 +391,8 @@ def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
         try:
             store = store_of(value, dtype) if isinstance(value, (*_PATHS, np.ndarray)) else None
         except OSError as error:
-            told = f"{name}: {error.strerror}"
-            raise type(error)(error.errno, told, error.filename) from None
+            message = f"{name}: {error.strerror}"
+            raise type(error)(error.errno, message, error.filename) from None
         if store is None:  # on an accelerator
             return as_scores(value, dtype)
         with store:
