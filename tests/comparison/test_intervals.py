@@ -11,6 +11,7 @@ import scipy.stats
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from support.metric_keys import keys_where
 from truerank import Ranks, report
 from truerank.comparison.functionals import (
     MedianFunctional,
@@ -32,8 +33,8 @@ from truerank.metrics import METRICS, UnknownKeyError, adjusted, chance, parse
 
 pytestmark = pytest.mark.python_only
 
-ADDITIVE = ("mr", "mrr", "hits@2")
-HELD = ("imr", "hmr", "gmr", "igmr", "median", "imedian")
+ADDITIVE = keys_where(lambda metric: metric.single)
+HELD = keys_where(lambda metric: metric.chance and not metric.single and not metric.parameter)
 POWERS = ("power_mean:2", "power_mean:-0.5", "power_mean:0", "power_mean:inf", "power_mean:900")
 UNADJUSTED = (*ADDITIVE, *HELD, *POWERS, "std", "variance", "mad", "count")
 KINDS = ("realistic", "optimistic", "pessimistic", "expected")

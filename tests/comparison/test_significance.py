@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks
+from support.metric_keys import keys_where
 from truerank import Ranks, report
 from truerank.comparison.significance import PValue, pvalue
 from truerank.metrics import METRICS, UnknownKeyError
@@ -594,3 +595,23 @@ def test_the_best_hits_under_weights() -> None:
     best = pvalue(Ranks([1] * 60, [1] * 60, 10, weights=weights), "hits@5")
     assert best.log10_p == pytest.approx(60 * math.log10(0.5), rel=1e-12)
     assert pvalue(Ranks([0] * 60, [1] * 60, 999, weights=weights), "mrr").error == 0
+
+
+WITHOUT_LAW: tuple[str, ...] = ()  # metrics of the table without a p-value
+
+# -- all metrics -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", keys_where(lambda metric: metric.increasing is not None))
+@pytest.mark.parametrize("sizes", [[30], [2, 27], [12, 12, 3]], ids=str)
+def test_every_metric_has_the_right_p_value_or_none(name: str, sizes: list[int]) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        ranks = [int(rng.integers(1, max(size // 4, 1) + 1)) for size in sizes]
+        measured = ranks_of(ranks, sizes)
+        if name.partition("@")[0] in WITHOUT_LAW:
+            with pytest.raises(UnknownKeyError, match="has no p-value"):
+                pvalue(measured, name)
+        else:
+            expected = share_as_good(ranks, sizes, name)
+            assert pvalue(measured, name).p == pytest.approx(expected, rel=1e-9)

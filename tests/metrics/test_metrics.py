@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks
+from support.metric_keys import keys_where
 from truerank import Ranks, report
 from truerank.metrics import KINDS, METRICS, parse
 from truerank.metrics.averages import median_of
@@ -20,13 +21,16 @@ from truerank.metrics.averages import median_of
 pytestmark = pytest.mark.python_only
 
 POINTS = tuple(kind for kind in KINDS if kind != "expected")
-MODELLED = ("mr", "mrr", "hits@1", "hits@3", "hmr", "imr", "gmr", "igmr", "median", "imedian")
+MODELLED = keys_where(lambda metric: metric.chance and metric.parameter != ":")
 POWERS = (-math.inf, -20.0, -1.5, -1.0, -0.5, 0.0, 1e-6, 0.5, 1.0, 2.0, 3.7, 30.0, math.inf)
 ALL = (*MODELLED, "std", "variance", "mad", *(f"power_mean:{p}" for p in POWERS))
 
 
-def exact(name: str, ranks: list[Fraction], weights: list[Fraction]) -> Fraction | float:
+def exact(
+    name: str, ranks: list[Fraction], candidates: list[int], weights: list[Fraction]
+) -> Fraction | float:
     """The definition in fractions (logarithms in floats)."""
+    assert all(1 <= r <= n for r, n in zip(ranks, candidates, strict=True))
 
     def mean(values: list[Fraction]) -> Fraction:
         return sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0)) / sum(
@@ -117,7 +121,8 @@ def small_ties(draw: st.DrawFn) -> Ranks:
     weight = st.sampled_from([0.0, 0.1, 0.2, 0.3, 1.0, 2.0])
     weights = draw(st.none() | st.lists(weight, min_size=n, max_size=n).filter(any))
     above_, tied_ = zip(*counts, strict=True)
-    return Ranks(above_, tied_, 200, weights=weights)
+    candidates = draw(st.lists(st.integers(180, 900), min_size=n, max_size=n))
+    return Ranks(above_, tied_, candidates, weights=weights)
 
 
 def as_fractions(weights: np.ndarray | None, n: int) -> list[Fraction]:
@@ -134,7 +139,8 @@ def test_metrics_are_their_definitions(ranks: Ranks, kind: str, name: str) -> No
     if not len(ranks):
         assert math.isnan(value)
         return
-    expected = exact(name, positions(ranks, kind), as_fractions(ranks.weights, len(ranks)))
+    weights = as_fractions(ranks.weights, len(ranks))
+    expected = exact(name, positions(ranks, kind), ranks.candidates.tolist(), weights)
     assert value == pytest.approx(float(expected), rel=1e-13 if "power" not in name else 1e-11)
 
 
@@ -148,8 +154,9 @@ def test_expected_metrics_are_those_of_all_positions(ranks: Ranks, name: str) ->
     for above, tied, weight in counts:
         everywhere += [Fraction(above + 1 + i) for i in range(tied)]
         shares += [weight / tied] * tied
+    candidates = np.repeat(ranks.candidates, ranks.tied).tolist()
     rel = 1e-9 if name == "power_mean:1e-06" else 1e-12
-    assert value == pytest.approx(float(exact(name, everywhere, shares)), rel=rel)
+    assert value == pytest.approx(float(exact(name, everywhere, candidates, shares)), rel=rel)
 
 
 @pytest.mark.parametrize("name", ["mr", "mrr", "hits@2", "hits@3"])

@@ -168,14 +168,16 @@ def pvalue_of_sample(key: Key, sample: Sample, memo: dict[Any, Any]) -> PValue:
     >>> round(pvalue_of_sample(parse("mr"), sample, {}).p, 12)
     0.333333333333
     """
+    base, power = _deciding_law(key)
+    if base not in _LAWS:
+        raise UnknownKeyError(f"{str(key)!r}: {key.metric} has no p-value")
     tasks = compress(sample.candidates, sample.weights)
     if not tasks.count:
         return PValue(math.nan, math.nan, "none", math.nan, math.nan)
     z = _z_score(key, sample, memo)
     if tasks.sizes[-1] == 1:
         return PValue(1.0, 0.0, "exact", z, 0.0)
-    base, power = _deciding_law(key)
-    if base != "median" and tasks.count == 1 and base != "hits":
+    if tasks.count == 1 and base in _RANK_OF_ONE_TASK:
         found = _single_task_tail(tasks, base, power, sample)
     else:
         found = _LAWS[base](tasks, power, sample)
@@ -221,10 +223,7 @@ def _total(name: str, sample: Sample, parameter: float = 0) -> float:
 
 def _single_task_tail(tasks: Tasks, base: str, power: float, sample: Sample) -> Tail:
     """The share of the ranks of a single task that are at least as good."""
-    name = {"mrr": "hmr", "greatest": "mr", "least": "mr"}.get(base, base)
-    rank = metric_value(
-        METRICS[name], sample, power
-    )  # for one task each of these metrics is the rank itself
+    rank = metric_value(METRICS[_RANK_OF_ONE_TASK[base]], sample, power)
     size = int(tasks.sizes[0])
     share = min(max(math.floor(rank * (1 + 1e-12)), 1), size) / size
     return Tail(math.log(share), "exact", 1e-15)
@@ -301,6 +300,17 @@ _LAWS: dict[str, Callable[[Tasks, float, Sample], Tail]] = {
     "greatest": _greatest_tail,
     "least": _least_tail,
     "median": _median_tail,
+}
+
+
+# For a single task these laws are monotone in its rank, which is the value of the metric named.
+_RANK_OF_ONE_TASK = {
+    "mr": "mr",
+    "mrr": "hmr",
+    "gmr": "gmr",
+    "power_mean": "power_mean",
+    "greatest": "mr",
+    "least": "mr",
 }
 
 

@@ -1,0 +1,20 @@
+"""Keys of the metrics in the table, so that the tests of all metrics also run for a new row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from truerank.metrics import METRICS
+from truerank.metrics.metric_table import Metric
+
+PARAMETERS = {"": ("",), "@": ("@1", "@3"), ":": (":2", ":-0.5")}
+
+
+def keys_where(condition: Callable[[Metric], object]) -> tuple[str, ...]:
+    """The keys of the metrics that meet a condition: hits@k and power means with two parameters."""
+    return tuple(
+        name + parameter
+        for name, metric in METRICS.items()
+        if condition(metric)
+        for parameter in PARAMETERS[metric.parameter]
+    )
