@@ -241,12 +241,12 @@ def test_large_and_threads() -> None:
                 threads=threads,
                 block=block,
             )
-            truths = matrix[pairs[:, 0], pairs[:, 1]]
+            true_scores = matrix[pairs[:, 0], pairs[:, 1]]
             for ranks, rows in zip(
                 found, (matrix[pairs[:, 0]], matrix.T[pairs[:, 1]]), strict=True
             ):
-                np.testing.assert_array_equal(ranks.above, (rows > truths[:, None]).sum(1))
-                np.testing.assert_array_equal(ranks.tied, (rows == truths[:, None]).sum(1))
+                np.testing.assert_array_equal(ranks.above, (rows > true_scores[:, None]).sum(1))
+                np.testing.assert_array_equal(ranks.tied, (rows == true_scores[:, None]).sum(1))
 
 
 def test_equal_scores_without_end() -> None:

@@ -38,7 +38,7 @@ def rank_row(row: Any, target: int, *, filter: Any = None, **rules: Any) -> tupl
     return got
 
 
-# --- 1: NaN truth
+# --- 1: NaN true score
 
 
 def test_case_1_nan_truth_is_refused() -> None:
@@ -59,7 +59,7 @@ def test_case_1_nan_truth_is_never_better_than_last(order: str) -> None:
     assert rank_row([NAN], 0, nan="worst", order=order) == (0, 1, 1)
 
 
-# --- 2: -inf truth and a filter
+# --- 2: a true score of -inf, and a filter
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -72,7 +72,7 @@ def test_case_2_minus_infinity_truth_with_filter(rule: str) -> None:
 
 
 def test_case_2_filtered_scores_are_not_minus_infinity() -> None:
-    # A filter that writes a sentinel makes the filtered scores tie with the truth.
+    # A filter that writes a sentinel makes the filtered scores tie with the true score.
     assert rank_row([-INF, -INF, 3, 2], 0, filter=[2, 3]) == (0, 2, 2)
     assert rank_row([INF, INF, 3, 2], 0, filter=[2, 3], order="ascending") == (0, 2, 2)
 
@@ -174,9 +174,12 @@ def test_case_8_constant_scores(n: int, order: str) -> None:
     [(np.float16, 4096), (np.float32, 2e7), (np.float32, 2.0**24), (np.float64, 2.0**53)],
 )
 def test_case_9_big_magnitudes(dtype: type, big: float) -> None:
-    truth = np.array(big, dtype)
-    up, down = np.nextafter(truth, np.array(INF, dtype)), np.nextafter(truth, np.array(0, dtype))
-    scores = np.array([[truth, up, truth, down, down, down, truth]], dtype)
+    true_score = np.array(big, dtype)
+    up, down = (
+        np.nextafter(true_score, np.array(INF, dtype)),
+        np.nextafter(true_score, np.array(0, dtype)),
+    )
+    scores = np.array([[true_score, up, true_score, down, down, down, true_score]], dtype)
     assert len(np.unique(scores)) == 3
     assert counts(tr.rank(scores, [0])) == [(1, 3, 7)]
     assert counts(tr.rank(scores, [0], order="ascending")) == [(3, 3, 7)]
@@ -343,7 +346,7 @@ def test_the_first_nan_by_row_then_column() -> None:
         tr.rank(scores, [1, 1], rows=[3, 2], filter=csr([[], [4]]))
     with pytest.raises(ValueError, match=r"row 3\b.*column 0\b"):
         tr.rank(scores, [1, 1], rows=[3, 2], filter=csr([[], [4, 5]]))
-    # Under omit only NaN truths count: (3, 0) and (2, 5) and (2, 4), not in this order.
+    # Under omit only NaN true scores count: (3, 0) and (2, 5) and (2, 4), not in this order.
     with pytest.raises(ValueError, match=r"row 2\b.*column 4\b"):
         tr.rank(scores, [0, 5, 4, 1], rows=[3, 2, 2, 0], nan="omit")
     with pytest.raises(ValueError, match=r"row 2\b.*column 5\b"):

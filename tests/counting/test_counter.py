@@ -132,10 +132,10 @@ def test_the_block_has_no_say_in_the_truth(problem: Problem, seed: int) -> None:
     scores, rows, targets, keywords = parts_of(problem)
     keywords["nan"] = "worst"
     rng = np.random.default_rng(seed)
-    truth = scores[rows, targets]
+    true_scores = scores[rows, targets]
     others = scores.copy()
-    others[rows, targets] = rng.permutation(truth)
-    counter = tr.RankCounter(truth, targets, candidates=scores.shape[1], **keywords)
+    others[rows, targets] = rng.permutation(true_scores)
+    counter = tr.RankCounter(true_scores, targets, candidates=scores.shape[1], **keywords)
     for block in pieces(rng, scores.shape[1]):
         feed(counter, others, block, True)
     with warnings.catch_warnings(record=True) as caught:
@@ -144,7 +144,9 @@ def test_the_block_has_no_say_in_the_truth(problem: Problem, seed: int) -> None:
     expected = tr.rank(scores, targets, **keywords)
     for name in ("above", "tied", "candidates"):
         np.testing.assert_array_equal(getattr(got, name), getattr(expected, name), err_msg=name)
-    pairs = zip(numbers(truth, keywords), numbers(others[rows, targets], keywords), strict=True)
+    pairs = zip(
+        numbers(true_scores, keywords), numbers(others[rows, targets], keywords), strict=True
+    )
     differing = [not (a == b or (a != a and b != b)) for a, b in pairs]
     np.testing.assert_array_equal(counter.differing, np.array(differing, np.int64))
     assert len(caught) == int(counter.differing.any())
@@ -355,12 +357,12 @@ def test_sampled_negatives_are_counted_as_given(problem: Problem, seed: int) -> 
     assume(problem.scores.ndim == 2 and "rows" not in problem.keywords)
     scores, rows, targets, keywords = parts_of(problem)
     keywords.pop("filter", None)
-    truth = scores[rows, targets]
+    true_scores = scores[rows, targets]
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, scores.shape[1] + 1, len(scores))
     if rng.integers(2):
         lengths[:] = scores.shape[1]
-    beside = np.concatenate([truth[:, None], scores], axis=1)
+    beside = np.concatenate([true_scores[:, None], scores], axis=1)
     kept = [[0, *range(1, n + 1)] for n in lengths.tolist()]
     expected = outcome(lambda: tr.rank(beside, 0, candidates=kept, **keywords))
     indptr = np.concatenate([[0], np.cumsum(lengths)])
@@ -369,7 +371,7 @@ def test_sampled_negatives_are_counted_as_given(problem: Problem, seed: int) -> 
     given = [(values, indptr)]
     given += [scores] if (lengths == scores.shape[1]).all() else []
     for others in given:
-        got = outcome(lambda others=others: tr.rank_against(truth, others, **keywords))
+        got = outcome(lambda others=others: tr.rank_against(true_scores, others, **keywords))
         if isinstance(expected, str) or isinstance(got, str):
             assert got == expected
             continue

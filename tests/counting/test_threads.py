@@ -48,13 +48,13 @@ def plain(
         if block.dtype.name in ("float16", "bfloat16"):
             block = block.astype(np.float32)
         target = targets[start : start + step, np.newaxis]
-        truth = np.take_along_axis(block, target, axis=1)
+        true_scores = np.take_along_axis(block, target, axis=1)
         left = np.ones(block.shape, bool)
         if filters is not None:
             np.put_along_axis(left, filters[start : start + step], False, axis=1)
             np.put_along_axis(left, target, True, axis=1)
-        above.append((left & (block > truth)).sum(1))
-        tied.append((left & (block == truth)).sum(1))
+        above.append((left & (block > true_scores)).sum(1))
+        tied.append((left & (block == true_scores)).sum(1))
         size.append(left.sum(1))
     return np.concatenate(above), np.concatenate(tied), np.concatenate(size)
 

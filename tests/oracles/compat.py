@@ -24,19 +24,19 @@ def _others(scores: np.ndarray, target: int, filtered: Filter) -> list[np.float3
 def libkge(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     inf = Single(np.inf)
     above = ties = 0
-    truth = -inf if np.isnan(scores[target]) else scores[target]
+    true_score = -inf if np.isnan(scores[target]) else scores[target]
     for j, score in enumerate(scores):
         if j != target and j in (filtered or ()):
             score = -inf
         if np.isnan(score):
             score = -inf
-        close = score == truth
-        if not close and np.isfinite(score) and np.isfinite(truth):
-            allowed = Single(1e-5) + abs(Single(1e-4) * truth)
-            close = abs(Single(score - truth)) <= allowed
+        close = score == true_score
+        if not close and np.isfinite(score) and np.isfinite(true_score):
+            allowed = Single(1e-5) + abs(Single(1e-4) * true_score)
+            close = abs(Single(score - true_score)) <= allowed
         if close:
             ties += 1
-        elif score > truth:
+        elif score > true_score:
             above += 1
     rank = 1 + above + ties // 2  # counted from 0, and rounded up
     return rank, rank
@@ -137,8 +137,8 @@ ORACLES: dict[str, Callable[[np.ndarray, int, Filter], Places]] = {
 
 def exact(scores: np.ndarray, target: int, filtered: Filter) -> float:
     """Return the realistic rank by its definition; NaN is worst."""
-    others, truth = _others(scores, target, filtered), scores[target]
-    if math.isnan(truth):
+    others, true_score = _others(scores, target, filtered), scores[target]
+    if math.isnan(true_score):
         return len(others) + 1.0
-    ties = sum(bool(s == truth) for s in others)
-    return 1 + sum(bool(s > truth) for s in others) + ties / 2
+    ties = sum(bool(s == true_score) for s in others)
+    return 1 + sum(bool(s > true_score) for s in others) + ties / 2

@@ -131,15 +131,15 @@ def count(
     result: list[tuple[int, int, int, int, int, int]] = []
     for i in tasks:
         score = table[rows[i]]
-        truth = score[targets[i]]
+        true_score = score[targets[i]]
         s = [score[column] for column in members[i]]
         numbers = [b for b in s if b == b]
         size = len(numbers) if nan == "omit" else len(s)
-        if truth != truth:  # only under "worst"
+        if true_score != true_score:  # only under "worst"
             above, tied = size - 1, 1
         else:
-            above = sum(1 for b in numbers if better(b, truth))
-            tied = sum(1 for b in numbers if b == truth)
+            above = sum(1 for b in numbers if better(b, true_score))
+            tied = sum(1 for b in numbers if b == true_score)
         infinite = sum(1 for b in numbers if b in (float("inf"), float("-inf")))
         whole = [score[column] for column in unfiltered[i]]
         whole = [b for b in whole if b == b]
@@ -207,7 +207,7 @@ def count_large(
         # Tasks without selections share these: members of S that are NaN, infinite, or at the best.
         shared = describe(everyone, bad, infinite, ranked, ranked, order)
         for i in members:
-            truth = row[targets[i]]
+            true_score = row[targets[i]]
             chosen, s, described = everyone, ranked, shared
             if filter is not None or candidates is not None:
                 if candidates is not None:
@@ -224,18 +224,18 @@ def count_large(
             size = members_of_s - (nans if nan == "omit" else 0)
             if nan == "raise" and nans:
                 refused.append((r, first_nan))
-            if nan == "omit" and truth != truth:
+            if nan == "omit" and true_score != true_score:
                 refused.append((r, int(targets[i])))
-            if truth != truth:
+            if true_score != true_score:
                 above, tied = size - 1, 1
             elif s is ranked:
-                left = int(np.searchsorted(s, truth, "left"))
-                right = int(np.searchsorted(s, truth, "right"))
+                left = int(np.searchsorted(s, true_score, "left"))
+                right = int(np.searchsorted(s, true_score, "right"))
                 above = left if order == "ascending" else len(s) - right
                 tied = right - left
             else:
-                above = int((s < truth if order == "ascending" else s > truth).sum())
-                tied = int((s == truth).sum())
+                above = int((s < true_score if order == "ascending" else s > true_score).sum())
+                tied = int((s == true_score).sum())
             result[:, i] = above, tied, size, nans, infs, at_best
     if refused:
         raise Refused(["scores"], nan=min(refused))
