@@ -21,6 +21,7 @@ import nox
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
 nox.options.download_python = "never"
+nox.options.allow_parallel = True
 nox.options.error_on_missing_interpreters = False  # a machine has the Pythons that it has
 
 ROOT = Path(__file__).parent
@@ -160,6 +161,9 @@ def smoke(session: nox.Session) -> None:
     run_tests(session, "-m", "smoke", *FOLDERS)
 
 
+# Where threads are tested, kernels are not: the other sessions compile and test them.
+BASELINE_ONLY = "cmake.define.TRUERANK_BASELINE_ONLY=ON"
+
 # Compiler, OpenMP, kind of build. Wheels of Windows and macOS are as the last: hence Release.
 BUILDS = ["g++-11 ON Debug", "clang++-14 ON Debug", "clang++-14 OFF Release"]
 
@@ -172,7 +176,8 @@ def compilers(session: nox.Session, kind: str) -> None:
     compiler, openmp, build_type = kind.split()
     defines = [f"CMAKE_CXX_COMPILER={compiler}", f"TRUERANK_OPENMP={openmp}"]
     settings = [f"cmake.define.{text}" for text in (*defines, "CMAKE_CXX_FLAGS_DEBUG=-O0")]
-    path = build(session, f"{compiler}-{openmp}", f"cmake.build-type={build_type}", *settings)
+    settings += [f"cmake.build-type={build_type}", *([BASELINE_ONLY] if openmp == "OFF" else [])]
+    path = build(session, f"{compiler}-{openmp}", *settings)
     session.install(str(path), "--group=smoke")
     script = f"from truerank import _core; assert _core.openmp() is {openmp == 'ON'}"
     session.run("python", "-c", script)
@@ -305,7 +310,9 @@ def sanitizers(session: nox.Session, sanitizer: str) -> None:
         session.log(f"{call}: {report or 'no report'}, as it should be")
 
     settings = [f"cmake.args=--preset={preset}", "cmake.build-type="]
-    path = build(session, sanitizer, *settings, f"cmake.define.TRUERANK_OPENMP={openmp}")
+    settings += [f"cmake.define.TRUERANK_OPENMP={openmp}"]
+    settings += [] if sanitizer == "asan" else [BASELINE_ONLY]
+    path = build(session, sanitizer, *settings)
     session.install(f"{path}[test,h5py,zarr]")
     # Reports are not pytest's to capture: one that ends the process would be lost.
     run_tests(session, "--capture=sys", *tests, python=[*under, "python"])

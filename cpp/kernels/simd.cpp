@@ -3,14 +3,14 @@
 #include <cstring>
 #include <iterator>
 
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(TRUERANK_AVX2)  // the table of x86-64
 #include <cpuid.h>
 #endif
 
 namespace truerank {
 namespace {
 
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(TRUERANK_AVX2)  // the table of x86-64
 // What the processor says of itself. The compilers' __builtin_cpu_supports needs a library of theirs, which is not
 // linked on every system.
 struct Processor {
@@ -72,7 +72,7 @@ constexpr Row kRows[] = {
     TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW
 };
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(TRUERANK_AVX2)  // the table of x86-64
 static_assert(std::size(kRequirements) == std::size(kRows));
 #endif
 
