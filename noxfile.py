@@ -242,9 +242,8 @@ def sanitized(sanitizer: str) -> list[str]:
 
     def preload(*names: str) -> str:
         query = "; ".join(f"g++ -print-file-name=lib{name}.so" for name in names)
-        return "LD_PRELOAD=" + ":".join(
-            subprocess.check_output(query, shell=True, text=True).split()
-        )
+        paths = subprocess.check_output(query, shell=True, text=True).split()
+        return f"LD_PRELOAD={':'.join(paths)}"
 
     command = ["setarch", os.uname().machine, "-R", "env"]
     if subprocess.run([*command, "true"], capture_output=True, check=False).returncode:
@@ -264,11 +263,8 @@ def sanitized(sanitizer: str) -> list[str]:
     # tells TSan what happens before what: so the core, built by g++, runs on libomp here. (The
     # preloaded runtime of clang 14 itself crashes before main.)
     llvm = "/usr/lib/llvm-14/lib"
-    return [
-        *command,
-        f"OMP_TOOL_LIBRARIES={llvm}/libarcher.so",
-        f"{preload('tsan')}:{llvm}/libomp.so",
-    ]
+    command += [f"OMP_TOOL_LIBRARIES={llvm}/libarcher.so"]
+    return [*command, f"{preload('tsan')}:{llvm}/libomp.so"]
 
 
 # What a sanitizer must report when a function of .ci/planted.cpp is called: function, argument,
@@ -294,7 +290,6 @@ def sanitizers(session: nox.Session, sanitizer: str) -> None:
         # WN18RR is large, and its ways of reading are those of smaller tests.
         tests += ["--ignore=tests/published/test_wn18rr.py"]
 
-    # A silent sanitizer is believed only after it has found planted faults.
     library = f"{session.create_tmp()}/planted.so"
     flags = f"-std=c++17 -O1 -g -fPIC -shared -fsanitize={kind} -o {library}"
     flags += " -fopenmp" if openmp == "ON" else ""
@@ -302,16 +297,14 @@ def sanitizers(session: nox.Session, sanitizer: str) -> None:
     # A program, not a wrapper script: the shell itself does not run under TSan.
     command = [*under, os.path.realpath(sys.executable), f"{ROOT}/.ci/planted.py", library]
     for report, call in (line.split(": ") for line in PLANTED[sanitizer]):
-        done = subprocess.run(
-            [*command, *call.split()], capture_output=True, text=True, check=False
-        )
+        run = [*command, *call.split()]
+        done = subprocess.run(run, capture_output=True, text=True, check=False)
         if bool(report) != bool(done.returncode) or report not in done.stderr:
             session.error(f"{call}: expected {report or 'no report'}, got {done.stderr}")
         session.log(f"{call}: {report or 'no report'}, as it should be")
 
-    settings = [f"cmake.args=--preset={preset}", "cmake.build-type="]
-    settings += [f"cmake.define.TRUERANK_OPENMP={openmp}"]
-    settings += [] if sanitizer == "asan" else [BASELINE_ONLY]
+    settings = [f"cmake.args=--preset={preset}", f"cmake.define.TRUERANK_OPENMP={openmp}"]
+    settings += ["cmake.build-type=", *([BASELINE_ONLY] if kind == "thread" else [])]
     path = build(session, sanitizer, *settings)
     session.install(f"{path}[test,h5py,zarr]")
     # Reports are not pytest's to capture: one that ends the process would be lost.
