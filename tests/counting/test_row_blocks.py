@@ -54,11 +54,11 @@ def test_files_are_blocks_too(tmp_path: Path) -> None:
 
 def test_targets_and_filters_may_be_filled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The count of a block begins after the producer has gone on."""
-    gone_on = threading.Event()
+    gone_on = threading.Semaphore(0)  # once for each block, however late its count begins
     rank = tr.rank
 
     def late(*args: Any, **keywords: Any) -> tr.Ranks:
-        assert gone_on.wait(30)
+        assert gone_on.acquire(timeout=30)
         return rank(*args, **keywords)
 
     monkeypatch.setattr("truerank.counting.row_blocks.rank", late)
@@ -75,11 +75,10 @@ def test_targets_and_filters_may_be_filled_again(monkeypatch: pytest.MonkeyPatch
 
         def blocks(form: Any = form) -> Iterator[tuple[Any, ...]]:
             for start in (0, 30):
-                gone_on.clear()
                 targets[:], indices[:] = TARGETS[start : start + 30], left_out[start : start + 30]
                 yield SCORES[start : start + 30], targets, form()
                 targets[:], indices[:] = 0, 0
-                gone_on.set()
+                gone_on.release()
 
         assert same(tr.rank_blocks(blocks()), expected)
 
