@@ -21,31 +21,13 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.kinships import HITS, MODELS, rank_sides, score_sides
+from support.kinships import HITS, MODELS, NAMES, rank_sides, score_sides
 
 pytestmark = pytest.mark.python_only
 
 RUN = {"dataset", "dataset_triples", "model", "training", "evaluation"}  # about the run itself
-PLAIN = {  # ours, theirs
-    "mr": "arithmetic_mean_rank",
-    "mrr": "inverse_harmonic_mean_rank",
-    "hmr": "harmonic_mean_rank",
-    "imr": "inverse_arithmetic_mean_rank",
-    "gmr": "geometric_mean_rank",
-    "igmr": "inverse_geometric_mean_rank",
-    "median": "median_rank",
-    "imedian": "inverse_median_rank",
-    "std": "standard_deviation",
-    "variance": "variance",
-    "mad": "median_absolute_deviation",
-    "count": "count",
-    "amr": "adjusted_arithmetic_mean_rank",
-    **{f"hits@{k}": f"hits_at_{k}" for k in HITS},
-}
-INDICES = {
-    "amri": "adjusted_arithmetic_mean_rank_index",
-    **{f"ah@{k}": f"adjusted_hits_at_{k}" for k in HITS},
-}
+INDICES = {name: NAMES[name] for name in ("amri", *(f"ah@{k}" for k in HITS))}  # ours, theirs
+PLAIN = {name: theirs for name, theirs in NAMES.items() if name not in INDICES}
 AMRR, INDEX_GMR = "adjusted_inverse_harmonic_mean_rank", "adjusted_geometric_mean_rank_index"
 # ours, theirs: the largest relative distance of the published z from the exact one
 Z = {
