@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .. import __version__
 from ..comparison.table_writer import TextGrid, html_table
-from ..ranks.archives import replace_file
+from ..ranks.writing import replace_file
 
 # No script runs and nothing is fetched, whatever the page contains.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -98,7 +98,7 @@ def save(path: str | os.PathLike[str], page: str) -> None:
     ValueError
         If `path` exists and is not a regular file.
     """
-    with replace_file(os.path.realpath(os.fsdecode(path))) as file:
+    with replace_file(path) as file:
         file.write(page.encode())
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from ..inputs.arrays import read_only
 from ..inputs.errors import InputValueError
+from .writing import replace_file
 
 if TYPE_CHECKING:
     import zipfile
@@ -42,18 +42,10 @@ class ArchiveKind(NamedTuple):
 def write_archive(path: str | os.PathLike[str], kind: ArchiveKind, members: Members) -> None:
     """Write members to a file, exactly at `path`: whole or not at all.
 
-    The file is written under a temporary name in the same folder, synced and moved to its place. A
-    link is followed. Equal members give equal bytes.
-
-    Raises
-    ------
-    OSError
-        If the folder is absent or cannot be written, or the disk is full.
-    ValueError
-        If `path` exists and is not a regular file.
+    Equal members give equal bytes. Raises as `replace_file` does.
     """
     header = {"kind": np.array(kind.name), "format": np.array(kind.format, np.int64)}
-    with replace_file(os.path.realpath(os.fsdecode(path))) as file:
+    with replace_file(path) as file:
         _write_zip(file, header | members)
 
 
@@ -139,46 +131,6 @@ class _Checksum:
 
     def hexdigest(self) -> str:
         return self._sha.hexdigest()
-
-
-@contextlib.contextmanager
-def replace_file(path: str) -> Iterator[IO[bytes]]:
-    """Open a temporary file that is moved to `path` if the block ends without an error."""
-    if os.path.exists(path):
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise InputValueError("path", expected="a regular file or a new name", got=path)
-        if not os.access(path, os.W_OK):  # a move would not check this
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-    folder = os.path.dirname(path)
-    temporary = os.path.join(folder, f".truerank-{os.urandom(8).hex()}.tmp")
-    # not tempfile, whose files are private: this one gets the permissions of any new file
-    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
-    try:
-        descriptor = os.open(temporary, flags, 0o666)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from None
-    try:
-        with open(descriptor, "w+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make sure that the new name survives a crash, if the system can sync folders."""
-    if hasattr(os, "O_DIRECTORY"):
-        with contextlib.suppress(OSError):
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
 
 
 # -- reading ---------------------------------------------------------------------------------------

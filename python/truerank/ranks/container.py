@@ -378,12 +378,14 @@ class Ranks:
         """Write the ranks to a file, exactly at `path`, in the format of `truerank.ranks.storage`.
 
         The file appears whole or not at all: it is written under a temporary name in the same
-        folder, synced and moved to its place. A link is followed. Equal ranks give equal bytes.
+        folder, synced and moved to its place. A link is followed, and a file that is replaced
+        leaves its permissions to the new one (see `truerank.ranks.writing`). Equal ranks give equal
+        bytes.
 
         Raises
         ------
         OSError
-            If the file cannot be written.
+            If the file cannot be written; it names the file.
         ValueError
             If `path` exists and is not a regular file.
 

@@ -453,10 +453,15 @@ def graph(**fields: Any) -> Graph:
 
 
 WRONG: dict[str, tuple[Graph, Any, str]] = {
-    "tab": (graph(names=("a\tb", "c")), None, "without tabs and line ends, got the entity 'a.tb'"),
+    "tab": (
+        graph(names=("a\tb", "c")),
+        None,
+        "line ends, in Unicode, got the entity 'a.tb'",
+    ),
     "line end": (graph(names=("a", "c\n")), None, "without tabs and line ends"),
     "return": (graph(names=("a", "c\r")), None, "without tabs and line ends"),
     "mark": (graph(names=("\ufeffa", "c")), None, "without tabs and line ends"),
+    "surrogate": (graph(names=("a\udcff", "c")), None, "line ends, in Unicode, got the entity"),
     "empty": (graph(names=("", "c")), None, "without tabs and line ends"),
     "relation": (graph(relations=("\t",)), None, "got the relation '.t' in the left graph"),
     "twice": (graph(names=("a", "a")), None, "names that differ, got two times the entity 'a'"),

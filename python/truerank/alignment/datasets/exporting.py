@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     Names = Sequence[str]
     Lines = Iterator[str]
+
+UNWRITABLE = re.compile("[\t\r\n\ud800-\udfff]")  # ends of columns and lines, and surrogates
 
 
 @public("truerank.alignment")
@@ -68,8 +71,9 @@ def write_openea(
     OSError
         If a file cannot be written.
     ValueError
-        For names with tabs or line ends, names that two entities share, graphs without triples, no
-        pairs at all, and splits with other names or with pairs that are not in ``data.pairs``.
+        For names with tabs, line ends or surrogates, names that two entities share, graphs without
+        triples, no pairs at all, and splits with other names or with pairs that are not in
+        ``data.pairs``.
 
     Examples
     --------
@@ -131,10 +135,10 @@ def _names_in_files(side: str, graph: Graph) -> tuple[Names, Names]:
             names = tuple(map(str, (np.arange(size) if ids is None else ids).tolist()))
         seen: set[str] = set()
         for name in names:
-            if not name or name.startswith("\ufeff") or not set("\t\r\n").isdisjoint(name):
+            if not name or name.startswith("\ufeff") or UNWRITABLE.search(name):
                 raise InputValueError(
                     "data",
-                    expected="names without tabs and line ends",
+                    expected="names without tabs and line ends, in Unicode",
                     got=f"the {what} {name!r} in the {side} graph",
                 )
             if name in seen:

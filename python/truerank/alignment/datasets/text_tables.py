@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...inputs.errors import InputValueError
+from ...ranks.writing import Replacement
 from ...tasks.text import line_of, read_text
 from ...tasks.vocabularies import LabelIndex
 
@@ -213,9 +214,8 @@ def numeric_key(label_index: LabelIndex) -> Callable[[str], Any] | None:
 def write_files(folder: str, files: Mapping[str, Iterable[str]], *, overwrite: bool) -> None:
     """Write files of lines into a folder, which is made if it is not there.
 
-    All files are written under temporary names, synced, and moved at the end. After an error, the
-    folder is as it was before. (If the system moves some files but refuses to replace others, the
-    former are new and the rest is old, each of them whole.)
+    All files are written under temporary names and moved at the end, as `Replacement` does. After
+    an error, the folder is as it was before.
 
     Parameters
     ----------
@@ -237,26 +237,13 @@ def write_files(folder: str, files: Mapping[str, Iterable[str]], *, overwrite: b
         if os.path.lexists(path) and not (overwrite and os.path.isfile(path)):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
     new_folders: list[str] = []
-    temporary_files: dict[str, str] = {}
-    new_files: list[str] = []
     try:
-        for name, path in places.items():
-            _make_folders(os.path.dirname(path), new_folders)
-            temporary = os.path.join(os.path.dirname(path), f".truerank-{os.urandom(8).hex()}.tmp")
-            temporary_files[temporary] = path
-            with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-                file.writelines(f"{line}\n" for line in files[name])
-                file.flush()
-                os.fsync(file.fileno())
-        for temporary, path in temporary_files.items():
-            new = not os.path.lexists(path)
-            os.replace(temporary, path)
-            if new:
-                new_files.append(path)
+        with Replacement() as replacement:
+            for name, path in places.items():
+                _make_folders(os.path.dirname(path), new_folders)
+                with replacement.file(path) as file:
+                    file.writelines(f"{line}\n".encode() for line in files[name])
     except BaseException:
-        for path in (*temporary_files, *new_files):
-            with contextlib.suppress(OSError):
-                os.unlink(path)
         for path in reversed(new_folders):
             with contextlib.suppress(OSError):
                 os.rmdir(path)
