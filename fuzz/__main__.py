@@ -1,0 +1,145 @@
+"""Fuzz areas of the package.
+
+`python -m fuzz` runs all areas, each for an equal share of the seconds; `python -m fuzz AREA ...`
+runs these. Every round has a seed, and the next round the next seed. A finding is printed with the
+smallest input that Hypothesis can make of it, and with the line that repeats its round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from fuzz.check import area_names, checks_of, import_area
+
+ENDLESS = sys.maxsize
+
+
+@dataclass
+class Result:
+    """What the rounds of an area came to."""
+
+    area: str
+    inputs: int = 0
+    rounds: int = 0
+    seconds: float = 0.0
+    findings: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, text: str, seed: int) -> None:
+        """Print a finding, unless it was found before."""
+        if name in self.findings:
+            return
+        self.findings[name] = text
+        replay = f"python -m fuzz {self.area} --seed {seed} --rounds 1"
+        print(f"\n=== {self.area}: {name}\n{text}\nAgain: {replay}\n", flush=True)
+
+
+def worker(area: str, seed: int, seconds: float, rounds: int, verbose: bool = False) -> list[str]:
+    """Return the command that runs rounds of an area."""
+    arguments = map(str, (area, seed, seconds, rounds, verbose))
+    return [sys.executable, "-m", "fuzz.worker", *arguments]
+
+
+def last_input(area: str, seed: int) -> str:
+    """Repeat a round that ended the process, and return the end of what it prints about inputs."""
+    command = worker(area, seed, 0, 1, verbose=True)
+    done = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, check=False)
+    return done.stderr.decode(errors="replace")[-8000:]
+
+
+def run_area(area: str, seed: int, seconds: float, rounds: int, stop: bool) -> Result:
+    """Run an area in a process of its own, until a limit or, with `stop`, until a finding.
+
+    A process that ends early is a finding. Another then goes on with the next seed.
+    """
+    result = Result(area)
+    started = time.monotonic()
+    first = seed
+    while True:
+        left = seconds - (time.monotonic() - started)
+        if result.rounds >= rounds or (result.rounds and left <= 0) or (stop and result.findings):
+            break
+        command = worker(area, seed, left, rounds - result.rounds)
+        inputs = 0
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for text in process.stdout:
+                line = json.loads(text)
+                if "finding" in line:
+                    result.add(line["finding"], line["text"], line["seed"])
+                    if stop:
+                        process.terminate()
+                else:
+                    seed, inputs = line["seed"], line["inputs"]
+        result.inputs += inputs
+        result.rounds = seed - first
+        if process.returncode == 0 or (stop and result.findings):
+            break
+        code = process.returncode
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        result.add(f"the process ended with {how}", last_input(area, seed), seed)
+        seed += 1
+        result.rounds += 1
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def parse() -> argparse.Namespace:
+    kind = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("python -m fuzz", description=__doc__, formatter_class=kind)
+    parser.add_argument("areas", nargs="*", metavar="AREA", help="default: all areas")
+    parser.add_argument("--seconds", type=float, help="in all; default: 60, or what --rounds take")
+    parser.add_argument("--rounds", type=int, help="of each area, at most")
+    parser.add_argument("--seed", type=int, help="of the first round; default: a fresh one")
+    parser.add_argument("--jobs", type=int, default=1, help="areas at a time; default: 1")
+    parser.add_argument("--stop", action="store_true", help="stop an area at its first finding")
+    parser.add_argument("--core", action="store_true", help="only areas that run the core")
+    parser.add_argument("--list", action="store_true", help="list the areas and their checks")
+    options = parser.parse_args()
+    known = area_names()
+    if unknown := {*options.areas} - {*known}:
+        parser.error(f"no such area: {', '.join(sorted(unknown))}; areas are {', '.join(known)}")
+    options.areas = options.areas or known
+    if options.seconds is None:
+        options.seconds = 60 if options.rounds is None else ENDLESS
+    if options.rounds is None:
+        options.rounds = ENDLESS
+    if options.seed is None:
+        options.seed = secrets.randbits(32)
+    return options
+
+
+def main() -> int:
+    options = parse()
+    areas = {name: import_area(name) for name in options.areas}
+    if options.core:
+        areas = {name: area for name, area in areas.items() if getattr(area, "CORE", False)}
+    if options.list:
+        for name, area in areas.items():
+            summary = (area.__doc__ or "").splitlines()[0]
+            print(f"{name}: {summary} ({', '.join(checks_of(area))})")
+        return 0
+    share = options.seconds * options.jobs / len(areas)
+    print(f"seed {options.seed}", flush=True)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        limits = (options.seed, share, options.rounds, options.stop)
+        results = list(pool.map(lambda name: run_area(name, *limits), areas))
+    for result in results:
+        print(
+            f"{result.area}: {result.inputs:,} inputs in {result.rounds:,} rounds and "
+            f"{result.seconds:.0f} s, {len(result.findings)} findings"
+        )
+    return any(result.findings for result in results)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""The process that runs one area: it writes a line of JSON for each round, and for each finding.
+
+It is a process of its own so that one that crashes, hangs or fills the memory is a finding, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import io
+import itertools
+import json
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any, TextIO
+
+from fuzz.check import checks_of, import_area
+from support.environment import SANITIZED
+
+ROUND_SECONDS = 120  # a round that takes longer is a finding: something hangs
+MEMORY = 8 << 30  # bytes of address space; a sanitizer's own memory would not fit
+
+
+def limit_memory() -> None:
+    with contextlib.suppress(ImportError):  # not on Windows
+        import resource
+
+        if not SANITIZED:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def describe(error: BaseException) -> tuple[str, str]:
+    """Return the kind and the line of an error, which tell findings apart, and the whole text.
+
+    Hypothesis adds the smallest input as a note. Its own frames are left out.
+    """
+    whole = traceback.TracebackException.from_exception(error)
+    frames = [frame for frame in whole.stack if "/hypothesis/" not in frame.filename]
+    whole.stack = traceback.StackSummary.from_list(frames)
+    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
+    return f"{type(error).__name__} at {place}", "".join(whole.format())
+
+
+def run(name: str, seed: int, seconds: float, rounds: int, verbose: bool, output: TextIO) -> None:
+    """Run rounds of an area, one for each seed from the first, until one of the limits."""
+
+    def write(**line: Any) -> None:
+        print(json.dumps(line), file=output, flush=True)
+
+    inputs = 0
+
+    def on_input() -> None:
+        nonlocal inputs
+        inputs += 1
+
+    checks = checks_of(import_area(name))
+    end = time.monotonic() + seconds
+    for number in itertools.count():
+        write(seed=seed + number, inputs=inputs)
+        if number >= rounds or (number and time.monotonic() > end):
+            return
+        for function, check in checks.items():
+            faulthandler.dump_traceback_later(ROUND_SECONDS, exit=True)
+            # Hypothesis prints the smallest input that fails.
+            printed = sys.stderr if verbose else io.StringIO()
+            try:
+                with contextlib.redirect_stdout(printed):
+                    check.run_round(seed + number, on_input, verbose=verbose)
+            except Exception as error:
+                name, text = describe(error)
+                write(finding=f"{function}: {name}", text=text, seed=seed + number)
+            faulthandler.cancel_dump_traceback_later()
+
+
+if __name__ == "__main__":
+    limit_memory()
+    area, seed, seconds, rounds, verbose = sys.argv[1:]
+    # What the package prints must not end up between the lines of JSON.
+    lines, sys.stdout = sys.stdout, sys.stderr
+    run(area, int(seed), float(seconds), int(rounds), verbose == "True", lines)
