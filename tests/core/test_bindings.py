@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from support.environment import Run
 from truerank import _core
 
 ARRAY = np.ones((3, 4), np.float32)
@@ -111,3 +113,32 @@ def test_selections_and_rules_are_copied_and_pickled() -> None:
         assert not again.shared
     rules = pickle.loads(pickle.dumps(_core.Rules(True, "omit", True)))
     assert (rules.ascending, rules.nan, rules.audit) == (True, "omit", True)
+
+
+SUBINTERPRETER = '''
+import sys
+if sys.version_info >= (3, 13):
+    import _interpreters
+    interpreter = _interpreters.create(sys.argv[1])
+else:
+    import _xxsubinterpreters as _interpreters
+    interpreter = _interpreters.create(isolated=sys.argv[1] == "isolated")
+if sys.argv[2] == "after":
+    import truerank._core
+_interpreters.run_string(interpreter, f"""
+import sys
+sys.path[:] = {sys.path!r}
+try:
+    import truerank._core
+except ImportError as error:
+    print(error, flush=True)
+""")
+'''
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="modules of CPython")
+@pytest.mark.parametrize("order", ["first", "after"])
+@pytest.mark.parametrize("kind", ["isolated", "legacy"])
+def test_a_subinterpreter_is_refused(run_python: Run, kind: str, order: str) -> None:
+    """pybind11 would wait for ever for the lock of the main interpreter."""
+    assert "subinterpreter" in run_python(SUBINTERPRETER, kind, order, timeout=20)
