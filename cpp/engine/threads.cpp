@@ -14,6 +14,8 @@
 #endif
 #ifdef __linux__
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 #ifdef _WIN32
 #define WIN32_LEAN_AND_MEAN
@@ -29,7 +31,7 @@
 namespace truerank {
 namespace {
 
-// More threads than this make no count faster, and OpenMP ends the process if the system refuses one.
+// More threads than this make no count faster.
 constexpr int kMaxThreads = 256;
 
 std::atomic<bool> is_forked_child{false};
@@ -79,6 +81,53 @@ int affinity_limit() {
 
 #ifdef _OPENMP
 int requested_threads() { return omp_get_max_threads(); }
+
+// The size of the team that OpenMP keeps for the calling thread, itself included: that of its last parallel region of
+// several threads. OpenMP starts threads for a larger team, and ends some for a smaller one.
+thread_local int kept_team = 1;
+
+// Waits, but not for long, until the system has forgotten a thread that has ended: until then it counts.
+void wait_until_forgotten(long thread) {
+#ifdef __linux__
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+    while (syscall(SYS_tgkill, getpid(), thread, 0) == 0 && std::chrono::steady_clock::now() < end) {
+        std::this_thread::yield();
+    }
+#else
+    static_cast<void>(thread);
+#endif
+}
+
+// The size of the team that may be asked of OpenMP, which ends the process if the system refuses a thread. Before
+// OpenMP starts any, as many are started here, all of which wait until the last of them exists, and end. If one is
+// refused, OpenMP gets half of what was granted: so a thread that somebody else starts in between does no harm, unless
+// there are many.
+int possible_team(int wanted) {
+    const int missing = wanted - kept_team;
+    if (missing <= 0) return wanted;
+    std::mutex gate;
+    std::vector<std::thread> threads;
+    std::vector<long> ids(static_cast<std::size_t>(missing));
+    {
+        const std::lock_guard<std::mutex> closed(gate);
+        try {
+            threads.reserve(ids.size());
+            for (long& id : ids) {
+                threads.emplace_back([&gate, &id] {
+#ifdef __linux__
+                    id = syscall(SYS_gettid);
+#endif
+                    const std::lock_guard<std::mutex> passage(gate);
+                });
+            }
+        } catch (const std::exception&) {  // the system refuses a thread, or the memory for it
+        }
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (std::size_t i = 0; i < threads.size(); ++i) wait_until_forgotten(ids[i]);
+    const auto granted = static_cast<int>(threads.size());
+    return granted == missing ? wanted : kept_team + granted / 2;
+}
 #else
 // What OMP_NUM_THREADS asks for: the first number of its list, as OpenMP takes it. It is read once, when the extension
 // is loaded, and has no effect unless it is a positive number.
@@ -192,7 +241,7 @@ Team::~Team() {
 
 void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), const Work& work) {
     Stop stop(interrupted);
-    // Chunks are handed out one by one, since there may be fewer threads than were requested.
+    // Chunks are handed out one by one, since the system may grant fewer threads than were requested.
     std::atomic<std::int64_t> next{0};
     std::atomic<int> working{0};
     std::exception_ptr failure;
@@ -217,9 +266,11 @@ void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), 
         run(0);
     } else {
 #ifdef _OPENMP
-#pragma omp parallel num_threads(team.size())
+#pragma omp parallel num_threads(possible_team(team.size()))
         {
             const int worker = omp_get_thread_num();
+            // In a parallel region of the caller's there is one thread, and the team that is kept stays as it is.
+            if (const int size = omp_get_num_threads(); worker == 0 && size > 1) kept_team = size;
             working.fetch_add(1, std::memory_order_relaxed);
             run(worker);
             working.fetch_sub(1, std::memory_order_release);

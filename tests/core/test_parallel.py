@@ -307,7 +307,6 @@ assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     run_python(PEAK_THREADS + script)
 
 
-@pytest.mark.skipif(_core.openmp(), reason="OpenMP ends the process")
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
 def test_count_where_no_thread_can_be_started(run_python: Run, sanitized: bool) -> None:
     if sanitized:
@@ -328,6 +327,34 @@ resource.setrlimit(resource.RLIMIT_AS, limits)
 assert ranks.tied.tolist() == [1_000_000] * 12
 """
     run_python(script)
+
+
+@needs_tasks
+@pytest.mark.skipif(getattr(os, "geteuid", int)() != 0, reason="only root can become a new user")
+@pytest.mark.parametrize("allowed", [0, 1, 2, 7])
+def test_count_where_few_threads_can_be_started(run_python: Run, allowed: int) -> None:
+    """OpenMP would end the process. The limit counts the processes of a user who is not root."""
+    script = """
+import os, resource, sys
+import numpy as np
+import truerank as tr
+
+def tasks():
+    return len(os.listdir("/proc/self/task"))
+def count(threads):
+    assert tr.rank(scores, 0, threads=threads).tied.tolist() == [1_000_000] * 40
+scores = np.broadcast_to(np.float32(0), (40, 1_000_000))
+count(1)
+os.setuid(1_000_000 + os.getpid())
+most = tasks() + int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+for _ in range(3):
+    count(32)
+    assert tasks() <= most
+resource.setrlimit(resource.RLIMIT_NPROC, (0, most))
+count(32)
+"""
+    run_python(script, allowed)
 
 
 @needs_tasks
