@@ -516,6 +516,49 @@ def test_the_best_hits_under_weights() -> None:
     assert pvalue(Ranks([0] * 60, [1] * 60, 999, weights=weights), "mrr").error == 0
 
 
+@pytest.mark.parametrize("size", [3 * 10**8, 10**12, 2**63 - 1])
+def test_weighted_hits_among_many_candidates(size: int) -> None:
+    """A task has two outcomes, however many candidates it has."""
+    for tasks in (6, 60):
+        weights = 1.0 + np.arange(tasks)
+        best = Ranks([0] * tasks, [1] * tasks, size, weights=weights)
+        found = pvalue(best, "hits@10")
+        assert found.log10_p == pytest.approx(tasks * math.log10(10 / size), rel=1e-11)
+        last = Ranks([10] * (tasks - 1) + [0], [1] * tasks, size, weights=weights)
+        alone = pvalue(last, "hits@10")  # a hit of that task, or two others that weigh as much
+        assert alone.p == pytest.approx(10 / size, rel=1e-5)
+        assert {found.method, alone.method} == {"exact"}
+
+
+@pytest.mark.parametrize("size", [2**62 + 1, 2**63 - 1])
+@pytest.mark.parametrize("key", [*EXACT, *RISING, *EXTREMES])
+def test_the_most_candidates(key: str, size: int) -> None:
+    for tasks in (1, 2, 50):
+        found = pvalue(Ranks([0] * tasks, [1] * tasks, size), key)
+        assert -20 * tasks <= found.log10_p < -16
+        weighted = pvalue(Ranks([0, size - 1], [1, 1], size, weights=[4, 1]), "mr")
+        assert 0 < weighted.p < 1
+
+
+@pytest.mark.parametrize("key", ["mr", "mrr", "gmr", "hits@10", "power_mean:2", "power_mean:-4"])
+@pytest.mark.parametrize("tasks", [2, 50])
+def test_tasks_of_negligible_weight_are_not_observed(key: str, tasks: int) -> None:
+    """One task has all of the weight, and the others make no difference, hit or miss."""
+    weights = [1.7e308] + [5e-324] * (tasks - 1)
+    for above, p in ((999, 1.0), (0, 0.01 if key == "hits@10" else 0.001)):
+        for others in (0, 999):
+            ranks = Ranks([above] + [others] * (tasks - 1), [1] * tasks, 1000, weights=weights)
+            assert pvalue(ranks, key).p == pytest.approx(p, rel=1e-12)
+
+
+@pytest.mark.parametrize("spread", [1e-14, 1e-200])
+def test_tasks_of_little_weight_do_not_matter(spread: float) -> None:
+    """A value that is the best but for rounding is reached without them."""
+    weights = [1.0] * 20 + (spread * (1 + np.sqrt(np.arange(30)))).tolist()
+    ranks = Ranks([0] * 20 + [9] * 30, [1] * 50, 10, weights=weights)
+    assert pvalue(ranks, "hits@1").log10_p == pytest.approx(-20, rel=1e-9)
+
+
 WITHOUT_LAW: tuple[str, ...] = ()  # metrics of the table without a p-value
 
 # -- all metrics -----------------------------------------------------------------------------------

@@ -324,6 +324,8 @@ EXTREMES = {
     "next to nothing": ([BIG, BIG], [1, 1e-300]),
     "all weights apart": ([5, 7, 9, 10**6], [1e-300, 1e300, 1, 1e-12]),
     "countless": (([BIG, 3], [2**61, 2**61]), None),
+    "the most candidates": (([2**63 - 1], [2]), None),
+    "the most beside others": ([2**63 - 1, 2**63 - 2, 2**63 - 1024, 1, 40], [1, 2, 3, 4, 5]),
 }
 
 
@@ -338,7 +340,7 @@ def test_extremes_are_finite(name: str, metric: str, parameter: float) -> None:
     assert mean > 0
     assert variance >= 0
     bounded = METRICS[metric].increasing
-    assert mean <= 1 if bounded else 1 <= mean <= BIG
+    assert mean <= 1 if bounded else 1 <= mean <= 2**63
 
 
 def test_extremes_by_hand() -> None:

@@ -9,16 +9,15 @@ integers, are computed by Fourier transforms.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .saddlepoints import lugannani_rice
-from .task_groups import Tail, Tasks, log_of_rest
+from .task_groups import Law, Tail, Tasks, log_of_rest
 
 if TYPE_CHECKING:
-    from ...inputs.arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray
     from .order import ComplexArray
 
 _TERMS = 4096  # the most terms of inclusion and exclusion
@@ -224,17 +223,13 @@ _DENOMINATOR = 1000  # the largest denominator of the ratio of two weights
 _ERROR = 1e-12
 
 
-def lattice_tail(
-    tasks: Tasks, whole: Callable[[IntArray], IntArray], scale: float, observed: float
-) -> tuple[float, float] | None:
-    """Log of P(sum of w f(r) >= observed), and its relative error; None if the law is too large.
+def lattice_tail(tasks: Tasks, law: Law, observed: float) -> Tail | None:
+    """P(sum of w f(r) >= observed) for a law in integers; None if it is too large.
 
     Parameters
     ----------
     tasks : Tasks
-    whole : callable
-        scale * f(r) of integer ranks, as integers; it decreases over the ranks.
-    scale : float
+    law : Law
     observed : float
         The observed sum, with a relative error of at most 1e-9.
 
@@ -242,45 +237,45 @@ def lattice_tail(
     --------
     >>> from truerank.metrics.chance_model import compress
     >>> tasks = compress([2, 2, 2], [1, 1, 2])  # (r + r' + 2 r'') / 4
-    >>> log, _ = lattice_tail(tasks, lambda r: -r, 1.0, -5 / 4)
-    >>> round(math.exp(log), 12)  # r'' is 1, and one of the others at most 2
+    >>> ranks = Law(lambda r: -r, whole=lambda r: -r)
+    >>> round(math.exp(lattice_tail(tasks, ranks, -5 / 4).log), 12)  # r'' is 1, one other at most 2
     0.375
     """
-    units = _units(tasks.weights)
-    if units is None:
+    whole, units = law.whole, _units(tasks.weights)
+    if whole is None or units is None:
         return None
     factors, unit = units
-    spans = factors * (whole(np.ones_like(tasks.sizes)) - whole(tasks.sizes))
-    span = int((spans * tasks.multiplicities).sum())
+    counts, least = tasks.multiplicities.tolist(), whole(tasks.sizes)
+    steps = (whole(np.ones_like(tasks.sizes)) - least).tolist()
+    # in Python's integers, which do not wrap
+    span = sum(w * s * n for w, s, n in zip(factors, steps, counts, strict=True))
     length = 1 << max(span, 1).bit_length()
-    if not 0 < span <= _SPAN or length * len(spans) > _LATTICE_WORK:
+    if not 0 < span <= _SPAN or length * len(counts) > _LATTICE_WORK:
         return None
-    base = int((factors * whole(tasks.sizes) * tasks.multiplicities).sum())
-    target = observed * scale / unit
+    base = sum(w * v * n for w, v, n in zip(factors, least.tolist(), counts, strict=True))
+    target = observed * law.scale / unit
     goal = math.ceil(target - 1e-9 * (1 + abs(target))) - base
     if goal <= 0:
-        return 0.0, 0.0
+        return Tail(0.0, "exact", 0.0)
     if goal > span:
-        return -math.inf, 0.0
-    laws = [
-        np.bincount(factor * (whole(np.arange(1, size + 1)) - whole(np.array([size])))) / size
-        for factor, size in zip(factors.tolist(), tasks.sizes.tolist(), strict=True)
-    ]
+        return Tail(-math.inf, "exact", 0.0)
+    laws: list[FloatArray] = []
+    for factor, size in zip(factors, tasks.sizes.tolist(), strict=True):
+        ranks, shares = law.outcomes(size)
+        found = np.bincount(factor * (whole(ranks) - whole(np.array([size]))), shares)
+        laws.append(found.astype(np.float64, copy=False))
     upper = goal > sum(
-        count * float(law @ np.arange(len(law)))
-        for law, count in zip(laws, tasks.multiplicities.tolist(), strict=True)
+        count * float(law @ np.arange(len(law))) for law, count in zip(laws, counts, strict=True)
     )
     if not upper:  # the other tail, mirrored
         laws, goal = [law[::-1] for law in laws], span - goal + 1
         if goal > span:
-            return 0.0, 0.0
-    log = _upper_tail(laws, tasks.multiplicities.tolist(), goal, length)
-    if upper:
-        return min(log, 0.0), _ERROR
-    return log_of_rest(log), _ERROR
+            return Tail(0.0, "exact", 0.0)
+    log = _upper_tail(laws, counts, goal, length)
+    return Tail(min(log, 0.0) if upper else log_of_rest(log), "exact", _ERROR)
 
 
-def _units(weights: FloatArray) -> tuple[IntArray, float] | None:
+def _units(weights: FloatArray) -> tuple[list[int], float] | None:
     """The weights as small integers times a unit; None if they are not."""
     from fractions import Fraction  # seldom needed, and not free to import
 
@@ -296,7 +291,7 @@ def _units(weights: FloatArray) -> tuple[IntArray, float] | None:
     factors = np.rint(ratios * common)
     if (np.abs(ratios * common - factors) > 1e-11 * factors).any():
         return None
-    return factors.astype(np.int64), least / common
+    return factors.astype(np.int64).tolist(), least / common
 
 
 def _upper_tail(laws: list[FloatArray], counts: list[int], goal: int, length: int) -> float:

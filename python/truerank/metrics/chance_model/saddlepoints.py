@@ -205,9 +205,12 @@ class Cumulants:
         _, mean, variance, _, _ = self.at(0.0)
         if x <= self.least:
             return 0.0, 0.0
-        if x >= self.greatest - _EQUAL * abs(self.greatest):
+        slack = _EQUAL * abs(self.greatest)
+        if x >= self.greatest - slack:
             sizes = self._tasks.sizes.astype(np.float64)
-            best = 1.0 if self._cutoff is None else np.minimum(float(self._cutoff), sizes)
+            best = np.ones(1) if self._cutoff is None else np.minimum(float(self._cutoff), sizes)
+            # the ranks of tasks that hardly weigh anything make no difference
+            best = np.where(self._tasks.weights * (self._high - self._low) <= slack, sizes, best)
             return float((self._counts * np.log(best / sizes)).sum()), 0.0
         t, k = self._saddle(x, mean, variance)
         exponent = min(k[0] - t * x, 0.0)

@@ -144,7 +144,7 @@ def rule(sizes: IntArray, ratio: float = 2.0) -> Rule:
     Parameters
     ----------
     sizes : ndarray of int64, shape (d,)
-        N >= 1, up to 2**62.
+        N >= 1.
     ratio : float
         A block ends where the rank has grown by this factor. With 2, the error for a function whose
         only singularity is at rank 0 is about 5.8**-24 = 5e-19.
@@ -159,17 +159,17 @@ def rule(sizes: IntArray, ratio: float = 2.0) -> Rule:
     >>> made.nodes.shape, made.used
     ((147,), array([  9, 147]))
     """
-    edges = np.array(_edges(int(sizes.max(initial=1)), ratio), dtype=np.int64)
+    # the last rank before each block; the first rank of a block may be 2**63
+    before = np.array([edge - 1 for edge in _edges(int(sizes.max(initial=1)), ratio)])
     # a block is whole if it ends at or before N
-    whole = np.searchsorted(edges, sizes + 1, side="right") - 1
-    starts = edges[whole]
-    lengths = sizes + 1 - starts
+    whole = np.searchsorted(before, sizes, side="right") - 1
+    starts, lengths = before + 1.0, sizes - before[whole]
     head = np.arange(1.0, HEAD)
-    widths = np.diff(edges[HEAD - 1 :])
-    nodes, weights = gauss(edges[HEAD - 1 : -1].astype(np.float64), widths.astype(np.float64))
+    widths = np.diff(before[HEAD - 1 :])
+    nodes, weights = gauss(starts[HEAD - 1 : -1], widths.astype(np.float64))
     blocks = np.maximum(whole - (HEAD - 1), 0)
     left = np.maximum(lengths, 1).astype(np.float64)
-    own_nodes, own_weights = gauss(np.maximum(starts, 1).astype(np.float64), left)
+    own_nodes, own_weights = gauss(starts[whole], left)
     empty = lengths == 0
     own_nodes[empty] = 1.0
     own_weights[empty] = 0.0

@@ -65,6 +65,45 @@ class Tail(NamedTuple):
     error: float
 
 
+class Law(NamedTuple):
+    """A function f(r) that decreases over the ranks, and what is known of it.
+
+    Attributes
+    ----------
+    f : callable
+        Takes and returns arrays.
+    cutoff : float or None
+        If given, f is 1 for ranks up to it, else 0. Otherwise no two ranks have the same value.
+    whole : callable or None
+        scale * f(r) as integers, for integer ranks.
+    scale : float
+
+    Examples
+    --------
+    >>> hits = Law(lambda r: (r <= 3).astype(float), cutoff=3)
+    >>> hits.outcomes(10**18)[0], hits.values(10**18)
+    (array([                  1, 1000000000000000000]), 2)
+    """
+
+    f: Callable[[FloatArray], FloatArray]
+    cutoff: float | None = None
+    whole: Callable[[IntArray], IntArray] | None = None
+    scale: float = 1.0
+
+    def values(self, size: int) -> int:
+        """How many values f has over the ranks 1..size."""
+        return size if self.cutoff is None else 1 + (self.cutoff < size)
+
+    def outcomes(self, size: int) -> tuple[IntArray, FloatArray]:
+        """One rank for each value that f has over 1..size, and the probability of the value."""
+        if self.cutoff is None:
+            return np.arange(1, size + 1), np.full(size, 1 / size)
+        hits = min(self.cutoff, size)
+        found = ((1, hits / size), (size, (size - hits) / size))[: self.values(size)]
+        ranks, shares = zip(*found, strict=True)
+        return np.array(ranks, dtype=np.int64), np.array(shares)
+
+
 def log_of_rest(log: float) -> float:
     """Log of 1 minus the probability of a tail, from its log.
 
@@ -141,7 +180,8 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
         sizes, multiplicities = _distinct_sizes(sizes)
     elif multiplicities is None:
         multiplicities = np.ones(len(sizes), dtype=np.int64)
-    mass = _rescale_weights(weights, len(sizes))
+    n = len(sizes)
+    mass = np.ones(n) if weights is None else significant_weights(weights, n)
     present = (multiplicities > 0) & (mass > 0)
     order = np.flatnonzero(present)[np.lexsort((mass[present], sizes[present]))]
     sizes, mass, multiplicities = sizes[order], mass[order], multiplicities[order]
@@ -193,10 +233,14 @@ def _distinct_sizes(sizes: IntArray) -> tuple[IntArray, IntArray]:
     return distinct, numbers[distinct]
 
 
-def _rescale_weights(weights: Any, length: int) -> FloatArray:
-    """Divide weights by a power of two, so that their sums are safe."""
-    if weights is None:
-        return np.ones(length)
+def significant_weights(weights: Any, length: int) -> FloatArray:
+    """Divide weights by a power of two, so that their sums are safe; what is negligible becomes 0.
+
+    Examples
+    --------
+    >>> significant_weights([1.5e308, 1e-3, 0.75e308], 3)
+    array([0.83442431, 0.        , 0.41721216])
+    """
     mass = checked_weights(weights, length=length)
     _, exponent = np.frexp(mass.max(initial=0.0))
     scaled: FloatArray = np.ldexp(mass, -exponent)
