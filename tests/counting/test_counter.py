@@ -491,11 +491,16 @@ def test_a_damaged_file(cut: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("member", "value", "words"),
     [
-        ("count.above", np.array([-1, 0]), "integers >= 0"),
-        ("count.above", np.array([9, 0]), "no more scores than candidates"),
-        ("count.above", np.array([0]), "expected 2 integers"),
-        ("count.tied", np.array([0.0, 0]), "expected 2 integers"),
-        ("seen.stops", np.array([9]), "seen: expected runs"),
+        ("count.above", np.array([-1, 0]), "from 0 to 2, got -1"),
+        ("count.above", np.array([9, 0]), "from 0 to 2, got 9"),
+        ("count.above", np.array([2, 2]), "no more scores than candidates"),
+        (
+            "count.above",
+            np.array([0]),
+            r"int64 of shape \(2,\), from 0 to 2, got int64 of shape \(1,\)",
+        ),
+        ("count.tied", np.array([0.0, 0]), "got float64 of shape"),
+        ("seen.stops", np.array([9]), "seen.stops: expected int64 .* 0 to 4, got 9"),
         ("facts", json_array({"dtype": "V0"}), "no member|damaged"),
         ("facts", json_array([]), "one.npz"),
         ("targets", np.array([0, 7]), "targets: expected integers"),

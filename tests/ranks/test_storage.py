@@ -18,8 +18,11 @@ import pytest
 from hypothesis import given
 
 from support.example_ranks import any_ranks, everything
+from support.hostile_members import check_refusal, hostile_files
 from truerank import Protocol, Ranks, load
 from truerank.ranks import archives
+from truerank.ranks.counts import checked_counts
+from truerank.ranks.storage import KIND
 
 pytestmark = pytest.mark.python_only
 
@@ -593,3 +596,20 @@ def test_disk_errors_stay_disk_errors(saved: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(zipfile.ZipFile, "read", fail)
     with pytest.raises(OSError, match="Input/output"):
         load(saved)
+
+
+def test_hostile_members_with_a_right_checksum(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    everything().with_labels(labels={"word": list("abca"), "degree": [1, 2, 3, 4]}).save(saved)
+    names, refused = set(members(saved)) - {"kind", "format", "checksum"}, set()
+    for name in hostile_files(saved, KIND):
+        try:
+            ranks = load(saved)
+        except Exception as error:
+            check_refusal(error, saved)
+            refused.add(name)
+        else:
+            checked_counts(ranks.above, ranks.tied, ranks.candidates)
+    assert refused == names

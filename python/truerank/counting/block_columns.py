@@ -12,6 +12,8 @@ from ..inputs.errors import InputValueError
 from ..inputs.selection import selection_at_columns
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from .._core import Selection
     from ..inputs.arrays import IntArray
     from .job import Job
@@ -109,6 +111,17 @@ class ColumnSet(NamedTuple):
     def size(self) -> int:
         """The number of columns in the set."""
         return int((self.stops - self.starts).sum())
+
+    def holds(self, columns: IntArray) -> npt.NDArray[np.bool_]:
+        """Whether each of some columns is in the set.
+
+        Examples
+        --------
+        >>> column_range(3, 5).holds(np.array([2, 3, 4, 5]))
+        array([False,  True,  True, False])
+        """
+        before = np.searchsorted(self.starts, columns, side="right") - 1
+        return np.append(self.stops, -1)[before] > columns
 
     def __or__(self, other: ColumnSet) -> ColumnSet:
         """Unite two sets that have no column in common."""

@@ -10,13 +10,23 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.selection import selection_arrays
-from ..ranks.archives import ArchiveKind, from_json_array, json_array, read_archive, write_archive
+from ..ranks.archives import (
+    ArchiveKind,
+    from_json_array,
+    integer_member,
+    json_array,
+    read_archive,
+    write_archive,
+)
+from ..ranks.writing import writable_place
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .._core import Selection
     from ..inputs.arrays import IntArray
     from ..ranks.archives import Members
-    from ..stores import Store
+    from ..stores import Store, Tile
     from .job import Job
 
 KIND = ArchiveKind("truerank.checkpoint", 1)
@@ -32,6 +42,9 @@ class ResumableCount(Protocol):
     def arrays(self) -> dict[str, IntArray]:
         """Return all that has been counted so far."""
 
+    def restored(self, members: Members, done: Sequence[Tile]) -> dict[str, IntArray]:
+        """Return what a file has of these tiles, checked, by the names of `arrays`."""
+
 
 class Checkpoint:
     """The file that keeps the state of a count.
@@ -43,8 +56,8 @@ class Checkpoint:
         Its arrays are saved, and restored in place.
     store, job
         What is counted. The file holds digests of it, and is refused for anything else.
-    tiles : int
-        The number of tiles in all; they are counted in order.
+    tiles : sequence of Tile
+        All tiles, in the order in which they are counted.
     """
 
     def __init__(
@@ -53,31 +66,23 @@ class Checkpoint:
         count: ResumableCount,
         store: Store,
         job: Job,
-        tiles: int,
+        tiles: Sequence[Tile],
     ) -> None:
         self._path = os.fsdecode(path)
         self._count = count
         self._tiles = tiles
-        self._facts = _facts(store, job, tiles, count.method)
+        self._facts = _facts(store, job, len(tiles), count.method)
         self._saved_at = time.monotonic()
         self._seconds_to_save = 0.0
         self._check_path()
 
     def _check_path(self) -> None:
         """Refuse a path before the count that could not be written after hours of counting."""
-        import stat
-
-        folder = os.path.dirname(os.path.abspath(self._path))
-        if not self._path:
-            raise InputValueError("checkpoint", expected="the path of a file", got="an empty one")
+        place, _ = writable_place(self._path, "checkpoint")
+        folder = os.path.dirname(place)
         if not os.path.isdir(folder):
             raise FileNotFoundError(f"checkpoint: no folder {folder}")
-        if os.path.exists(self._path) and not stat.S_ISREG(os.stat(self._path).st_mode):
-            raise InputValueError(
-                "checkpoint", expected="a regular file or a new name", got=self._path
-            )
-        exists = os.path.exists(self._path)
-        if not os.access(folder, os.W_OK) or (exists and not os.access(self._path, os.W_OK)):
+        if not os.access(folder, os.W_OK):
             raise PermissionError(f"checkpoint: {self._path} cannot be written")
 
     def is_due(self, seconds: float) -> bool:
@@ -97,7 +102,8 @@ class Checkpoint:
         except OSError as error:
             import warnings
 
-            warnings.warn(f"checkpoint: {self._path} was not written: {error}", stacklevel=3)
+            problem = f"checkpoint: {self._path} was not written: {error.strerror or error}"
+            warnings.warn(problem, stacklevel=3)
         self._saved_at = time.monotonic()
         self._seconds_to_save = self._saved_at - start
 
@@ -114,23 +120,22 @@ class Checkpoint:
         with open(self._path, "rb") as file:
             try:
                 members = read_archive(file, KIND)
-                facts, done = dict(from_json_array(members["facts"])), int(members["done"])
-                arrays = self._count.arrays()
-                saved = {name: members[f"count.{name}"] for name in arrays if facts == self._facts}
-                fits = all(saved[name].shape == arrays[name].shape for name in saved)
-            except (KeyError, TypeError, ValueError) as error:
+                self._check_facts(members)
+                done = int(integer_member(members, "done", (), len(self._tiles)))
+                saved = self._count.restored(members, self._tiles[:done])
+            except ValueError as error:
                 raise InputValueError("checkpoint", f"{self._path}: {error}") from error
+        for name, array in self._count.arrays().items():
+            array[:] = saved[name]
+        return done
+
+    def _check_facts(self, members: Members) -> None:
+        facts = from_json_array(members.get("facts", np.array(0)))
+        if not isinstance(facts, dict):
+            raise InputValueError("damaged", expected="an object", place="facts")
         differing = [name for name, fact in self._facts.items() if facts.get(name) != fact]
         if differing:
-            raise InputValueError(
-                "checkpoint", f"{self._path} is of another count, with other {', '.join(differing)}"
-            )
-        fits = fits and all((array >= 0).all() for name, array in saved.items() if name != "best")
-        if not fits or not 0 <= done <= self._tiles:
-            raise InputValueError("checkpoint", f"{self._path} is damaged")
-        for name, array in saved.items():
-            arrays[name][:] = array
-        return done
+            raise ValueError(f"this is of another count, with other {', '.join(differing)}")
 
 
 def _facts(store: Store, job: Job, tiles: int, method: str) -> dict[str, Any]:

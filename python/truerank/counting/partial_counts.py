@@ -13,13 +13,16 @@ import numpy as np
 
 from .._core import Scores
 from ..inputs.checks import check_shape, forbidden_nan
+from ..inputs.errors import InputValueError
 from ..inputs.scores import as_scores
+from ..ranks.archives import integer_member
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._core import Rules
     from ..inputs.arrays import IntArray
+    from ..ranks.archives import Members
 
     Flags = npt.NDArray[np.bool_]
 
@@ -126,6 +129,40 @@ class PartialCounts:
         total.add({name: true.get(name, zeros) + zeros for name in total.arrays})
         audit = {name: total.arrays[name] for name in ("nan", "inf", "at_best")}
         return counts | audit | {"differing": differing.copy()}
+
+
+def saved_counts(
+    members: Members, like: Mapping[str, IntArray], most: int | IntArray, unlike: tuple[str, ...]
+) -> dict[str, IntArray]:
+    """Return copies of the members `count.NAME` of a file, whose counts must be possible.
+
+    Parameters
+    ----------
+    members : dict of str to ndarray
+    like : mapping of str to ndarray of int64
+        The names of the counts, with arrays of their shapes.
+    most : int or ndarray of int64, shape (tasks,)
+        The number of candidates, at most 2**60, so that no sum overflows. No count is greater.
+    unlike : tuple of str
+        The counts that are of other candidates than `above`: with it, they are at most all.
+
+    Raises
+    ------
+    ValueError
+        If a member is missing or has another dtype or shape, and for an impossible count.
+    """
+    full = np.iinfo(np.int64)
+    bound = int(np.max(most, initial=0))
+    ranges = {name: (bound, 0) for name in like} | {"best": (int(full.max), int(full.min))}
+    counts = {
+        name: integer_member(members, f"count.{name}", array.shape, *ranges[name]).copy()
+        for name, array in like.items()
+    }
+    others = sum(counts[name] for name in unlike)
+    above, candidates = counts["above"], counts["candidates"]
+    if (candidates > most).any() or (above > candidates - others).any():
+        raise InputValueError("damaged", expected="no more scores than candidates", place="count")
+    return counts
 
 
 def checked_true_scores(true_scores: Any, dtype: Any) -> Scores:

@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core import Rules, Scores
-from ..inputs.checks import NAN_RULES, ORDERS
+from .._core import Scores
+from ..inputs.checks import NAN_RULES, ORDERS, choice
 from ..inputs.errors import InputValueError
 from ..inputs.scores import DTYPES, as_scores
-from ..ranks.archives import ArchiveKind, from_json_array, json_array, read_archive, write_archive
+from ..ranks.archives import (
+    ArchiveKind,
+    from_json_array,
+    integer_member,
+    json_array,
+    read_archive,
+    write_archive,
+)
 from .block_columns import ColumnSet
+from .partial_counts import saved_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
@@ -25,7 +33,16 @@ if TYPE_CHECKING:
 
 KIND = ArchiveKind("truerank.counter", 1)
 _FILTER = ("indptr", "indices", "lists")
-_RULES = ("ascending", "nan", "audit")
+_RULES = {"ascending": (bool,), "nan": (str,), "audit": (bool,)}
+_FACTS = {
+    "dtype": (str,),
+    "columns": (int, type(None)),
+    "raw": (bool,),
+    "rules": (dict,),
+    "threads": (int,),
+}
+# The most candidates of a task whose blocks have no columns: sums of several counters fit in int64.
+_MOST_CANDIDATES = 1 << 53
 
 
 class CounterState(NamedTuple):
@@ -81,42 +98,46 @@ def read(path: str | os.PathLike[str], empty: Callable[..., CounterState]) -> Co
             return _checked_state(read_archive(file, KIND), empty)
         except KeyError as error:
             raise InputValueError(name, f"damaged: no member {error}") from error
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError) as error:
             raise InputValueError(name, f"{error}") from error
 
 
 def _checked_state(members: Members, empty: Callable[..., CounterState]) -> CounterState:
-    facts = from_json_array(members["facts"])
-    if (nan := facts["rules"]["nan"]) not in NAN_RULES:
-        raise InputValueError("damaged", expected=f"nan {', '.join(NAN_RULES)}", got=repr(nan))
-    rules = Rules(**facts["rules"])
-    scores = _true_scores(members["true_scores"], facts["dtype"])
+    facts = _checked_fields("facts", from_json_array(members["facts"]), _FACTS)
+    rules = _checked_fields("facts.rules", facts["rules"], _RULES)
+    choice("facts.rules.nan", rules["nan"], NAN_RULES)
+    scores, columns = _true_scores(members["true_scores"], facts["dtype"]), facts["columns"]
     lists: Any = tuple(members[f"filter.{part}"] for part in _FILTER if f"filter.{part}" in members)
     state = empty(
         scores.array,
-        members["targets"] if facts["columns"] is not None else None,
-        candidates=facts["columns"],
+        members["targets"] if columns is not None else None,
+        candidates=columns,
         filter=lists or None,
         rows=members.get("rows"),
-        order=ORDERS[rules.ascending],
-        nan=rules.nan,
+        order=ORDERS[rules["ascending"]],
+        nan=rules["nan"],
         dtype=scores.dtype,
         threads=facts["threads"] or None,
-        audit=rules.audit,
+        audit=rules["audit"],
     )
-    counts = {name: members[f"count.{name}"] for name in state.counts}
-    for name, array in counts.items():
-        place = f"count.{name}"
-        if array.dtype != np.int64 or array.shape != state.counts[name].shape:
-            expected = f"{len(state.counts[name])} integers"
-            raise InputValueError("damaged", expected=expected, place=place)
-        if name != "best" and (array < 0).any():
-            raise InputValueError("damaged", expected="integers >= 0", place=place)
-    if (counts["above"] > counts["candidates"] - counts["tied"] - counts["nan"]).any():
-        raise InputValueError("damaged", expected="no more scores than candidates")
-    seen = _seen(members["seen.starts"], members["seen.stops"], facts["columns"] or 0)
-    counts = {name: array.copy() for name, array in counts.items()}
-    return state._replace(raw=bool(facts["raw"]), seen=seen, counts=counts)
+    seen = _seen(members, columns or 0)
+    candidates = seen.size - seen.holds(state.job.targets)
+    most = _MOST_CANDIDATES if columns is None else candidates
+    counts = saved_counts(members, state.counts, most, ("tied", "nan"))
+    return state._replace(raw=facts["raw"], seen=seen, counts=counts)
+
+
+def _checked_fields(place: str, value: Any, types: Mapping[str, tuple[type, ...]]) -> Any:
+    """Check that an object has fields of these types; it may have others."""
+    if not isinstance(value, dict) or not types.keys() <= value.keys():
+        expected = f"an object of {', '.join(types)}"
+        raise InputValueError("damaged", expected=expected, place=place)
+    for name, allowed in types.items():
+        if type(value[name]) not in allowed:
+            expected, got = " or ".join(kind.__name__ for kind in allowed), type(value[name])
+            place = f"{place}.{name}"
+            raise InputValueError("damaged", expected=expected, got=got.__name__, place=place)
+    return value
 
 
 def _true_scores(raw: Any, dtype: Any) -> Scores:
@@ -129,11 +150,10 @@ def _true_scores(raw: Any, dtype: Any) -> Scores:
     return as_scores(raw.copy().view(carrier), dtype, "true_scores")
 
 
-def _seen(starts: Any, stops: Any, columns: int) -> ColumnSet:
-    runs = np.stack([starts, stops], axis=1).reshape(-1)
-    is_rising = runs.dtype == np.int64 and not (np.diff(runs) <= 0).any()
-    if not is_rising or (runs.size and not 0 <= runs[0] <= runs[-1] <= columns):
-        raise InputValueError(
-            "damaged", expected="runs of columns in ascending order", place="seen"
-        )
-    return ColumnSet(np.array(starts), np.array(stops))
+def _seen(members: Members, columns: int) -> ColumnSet:
+    starts = integer_member(members, "seen.starts", None, columns)
+    stops = integer_member(members, "seen.stops", starts.shape, columns)
+    if (stops <= starts).any() or (starts[1:] <= stops[:-1]).any():
+        expected = "runs of columns in ascending order"
+        raise InputValueError("damaged", expected=expected, place="seen")
+    return ColumnSet(starts.copy(), stops.copy())

@@ -30,7 +30,7 @@ from ..stores import Store, Tile
 from ..stores.store import core_scores, cut_tiles
 from .checkpoints import Checkpoint
 from .job import Job
-from .partial_counts import PartialCounts, TrueScores
+from .partial_counts import PartialCounts, TrueScores, saved_counts
 
 if TYPE_CHECKING:
     import os
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from .._core import Selection
     from ..inputs.arrays import IntArray
+    from ..ranks.archives import Members
     from ..ranks.container import Ranks
 
     Block = _core.Scores | _core.FileScores
@@ -115,9 +116,7 @@ def rank_store(
             raise job.error_of(fault)
     tiles = store.tiles(TILE_BYTES if store.in_place else DECODED_TILE_BYTES)
     count = tile_count(store, tiles, io, job)
-    saved = (
-        Checkpoint(checkpoint, count, store, job, len(tiles)) if checkpoint is not None else None
-    )
+    saved = Checkpoint(checkpoint, count, store, job, tiles) if checkpoint is not None else None
     done = 0 if saved is None else saved.restore()
 
     sizes = [tile.height * tile.width * store.itemsize for tile in tiles]
@@ -326,6 +325,10 @@ class TileCount:
         """Return all that has been counted so far, to be saved or to be overwritten."""
         raise NotImplementedError
 
+    def restored(self, members: Members, done: Sequence[Tile]) -> dict[str, IntArray]:
+        """Return what a checkpoint has, checked, after these tiles."""
+        raise NotImplementedError
+
 
 class _WholeRowCount(TileCount):
     """A count of tiles of whole rows: each one gives the final counts of its tasks."""
@@ -352,6 +355,13 @@ class _WholeRowCount(TileCount):
 
     def arrays(self) -> dict[str, IntArray]:
         return self._counts
+
+    def restored(self, members: Members, done: Sequence[Tile]) -> dict[str, IntArray]:
+        counts = saved_counts(members, self._counts, self.store.shape[1], ("tied",))
+        if any((counts["tied"][self.tasks_of(tile)] < 1).any() for tile in done):
+            problem = "expected the true candidate of each task among those that are tied"
+            raise InputValueError("damaged", problem, place="count.tied")
+        return counts
 
 
 class _PartialRowCount(TileCount):
@@ -396,3 +406,11 @@ class _PartialRowCount(TileCount):
 
     def arrays(self) -> dict[str, IntArray]:
         return self._partial_counts.arrays
+
+    def restored(self, members: Members, done: Sequence[Tile]) -> dict[str, IntArray]:
+        candidates = np.zeros(len(self.job.targets), np.int64)
+        for tile in done:
+            where = self.tasks_of(tile)
+            column = self.job.targets[where] - tile.left
+            candidates[where] += tile.width - ((column >= 0) & (column < tile.width))
+        return saved_counts(members, self._partial_counts.arrays, candidates, ("tied", "nan"))

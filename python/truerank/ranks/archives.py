@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ..inputs.arrays import IntArray
+
     Members = dict[str, npt.NDArray[Any]]
 
 _ZIP64_ABOVE = 2**30
@@ -79,6 +81,35 @@ def from_json_array(array: npt.NDArray[Any]) -> Any:
         return json.loads(array.tobytes().decode())
     except RecursionError:
         raise ValueError("damaged: text nested too deep") from None
+    except ValueError as error:
+        raise ValueError(f"damaged: expected JSON in UTF-8: {error}") from None
+
+
+def integer_member(
+    members: Members, name: str, shape: tuple[int, ...] | None, most: int, least: int = 0
+) -> IntArray:
+    """Return a member that must be int64, of a shape (None: of any length), within a range.
+
+    Examples
+    --------
+    >>> integer_member({"done": np.array(7)}, "done", (), 5)
+    Traceback (most recent call last):
+    ...
+    truerank.InputValueError: damaged: done: expected int64 of shape (), from 0 to 5, got 7
+    """
+    array = members.get(name)
+    if array is None:
+        raise InputValueError("damaged", f"no member {name}")
+    shape = (array.size,) if shape is None else shape
+    expected = f"int64 of shape {shape}, from {least} to {most}"
+    if array.dtype != np.int64 or array.shape != shape:
+        got = f"{array.dtype} of shape {array.shape}"
+        raise InputValueError("damaged", expected=expected, got=got, place=name)
+    wrong = (array < least) | (array > most)
+    if wrong.any():
+        got = array.reshape(-1)[wrong.argmax()]
+        raise InputValueError("damaged", expected=expected, got=got, place=name)
+    return array
 
 
 # -- writing ---------------------------------------------------------------------------------------

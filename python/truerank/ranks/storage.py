@@ -111,6 +111,8 @@ def _read_labels(name: str, members: Members, length: int) -> Labels | None:
     codes, words = members.get(f"{name}{_CODES}"), members.get(f"{name}{_VOCABULARY}")
     if codes is None:
         return None
+    if codes.ndim != 1:
+        raise InputValueError("damaged", expected="a 1-D array", place=f"{name}{_CODES}")
     vocabulary = None if words is None else from_json_array(words)
     if not isinstance(vocabulary, list | None):
         raise ValueError(f"damaged: {name}{_VOCABULARY}: expected a list of str")

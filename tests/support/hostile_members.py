@@ -1,0 +1,82 @@
+"""Saved files with a right checksum, in which one member is of any other kind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from truerank.inputs.errors import InputError
+from truerank.ranks.archives import ArchiveKind, json_array, read_archive, write_archive
+
+BOUNDS = (2**64 - 1, 2**63 - 1, 2**62, -1, -(2**63))
+JSON = (None, True, -1, 2**64, 1e308, float("nan"), "x", "", [], {}, [[1]], {"a": 1}, 10**400)
+
+
+def arrays_like(array: Any) -> Iterator[Any]:
+    """Give arrays of the same shape with other values and dtypes, and of other shapes."""
+    for bound in BOUNDS:
+        dtype = np.uint64 if bound >= 2**63 else np.int64
+        yield np.full(array.shape, bound, dtype)
+        if array.size > 1:
+            mixed = np.zeros(array.size, dtype)
+            mixed[-1] = bound
+            yield mixed.reshape(array.shape)
+            yield np.roll(mixed, 1).reshape(array.shape)
+    for dtype in (np.int8, np.uint64, np.float16, np.float64, np.bool_, "U3", ">i8"):
+        yield np.zeros(array.shape, dtype)
+        yield np.ones(array.shape, dtype)
+    for value in (np.nan, np.inf, -np.inf, 1e300):
+        yield np.full(array.shape, value)
+    for shape in ((), (0,), (1,), (2, 2), (*array.shape, 1), (0, 7), (1, *array.shape)):
+        yield np.zeros(shape, array.dtype)
+    if array.dtype == np.int64:
+        yield np.arange(array.size).reshape(array.shape)
+        yield array[:-1] if array.ndim else array[None]
+        yield np.concatenate([array, array]) if array.ndim else array
+
+
+def values_like(value: Any) -> Iterator[Any]:
+    """Give other values of JSON, also within objects and arrays, and objects without a name."""
+    yield from JSON
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield {key: other for key, other in value.items() if key != name}
+            for other in values_like(inner):
+                yield value | {name: other}
+    elif isinstance(value, list):
+        yield [*value, *value]
+        for other in JSON:
+            yield [other, *value[1:]]
+
+
+def hostile_files(path: Path, kind: ArchiveKind) -> Iterator[str]:
+    """Replace each member of the file in turn, by everything else; give the member's name."""
+    with path.open("rb") as file:
+        members = read_archive(file, kind)
+    for name, array in members.items():
+        others = list(arrays_like(array))
+        if array.dtype == np.uint8:
+            others += [np.frombuffer(word, np.uint8) for word in (b"[" * 99_999, b"\xff\xfe", b"")]
+            with contextlib.suppress(ValueError):  # other bytes are not text
+                others += map(json_array, values_like(json.loads(array.tobytes())))
+        for other in others:
+            write_archive(path, kind, members | {name: other})
+            yield name
+        write_archive(path, kind, {key: other for key, other in members.items() if key != name})
+        yield name
+
+
+def check_refusal(error: Exception, path: Path) -> None:
+    """Check that an error is one of ours, in one line, and names the file."""
+    assert isinstance(error, InputError)
+    assert isinstance(error, ValueError)
+    text = str(error)
+    assert str(path) in text
+    assert "\n" not in text
+    for leak in ("ufunc", "numpy.", "__init__", "constructor", "unhashable", "operand"):
+        assert leak not in text
