@@ -17,15 +17,16 @@ from __future__ import annotations
 import sys as _sys
 import typing as _typing
 
-from ._core import __version__
-from .counting.ranking import rank
 from .inputs.naming import ModuleAlias as _ModuleAlias
+from .inputs.naming import is_command_line as _is_command_line
 from .inputs.naming import lazy_names as _lazy_names
 
 if _typing.TYPE_CHECKING:
     from . import alignment, compat, link_prediction, plot
+    from ._core import __version__
     from .comparison import compare, pvalue
     from .counting.counter import RankCounter
+    from .counting.ranking import rank
     from .counting.row_blocks import rank_blocks
     from .counting.sampled import rank_against
     from .counting.tiles import Progress
@@ -76,7 +77,7 @@ __all__ = [
 ]
 
 # Where each public name is defined. A name that a first count does not need is imported when it is
-# first used. `rank` is imported at once: if a process forks during an import, its child may hang.
+# first used.
 _MODULES = {
     "InputError": "inputs.errors",
     "InputTypeError": "inputs.errors",
@@ -88,6 +89,7 @@ _MODULES = {
     "Report": "reporting",
     "Store": "stores",
     "TopK": "embeddings.scoring",
+    "__version__": "_core",
     "adjust": "metrics.published",
     "alignment": "alignment",
     "chance": "metrics",
@@ -102,6 +104,7 @@ _MODULES = {
     "open_scores": "stores",
     "plot": "plot",
     "pvalue": "comparison",
+    "rank": "counting.ranking",
     "rank_against": "counting.sampled",
     "rank_blocks": "counting.row_blocks",
     "rank_embeddings": "embeddings.scoring",
@@ -112,4 +115,9 @@ _MODULES = {
 }
 if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
     __getattr__, __dir__ = _lazy_names(__name__, _MODULES, __all__)
+    # These are imported at once: if a process forks during an import, its child may hang. The
+    # command line alone imports them later, where it can say in one line why that failed.
+    if not _is_command_line(getattr(_sys, "argv", []), _sys.orig_argv):
+        for _name in ("__version__", "rank"):
+            __getattr__(_name)
 _sys.meta_path.append(_ModuleAlias("truerank.demo", "truerank.cli.demo"))

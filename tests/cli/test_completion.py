@@ -61,7 +61,9 @@ CASES = {
     "truerank evaluate --metrics power_mean:": ["2"],
     "truerank evaluate --metrics nothing": [],
     "truerank evaluate --metrics macro.z": [],
-    "truerank evaluate --format ": ["table", "json", "markdown", "csv", "latex", "html"],
+    "truerank evaluate --format ": [
+        *("table", "json", "markdown", "csv", "spreadsheet", "latex", "html")
+    ],
     "truerank evaluate --filtered-by train,v": ["train,valid"],
     "truerank evaluate --dtype bf": ["bfloat16"],
     "truerank evaluate ranks.npz --by ": ["relation", "degree", "side"],

@@ -11,8 +11,7 @@ import pytest
 import truerank as tr
 from support import cli_files
 from support.cli_files import SCORES, TARGETS, Files, Run
-from truerank.cli import commands as cli
-from truerank.cli import evaluate_command, report_request
+from truerank.cli import evaluate_command
 
 pytestmark = pytest.mark.python_only
 
@@ -247,12 +246,3 @@ def test_ctrl_c_ends_with_130(run: Run, files: Files, monkeypatch: pytest.Monkey
     monkeypatch.setattr(evaluate_command, "rank", interrupted)
     code, out, err = run("evaluate", *files("scores.npy targets.npy"))
     assert (code, out, err.strip()) == (130, "", "")
-
-
-def test_a_bug_keeps_its_traceback(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_text: str) -> None:
-        raise TypeError("not the user's doing")
-
-    monkeypatch.setattr(report_request, "emit", broken)
-    with pytest.raises(TypeError, match="doing"):
-        cli.commands(["evaluate", *files("scores.npy targets.npy")], prog_name="truerank")

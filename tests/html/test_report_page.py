@@ -271,7 +271,7 @@ def test_names_are_text(tmp_path: Path) -> None:
     assert page.count("style") == 1
     assert "<script" not in text
     assert "onerror=alert" not in "".join(str(attributes) for _, attributes in page.tags)
-    for name in (*EVIL[:6], "\u202eright to left\u202c \u6f22\u5b57"):
+    for name in (*EVIL[:6], "\\u202eright to left\\u202c \u6f22\u5b57", "a\\nb\\tc"):
         assert name in page.cells
     assert "\x00" not in text
 

@@ -262,7 +262,7 @@ def test_latex_is_escaped(grouped: Report) -> None:
     assert latex_cell("100%_#$ {x} ~^\\") == (
         "100\\%\\_\\#\\$ \\{x\\} \\textasciitilde{}\\textasciicircum{}\\textbackslash{}"
     )
-    assert latex_cell("two\nlines\x00") == "two lines"
+    assert latex_cell("two\nlines\x00") == "two\\textbackslash{}nlines\\textbackslash{}x00"
     assert latex_cell("-0.5") == "$-$0.5"
     assert latex_cell("0.5 \u00b1 0.1") == "0.5 $\\pm$ 0.1"
     assert "{}[a] & 1" in latex_table(TextGrid(["x", "y"], [["[a]", "1"]]))
@@ -325,7 +325,7 @@ def test_averages_differ_from_groups_of_the_same_name() -> None:
         ),
         *(("*a*", "\\*a\\*"), ("`a`", "\\`a\\`"), ("power_mean", "power_mean")),
         *(("_a_", "\\_a\\_"), ("__a__b", "\\_\\_a\\_\\_b"), ("[a](~b~)", "\\[a](\\~b\\~)")),
-        *(("a\\|b", "a\\\\\\|b"), ("a\nb", "a b")),
+        *(("a\\|b", "a\\\\\\|b"), ("a\nb", "a\\\\nb")),
     ],
 )
 def test_markdown_is_escaped(text: str, cell: str) -> None:

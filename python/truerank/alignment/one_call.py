@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..embeddings.vectors import open_embeddings
 from ..inputs.errors import InputValueError, renamed
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from ..stores import scores_or_store
 from .pair_task import Task
 from .two_graphs import FORWARD
@@ -117,7 +117,7 @@ def evaluate(
             )
         task = Task.__new__(Task)
         for text in task._make_tasks(pairs, left=sizes[0], right=sizes[1], **task_options):
-            warnings.warn(text, stacklevel=2)
+            warnings.warn(printable(text), stacklevel=2)
         if right is not None:
             return task._evaluate_pairs(vectors, **shared, block=block)
         with renamed(scores="left"):

@@ -12,7 +12,7 @@ from ..embeddings.vectors import CSLS, OpenEmbeddings, open_embeddings
 from ..inputs.arrays import read_only
 from ..inputs.checks import NAN_RULES, choice
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument, open_side_scores
@@ -143,7 +143,7 @@ class Task(ProtocolTask):
         for text in self._make_tasks(
             pairs, **inputs, split=split, duplicates=duplicates, leaks=leaks
         ):
-            warnings.warn(text, stacklevel=2)
+            warnings.warn(printable(text), stacklevel=2)
 
     def _make_tasks(
         self,

@@ -9,14 +9,14 @@ import numpy as np
 
 from ..metrics import chance
 from ..metrics.published import SIDES, SPLITS, adjust, candidate_counts, data_set
-from .app import emit, error_text, user_errors
+from .app import Subcommand, emit, error_text, user_errors
 from .completion import completer, data_sets, fixed_words, metric_names
 from .files import read_targets
 from .options import style_option
 from .output import adjusted_sheet, format_sheet
 
 
-@click.command("adjust")
+@click.command("adjust", cls=Subcommand)
 @click.argument("metric", shell_complete=completer(lambda *_: metric_names(adjustable_only=True)))
 @click.argument("value", type=float)
 @click.option(

@@ -18,7 +18,7 @@ from ..alignment.pair_task import Task
 from ..embeddings.vectors import SIMILARITIES
 from ..inputs.errors import InputValueError, renamed
 from ..ranks.labels import Labels
-from .app import user_errors
+from .app import Subcommand, user_errors
 from .completion import completer, fixed_words
 from .files import read_array
 from .options import (
@@ -83,7 +83,7 @@ def parse_candidates(
     )
 
 
-@click.command("alignment")
+@click.command("alignment", cls=Subcommand)
 @click.argument("files", type=File, nargs=-1, metavar="[LEFT RIGHT] [PAIRS]")
 @click.option(
     "--scores",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -12,9 +12,16 @@ from typing import Any, NoReturn
 import click
 
 from ..inputs.errors import InputError, spelling
-
-# The exit codes; the last two are those by which shells report SIGINT and SIGPIPE.
-BAD_DATA, MISSING_LIBRARY, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
+from .endings import (
+    CLOSED_PIPE,
+    DEBUG,
+    INTERRUPTED,
+    end_with,
+    ending,
+    os_error_text,
+    silence,
+    write_line,
+)
 
 # The option for each argument of a Python function that an error may name.
 ARGUMENT_OPTIONS = {
@@ -51,8 +58,41 @@ for _what, _option in {
     }
 
 
-class Commands(click.Group):
+class Subcommand(click.Command):
+    """A command whose help is written as its result is, and that has the option --debug."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        whole = isinstance(self, click.Group)  # whose help lists the option once for all
+        self.params.append(
+            click.Option(
+                [DEBUG],
+                is_flag=True,
+                expose_value=False,
+                hidden=not whole,
+                help="After any command, too: show where in the code an error arose.",
+            )
+        )
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the option --help, which writes to standard output by `emit`."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.callback = show_help
+        return option
+
+
+def show_help(context: click.Context, _option: click.Parameter, given: bool) -> None:
+    """Write the help of a command, and exit."""
+    if given and not context.resilient_parsing:
+        emit(context.get_help())
+        context.exit()
+
+
+class Commands(Subcommand, click.Group):
     """A group that ends with our exit codes and reports an error in one line."""
+
+    command_class = Subcommand
 
     def make_context(
         self,
@@ -67,22 +107,30 @@ class Commands(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run a command and exit."""
         kwargs["standalone_mode"] = False
+        debug = DEBUG in (args[0] if args else sys.argv[1:])
         try:
-            with spelling(SPELLINGS):
+            with spelling(SPELLINGS), warnings.catch_warnings():
+                warnings.showwarning = lambda message, *_, **__: write_warning(str(message))
                 code = super().main(*args, **kwargs)
         except click.UsageError as error:
             program = error.ctx.command_path if error.ctx else "truerank"
-            message = error.format_message().rstrip(".")
-            code = write_error(f"{message} (see {program} --help)", error.exit_code)
+            message = f"{error.format_message().rstrip('.')} (see {program} --help)"
+            code = end_with(error, error.exit_code, message, debug)
         except click.ClickException as error:
-            code = write_error(error.format_message(), error.exit_code)
+            code = end_with(error, error.exit_code, error.format_message(), debug)
         except click.Abort:
             code = INTERRUPTED
-        except ImportError as error:
-            if not isinstance(error.__cause__, ModuleNotFoundError):  # import_extra sets this cause
-                raise
-            code = write_error(str(error), MISSING_LIBRARY)
+        except (Exception, KeyboardInterrupt) as error:
+            code = ending(error, debug)
         sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; click itself would end with another code where a pipe is closed."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            silence(sys.stdout)
+            raise click.exceptions.Exit(CLOSED_PIPE) from error
 
 
 def command_line() -> str:
@@ -91,21 +139,9 @@ def command_line() -> str:
     return shlex.join(["truerank", *words])
 
 
-def write_error(message: str, code: int) -> int:
-    """Write an error in one line to standard error, and return the exit code."""
-    _write_line(f"Error: {message}")
-    return code
-
-
 def write_warning(message: str) -> None:
     """Write a warning in one line to standard error."""
-    _write_line(f"Warning: {message}")
-
-
-def _write_line(message: str) -> None:
-    if sys.stderr is not None:  # it is None if the process was started without one
-        lines = filter(None, map(str.strip, message.splitlines()))  # blanks within paths stay
-        sys.stderr.write(f"{' '.join(lines)}\n")
+    write_line(f"Warning: {message}")
 
 
 @contextmanager
@@ -117,8 +153,7 @@ def user_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        name = f"{error.filename}: " if error.filename else ""
-        raise click.ClickException(f"{name}{error.strerror or error}") from error
+        raise click.ClickException(os_error_text(error)) from error
     except (KeyError, ValueError, TypeError, MemoryError) as error:
         raise click.ClickException(error_text(error)) from error
 
@@ -143,8 +178,7 @@ def emit(text: str) -> None:
         sys.stdout.write("\n")
         sys.stdout.flush()
     except OSError as error:
-        # Python flushes once more when it ends, which would fail again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)
         if isinstance(error, BrokenPipeError):
             raise click.exceptions.Exit(CLOSED_PIPE) from None
         raise click.ClickException(f"standard output: {error.strerror}") from error

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import __version__
 from ..comparison.table_writer import TextGrid, format_count
-from .app import emit, user_errors
+from .app import Subcommand, emit, user_errors
 from .bandwidth import LEAST_BYTES, MOST_BYTES, SECONDS, Bandwidth, Rate, measure
 from .options import style_option
 from .output import Sheet, Write, format_sheet
@@ -26,7 +26,7 @@ def parse_bytes(_context: click.Context, _option: click.Parameter, text: str | N
     """Parse a number of bytes, written with or without a unit."""
     if text is None:
         return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
     if match is None or match[2].upper() not in UNIT_BYTES:
         raise click.BadParameter(f"expected bytes such as 500MB or 2GB, got {text!r}")
     nbytes = round(float(match[1]) * UNIT_BYTES[match[2].upper()])
@@ -35,7 +35,7 @@ def parse_bytes(_context: click.Context, _option: click.Parameter, text: str | N
     return nbytes
 
 
-@click.command("bench")
+@click.command("bench", cls=Subcommand)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),

@@ -1,8 +1,6 @@
 """The command line: `truerank evaluate | link-prediction | alignment | ...`.
 
-Standard output has only the result; an error is one line on standard error. The exit code is 0 for
-success, 1 for data that cannot be evaluated, 2 for a wrong command line, 130 after Ctrl-C, and 141
-after a closed pipe.
+Standard output has only the result; an error is one line on standard error.
 """
 
 from __future__ import annotations
@@ -15,28 +13,46 @@ import numpy as np
 from .. import __version__, _core
 from .adjust_command import adjust_value
 from .alignment_command import align
-from .app import BAD_DATA, Commands, emit
+from .app import Commands, emit
 from .bench_command import bench
 from .compare_command import compare_files
 from .compat_command import compare_conventions
 from .completion import completion
+from .endings import BAD_DATA, EXIT_CODES, WRONG_COMMAND, write_text
 from .evaluate_command import evaluate
 from .link_prediction_command import predict_links
 from .output import draw_to_text
+
+_EPILOG = ["\b", "Exit codes:", *(f"{code:5}  {what}" for code, what in EXIT_CODES.items())]
+
+
+def show_version(context: click.Context, _option: click.Parameter, given: bool) -> None:
+    """Write the version, and exit."""
+    if given and not context.resilient_parsing:
+        emit(f"truerank {__version__}")
+        context.exit()
 
 
 @click.group(
     cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\n".join(_EPILOG),
 )
-@click.version_option(__version__, prog_name="truerank", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=show_version,
+    help="Show the version and exit.",
+)
 @click.pass_context
 def commands(context: click.Context) -> None:
     """Count the rank of the true candidate exactly, and compute the metrics that follow from it."""
     if context.invoked_subcommand is None:
-        click.echo(context.get_help(), err=True)
-        context.exit(2)
+        write_text(f"{context.get_help()}\n")
+        context.exit(WRONG_COMMAND)
 
 
 for command in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from ..comparison.table_writer import number
 from ..html.comparison_page import DIGITS, ComparisonContent, comparison_page
 from ..metrics import parse
 from ..ranks.labels import LABEL_ALIASES
-from .app import command_line, emit, error_text, user_errors
+from .app import Subcommand, command_line, emit, error_text, user_errors
 from .completion import completer, keys
 from .files import is_file
 from .options import (
@@ -28,7 +29,7 @@ from .output import comparison_sheet, format_sheet, json_text
 from .report_request import check_page_path, writing_page
 
 
-@click.command("compare")
+@click.command("compare", cls=Subcommand)
 @click.argument("ranks", type=File, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
 @click.option(
     "--metric",
@@ -137,6 +138,6 @@ def model_names(paths: tuple[Path, ...]) -> list[str]:
     """Name models by their files without the suffix, or by whole paths if two would be equal."""
     stems = [path.stem for path in paths]
     names = stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
-    if len({path.resolve() for path in paths}) < len(paths):
+    if len(set(map(os.path.realpath, paths))) < len(paths):
         raise click.UsageError("expected different files, got one of them twice")
     return names

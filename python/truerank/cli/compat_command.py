@@ -11,12 +11,12 @@ import click
 
 from ..compat.presets import PRESETS
 from ..reporting.report_content import json_value
-from .app import emit, user_errors
+from .app import Subcommand, emit, user_errors
 from .files import COUNT_READERS, read_array, read_targets
 from .options import File, dtype_option, given_options, order_option, targets_argument
 
 
-@click.command("compat")
+@click.command("compat", cls=Subcommand)
 @click.argument("scores", type=File)
 @targets_argument
 @click.option("--preset", type=click.Choice(list(PRESETS)), help="Show one toolkit, step by step.")

@@ -25,7 +25,7 @@ from ..metrics import KINDS, METRICS
 from ..metrics.keys import ADJUSTED, ALIASES, ALL_SIDES, MACRO
 from ..metrics.published import SIDES
 from ..ranks.labels import LABEL_ALIASES
-from .app import emit
+from .app import Subcommand, emit
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 WordSource = Callable[[click.Context, str], Iterable[str]]
@@ -263,7 +263,7 @@ for shell_class in SHELLS.values():
     add_completion_class(shell_class)
 
 
-@click.command("completion")
+@click.command("completion", cls=Subcommand)
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:

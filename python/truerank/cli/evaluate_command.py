@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,8 +12,9 @@ import numpy as np
 
 from .. import Ranks, load, rank
 from ..inputs.errors import InputValueError
-from .app import user_errors
+from .app import Subcommand, user_errors
 from .completion import SIDE_NAMES, SPLIT_NAMES, completer
+from .endings import write_line
 from .files import (
     AXES,
     COUNT_READERS,
@@ -65,7 +65,7 @@ def parse_shape(
     """Parse rows and columns, as 1000x40943; one of them may be left out."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d*)[xX](\d*)", text.strip())
+    found = re.fullmatch(r"(\d{0,18})[xX](\d{0,18})", text.strip())
     if found is None or not any(found.groups()):
         raise click.BadParameter(f"expected rows and columns, as 1000x40943, got {text!r}")
     rows, columns = (int(length or -1) for length in found.groups())
@@ -73,7 +73,7 @@ def parse_shape(
 
 
 # Extra arguments are mostly the files of a pattern, so the command itself reports them.
-@click.command(context_settings={"allow_extra_args": True})
+@click.command(cls=Subcommand, context_settings={"allow_extra_args": True})
 @click.argument("scores", type=File)
 @targets_argument
 @click.option(
@@ -291,12 +291,9 @@ class RanksFile(NamedTuple):
                 self.checkpoint.unlink(missing_ok=True)
             raise
         except KeyboardInterrupt:
-            if sys.stderr is not None:
-                found = self.checkpoint.exists()
-                rest = (
-                    f"; --resume goes on from {self.checkpoint}" if found else " before the count"
-                )
-                sys.stderr.write(f"Stopped{rest}\n")
+            found = self.checkpoint.exists()
+            rest = f"; --resume goes on from {self.checkpoint}" if found else " before the count"
+            write_line(f"Stopped{rest}")
             raise click.Abort from None
         finally:
             if old.exists():

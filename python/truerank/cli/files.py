@@ -28,6 +28,7 @@ STORE_KEYWORDS = {
     "io": "io",
 }
 AXES = {"rows": 0, "columns": 1}
+_MOST_DIGITS = 100  # Python refuses to read a number of thousands
 
 
 def is_file(given: str | Path | None) -> bool:
@@ -141,7 +142,12 @@ def read_candidates(
 
 def read_targets(argument: str, text: str) -> int | NDArray[Any]:
     """Return one column for all tasks, given as a number, or read a .npy file of columns."""
-    return int(text) if text.isdecimal() else read_array(argument, Path(text))
+    if not text.isdecimal():
+        return read_array(argument, Path(text))
+    if len(text) > _MOST_DIGITS:
+        expected = f"a number of at most {_MOST_DIGITS} digits, or a .npy file"
+        raise InputValueError(argument, expected=expected, got=f"one of {len(text):,} digits")
+    return int(text)
 
 
 COUNT_READERS: dict[str, Callable[[str, Any], Any]] = {

@@ -13,7 +13,7 @@ import numpy as np
 from ..comparison.table_writer import format_count
 from ..embeddings.vectors import SIMILARITIES
 from ..link_prediction import Sampled, Task
-from .app import user_errors
+from .app import Subcommand, user_errors
 from .completion import SIDE_NAMES, completer, fixed_words
 from .files import read_array
 from .options import (
@@ -56,7 +56,7 @@ def parse_sides(_context: click.Context, _option: click.Parameter, text: str) ->
     return tuple(side for side in CANDIDATE_KIND if side in words)
 
 
-@click.command("link-prediction")
+@click.command("link-prediction", cls=Subcommand)
 @click.option("--test", type=File, required=True, help="Triples to rank.")
 @known_options("triples")
 @click.option("--entities", type=File, help="A vector for each entity: .npy.")

@@ -132,7 +132,12 @@ def combine_options(*options: Option) -> Option:
 
 STYLES = ("table", *SHEET_FORMATS)
 style_option = click.option(
-    "--format", "style", type=click.Choice(STYLES), default="table", show_default=True
+    "--format",
+    "style",
+    type=click.Choice(STYLES),
+    default="table",
+    show_default=True,
+    help="How to write the result; spreadsheet is CSV where no name can be taken for a formula.",
 )
 seed_option = click.option(
     "--seed",

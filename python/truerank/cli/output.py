@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,9 +22,11 @@ from ..comparison.table_writer import (
     format_count,
     html_paragraphs,
     latex_comment,
+    markdown_cell,
     number,
 )
 from ..html.descriptions import interval_lines
+from ..inputs.naming import printable
 from ..reporting.rendering import group_rows, label_text, report_tables, summary_lines
 from ..reporting.report_content import json_value
 
@@ -69,25 +73,42 @@ def json_text(sheet: Sheet) -> str:
     return json.dumps(json_value(sheet.content), indent=2, allow_nan=False)
 
 
+def _csv_formats(write: Callable[..., str]) -> dict[str, Callable[[Any], str]]:
+    """Make the two formats of CSV; names are as they are, but control characters reach no terminal.
+
+    Parameters
+    ----------
+    write
+        Writes a result as CSV, with the keyword `spreadsheet`.
+    """
+
+    def made(result: Any, **how: bool) -> str:
+        text = write(result, **how)
+        to_terminal = sys.stdout is not None and sys.stdout.isatty()
+        return printable(text, keep="\n") if to_terminal else text
+
+    return {"csv": made, "spreadsheet": lambda result: made(result, spreadsheet=True)}
+
+
 SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
     "json": json_text,
     "markdown": lambda sheet: sheet.tables(repr).markdown(),  # numbers in all their digits
-    "csv": lambda sheet: Records(sheet.columns, sheet.records).csv(),
+    **_csv_formats(lambda sheet, **how: Records(sheet.columns, sheet.records).csv(**how)),
     "latex": lambda sheet: sheet.tables(lambda value: number(value, 4)).latex(),
     "html": lambda sheet: sheet.tables(_six_digits).html(),
 }
 REPORT_FORMATS: dict[str, Callable[[Report], str]] = {
     "json": lambda measured: measured.to_json(),
     "markdown": lambda measured: measured.to_markdown(),
-    "csv": lambda measured: measured.to_csv(),
+    **_csv_formats(lambda measured, **how: measured.to_csv(**how)),
     "latex": lambda measured: measured.to_latex(),
     "html": lambda measured: measured._repr_html_(),
 }
 # How lines of text, such as findings, are written. JSON has them as data, CSV has no place for
 # them.
 LINE_FORMATS: dict[str, Callable[[Iterable[str]], str]] = {
-    "table": lambda lines: "\n".join(lines),
-    "markdown": lambda lines: "\n".join(f"- {line}" for line in lines),
+    "table": lambda lines: "\n".join(map(printable, lines)),
+    "markdown": lambda lines: "\n".join(f"- {markdown_cell(line)}" for line in lines),
     "latex": latex_comment,
     "html": html_paragraphs,
 }
@@ -252,9 +273,9 @@ def rich_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence
     lines = box.SIMPLE_HEAD if console.is_terminal else None
     table = Table(box=lines, show_edge=False, pad_edge=False)
     for index, column in enumerate(columns):
-        table.add_column(column, justify="right" if index else "left", no_wrap=True)
+        table.add_column(printable(column), justify="right" if index else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     return table
 
 
@@ -278,7 +299,7 @@ def draw_tables(tables: TextTables, console: Console) -> None:
     mr        4.5
     """
     for line in tables.before:
-        console.print(line)
+        console.print(printable(line))
     needs_gap = bool(tables.before)
     for table in tables.grids:
         if needs_gap:
@@ -289,7 +310,17 @@ def draw_tables(tables: TextTables, console: Console) -> None:
 
 def draw_to_text(draw: Callable[..., None], *values: Any) -> str:
     """Return what a function draws on a rich console: styled on a terminal, plain otherwise."""
-    console = Console(width=CONSOLE_WIDTH, highlight=False, emoji=False, markup=False)
-    with console.capture() as captured:
-        draw(*values, console)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    output = Console()
+    text = io.StringIO()  # `emit` writes it, and knows what to do where that fails
+    console = Console(
+        file=text,
+        force_terminal=output.is_terminal,
+        color_system=output.color_system,  # type: ignore[arg-type]
+        legacy_windows=output.legacy_windows,
+        width=CONSOLE_WIDTH,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    draw(*values, console)
+    return "\n".join(line.rstrip() for line in text.getvalue().split("\n"))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from .endings import write_line
+
 if TYPE_CHECKING:
     import rich.progress
 
@@ -143,7 +145,7 @@ class ProgressListener:
         """Show a report of progress."""
         if not self._started:
             self._started = True
-            if progress.resumed and sys.stderr is not None:
+            if progress.resumed:
                 resumed, total = size_text(progress.resumed), size_text(progress.total)
-                sys.stderr.write(f"Resumed: {resumed} of {total} had been counted before.\n")
+                write_line(f"Resumed: {resumed} of {total} had been counted before.")
         self._bar.show(progress.done / max(progress.total, 1), progress_text(progress))

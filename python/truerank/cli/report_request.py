@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +20,8 @@ from ..metrics import parse
 from ..ranks.grouping import WEIGHTS
 from ..ranks.labels import LABEL_ALIASES
 from .app import command_line, emit, error_text, user_errors
-from .files import is_file
+from .endings import write_line
+from .files import errors_naming, is_file
 from .options import check_label, read_labels
 from .output import LINE_FORMATS, format_report, format_sheet, metrics_sheet
 
@@ -87,7 +87,7 @@ class ReportRequest(NamedTuple):
         if self.html is None:
             return
         check_page_path(self.html, files)
-        if self.save is not None and self.save.resolve() == self.html.resolve():
+        if self.save is not None and os.path.realpath(self.save) == os.path.realpath(self.html):
             raise InputValueError("--html", f"{self.html} is the file of --save, too")
 
     def label_names(self) -> set[str]:
@@ -111,7 +111,10 @@ class ReportRequest(NamedTuple):
 
 def check_writable(path: Path, files: Sequence[str | Path], option: str = "--save") -> None:
     """Raise an error if a path cannot be written, or is one of the input files or inside one."""
-    for folder in (path.parent, path.resolve().parent):  # the path may be a link
+    with suppress(FileNotFoundError), errors_naming(option):
+        path.stat()  # a link that leads to itself raises an OSError
+    resolved = Path(os.path.realpath(path))
+    for folder in (path.parent, resolved.parent):  # the path may be a link
         if not folder.is_dir():
             raise FileNotFoundError(f"{option}: no folder {folder}")
         if not os.access(folder, os.W_OK):
@@ -120,7 +123,7 @@ def check_writable(path: Path, files: Sequence[str | Path], option: str = "--sav
         raise InputValueError(option, expected="the name of a file", got=path)
     for file in map(Path, files):
         same = path.exists() and path.samefile(file)
-        if same or (file.is_dir() and path.resolve().is_relative_to(file.resolve())):
+        if same or (file.is_dir() and resolved.is_relative_to(os.path.realpath(file))):
             raise InputValueError(option, f"{path} is one of the files to be read")
 
 
@@ -188,8 +191,9 @@ def _with_findings(text: str, lines: Sequence[str], style: str) -> str:
     """Append findings to a text. JSON has them already; beside a CSV they go to standard error."""
     if style in LINE_FORMATS:
         return f"{text.rstrip()}\n\n{LINE_FORMATS[style](lines)}"
-    if style == "csv" and sys.stderr is not None:
-        sys.stderr.write("".join(f"{line}\n" for line in lines))
+    if style in ("csv", "spreadsheet"):
+        for line in lines:
+            write_line(line)
     return text
 
 

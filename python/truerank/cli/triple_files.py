@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,7 +129,7 @@ def parse_key_columns(
     if text is None or text.strip() == "none":
         return None if text is None else ()
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and int(word) >= 3 for word in words):
+    if not all(re.fullmatch(r"\d{1,18}", word) and int(word) >= 3 for word in words):
         raise click.BadParameter(f"expected columns from 3 on, as 3,4, or none, got {text!r}")
     return tuple(map(int, words))
 
@@ -140,7 +141,7 @@ def parse_candidates(
     if text is None or text in ("all", "train", "typed"):
         return text
     kind, _, number = text.partition(":")
-    if kind in ("sampled", "sampled-typed") and number.isdecimal() and int(number):
+    if kind in ("sampled", "sampled-typed") and re.fullmatch(r"0*[1-9]\d{0,17}", number):
         return Sampled(int(number), typed=kind == "sampled-typed")
     if Path(text).suffix == ".npy":
         return Path(text)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from .table_writer import TextGrid, format_count, markdown_cell, markdown_table
 
 
@@ -87,7 +87,7 @@ class Comparison(NamedTuple):
             f"{format_count(self.ties, 'tie')}, {format_count(self.losses, 'loss', 'losses')}",
             *self.notes,
         ]
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
 
 @public("truerank.comparison")

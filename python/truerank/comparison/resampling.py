@@ -14,7 +14,7 @@ import numpy as np
 
 from ..inputs.checks import choice, confidence, integer_at_least
 from ..inputs.errors import InputValueError
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from .functionals import normal_quantile
 from .units import units_of
 
@@ -77,7 +77,7 @@ class Interval(NamedTuple):
         resamples = f"{self.resamples:,} resamples of " if self.resamples else ""
         bounds = f"{self.value:.6g} [{self.low:.6g}, {self.high:.6g}]"
         how = f"{100 * self.level:g} %, {self.method}, {resamples}{self.units:,} {self.by}"
-        return f"{self.key} {bounds} ({how})".lstrip()
+        return printable(f"{self.key} {bounds} ({how})".lstrip())
 
 
 @public("truerank.comparison")

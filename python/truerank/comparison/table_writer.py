@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import csv
 import html
-import io
 import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..inputs.checks import choice, integer
-from ..inputs.naming import import_extra
+from ..inputs.naming import import_extra, printable
 
 # A minus rather than a hyphen: before a number, and not within a word or after another sign.
 _MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
@@ -25,6 +25,10 @@ _MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
 # entity.
 _MARKDOWN = re.compile(r"[\\|*`~\[]|(?<![^\W_])_|_(?![^\W_])")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
+
+# How a formula begins in a spreadsheet, where blanks may stand before it; and a signed number.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_NUMBER = re.compile(r"[+-](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 EXPONENT_FROM = 1e15  # from here on a number is written with an exponent
 
@@ -116,20 +120,29 @@ class Records(NamedTuple):
     rows: Iterable[Sequence[Any]]
     values: Sequence[str] = ()
 
-    def csv(self) -> str:
+    def csv(self, *, spreadsheet: bool = False) -> str:
         """Write rows under a heading, with numbers in all their digits.
+
+        Parameters
+        ----------
+        spreadsheet : bool
+            Whether a text that a spreadsheet would compute as a formula gets an apostrophe before
+            it. Numbers are unchanged.
 
         Examples
         --------
         >>> Records(["metric", "value"], [("mr", 4.5)]).csv()
         'metric,value\\nmr,4.5\\n'
+        >>> Records(["group", "value"], [("=1+1", -4.5)]).csv(spreadsheet=True)
+        "group,value\\n'=1+1,-4.5\\n"
         """
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(self.columns)
-        for row in self.rows:
-            writer.writerow([repr(cell) if isinstance(cell, float) else cell for cell in row])
-        return stream.getvalue()
+        lines: list[str] = []
+        # a text with any character of the line terminator is quoted, as readers need it for both
+        writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
+        for row in (self.columns, *self.rows):
+            cells = [repr(cell) if isinstance(cell, float) else cell for cell in row]
+            writer.writerow(map(_no_formula, cells) if spreadsheet else cells)
+        return "".join(f"{line[:-2]}\n" for line in lines)
 
     def frame(self, layout: Layout = "wide", *, index: str | None = None) -> Any:
         """Make a DataFrame; only this method imports pandas.
@@ -198,9 +211,16 @@ class Tabular(ABC):
         """Return the table in LaTeX; it needs the package booktabs, as tables of reports do."""
         return self.text_tables(check_digits(digits)).latex() + self._END
 
-    def to_csv(self) -> str:
-        """Return the table as CSV, with numbers in all their digits."""
-        return self.records().csv()
+    def to_csv(self, *, spreadsheet: bool = False) -> str:
+        """Return the table as CSV, with numbers in all their digits.
+
+        Parameters
+        ----------
+        spreadsheet : bool
+            Whether a name that a spreadsheet would compute as a formula gets an apostrophe before
+            it. Default: names are written as they are, for programs.
+        """
+        return self.records().csv(spreadsheet=spreadsheet)
 
     def to_pandas(self) -> Any:
         """Return the table as a DataFrame.
@@ -248,7 +268,7 @@ class PlainTable(Tabular):
 
     def __str__(self) -> str:
         ((columns, rows, *_),) = self.text_tables(4).grids
-        lines = [columns, *rows]
+        lines = [list(map(printable, cells)) for cells in (columns, *rows)]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         padded = []
         for name, *cells in lines:
@@ -327,15 +347,21 @@ def check_digits(digits: int) -> int:
     return integer("digits", digits, least=1, expected="an integer >= 1")
 
 
+def _no_formula(value: object) -> object:
+    """Put an apostrophe before a text that a spreadsheet takes for a formula, but not a number."""
+    formula = isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
+    return f"'{value}" if formula else value
+
+
 def one_line(text: str) -> str:
-    """Replace line breaks and control characters by blanks, so that a text is one line.
+    """Escape line breaks and control characters, and write one blank for several.
 
     Examples
     --------
-    >>> one_line("two\\nlines")
-    'two lines'
+    >>> print(one_line("two\\nlines,  two blanks"))
+    two\\nlines, two blanks
     """
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return " ".join(printable(text).split())
 
 
 # -- Markdown --------------------------------------------------------------------------------------
@@ -447,6 +473,17 @@ def _latex_row(cells: Iterable[str]) -> str:
 # -- HTML ------------------------------------------------------------------------------------------
 
 
+def html_text(text: str) -> str:
+    """Escape a text for HTML, markup and control characters alike.
+
+    Examples
+    --------
+    >>> print(html_text("a < b"), html_text("red \\x1b[31m"))
+    a &lt; b red \\x1b[31m
+    """
+    return html.escape(printable(text))
+
+
 def html_table(grid: TextGrid, caption: str = "") -> str:
     """Write a table with headings that screen readers find; all text is escaped.
 
@@ -461,17 +498,17 @@ def html_table(grid: TextGrid, caption: str = "") -> str:
     </tbody>
     </table>
     """
-    heading = "".join(f'<th scope="col">{html.escape(word)}</th>' for word in grid.columns)
+    heading = "".join(f'<th scope="col">{html_text(word)}</th>' for word in grid.columns)
     rows = []
     for name, *cells in _marked_rows(
-        grid, html.escape, "<strong>{}</strong>".format, "<em>{}</em>".format
+        grid, html_text, "<strong>{}</strong>".format, "<em>{}</em>".format
     ):
         values = "".join(f"<td>{text}</td>" for text in cells)
         rows.append(f'<tr><th scope="row">{name}</th>{values}</tr>')
     return "\n".join(
         [
             "<table>",
-            *([f"<caption>{html.escape(caption)}</caption>"] if caption else []),
+            *([f"<caption>{html_text(caption)}</caption>"] if caption else []),
             f"<thead><tr>{heading}</tr></thead>",
             "<tbody>",
             *rows,
@@ -489,7 +526,7 @@ def html_paragraphs(lines: Iterable[str]) -> str:
     >>> html_paragraphs(["a < b"])
     '<p>a &lt; b</p>\\n'
     """
-    return "".join(f"<p>{html.escape(line)}</p>\n" for line in lines)
+    return "".join(f"<p>{html_text(line)}</p>\n" for line in lines)
 
 
 def _marked_rows(

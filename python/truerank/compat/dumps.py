@@ -11,7 +11,7 @@ import numpy as np
 
 from ..counting.sampled import rank_against
 from ..inputs.errors import InputTypeError, InputValueError, renamed
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from ..inputs.scores import as_scores
 from ..ranks.container import Ranks, concatenate
 from .evaluation import evaluate_presets, look_up_presets
@@ -62,7 +62,7 @@ class Dump:
 
     def __repr__(self) -> str:
         sides = "" if self.side is None else f", {' + '.join(dict.fromkeys(self.side.tolist()))}"
-        return f"Dump({len(self):,} tasks{sides})"
+        return printable(f"Dump({len(self):,} tasks{sides})")
 
     def ranks(self, **options: Any) -> Ranks:
         """Rank the true scores among their negatives exactly by `rank_against`, labelled by side.

@@ -12,14 +12,15 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from .. import __version__
-from ..comparison.table_writer import TextGrid, html_table
+from ..comparison.table_writer import TextGrid, html_table, html_text
+from ..inputs.naming import printable
 from ..ranks.writing import replace_file
 
 # No script runs and nothing is fetched, whatever the page contains.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-# Labels may have characters that neither HTML nor XML allows: control characters and surrogates.
+# Labels may have characters that neither HTML nor XML allows, such as U+FFFF.
 ILLEGAL_CHARACTERS = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -56,9 +57,9 @@ def document(title: str, head: str, sections: Iterable[Section]) -> str:
     >>> "<h1>a &lt; b</h1>" in page, page.count("<h2>")
     (True, 1)
     """
-    name = html.escape(title)
+    name = html_text(title)
     body = "\n".join(
-        f"<section>\n<h2>{html.escape(section.heading)}</h2>\n{section.body}\n</section>"
+        f"<section>\n<h2>{html_text(section.heading)}</h2>\n{section.body}\n</section>"
         for section in sections
         if section.body
     )
@@ -134,7 +135,7 @@ def paragraph(text: str, kind: str = "") -> str:
     >>> paragraph("a < b"), paragraph("seed 0", "faint")
     ('<p>a &lt; b</p>', '<p class="faint">seed 0</p>')
     """
-    return f"<p{_class(kind)}>{html.escape(text)}</p>"
+    return f"<p{_class(kind)}>{html_text(text)}</p>"
 
 
 def bullet_list(items: Iterable[str], kind: str = "") -> str:
@@ -145,7 +146,7 @@ def bullet_list(items: Iterable[str], kind: str = "") -> str:
     >>> bullet_list(["R&D"])
     '<ul><li>R&amp;D</li></ul>'
     """
-    return f"<ul{_class(kind)}>{''.join(f'<li>{html.escape(item)}</li>' for item in items)}</ul>"
+    return f"<ul{_class(kind)}>{''.join(f'<li>{html_text(item)}</li>' for item in items)}</ul>"
 
 
 def definition_list(rows: Mapping[str, str]) -> str:
@@ -189,12 +190,13 @@ def table(grid: TextGrid, caption: str = "") -> str:
 
 def details(summary: str, body: str) -> str:
     """A body that is shown when its summary is clicked."""
-    return f"<details><summary>{html.escape(summary)}</summary>\n{body}\n</details>"
+    return f"<details><summary>{html_text(summary)}</summary>\n{body}\n</details>"
 
 
 def preformatted(text: str) -> str:
     """Text in a fixed-width font, with its lines as they are."""
-    return f"<pre>{html.escape(text)}</pre>"
+    lines = html.escape(printable(text, keep="\n"))
+    return f"<pre>{lines}</pre>"
 
 
 def download(text: str, name: str, label: str) -> str:
@@ -205,11 +207,11 @@ def download(text: str, name: str, label: str) -> str:
 
 
 def _term(text: str) -> str:
-    return f"<dt>{html.escape(text)}</dt>"
+    return f"<dt>{html_text(text)}</dt>"
 
 
 def _description(text: str) -> str:
-    return f"<dd>{html.escape(text)}</dd>"
+    return f"<dd>{html_text(text)}</dd>"
 
 
 def _class(kind: str) -> str:

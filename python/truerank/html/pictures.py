@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import io
 import re
 import warnings
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
+from ..comparison.table_writer import html_text
 from ..inputs.naming import import_extra
 from .documents import replace_illegal
 
@@ -52,7 +52,7 @@ def picture(draw: Draw, name: str, caption: str) -> str:
         figure = draw().figure
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     svg = inline(text.getvalue(), name, caption)
-    return f"<figure>\n{svg}\n<figcaption>{html.escape(caption)}</figcaption>\n</figure>\n"
+    return f"<figure>\n{svg}\n<figcaption>{html_text(caption)}</figcaption>\n</figure>\n"
 
 
 def inline(text: str, name: str, label: str) -> str:

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Self, TypeVar
 
+from .naming import printable
+
 E = TypeVar("E", bound="InputError")
 
 _SPELLING: ContextVar[Mapping[str, str]] = ContextVar("truerank_spelling")
@@ -22,7 +24,8 @@ class InputError(Exception):
     """Bad input, raised as an `InputValueError` or an `InputTypeError`.
 
     The text is ``argument: expected ..., got ...``, or the argument and a problem in words. If the
-    fault is in a file, a block or another part, its name stands after the argument.
+    fault is in a file, a block or another part, its name stands after the argument. Control
+    characters of names and values are escaped in the text, and unchanged in the attributes.
 
     Parameters
     ----------
@@ -71,7 +74,8 @@ class InputError(Exception):
     def __str__(self) -> str:
         got = f", got {self.got}" if self.got else ""
         place = f"{self.place}: " if self.place else ""
-        return f"{self.argument}: {place}{self.problem or f'expected {self.expected}{got}'}"
+        problem = self.problem or f"expected {self.expected}{got}"
+        return printable(f"{self.argument}: {place}{problem}")
 
     def __reduce__(self) -> tuple[object, ...]:
         fields = self.argument, self.problem, self.expected, self.got, self.place

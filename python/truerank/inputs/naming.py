@@ -1,4 +1,4 @@
-"""Names that users see: the package that a public name shows, and how to install what is missing.
+"""Names that users see: of packages, of libraries that are missing, and of a file's contents.
 
 A public class or function shows the package that users import it from, wherever it is defined, so
 that a pickle of today can still be read after its module got another name.
@@ -6,13 +6,19 @@ that a pickle of today can still be read after its module got another name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
+
+# Characters that a terminal obeys rather than shows, line separators, overrides of the direction of
+# text, and halves of surrogate pairs.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def public(package: str) -> Callable[[T], T]:
@@ -36,6 +42,36 @@ def public(package: str) -> Callable[[T], T]:
         return target
 
     return show
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Write the control characters of a text as Python writes them in a str, as ``\\x1b``.
+
+    A name that comes from somebody's file goes through this function before it reaches a terminal,
+    a rendered table or the text of an error. What is written for programs keeps the true name.
+
+    Parameters
+    ----------
+    text : str
+    keep : str
+        Control characters that stay, such as the line breaks of a text of several lines.
+
+    Returns
+    -------
+    str
+        The text with an escape in place of each control character (C0 and C1), line separator,
+        override of the direction of text, and lone surrogate.
+
+    Examples
+    --------
+    >>> print(printable("red \\x1b[31m"), printable("two\\nlines"))
+    red \\x1b[31m two\\nlines
+    """
+
+    def escape(found: re.Match[str]) -> str:
+        return found[0] if found[0] in keep else ascii(found[0])[1:-1]
+
+    return _UNPRINTABLE.sub(escape, text)
 
 
 def lazy_names(
@@ -68,6 +104,28 @@ def lazy_names(
         return value
 
     return load_name, lambda: sorted(names)
+
+
+def is_command_line(argv: Sequence[str], orig_argv: Sequence[str]) -> bool:
+    """Whether the package is imported to run the command `truerank` or `python -m truerank`.
+
+    Parameters
+    ----------
+    argv, orig_argv
+        Those of `sys`. While Python looks for a module to run, the first of `argv` is "-m".
+
+    Examples
+    --------
+    >>> is_command_line(["/bin/truerank", "info"], ["python", "/bin/truerank", "info"])
+    True
+    >>> is_command_line(["-m", "info"], ["python", "-m", "truerank", "info"])
+    True
+    >>> is_command_line(["train.py"], ["python", "train.py"]), is_command_line([], [])
+    (False, False)
+    """
+    first, *_ = *argv, ""
+    as_module = first == "-m" and "truerank" in orig_argv
+    return as_module or os.path.basename(first) in ("truerank", "truerank.exe")
 
 
 class ModuleAlias(NamedTuple):

@@ -53,6 +53,7 @@ def sample(
     starts, known = queries.answers[0], np.diff(queries.answers[0])
     rows = queries.rows
     allowed = sizes - known[rows]
+    negatives = min(negatives, pool.size)  # which fits the dtype of the counts
     counts = np.minimum(allowed, negatives) + 1
     indptr = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(counts, out=indptr[1:])

@@ -11,7 +11,7 @@ import numpy as np
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.split_audit import check_rules
@@ -141,7 +141,7 @@ class Task(ProtocolTask):
         chosen = as_candidates(candidates, chosen_sides, splits)
         result = audit_triples(splits, key_columns, rules)
         for text in result.notes:
-            warnings.warn(text, stacklevel=2)
+            warnings.warn(printable(text), stacklevel=2)
         kept = result.kept
         self.audit, self.qualifiers = result.audit, splits.qualifiers
         self.entities, self.relations = splits.entities.names, splits.relations.names

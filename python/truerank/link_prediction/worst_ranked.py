@@ -10,7 +10,7 @@ import numpy as np
 from ..embeddings.vectors import SIMILARITIES
 from ..inputs.checks import choice, integer
 from ..inputs.errors import InputValueError
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from ..tasks.arguments import Argument, biases_of, ranks_of
 from .top_candidates import Label, TaskCounts, TopCandidates, TopCandidateSearch
 from .triples import SIDES
@@ -96,10 +96,11 @@ class ErrorCases(Sequence[ErrorCase]):
         lines = [heading]
         for case in self:
             rank = f"{case.rank:,g}" if case.rank < 1e6 else f"{case.rank:,.1f}"
-            cells_of_case = [case.side, f"{rank} of {case.candidates:,}", *map(str, case.triple)]
+            names = [printable(str(name)) for name in case.triple]
+            cells_of_case = [case.side, f"{rank} of {case.candidates:,}", *names]
             cells_of_case += [""] * (len(heading) - 3 - len(cells_of_case)) + [f"{case.score:.6g}"]
             for label, score in case.best or [("", np.nan)]:
-                lines.append([*cells_of_case, str(label), f"{score:.6g}"])
+                lines.append([*cells_of_case, printable(str(label)), f"{score:.6g}"])
                 cells_of_case = [""] * len(cells_of_case)
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         right_aligned = {len(heading) - 3, len(heading) - 1}  # numbers

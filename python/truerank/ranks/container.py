@@ -15,7 +15,7 @@ import numpy as np
 
 from ..inputs.arrays import read_only
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from .counts import (
     COUNTS,
     Audit,
@@ -313,7 +313,7 @@ class Ranks:
         optional = ("weights", *LABELS[1:])
         parts += [name for name in optional if getattr(self, name) is not None]
         parts += [*self.labels, *["audit"] * (self.audit is not None)]
-        return f"Ranks({', '.join([f'{n:,} tasks', *parts])}; {self.protocol})"
+        return printable(f"Ranks({', '.join([f'{n:,} tasks', *parts])}; {self.protocol})")
 
     # -- other Ranks of the same tasks -------------------------------------------------------------
 

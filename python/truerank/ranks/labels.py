@@ -10,7 +10,7 @@ import numpy as np
 from ..inputs.arrays import integers, read_only
 from ..inputs.checks import first_outside
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from .counts import checked_index
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class Labels:
             return f"Labels({len(self):,} ids)"
         present = [f"{name} {n:,}" for name, n in self.counts().items() if n]
         listed = ", ".join(present[:6]) + (", ..." if len(present) > 6 else "")
-        return f"Labels({len(self):,} labels{': ' if listed else ''}{listed})"
+        return printable(f"Labels({len(self):,} labels{': ' if listed else ''}{listed})")
 
 
 def as_labels(name: str, value: LabelsLike, length: int) -> Labels:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..inputs.checks import NAN_RULES, ORDERS, choice
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 
 COMPARABLE = ("filter", "candidates", "sampled", "nan", "split")
 PROVENANCE = ("order", "dtype", "similarity", "version", "files")
@@ -158,7 +158,7 @@ class Protocol:
         if self.order != "descending":
             words.append(f"order {self.order}")
         words += [w for w in (self.dtype, self.similarity) if w]
-        return ", ".join(words)
+        return printable(", ".join(words))
 
 
 def _comparable_value(protocol: Protocol, name: str) -> Any:

@@ -82,12 +82,15 @@ class AnyReport(ReportBase):
         *,
         sides: Iterable[str] | None = None,
         kinds: Iterable[str] | None = None,
+        spreadsheet: bool = False,
     ) -> str:
         """Return CSV with the columns side, tasks, metric, and one for each kind of rank.
 
         With groups, two columns come first: the average ("micro", "macro", or "group") and the
         group's label. Numbers have all their digits. The parameters are those of `to_markdown`, but
-        the default of `kinds` is always optimistic, realistic and pessimistic.
+        the default of `kinds` is always optimistic, realistic and pessimistic. Labels are written
+        as they are, for programs; with `spreadsheet`, one that begins as a formula does (with =,
+        +, -, @, a tab or a line break) gets an apostrophe before it, unless it is a number.
 
         Examples
         --------
@@ -96,7 +99,7 @@ class AnyReport(ReportBase):
         side,tasks,metric,realistic
         both,1,mrr,1.0
         """
-        return report_records(self, metrics, sides, kinds).csv()
+        return report_records(self, metrics, sides, kinds).csv(spreadsheet=spreadsheet)
 
     def to_pandas(
         self,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from ..comparison.resampling import Interval, interval
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from ..metrics import Key, Sample, UnknownKeyError, compute, kept_moments, parse, sample_of
 from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND, take
@@ -214,7 +214,7 @@ class Report(AnyReport):
         prefix = "" if side == ALL_SIDES else f"{side}."
         sizes = [f"{len(self._ranks):,} tasks", f"{self.summary.tied_tasks:,} tied"]
         sizes += [] if self._grouping is None else [f"{len(self._groups):,} groups"]
-        return f"Report({', '.join(sizes)}, {prefix}{', '.join(values)})"
+        return printable(f"Report({', '.join(sizes)}, {prefix}{', '.join(values)})")
 
     # -- groups ------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..comparison.table_writer import NamedRows, Records, TextGrid, TextTables, format_count, number
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from ..metrics import METRICS, UnknownKeyError, parse
 from .axes import FEW_METRICS, unique_keys
 from .notes import NOTES, fingerprints, unlike_protocols
@@ -68,7 +68,7 @@ class Table(NamedRows[Repeats]):
 
     def __repr__(self) -> str:
         models = format_count(len(self), "model")
-        return f"Table({models}: {', '.join(self)}; {', '.join(self.metrics)})"
+        return printable(f"Table({models}: {', '.join(self)}; {', '.join(self.metrics)})")
 
     @property
     def repeated(self) -> bool:

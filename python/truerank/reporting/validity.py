@@ -10,7 +10,7 @@ import numpy as np
 
 from ..comparison.table_writer import percent
 from ..inputs.errors import spelled
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
@@ -62,7 +62,7 @@ class Finding(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.message}"
+        return printable(f"{self.name}: {self.message}")
 
 
 class ValuesByKey(Protocol):

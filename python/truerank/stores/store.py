@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import FileScores, Scores
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from .descriptors import read_at
 
 if TYPE_CHECKING:
@@ -206,7 +206,8 @@ class Store(ABC):
     def __repr__(self) -> str:
         files = len(self.files)
         where = f"; {self.files[0]}" if files == 1 else f"; {files} files" if files else ""
-        return f"{type(self).__name__}({self.shape[0]} x {self.shape[1]} {self.dtype}{where})"
+        sizes = f"{self.shape[0]} x {self.shape[1]}"
+        return printable(f"{type(self).__name__}({sizes} {self.dtype}{where})")
 
 
 def digest_scores(store: Store) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError, spelled
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from .row_keys import look_up, row_keys
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ class SplitAudit:
         duplicates_rule = self._format_rule("duplicates", self.duplicates.count)
         return "\n".join(
             [
-                f"{of_split}; known: {known or 'none'}",
+                printable(f"{of_split}; known: {known or 'none'}"),
                 f"duplicates: {self.duplicates}{duplicates_rule}",
-                f"leaks: {leaks or 'none'}{self._format_rule('leaks', self.leaked)}",
+                printable(f"leaks: {leaks or 'none'}{self._format_rule('leaks', self.leaked)}"),
             ]
         )
 
@@ -274,4 +274,4 @@ def finding_to_dict(found: SplitFinding | None) -> dict[str, Any] | None:
 
 
 def _format_example(example: Any) -> str:
-    return " ".join(map(str, example)) if isinstance(example, tuple) else str(example)
+    return printable(" ".join(map(str, example)) if isinstance(example, tuple) else str(example))

@@ -13,7 +13,7 @@ from ...embeddings.vectors import CSLS
 from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
-from ...inputs.naming import public
+from ...inputs.naming import printable, public
 from ..inference.similarity_sources import ScoringOptions
 from ..two_graphs import DIRECTIONS, check_two
 from .most_similar import SearchScope, find_most_similar
@@ -348,7 +348,7 @@ class HubnessTable(NamedRows[Hubness], PlainTable):
         (self.k,) = sizes
 
     def __repr__(self) -> str:
-        return f"HubnessTable({', '.join(self)})"
+        return printable(f"HubnessTable({', '.join(self)})")
 
     def records(self) -> Records:
         """Return the table: how often candidates are nearest, then three numbers for each k."""

@@ -13,7 +13,7 @@ from ...comparison.table_writer import PlainTable, Records
 from ...inputs.arrays import ReadOnlyArrays, index_array, read_only
 from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
-from ...inputs.naming import public
+from ...inputs.naming import printable, public
 from ...ranks.container import Ranks
 from ...reporting.reports import Report
 from ...tasks.arguments import ranks_of
@@ -62,7 +62,7 @@ class Overlap(ReadOnlyArrays, PlainTable):
         read_only(self.right)
 
     def __repr__(self) -> str:
-        return (
+        return printable(
             f"Overlap({self.tasks:,} tasks, {', '.join(self.names)}: all find {self.all:.4g}, "
             f"none finds {self.none:.4g})"
         )

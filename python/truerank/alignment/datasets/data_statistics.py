@@ -10,7 +10,7 @@ import numpy as np
 
 from ...comparison.table_writer import PlainTable, Records
 from ...inputs.errors import InputTypeError
-from ...inputs.naming import public
+from ...inputs.naming import printable, public
 from ...tasks.row_keys import distinct_rows
 from ..analyses.buckets import EDGES, bucket_labels
 from .graphs import AlignmentData, Graph, degrees
@@ -123,7 +123,8 @@ class DataStatistics(PlainTable):
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.kinds.items() if count)
         splits = ", ".join(f"{name} {count:,}" for name, count in self.splits.items())
         pairs = f"{self.pairs:,} pairs" + f" ({kinds})" * bool(kinds)
-        return f"{pairs}{'; ' * bool(splits)}{splits}\n{super().__str__()}"
+        heading = printable(f"{pairs}{'; ' * bool(splits)}{splits}")
+        return f"{heading}\n{super().__str__()}"
 
     def __repr__(self) -> str:
         sizes = f"{self.left.entities:,} and {self.right.entities:,} entities"

@@ -11,7 +11,7 @@ import numpy as np
 from ...inputs.arrays import ReadOnlyArrays, index_array, integers, read_only
 from ...inputs.checks import first_outside, integer
 from ...inputs.errors import InputTypeError, InputValueError
-from ...inputs.naming import public
+from ...inputs.naming import printable, public
 from ...tasks.row_keys import distinct_rows
 from ..two_graphs import as_pairs
 
@@ -258,7 +258,7 @@ class AlignmentData(ReadOnlyArrays):
 
     def __repr__(self) -> str:
         splits = ", ".join(f"{name} {len(pairs):,}" for name, pairs in self.splits.items())
-        return (
+        return printable(
             f"AlignmentData({self.left.size:,} and {self.right.size:,} entities, "
             f"{len(self.left.triples):,} and {len(self.right.triples):,} triples, "
             f"{len(self.pairs):,} pairs{'; ' * bool(splits)}{splits})"

@@ -1,0 +1,195 @@
+"""Names from somebody's file: what a terminal would obey is escaped in texts, and kept in data."""
+
+from __future__ import annotations
+
+import pickle
+import unicodedata
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from truerank.alignment import AlignmentData, Graph
+from truerank.comparison.table_writer import Records, TextGrid, TextTables
+from truerank.inputs.errors import InputTypeError, InputValueError
+from truerank.inputs.naming import printable
+from truerank.metrics import UnknownKeyError
+from truerank.reporting import Report
+
+pytestmark = pytest.mark.python_only
+
+# A title, a cleared screen (C0 and C1), colours, overrides of direction, half a character, lines.
+EVIL = "a\x1b]0;t\x07\x1b[2J\x9b2J\x7f\u202eb\u2066c\ud800\u2028\r\n\td"
+ESCAPED = r"a\x1b]0;t\x07\x1b[2J\x9b2J\x7f\u202eb\u2066c\ud800\u2028\r\n\td"  # what is shown of it
+
+
+def obeyed(text: str) -> set[str]:
+    """Return the characters, line breaks aside, that a terminal obeys or cannot write."""
+    overrides = {chr(i) for i in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+    return {
+        c
+        for c in text
+        if c != "\n" and (unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in overrides)
+    }
+
+
+def test_every_control_character_is_escaped() -> None:
+    every = "".join(map(chr, range(0x11000)))
+    assert not obeyed(printable(every).replace("\n", "x"))
+    assert "\n" not in printable(every)
+    assert printable(EVIL) == ESCAPED
+    assert printable(printable(EVIL)) == ESCAPED
+    assert printable("a\n\tb\x1b", keep="\n") == "a\n\\tb\\x1b"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/people/person",
+        "C:\\new\\table",
+        "\u6f22\u5b57",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\U0001f468\u200d\U0001f469",
+        "a\u00a0b",
+        "-0.5",
+    ],
+)
+def test_other_names_are_unchanged(name: str) -> None:
+    assert printable(name) == name
+
+
+def test_errors_escape_what_they_quote() -> None:
+    error = InputValueError("labels", f"no {EVIL}", place=f"{EVIL}.txt")
+    assert str(error) == f"labels: {ESCAPED}.txt: no {ESCAPED}"
+    assert (error.place, pickle.loads(pickle.dumps(error)).place) == (f"{EVIL}.txt",) * 2
+    assert str(InputTypeError("x", expected="a name", got=EVIL)).endswith(f"got {ESCAPED}")
+    assert str(UnknownKeyError(EVIL)) == ESCAPED
+
+
+def evil_ranks(above: int = 1) -> tr.Ranks:
+    """Ranks whose every name is a hostile one."""
+    side = np.array([EVIL, "tail", EVIL])
+    filtered = tr.Protocol(split=EVIL, filter=(EVIL, "x"), files=(EVIL,), similarity=EVIL)
+    group = (np.array([0, 1, 0]), [EVIL, "plain"])
+    return tr.Ranks([above, 0, 2], [1, 2, 1], 9, side=side, group=group, protocol=filtered)
+
+
+def evil_data() -> AlignmentData:
+    """Pairs with a split of a hostile name."""
+    graph = Graph([[0, 0, 1]], 2, names=[EVIL, "b"], relations=[EVIL])
+    return AlignmentData(graph, graph, np.array([[0, 1]]), splits={EVIL: np.array([[0, 1]])})
+
+
+def evil_task() -> tr.link_prediction.Task:
+    """A task of triples with a duplicate and a leak, where all names are hostile."""
+    triples = [(0, 0, 1), (0, 0, 1), (1, 0, 0)]
+    known = {EVIL: triples[:1]}
+    return tr.link_prediction.Task(
+        triples, known=known, split=f"{EVIL}2", entities=[EVIL, "b"], relations=[EVIL]
+    )
+
+
+TEXTS: dict[str, Callable[[], object]] = {
+    "ranks": evil_ranks,
+    "labels": lambda: evil_ranks().side,
+    "group": lambda: evil_ranks().group,
+    "protocol": lambda: evil_ranks().protocol,
+    "report": lambda: tr.report(evil_ranks()),
+    "findings": lambda: "\n".join(map(str, tr.report(evil_ranks()).audit())),
+    "interval": lambda: tr.report(evil_ranks()).interval("mrr", by="relation"),
+    "comparison": lambda: tr.compare({EVIL: evil_ranks(), "b": evil_ranks(3)}),
+    "table": lambda: tr.table({EVIL: tr.report(evil_ranks())}),
+    "task": evil_task,
+    "audit": lambda: evil_task().audit,
+    "finding": lambda: evil_task().audit.duplicates,
+    "data": evil_data,
+    "markdown": lambda: tr.report(evil_ranks(), by="relation").to_markdown(),
+    "latex": lambda: tr.report(evil_ranks(), by="relation").to_latex(),
+    "html": lambda: tr.report(evil_ranks(), by="relation")._repr_html_(),
+    "table in markdown": lambda: tr.table({EVIL: tr.report(evil_ranks())}).to_markdown(),
+    "table in latex": lambda: tr.table({EVIL: tr.report(evil_ranks())}).to_latex(),
+    "table in html": lambda: tr.table({EVIL: tr.report(evil_ranks())})._repr_html_(),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("what", TEXTS)
+def test_no_text_has_them(what: str) -> None:
+    found = TEXTS[what]()
+    for text in (str(found), repr(found)):
+        assert obeyed(text) == set()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_line_break_in_a_name_makes_no_line() -> None:
+    grid = TextGrid([EVIL, "value"], [[EVIL, "1"]])
+    tables = TextTables([grid], [EVIL], [EVIL])
+    assert tables.markdown().count("\n") == 6
+    assert tables.latex().split("\n")[:2] == [f"% {ESCAPED}"] * 2
+    assert tables.html().count("\n") == 7
+    assert str(evil_task().audit).count("\n") == 5
+
+
+def test_what_is_for_programs_keeps_the_true_names() -> None:
+    measured = tr.report(evil_ranks(), by="relation")
+    again = Report.from_json(measured.to_json())
+    assert (again.protocol.split, again.protocol.filter) == (EVIL, (EVIL, "x"))
+    assert set(again.group_values("mrr")) == {EVIL, "plain"}
+    assert EVIL in measured.to_csv().replace('"', "")
+    assert tr.table({EVIL: measured}, ["mrr"]).to_dict().keys() == {EVIL}
+
+
+@pytest.mark.parametrize("label", ["a\rb", "a\nb", "a\r\nb", 'a"b', "a,b", "a\x00b"])
+def test_a_csv_can_be_read_again(label: str) -> None:
+    import csv
+    import io
+
+    text = Records(["label", "value"], [(label, 0.5)]).csv()
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert rows == [["label", "value"], [label, "0.5"]]
+    # as other readers do, which end a line at a bare carriage return, too
+    assert "\r" not in text or text.partition("\r")[0].count('"') % 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=1+1",
+        "+1+1",
+        "-1+1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        "=",
+        "-",
+        "-x",
+        "\uff1d1",
+        "-1e5x",
+    ],
+)
+def test_formulas_of_a_spreadsheet_become_texts(text: str) -> None:
+    table = Records([text, "value"], [(text, -1.5)])
+    plain, safe = table.csv(), table.csv(spreadsheet=True)
+    assert safe.replace(f"'{text}", text) == plain
+    assert safe.count(f"'{text}") == 2
+    assert safe.endswith(",-1.5\n")
+
+
+@pytest.mark.parametrize(
+    "value", [-1.5, -3, "-1.5", "+2", "-.5", "-1e-05", "+3.E+4", "a=b", "", "'x"]
+)
+def test_numbers_and_other_texts_stay_as_they_are(value: object) -> None:
+    table = Records(["label", "value"], [(value, 0.5)])
+    assert table.csv(spreadsheet=True) == table.csv()
+
+
+def test_reports_and_tables_have_the_option() -> None:
+    ranks = tr.Ranks([0, 1], [1, 1], 9, group=([0, 1], ["=cmd", "plain"]))
+    measured = tr.report(ranks, by="relation")
+    assert ",=cmd," in measured.to_csv()
+    assert ",'=cmd," in measured.to_csv(spreadsheet=True)
+    shown = tr.table({"@x": measured}, ["mrr"])
+    assert shown.to_csv().startswith("model,mrr\n@x,")
+    assert shown.to_csv(spreadsheet=True).startswith("model,mrr\n'@x,")
