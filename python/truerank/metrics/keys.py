@@ -166,8 +166,10 @@ def _parse_metric(key: str, word: str, power: str) -> tuple[str, str, Parameter]
 
 
 def _parse_power(key: str, text: str) -> float:
+    # float() also reads spaces, underscores and the digits of other scripts
+    plain = text.isascii() and "_" not in text and text == text.strip()
     try:
-        p = float(text)
+        p = float(text) if plain else math.nan
     except ValueError:
         p = math.nan
     if math.isnan(p):
