@@ -98,7 +98,7 @@ def lint(session: nox.Session) -> None:
     folders = r"(?<![\w./:-])/(home|project|root|tmp|Users|work|var/folders|private)/[\w.]"
     grep = ["git", "grep", "--untracked", "-nIP", folders, "--", ":!tests/package/test_release.py"]
     schema = "check-jsonschema --builtin-schema=vendor"
-    sources = "python tests bench docs/conf.py docs/_ext .ci noxfile.py"
+    sources = "python tests bench fuzz docs/conf.py docs/_ext .ci noxfile.py"
     identifiers = "cibuildwheel --print-build-identifiers --platform"
     commands = f"""\
 ruff check {sources}
@@ -309,6 +309,18 @@ def sanitizers(session: nox.Session, sanitizer: str) -> None:
     session.install(f"{path}[test,h5py,zarr]")
     # Reports are not pytest's to capture: one that ends the process would be lost.
     run_tests(session, "--capture=sys", *tests, python=[*under, "python"])
+
+
+@nox.session(requires=["sdist"])
+@nox.parametrize("areas", ["core", "no-core"], ["core", "others"])
+def fuzz(session: nox.Session, areas: str) -> None:
+    """Random problems from a fresh seed, for 30 seconds; those of the core under ASan and UBSan."""
+    settings = ["cmake.args=--preset=asan-ubsan", "cmake.build-type="] if areas == "core" else []
+    session.install(f"{build(session, f'fuzz-{areas}', *settings)}[test,h5py,zarr]")
+    session.chdir(session.cache_dir / "source")
+    under = sanitized("asan") if areas == "core" else []
+    options = [f"--{areas}", *(session.posargs or ["--seconds=30"])]
+    session.run(*under, "python", "-m", "fuzz", *options, external=True)
 
 
 @nox.session(requires=["sdist"])

@@ -101,7 +101,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="of the first round; default: a fresh one")
     parser.add_argument("--jobs", type=int, default=1, help="areas at a time; default: 1")
     parser.add_argument("--stop", action="store_true", help="stop an area at its first finding")
-    parser.add_argument("--core", action="store_true", help="only areas that run the core")
+    both = argparse.BooleanOptionalAction
+    parser.add_argument("--core", action=both, help="only areas that run the core, or the others")
     parser.add_argument("--list", action="store_true", help="list the areas and their checks")
     options = parser.parse_args()
     known = area_names()
@@ -120,8 +121,9 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     options = parse()
     areas = {name: import_area(name) for name in options.areas}
-    if options.core:
-        areas = {name: area for name, area in areas.items() if getattr(area, "CORE", False)}
+    if options.core is not None:
+        chosen = [name for name in areas if getattr(areas[name], "CORE", False) == options.core]
+        areas = {name: areas[name] for name in chosen}
     if options.list:
         for name, area in areas.items():
             summary = (area.__doc__ or "").splitlines()[0]

@@ -16,6 +16,7 @@ import traceback
 from pathlib import Path
 from typing import Any, TextIO
 
+from fuzz import check
 from fuzz.check import checks_of, import_area
 from support.environment import SANITIZED
 
@@ -34,10 +35,12 @@ def limit_memory() -> None:
 def describe(error: BaseException) -> tuple[str, str]:
     """Return the kind and the line of an error, which tell findings apart, and the whole text.
 
-    Hypothesis adds the smallest input as a note. Its own frames are left out.
+    Hypothesis adds the smallest input as a note. Its frames and those that call it are left out.
     """
     whole = traceback.TracebackException.from_exception(error)
-    frames = [frame for frame in whole.stack if "/hypothesis/" not in frame.filename]
+    callers = ("/hypothesis/", __file__, check.__file__)
+    frames = [frame for frame in whole.stack if not any(c in frame.filename for c in callers)]
+    frames = frames or list(whole.stack)
     whole.stack = traceback.StackSummary.from_list(frames)
     place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
     return f"{type(error).__name__} at {place}", "".join(whole.format())
@@ -61,13 +64,13 @@ def run(name: str, seed: int, seconds: float, rounds: int, verbose: bool, output
         write(seed=seed + number, inputs=inputs)
         if number >= rounds or (number and time.monotonic() > end):
             return
-        for function, check in checks.items():
+        for function, one in checks.items():
             faulthandler.dump_traceback_later(ROUND_SECONDS, exit=True)
             # Hypothesis prints the smallest input that fails.
             printed = sys.stderr if verbose else io.StringIO()
             try:
                 with contextlib.redirect_stdout(printed):
-                    check.run_round(seed + number, on_input, verbose=verbose)
+                    one.run_round(seed + number, on_input, verbose=verbose)
             except Exception as error:
                 name, text = describe(error)
                 write(finding=f"{function}: {name}", text=text, seed=seed + number)

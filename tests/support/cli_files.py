@@ -90,11 +90,11 @@ def folder(tmp_path: Path) -> Path:
 @cache
 def _made() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as made:
-        _make(Path(made))
+        make_files(Path(made))
         return {path.name: path.read_bytes() for path in Path(made).iterdir()}
 
 
-def _make(folder: Path) -> None:
+def make_files(folder: Path) -> None:
     arrays: dict[str, Any] = {
         "scores": SCORES,
         "targets": TARGETS,

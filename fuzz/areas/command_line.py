@@ -1,0 +1,167 @@
+"""The command line: hostile arguments end in one line and a stated code, right ones in counts."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import numpy as np
+from hypothesis import strategies as st
+
+from fuzz.areas.renderers import assert_printable
+from fuzz.check import check
+from oracles.counting import count
+from support import cli_files
+from truerank.cli.app import BAD_DATA, MISSING_LIBRARY
+from truerank.cli.commands import commands
+
+CODES = {0, BAD_DATA, MISSING_LIBRARY}
+SLOW = {"demo", "bench"}
+
+NUMBERS = [
+    *("0", "1", "-1", "3", "0.5", "1e400", "nan", "inf", "-0", "+1", "0x10", "1_0", "٣", "1e-400"),
+    *("2147483648", "9223372036854775807", "9223372036854775808", "9" * 400, "1" * 5000, "1,2"),
+]
+WORDS = [
+    *("", " ", "-", "--", "--x", "-h", "all", "none", "head", "tail", "mrr", "hits@1", "hits@0"),
+    *("power_mean:-4", "macro.mrr", "tail.mrr", "mrr,mrr", ",", "mrr,", "hits@" + "9" * 30),
+    *("a=b", "=", "train=absent", "sampled:3", "sampled:99999999999999999999", "2x3", "0x0"),
+    *("9" * 400 + "x2", "8kB", "1e99GB", "\x1b[2J", "\x1b]0;x\x07", "\udcff", "é\n", "\u202e", "*"),
+    *("[", "part-*.npy", "pipe", ".", "..", "a" * 300, "a/b/c", "loop"),
+]
+TEXTS = {
+    "train.txt": "a\tr\tb\nb\tr\tc\n",
+    "test.txt": "a\tr\tc\nc\ts\ta\n",
+    "pairs.txt": "a\tA\nb\tB\n",
+    "names.txt": "a\nb\nc\nd\n",
+    "hostile.txt": "a\x1b[2J\tr\t=1+1\n\u202e\t\x9b\tb\n",
+    "binary.txt": "\0\1\2",
+}
+
+
+class Outcome(NamedTuple):
+    code: object
+    out: str
+    err: str
+
+
+@functools.cache
+def files() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder of good and bad files, which runs of the command line get a copy of."""
+    folder = tempfile.TemporaryDirectory()
+    cli_files.make_files(Path(folder.name))
+    for name, text in TEXTS.items():
+        Path(folder.name, name).write_text(text, encoding="utf-8")
+    Path(folder.name, "loop").symlink_to("loop")
+    return folder
+
+
+@contextlib.contextmanager
+def inside_copy() -> Iterator[Path]:
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name, "files")
+        shutil.copytree(files().name, folder, symlinks=True)
+        os.mkfifo(folder / "pipe")
+        os.chdir(folder)
+        try:
+            yield folder
+        finally:
+            os.chdir(before)
+
+
+def run(arguments: list[str]) -> Outcome:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            commands(arguments, prog_name="truerank")
+        except SystemExit as ended:
+            return Outcome(ended.code, out.getvalue(), err.getvalue())
+    raise AssertionError("the command line returned")
+
+
+def values(parameter: click.Parameter) -> st.SearchStrategy[str]:
+    """Draw what a parameter may be given: its choices, a file, a number, or anything."""
+    kinds = [
+        st.sampled_from(NUMBERS),
+        st.sampled_from(WORDS),
+        st.sampled_from(sorted(os.listdir(files().name))),
+    ]
+    # No argument of a program has a NUL; without a slash, what is written stays in the folder.
+    kinds.append(st.text(max_size=4).filter(lambda text: {*text}.isdisjoint("/\0")))
+    if isinstance(parameter.type, click.Choice):
+        kinds += [st.sampled_from(list(map(str, parameter.type.choices)))] * 4
+    return st.one_of(kinds)
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> list[str]:
+    """Draw a command line: a command, some of its options, each with a value, in any order."""
+    name = draw(st.sampled_from(sorted({*commands.commands} - SLOW)))
+    words = [name]
+    for parameter in draw(st.permutations(commands.commands[name].params)):
+        if isinstance(parameter, click.Argument):
+            words += draw(st.lists(values(parameter), max_size=3))
+        elif parameter.required or draw(st.integers(0, 7)) == 0:
+            words.append(draw(st.sampled_from([*parameter.opts, *parameter.secondary_opts])))
+            if not getattr(parameter, "is_flag", False):
+                words.append(draw(values(parameter)))
+    return words
+
+
+@check(lines())
+def hostile(arguments: list[str]) -> None:
+    """Any line ends with a stated code; an error is one line, and nothing obeys escapes in it."""
+    with inside_copy() as folder:
+        before = {path.name for path in folder.iterdir()}
+        outcome = run(arguments)
+        after = {path.name for path in folder.iterdir()}
+    assert outcome.code in CODES, outcome
+    assert "Traceback" not in outcome.err, outcome
+    assert_printable(outcome.err)
+    if outcome.code:
+        *others, last = outcome.err.rstrip("\n").split("\n")
+        assert last.startswith("Error: "), outcome
+        assert all(line.startswith("Warning: ") for line in others), outcome
+        assert not outcome.out, outcome
+        assert after == before, after - before  # no partial file is left
+    if "json" not in arguments and "csv" not in arguments:
+        assert_printable(outcome.out.replace("\t", ""))
+
+
+@st.composite
+def matrices(draw: st.DrawFn) -> tuple[np.ndarray, list[int]]:
+    rows, columns = draw(st.integers(1, 5)), draw(st.integers(1, 9))
+    row = st.lists(st.integers(-2, 2), min_size=columns, max_size=columns)
+    scores = np.array(draw(st.lists(row, min_size=rows, max_size=rows)), np.float32)
+    return scores, draw(st.lists(st.integers(0, columns - 1), min_size=rows, max_size=rows))
+
+
+@check(matrices(), st.sampled_from(["descending", "ascending"]), inputs=50)
+def evaluate(matrix: tuple[np.ndarray, list[int]], order: str) -> None:
+    """A right line prints the numbers of the definition."""
+    scores, targets = matrix
+    counts = count(scores, targets, order=order)
+    with inside_copy():
+        np.save("s.npy", scores)
+        np.save("t.npy", np.array(targets))
+        outcome = run(["evaluate", "s.npy", "t.npy", f"--order={order}", "--format=json"])
+    assert outcome.code == 0, outcome
+    metrics = json.loads(outcome.out)["metrics"]
+    for kind, rank in {
+        "optimistic.": counts.above + 1,
+        "pessimistic.": counts.above + counts.tied,
+        "": counts.above + (counts.tied + 1) / 2,
+    }.items():
+        assert np.isclose(metrics[f"{kind}mr"], np.mean(rank), rtol=1e-12, atol=0)
+        assert np.isclose(metrics[f"{kind}mrr"], np.mean(1 / rank), rtol=1e-12, atol=0)
+        assert metrics[f"{kind}hits@1"] == np.mean(rank <= 1)
