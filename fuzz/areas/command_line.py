@@ -18,13 +18,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fuzz.areas.renderers import assert_printable
-from fuzz.check import check
+from fuzz.check import Fault, check
 from oracles.counting import count
 from support import cli_files
-from truerank.cli.app import BAD_DATA, MISSING_LIBRARY
 from truerank.cli.commands import commands
+from truerank.cli.endings import BAD_DATA, DEBUG, WRONG_COMMAND
 
-CODES = {0, BAD_DATA, MISSING_LIBRARY}
+CODES = {0, BAD_DATA, WRONG_COMMAND}
 SLOW = {"demo", "bench"}
 
 NUMBERS = [
@@ -108,7 +108,8 @@ def lines(draw: st.DrawFn) -> list[str]:
     """Draw a command line: a command, some of its options, each with a value, in any order."""
     name = draw(st.sampled_from(sorted({*commands.commands} - SLOW)))
     words = [name]
-    for parameter in draw(st.permutations(commands.commands[name].params)):
+    parameters = [p for p in commands.commands[name].params if DEBUG not in p.opts]
+    for parameter in draw(st.permutations(parameters)):
         if isinstance(parameter, click.Argument):
             words += draw(st.lists(values(parameter), max_size=3))
         elif parameter.required or draw(st.integers(0, 7)) == 0:
@@ -165,3 +166,13 @@ def evaluate(matrix: tuple[np.ndarray, list[int]], order: str) -> None:
         assert np.isclose(metrics[f"{kind}mr"], np.mean(rank), rtol=1e-12, atol=0)
         assert np.isclose(metrics[f"{kind}mrr"], np.mean(1 / rank), rtol=1e-12, atol=0)
         assert metrics[f"{kind}hits@1"] == np.mean(rank <= 1)
+
+
+FAULTS = [
+    Fault(
+        "an exception that bad data raises is not caught",
+        "python/truerank/cli/app.py",
+        "except (KeyError, ValueError, TypeError, MemoryError) as error:",
+        "except (KeyError, TypeError, MemoryError) as error:",
+    ),
+]
