@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks, everything, same
-from truerank import Ranks, Report, report
+from support.hostile_members import values_like
+from truerank import InputValueError, Ranks, Report, report, table
 
 pytestmark = pytest.mark.python_only
 
@@ -253,3 +254,97 @@ def test_cut_and_changed_json(data: st.DataObject) -> None:
         except ValueError:
             continue
         assert isinstance(read.to_markdown(), str)
+
+
+def shown_in_every_form(back: Report) -> None:
+    again = Report.from_json(back.to_json())
+    assert again == back
+    for write in (repr, Report.to_csv, Report.to_markdown, Report.to_latex, Report._repr_html_):
+        assert isinstance(write(back), str)
+    assert table({"a": back}).to_markdown()
+
+
+def test_edited_json_is_refused_or_shown(grouped: Report) -> None:
+    """Whatever replaces any part of a report, only the promised errors come out."""
+    metrics = ["mr", "tail.hits@1", "optimistic.mrr", "macro.amri"]
+    measured = report(Ranks([0, 3], [1, 2], 10, audit=[[0, 0], [0, 1], [1, 1]]), by=["a", "b"])
+    for text in (grouped.to_json(metrics), measured.to_json(["mr"])):
+        for edited in values_like(json.loads(text)):
+            try:
+                back = Report.from_json(json.dumps(edited))
+            except InputValueError as error:
+                refusal = str(error)
+            else:
+                refusal = ""
+                if back.held_summary() is not None:
+                    shown_in_every_form(back)
+                [shown_in_every_form(group) for group in back.groups.values()]
+            assert refusal[:6] in ("", "text: ")
+            assert len(refusal) < 1000
+            assert "__init__" not in refusal
+
+
+EDITED: dict[str, tuple[list[str], Any, str]] = {
+    "a key that the report lacks": (
+        ["groups", "metrics", "hits@7"],
+        [1.0, 1.0, 1.0],
+        "groups.metrics: expected the keys of the report, got 'others: hits@7'",
+    ),
+    "keys that the groups lack": (["groups", "metrics"], {}, "groups.metrics: expected the keys"),
+    "a macro average of groups": (["groups", "metrics", "macro.mr"], [1.0] * 3, "groups.metrics"),
+    "a side that the report lacks": (["metrics", "left.mr"], 1.0, "metrics.left.mr: expected one"),
+    "groups twice": (["groups", "labels"], ["a", "b", "a"], "groups.labels: expected each group"),
+    "lists within lists": (["groups", "labels"], [[["a"]], "b", "c"], "groups.labels: expected a"),
+    "a greater id": (["groups", "labels"], [2**63, 1, 2], "groups.labels: expected a name"),
+    "a greater count": (["summary", "largest_tie"], 2**63, "largest_tie: expected .* below 2"),
+    "a huge count": (["summary", "candidates_max"], 10**400, "candidates_max: expected .* below"),
+    "a sum of sides": (["sides", "both"], 6, "sides.both: expected 5, as the other sides say"),
+    "a side of no key": (["sides", "a.b"], 0, "sides: expected names that a key can have"),
+    "a long text": (["seed"], "x" * 10**6, "seed: expected an integer >= 0, got 'xxx"),
+    "a long name": (["metrics", "x" * 10**6], 1.0, "metrics: expected a key, got 'xxx"),
+    "a long rule": (["protocol", "nan"], "x" * 10**6, "protocol: nan: expected one of"),
+    "a field of no protocol": (["protocol", "x"], 1, "protocol: expected an object of filter, "),
+    "no protocol": (["protocol"], ["x"], "protocol: expected an object of filter, "),
+}
+
+
+@pytest.mark.parametrize(("place", "value", "words"), EDITED.values(), ids=EDITED)
+def test_edited_json_is_named(grouped: Report, place: list[str], value: object, words: str) -> None:
+    content = json.loads(grouped.to_json(["mr"]))
+    inner = content
+    for name in place[:-1]:
+        inner = inner[name]
+    inner[place[-1]] = value
+    with pytest.raises(InputValueError, match=f"^text: (summary.)?{words}") as caught:
+        Report.from_json(json.dumps(content))
+    assert len(str(caught.value)) < 400
+
+
+def test_deep_labels_cost_no_stack(grouped: Report) -> None:
+    """What the parser of JSON still reads, its checks read too."""
+    content = json.loads(grouped.to_json(["mr"]))
+    for name in ("labels", "tasks"):
+        for depth in (10, 500, 900, 990, 100_000):
+            deep = content | {"groups": content["groups"] | {name: "DEEP"}}
+            text = json.dumps(deep).replace('"DEEP"', "[" * depth + "]" * depth)
+            with pytest.raises(InputValueError, match=r"^text: "):
+                Report.from_json(text)
+
+
+def test_a_group_without_tasks_of_a_stored_side(sided: Ranks) -> None:
+    measured = report(sided, by="relation")
+    back = Report.from_json(measured.to_json(["mr", "tail.hits@1"]))
+    assert back.groups["knows"].sides == ("both", "head")
+    assert "hits@1" not in back.groups["knows"].to_markdown()
+    assert "| hits@1 | " in back.groups["likes"].to_markdown()
+
+
+def test_a_macro_average_alone(grouped: Report) -> None:
+    back = Report.from_json(grouped.to_json(["mr", "macro.amri"]))
+    assert "macro,,both,5,amri,0.447" in back.to_csv()
+    with pytest.raises(KeyError, match="'mrr': not among the 2 keys"):
+        back.to_csv(["mrr"])
+
+
+def test_a_seed_of_any_size_survives(sided: Ranks) -> None:
+    assert Report.from_json(report(sided, seed=10**400).to_json(["mr"])).seed == 10**400

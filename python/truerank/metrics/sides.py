@@ -67,6 +67,17 @@ class Sides(NamedTuple):
         return np.not_equal(codes, words.index(RELATION_SIDE)) if RELATION_SIDE in words else None
 
 
+def is_side_name(name: str) -> bool:
+    """Whether a key can tell the name of a side from its other words.
+
+    Examples
+    --------
+    >>> is_side_name("head"), is_side_name("mrr")
+    (True, False)
+    """
+    return bool(name) and "." not in name and ":" not in name and name not in {ALL_SIDES, *RESERVED}
+
+
 def sides_of(ranks: Ranks) -> Sides:
     """Read the sides of ranks.
 
@@ -92,7 +103,7 @@ def sides_of(ranks: Ranks) -> Sides:
             "ranks", expected="names of sides, as 'head' and 'tail'", got="integer ids"
         )
     for name in counts:
-        if not name or "." in name or ":" in name or name == ALL_SIDES or name in RESERVED:
+        if not is_side_name(name):
             raise InputValueError(
                 "ranks",
                 f"a key cannot tell the side {name!r} from its other words; name it otherwise with "

@@ -138,7 +138,8 @@ class JsonReport(AnyReport):
 
     def default_axes(self) -> Axes:
         """Return the sides, kinds and metrics of the stored keys."""
-        keys = {key: parse(key) for key in self}
+        # a group may have no tasks of a side whose keys were stored
+        keys = {key: parsed for key in self if (parsed := parse(key)).side in self.sides}
         sides = {key.side for key in keys.values()}
         kinds = {key.kind for key in keys.values() if not key.macro}
         return Axes(

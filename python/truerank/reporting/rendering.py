@@ -64,7 +64,8 @@ def choose_axes(report: ReportBase, metrics: Names, sides: Names, kinds: Names) 
     for side in axes.sides:
         report.tasks(side)  # a KeyError for an unknown side
     for metric in axes.metrics:
-        keys = list(axes._replace(metrics=[metric]).names())
+        row = axes._replace(metrics=[metric])
+        keys = [*row.names(), *row.macro_names()]
         if keys and not any(map(report.holds, keys)):
             report[metric]  # a KeyError, since it was not stored
     return axes

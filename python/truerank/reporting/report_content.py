@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import reprlib
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from ..inputs.errors import InputTypeError, InputValueError, spelling
 from ..metrics import UnknownKeyError, parse
-from ..metrics.keys import ALL_SIDES
+from ..metrics.keys import ALL_SIDES, RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
-from ..metrics.sides import Sides
+from ..metrics.sides import Sides, is_side_name
 from ..ranks.protocol import Protocol
 from .axes import unique_keys
 from .summary import RARE_COUNTS, Summary
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 JSON_KIND = "truerank.report"
 JSON_FORMAT = 1
+_MOST = 2**63 - 1  # counts and ids are int64
+_LONGEST_KEY = 1200  # more than any key has
+_LONGEST_NAME = 100  # in messages
 
 T = TypeVar("T")
 
@@ -171,27 +175,41 @@ def read_content(text: str) -> ReportContent:
         raise InputValueError(
             "text",
             expected=f"format {JSON_FORMAT} of a report",
-            got=f"{content.get('format')!r}; a later version of truerank may read it",
+            got=f"{reprlib.repr(content.get('format'))}; a later version of truerank may read it",
         )
     stored = ReportContent(
         *(_read_part(content, name, reader) for name, reader in _READERS.items())
     )
     if content.get("fingerprint") != stored.protocol.fingerprint:
         _raise_wrong("fingerprint", "that of the protocol", content.get("fingerprint"))
+    for key in stored.metrics:
+        if parse(key).side not in stored.sides:
+            _raise_wrong(f"metrics.{key}", f"one of the sides {', '.join(stored.sides)}", key)
     _check_counts(stored)
-    groups = stored.groups
-    if groups is not None:
-        if groups.tasks.keys() != stored.sides.keys():
-            _raise_wrong("groups.tasks", f"the sides {', '.join(stored.sides)}", list(groups.tasks))
-        lengths = {name: len(column) for name, column in groups.tasks.items()}
-        lengths |= {name: len(column) for name, column in groups.metrics.items()}
-        for name, length in lengths.items():
-            if length != len(groups.labels):
-                _raise_wrong(name, f"{len(groups.labels)} entries, one for each group", length)
-        for side, counts in groups.tasks.items():
-            if sum(counts) != stored.sides[side]:
-                _raise_wrong(f"groups.tasks.{side}", f"{stored.sides[side]} tasks", sum(counts))
+    if stored.groups is not None:
+        _check_groups(stored, stored.groups)
     return stored
+
+
+def _check_groups(stored: ReportContent, groups: GroupContent) -> None:
+    """Check that groups have the sides, the keys and the tasks of the report."""
+    if groups.tasks.keys() != stored.sides.keys():
+        _raise_wrong("groups.tasks", f"the sides {', '.join(stored.sides)}", list(groups.tasks))
+    keys = [key for key in stored.metrics if not parse(key).macro]
+    needed = {key for key in keys if parse(key).kind == DEFAULT_KIND}
+    if not needed <= groups.metrics.keys() <= set(keys):
+        got = sorted(groups.metrics.keys() ^ needed)
+        _raise_wrong("groups.metrics", "the keys of the report", f"others: {', '.join(got)}")
+    if len(set(groups.labels)) < len(groups.labels):
+        _raise_wrong("groups.labels", "each group once", groups.labels)
+    lengths = {name: len(column) for name, column in groups.tasks.items()}
+    lengths |= {name: len(column) for name, column in groups.metrics.items()}
+    for name, length in lengths.items():
+        if length != len(groups.labels):
+            _raise_wrong(name, f"{len(groups.labels)} entries, one for each group", length)
+    for side, counts in groups.tasks.items():
+        if sum(counts) != stored.sides[side]:
+            _raise_wrong(f"groups.tasks.{side}", f"{stored.sides[side]} tasks", sum(counts))
 
 
 def _check_counts(stored: ReportContent) -> None:
@@ -215,7 +233,13 @@ def _read_part(content: dict[str, Any], name: str, reader: Callable[[str, Any], 
 
 
 def _raise_wrong(name: str, expected: str, got: object) -> NoReturn:
-    raise InputValueError("text", f"{name}: expected {expected}, got {got!r}")
+    raise InputValueError(
+        "text", f"{_cut(name)}: expected {_cut(expected)}, got {reprlib.repr(got)}"
+    )
+
+
+def _cut(text: str, most: int = _LONGEST_NAME) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def _refuse_constant(word: str) -> NoReturn:
@@ -235,10 +259,16 @@ def _number(name: str, value: Any) -> float:
         _raise_wrong(name, "a number of float64", "a greater one")
 
 
-def _count(name: str, value: Any) -> int:
+def _seed(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         _raise_wrong(name, "an integer >= 0", value)
     return value
+
+
+def _count(name: str, value: Any) -> int:
+    if _seed(name, value) > _MOST:
+        _raise_wrong(name, "an integer below 2**63", value)
+    return int(value)
 
 
 def _text(name: str, value: Any) -> str:
@@ -248,11 +278,11 @@ def _text(name: str, value: Any) -> str:
 
 
 def _label(name: str, value: Any) -> Hashable:
-    if isinstance(value, list):
-        return tuple(_label(name, item) for item in value)
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        _raise_wrong(name, "a name or an id", value)
-    return value
+    items = value if isinstance(value, list) else [value]
+    for item in items:
+        if type(item) is not str and not (type(item) is int and -_MOST - 1 <= item <= _MOST):
+            _raise_wrong(name, "a name, an id below 2**63, or an array of them", value)
+    return tuple(items) if isinstance(value, list) else items[0]
 
 
 def _dict(reader: Callable[[str, Any], T]) -> Callable[[str, Any], dict[str, T]]:
@@ -292,10 +322,13 @@ def _fields(
 
 
 def _protocol(name: str, value: Any) -> Protocol:
+    fields = [field.name for field in dataclasses.fields(Protocol)]
+    if not isinstance(value, dict) or not value.keys() <= set(fields):
+        _raise_wrong(name, f"an object of {', '.join(fields)}", value)
     try:
         return Protocol(**value)
     except (TypeError, ValueError) as error:
-        raise InputValueError("text", f"{name}: {error}") from None
+        raise InputValueError("text", f"{name}: {_cut(str(error))}") from None
 
 
 def _keyed(reader: Callable[[str, Any], T]) -> Callable[[str, Any], dict[str, T]]:
@@ -305,6 +338,8 @@ def _keyed(reader: Callable[[str, Any], T]) -> Callable[[str, Any], dict[str, T]
     def read(name: str, value: Any) -> dict[str, T]:
         values = read_all(name, value)
         for key in values:
+            if len(key) > _LONGEST_KEY:
+                _raise_wrong(name, "a key", key)
             try:
                 parse(key)
             except UnknownKeyError as error:
@@ -315,7 +350,15 @@ def _keyed(reader: Callable[[str, Any], T]) -> Callable[[str, Any], dict[str, T]
 
 
 def _sides(name: str, value: Any) -> dict[str, int]:
-    return _COUNTS(name, value) or _raise_wrong(name, "at least one side", value)
+    counts = _COUNTS(name, value) or _raise_wrong(name, "at least one side", value)
+    named = {side: n for side, n in counts.items() if side != ALL_SIDES}
+    for side in named:
+        if not is_side_name(side):
+            _raise_wrong(name, "names that a key can have", side)
+    pooled = sum(named.values()) - named.get(RELATION_SIDE, 0)
+    if named and counts.get(ALL_SIDES, 0) != pooled:
+        _raise_wrong(f"{name}.{ALL_SIDES}", f"{pooled}, as the other sides say", counts)
+    return counts
 
 
 _NUMBERS, _COUNTS = _keyed(_number), _dict(_count)
@@ -347,7 +390,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
         )
     ),
     "protocol": _protocol,
-    "seed": _count,
+    "seed": _seed,
     "weighting": _text,
     "sides": _sides,
     "findings": _list(
