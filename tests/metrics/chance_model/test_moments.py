@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from truerank.metrics import METRICS
 from truerank.metrics import chance_model as cm
-from truerank.metrics.chance_model import Tasks, compress
+from truerank.metrics.chance_model import Tasks, compress, transforms
 from truerank.metrics.keys import UnknownKeyError
 
 pytestmark = pytest.mark.python_only
@@ -279,6 +279,41 @@ def test_blocks_of_tasks(metric: str, parameter: float) -> None:
         again = MODELS[metric](compress(sizes, few if weights is not None else None), parameter)
         assert found == pytest.approx(again, rel=1e-10)
         assert found[1] > 0
+
+
+@pytest.mark.parametrize("p", [-4, -2, -1, 0.5, 3])
+def test_tasks_of_one_weight_share_their_nodes(p: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand exponentials per task would be nothing, if they did not recur for each u."""
+
+    class Counting:
+        def __init__(self) -> None:
+            self.exponentials = 0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(np, name)
+
+        def exp(self, x: Any) -> Any:
+            self.exponentials += np.size(x)
+            return np.exp(x)
+
+        def expm1(self, x: Any) -> Any:
+            self.exponentials += np.size(x)
+            return np.expm1(x)
+
+    sizes = np.unique(np.random.default_rng(2).integers(2, 10**12, 3_000))
+    counting = Counting()
+    monkeypatch.setattr(transforms, "np", counting)
+    cm.power_mean(compress(sizes), p)
+    assert counting.exponentials < 20_000 * len(sizes)
+
+
+@pytest.mark.parametrize("p", [-4, -2, -1, 0.5, 3])
+def test_shared_nodes_agree_with_those_of_each_task(p: float) -> None:
+    rng = np.random.default_rng(2)
+    sizes = np.exp(rng.uniform(1, 27, 60)).astype(np.int64)
+    shared = cm.power_mean(compress(sizes), p)
+    each = cm.power_mean(compress(sizes, 1 + 1e-15 * rng.permutation(60)), p)
+    assert shared == pytest.approx(each, rel=1e-11)
 
 
 def test_memory_stays_flat() -> None:

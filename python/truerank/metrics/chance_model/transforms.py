@@ -182,7 +182,8 @@ class _Segment:
     centre : ndarray of float64, shape (1, 1) or (tasks, 1)
         c, which z subtracts from them.
     weights : ndarray of float64, shape (tasks, m)
-        The weights of the nodes in the mean over 1..N.
+        The weights of the nodes in the mean over 1..N. What is said of tasks holds for sums that
+        several tasks share.
     """
 
     def __init__(self, powers: FloatArray, centre: FloatArray, weights: FloatArray) -> None:
@@ -200,12 +201,18 @@ class _Segment:
             moments.append(c * terms.sum(axis=1))
         return moments
 
-    def excess(self, t: AnyArray, single: bool) -> AnyArray:
-        """E[exp(-z) - 1 + z] over the segment, z = t (r^p - centre); t has shape (c, tasks)."""
+    def excess(self, t: AnyArray) -> AnyArray:
+        """E[exp(-z) - 1 + z] over the segment, z = t (r^p - centre).
+
+        t has shape (c, tasks), or (c, 1) where it is the same for all tasks.
+        """
         x = t * self._top
         highest = float(np.abs(x).max())
         if highest < _SERIES:
             moments = self._moments[: _terms(highest)]
+            if x.shape[1] == 1:
+                series: AnyArray = x ** np.arange(2.0, len(moments) + 2) @ np.stack(moments)
+                return series
             total = moments[-1] * x
             for moment in moments[-2::-1]:
                 total += moment
@@ -213,16 +220,15 @@ class _Segment:
             total *= x
             return total
         away = self.powers - self.centre
-        if single and len(away) == 1:
-            product: AnyArray = _excess(t[:, :1] * away) @ self.weights.T
+        if x.shape[1] == len(away) == 1:
+            product: AnyArray = _excess(t * away) @ self.weights.T
             return product
         mean: AnyArray = np.einsum("cbs,bs->cb", _excess(t[:, :, None] * away), self.weights)
         return mean
 
     def decline(self, t: AnyArray, low: FloatArray, tasks: IntArray) -> AnyArray:
         """E exp(t (low - r^p)) over the segment for some tasks; low is the least r^p of each."""
-        powers = self.powers if len(self.powers) == 1 else self.powers[tasks]
-        above = np.maximum(powers - low[:, None], 0.0)  # nodes beyond N have no weight
+        above = np.maximum(self.powers[tasks] - low[:, None], 0.0)  # nodes beyond N have no weight
         terms = np.exp(-t[:, :, None] * above)
         mean: AnyArray = np.einsum("cbs,bs->cb", terms, self.weights[tasks])
         return mean
@@ -237,19 +243,24 @@ class _Block:
         self.shares = self.weights * self.number
         self.single = bool((self.weights == self.weights[0]).all())
         made = rule(sizes, 2.0 ** min(1.0, 2 / abs(p)))
-        used = made.used[:, None]
-        most = int(used.max())
-        n = sizes[:, None].astype(np.float64)
+        # tasks of one weight share sums over the same nodes, which are divided by N afterwards
+        used, n, most = made.used, sizes[:, None].astype(np.float64), int(made.used.max())
         ends = _powers(np.stack([np.ones(len(sizes)), n[:, 0]]), p, top)
         self.lowest, self.highest = ends.min(axis=0), ends.max(axis=0)
+        self._sizes = n[:, 0]
         powers = _powers(made.nodes[None, :most], p, top)
-        if not self.single:
+        if self.single:
+            used, self._of_task = np.unique(used, return_inverse=True)
+        else:
             # nodes beyond N have no weight, and no task's exp(-z) may overflow there
             powers = np.clip(powers, self.lowest[:, None], self.highest[:, None])
-        weights = np.where(np.arange(most) < used, made.weights[:most], 0.0) / n
+        weights = np.where(np.arange(most) < used[:, None], made.weights[:most], 0.0)
+        if not self.single:
+            weights /= n
         own = _powers(made.own_nodes, p, top)
         own_weights = made.own_weights / n
-        self.means = (weights * powers).sum(axis=1) + (own_weights * own).sum(axis=1)
+        shared = self._for_tasks((weights * powers).sum(axis=1))
+        self.means = shared + (own_weights * own).sum(axis=1)
         # tasks of one weight share their nodes, and so the centre
         middle = (self.number @ self.means) / self.number.sum()
         self.centres = np.array([middle]) if self.single else self.means
@@ -257,18 +268,23 @@ class _Block:
         cuts = [*(c for c in _CUTS if c < most), most]
         columns = [slice(*pair) for pair in itertools.pairwise(cuts)]
         self.segments = [_Segment(powers[:, c], centre, weights[:, c]) for c in columns]
-        self.segments.append(_Segment(own, centre, own_weights))
+        self.own = _Segment(own, centre, own_weights)
+        self.used = used
         self.cost = most * (1 if self.single else len(sizes)) + POINTS * len(sizes)
+
+    def _for_tasks(self, sums: AnyArray) -> AnyArray:
+        """The means of each task, from the sums over shared nodes."""
+        return sums[..., self._of_task] / self._sizes if self.single else sums
 
     def __call__(self, scale: AnyArray) -> tuple[AnyArray, AnyArray]:
         """K and D, summed over the tasks, where t = scale w; scale has shape (c, 1)."""
         t = scale * self.weights
-        over = np.zeros_like(t)
         modest = np.where(
             np.abs(t) * self.centres > _SURE, 0.0, t
         )  # z may be < 0, but does not overflow
-        for segment in self.segments:
-            over += segment.excess(modest, self.single)
+        each = modest[:, :1] if self.single else modest
+        first, *others = (segment.excess(each) for segment in self.segments)
+        over = self._for_tasks(sum(others, start=first)) + self.own.excess(each)
         sure = np.abs(t) * np.maximum(self.means, self.centres) > _SURE
         y = np.where(sure, 0.0, over - t * (self.means - self.centres))
         excess, decay = _log1p_less(y) + over, t * self.centres - np.log1p(y)
@@ -283,11 +299,35 @@ class _Block:
     def _decay(self, t: AnyArray, tasks: IntArray) -> AnyArray:
         """-log E exp(-z) for some tasks whose z may be large."""
         low = self.lowest[tasks]
-        expected = np.zeros_like(t)
-        for segment in self.segments:
-            expected += segment.decline(t, low, tasks)
+        expected = self.own.decline(t, low, tasks)
+        if self.single:
+            expected += self._shared_decline(t[:, :1], low, tasks)
+        else:
+            for segment in self.segments:
+                expected += segment.decline(t, low, tasks)
         decay: AnyArray = t * low - np.log(expected)
         return decay
+
+    def _shared_decline(self, t: AnyArray, low: FloatArray, tasks: IntArray) -> AnyArray:
+        """E exp(t (low - r^p)) over the shared nodes for some tasks; t has shape (c, 1).
+
+        The sums up to some node are those of exp(t (least - r^p)), where least is the least r^p so
+        far. So nothing overflows, and what underflows is negligible.
+        """
+        powers = np.concatenate([segment.powers[0] for segment in self.segments])
+        weights = np.concatenate([segment.weights[-1] for segment in self.segments])
+        least = np.minimum.accumulate(powers)[self.used - 1]
+        sums: AnyArray = np.empty((len(t), len(least)), dtype=t.dtype)
+        start = 0
+        for i, end in enumerate(self.used.tolist()):
+            sums[:, i] = np.exp(-t * (powers[start:end] - least[i])) @ weights[start:end]
+            if i:
+                sums[:, i] += sums[:, i - 1] * np.exp(-t[:, 0] * (least[i - 1] - least[i]))
+            start = end
+        of_task = self._of_task[tasks]
+        above = np.maximum(least[of_task] - low, 0.0)
+        mean: AnyArray = sums[:, of_task] * np.exp(-t * above) / self._sizes[tasks]
+        return mean
 
 
 def _powers(ranks: FloatArray, p: float, top: float) -> FloatArray:
