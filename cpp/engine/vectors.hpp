@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "engine/rank.hpp"
@@ -35,6 +36,30 @@ void add_squares(const C* const* vectors, std::int64_t n, std::int64_t depth, do
             sums[i] += x * x;
         }
     }
+}
+
+// Whether a sum of squared components has lost digits that matter: some squares, or all, were too small or too large
+// for a double. For floats this cannot be.
+inline bool lost_digits(double squares) {
+    return squares < 0x1p-960 || squares == std::numeric_limits<double>::infinity();
+}
+
+// Normalises a vector of which that is so, by way of another: the vector times the power of two by which its largest
+// component comes to 1 or more, but below 2 (or, if that component is subnormal, close to it). The product is exact
+// but for components that are far too small to matter in the sum. Vectors with an infinite component, and those of
+// zeros, stay as they were normalised without.
+inline void normalise_scaled(const double* vector, std::int64_t depth, std::int64_t lanes, double* out) {
+    double largest = 0;
+    for (std::int64_t k = 0; k < depth; ++k) largest = std::max(largest, std::abs(vector[k]));
+    if (largest == 0 || largest == std::numeric_limits<double>::infinity()) return;
+    const double scale = std::ldexp(1.0, std::min(-std::ilogb(largest), 1023));
+    double squares = 0;
+    for (std::int64_t k = 0; k < depth; ++k) {
+        const double x = vector[k] * scale;
+        squares += x * x;
+    }
+    const double root = std::sqrt(squares);
+    for (std::int64_t k = 0; k < depth; ++k) out[k * lanes] = vector[k] * scale / root;
 }
 
 // What happens to vectors as they are packed.
@@ -79,10 +104,16 @@ class Vectors {
             }
             C* const to = out + first;
             if (packing.normalise) {
-                for (std::int64_t i = 0; i < width; ++i) sums[i] = sums[i] == 0 ? 1 : std::sqrt(sums[i]);
+                double roots[kVectorsAtOnce];
+                for (std::int64_t i = 0; i < width; ++i) roots[i] = sums[i] == 0 ? 1 : std::sqrt(sums[i]);
                 for (std::int64_t k = 0; k < depth; ++k) {
                     for (std::int64_t i = 0; i < width; ++i) {
-                        to[k * lanes + i] = static_cast<C>(static_cast<double>(vectors[i][k]) / sums[i]);
+                        to[k * lanes + i] = static_cast<C>(static_cast<double>(vectors[i][k]) / roots[i]);
+                    }
+                }
+                if constexpr (sizeof(C) == 8) {
+                    for (std::int64_t i = 0; i < width; ++i) {
+                        if (lost_digits(sums[i])) normalise_scaled(vectors[i], depth, lanes, to + i);
                     }
                 }
             } else if (width == kVectorsAtOnce) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <span>
 
 #include "engine/grid.hpp"
 #include "tests/tests.hpp"
@@ -16,7 +17,8 @@ struct Sizes {
 };
 constexpr Sizes kSizes[] = {{13, 200, 18}, {1, 1, 2}, {7, 33, 2100}, {40, 65, 6}, {3, 300, 0}};
 
-constexpr Similarity kSimilaritiesTested[] = {Similarity::dot, Similarity::l1, Similarity::l2, Similarity::sql2};
+constexpr Similarity kSimilaritiesTested[] = {Similarity::dot, Similarity::cosine, Similarity::l1, Similarity::l2,
+                                              Similarity::sql2};
 
 template <class T>
 struct Problem {
@@ -25,7 +27,8 @@ struct Problem {
     std::vector<T> queries, entities, scores;
     Embeddings embeddings;
 
-    // With `ties`, components are small integers. A NaN component makes all scores of its vector NaN.
+    // With `ties`, components are small integers. A NaN component makes all scores of its vector NaN. With cosine,
+    // vectors of doubles have lengths of all magnitudes.
     Problem(const Sizes& sizes_, Similarity similarity_, bool ties, std::int64_t nan_every, Random& random)
         : sizes(sizes_), similarity(similarity_) {
         const auto fill = [&](std::vector<T>& vectors, std::int64_t n) {
@@ -36,12 +39,19 @@ struct Problem {
                     vectors[static_cast<std::size_t>(i * sizes.depth)] = std::numeric_limits<T>::quiet_NaN();
                 }
             }
+            for (std::int64_t i = 0; similarity == Similarity::cosine && sizeof(T) == 8 && i < n; ++i) {
+                const int power = random.one_in(2) ? 0 : static_cast<int>(random.below(2070)) - 1070;
+                for (T& x : row(vectors, i)) x = static_cast<T>(std::ldexp(x, power));
+            }
         };
         fill(queries, sizes.queries);
         fill(entities, sizes.entities);
         embeddings = {matrix(queries, sizes.queries), matrix(entities, sizes.entities), similarity};
+        std::vector<T> q = queries, e = entities;
+        for (std::int64_t i = 0; similarity == Similarity::cosine && i < sizes.queries; ++i) normalise(row(q, i));
+        for (std::int64_t i = 0; similarity == Similarity::cosine && i < sizes.entities; ++i) normalise(row(e, i));
         for (std::int64_t i = 0; i < sizes.queries; ++i) {
-            for (std::int64_t j = 0; j < sizes.entities; ++j) scores.push_back(plain(i, j));
+            for (std::int64_t j = 0; j < sizes.entities; ++j) scores.push_back(plain(row(q, i), row(e, j)));
         }
     }
     T at(std::int64_t query, std::int64_t entity) const {
@@ -55,16 +65,36 @@ struct Problem {
         return {
             reinterpret_cast<const char*>(vectors.data()), rows, sizes.depth, sizes.depth * size, size, dtype, false};
     }
-    T plain(std::int64_t i, std::int64_t j) const {
+    std::span<T> row(std::vector<T>& vectors, std::int64_t i) const {
+        const auto depth = static_cast<std::size_t>(sizes.depth);
+        return std::span(vectors).subspan(static_cast<std::size_t>(i) * depth, depth);
+    }
+    // Squares that a double cannot hold are those of the vector times a power of two.
+    static void normalise(std::span<T> vector) {
+        int power = 0;
+        const auto squares = [&] {
+            double sum = 0;
+            for (const double x : vector) sum += std::ldexp(x, power) * std::ldexp(x, power);
+            return sum;
+        };
+        if (squares() < 0x1p-960 || std::isinf(squares())) {
+            double largest = 0;
+            for (const double x : vector) largest = std::fmax(largest, std::abs(x));
+            if (largest > 0) power = -std::ilogb(largest);
+        }
+        const double root = std::sqrt(squares());
+        for (T& x : vector) x = root == 0 ? x : static_cast<T>(std::ldexp(double{x}, power) / root);
+    }
+    T plain(std::span<const T> query, std::span<const T> entity) const {
+        const bool product = similarity == Similarity::dot || similarity == Similarity::cosine;
         T sum = 0;
-        for (std::int64_t k = 0; k < sizes.depth; ++k) {
-            const T a = queries[static_cast<std::size_t>(i * sizes.depth + k)];
-            const T b = entities[static_cast<std::size_t>(j * sizes.depth + k)], difference = a - b;
-            sum = similarity == Similarity::dot  ? std::fma(a, b, sum)
+        for (std::size_t k = 0; k < query.size(); ++k) {
+            const T a = query[k], b = entity[k], difference = a - b;
+            sum = product                        ? std::fma(a, b, sum)
                   : similarity == Similarity::l1 ? sum + std::abs(difference)
                                                  : std::fma(difference, difference, sum);
         }
-        return similarity == Similarity::dot ? sum : similarity == Similarity::l2 ? -std::sqrt(sum) : -sum;
+        return product ? sum : similarity == Similarity::l2 ? -std::sqrt(sum) : -sum;
     }
 };
 

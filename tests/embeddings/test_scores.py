@@ -9,6 +9,7 @@ import platform
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Context, Decimal, localcontext
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,48 @@ def test_cosine_of_zeros_is_zero() -> None:
     scores = tr.score_embeddings(vectors, vectors, similarity="cosine")
     assert scores[0].tolist() == scores[:, 0].tolist() == [0] * 4
     assert scores[3].tolist() == [0, np.float32(0.6), -np.float32(0.6), 1]
+
+
+def test_powers_of_two_change_no_bit_of_a_cosine() -> None:
+    rng = np.random.default_rng(12)
+    queries, entities = (rng.standard_normal((n, 7)) for n in (3, 40))
+    expected = tr.score_embeddings(queries, entities, similarity="cosine")
+    assert same_bits(expected, score(queries, entities, "cosine"))
+    for power in (-1016, -950, -600, -530, -500, -480, -470, 400, 505, 511, 513, 600, 1020):
+        scaled = np.ldexp(queries, power), np.ldexp(entities, power)
+        for q, e in ((scaled[0], entities), (queries, scaled[1]), scaled):
+            assert same_bits(tr.score_embeddings(q, e, similarity="cosine"), expected), power
+            ranks = tr.rank_embeddings(q, e, [4, 5, 6], similarity="cosine")
+            assert ranks.tied.tolist() == [1, 1, 1]
+
+
+WIDE = [0.0, -0.0, 5e-324, -1.5e-323, 1e-310, 3e-200, -1e-170, 1e-154, -2.5e-140, 1e-100, 1.0]
+WIDE += [-3e100, 1e150, 1.2e154, -1.4e154, 7e200, 1.1e308, -1.7e308, np.inf, np.nan]
+
+
+def test_cosines_of_all_magnitudes() -> None:
+    """Where the exact cosine is a normal number, the score is within some ulp of it."""
+    rng = np.random.default_rng(13)
+    vectors = rng.choice(WIDE, (90, 3))
+    vectors[0], vectors[1], vectors[2] = (1e200, 1e-100, 0), (0, 1, 0), (5e-324, 5e-324, 0)
+    scores = tr.score_embeddings(vectors[:12], vectors, similarity="cosine")
+    assert same_bits(scores, score(vectors[:12], vectors, "cosine"))
+    finite = np.isfinite(vectors).all(axis=1)
+    assert np.isnan(scores[:, ~finite]).all()
+    assert (scores[:, ~vectors.any(axis=1)] == 0)[finite[:12]].all()
+    checked = 0
+    with localcontext(Context(60)):
+        for i, j in np.ndindex(scores.shape):
+            if finite[i] and finite[j] and vectors[i].any() and vectors[j].any():
+                q, e = (list(map(Decimal, vectors[at].tolist())) for at in (i, j))
+                lengths = (sum(x * x for x in q) * sum(x * x for x in e)).sqrt()
+                terms = [x * y / lengths for x, y in zip(q, e, strict=True)]
+                error = abs(Decimal(float(scores[i, j])) - sum(terms))
+                assert error <= Decimal("2e-15") * sum(map(abs, terms)) + Decimal("2e-323"), (q, e)
+                checked += 1
+    assert checked > 200
+    assert scores[0, 1] == pytest.approx(1e-300, rel=1e-15)
+    assert scores[2, 1] == pytest.approx(0.5**0.5, rel=1e-15)
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)

@@ -201,10 +201,23 @@ def _own_squares(x: Array) -> Array:
     return squares
 
 
+def _brought_near_one(x: Array) -> Array:
+    """Multiply vectors by a power of two if their squares are too small or too large for float64.
+
+    The largest component of such a vector comes to at least 1 and less than 2.
+    """
+    wide = x.astype(np.float64)
+    squares, most = _own_squares(x), np.abs(wide).max(axis=-1, initial=0)
+    out = ((squares < 2.0**-960) | (squares == np.inf)) & (most > 0) & (most < np.inf)
+    exponent = np.where(out, np.frexp(most)[1] - 1, 0)
+    return np.ldexp(wide, -exponent[..., None])
+
+
 def _cosine(q: Array, e: Array, kind: Any) -> Array:
     def normalised(x: Array) -> Array:
-        root = np.sqrt(_own_squares(x))[..., None]
-        return np.where(root == 0, x, (x.astype(np.float64) / root).astype(kind))
+        near = _brought_near_one(x)
+        root = np.sqrt(_own_squares(near))[..., None]
+        return np.where(root == 0, x, (near / root).astype(kind))
 
     return _dot(normalised(q), normalised(e), kind)
 

@@ -151,9 +151,12 @@ def rank_embeddings(
     sqrt(fma(u, u, v v)), where u and v are the differences of both parts). So equal vectors tie
     exactly, and copies of an entity have equal scores. Cosine divides each vector once, in float64,
     by the root of the sum of its squares, which are rounded and added in order in float64, and
-    rounds to the dtype of the scores. poincare takes |q - e|^2 from sql2 and the squares of |q| and
-    |e| from cosine, and goes on in float64 with arithmetic and square roots alone; the result is
-    rounded once.
+    rounds to the dtype of the scores. float64 vectors whose sum of squares is below 2^-960 or
+    infinite, though all components are finite, are first multiplied by the power of two that brings
+    their largest component to at least 1 and less than 2; so vectors of any length have the cosine
+    that they should have. poincare takes |q - e|^2 from sql2 and the squares of |q| and |e| from
+    cosine (without that factor), and goes on in float64 with arithmetic and square roots alone; the
+    result is rounded once.
 
     l2 and sql2 give the same order, except for ties: different sums may have the same rounded root,
     so candidates that differ under sql2 may tie under l2, never the other way round. The same holds
@@ -162,7 +165,11 @@ def rank_embeddings(
 
     Infinities are ordinary numbers, and results follow IEEE 754. An infinite entry can make a score
     NaN (inf - inf, 0 inf), even if both vectors are equal; then the rule `nan` applies. A sum
-    beyond the largest float32 is infinite, and ties with other such sums.
+    beyond the largest float32 is infinite, and ties with other such sums. So do distances l2,
+    inverse_l2 and complex_l1 whose squares are beyond it, from 1.8e19 on (float64: 1.3e154), though
+    the root would not be. Differences whose squares are too small, below 2.6e-23 (float64:
+    1.5e-162), count as 0 in l2, sql2, inverse_l2, complex_l1 and poincare, and squares below 1e-38
+    (2e-308) have fewer digits. Multiply such vectors by a power of two first.
 
     References
     ----------
