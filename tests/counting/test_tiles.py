@@ -16,6 +16,7 @@ from support.environment import Run
 from support.interruptions import interrupted
 from support.problems import FORMS, SHARED_FORMS
 from truerank.counting import tiles
+from truerank.stores import open_scores
 
 ROWS, COLUMNS = 40, 500
 RNG = np.random.default_rng(11)
@@ -126,6 +127,23 @@ def test_read_in_pieces(
         got = tr.rank(tmp_path / "scores.npy", targets, io=io, threads=threads, **keywords)
         assert_equal(got, expected, files=True)
         assert got.protocol.files == (str(tmp_path / "scores.npy"),)
+
+
+@pytest.mark.parametrize("orders", ["CF", "FC", "CCFC", "FF"])
+@pytest.mark.parametrize("audit", [False, True])
+@pytest.mark.parametrize("io", ["map", "read"])
+def test_shards_of_unlike_memory_order(tmp_path: Path, orders: Any, audit: bool, io: str) -> None:
+    """The layout of the first shard says nothing about the others, which may be in memory."""
+    parts = np.array_split(SCORES, len(orders))
+    for number, (part, order) in enumerate(zip(parts, orders, strict=True)):
+        np.save(tmp_path / f"part-{number}.npy", np.asarray(part, order=order))
+    keywords = {"filter": FILTER, "audit": audit, "io": io}
+    expected = tr.rank(SCORES, TARGETS, filter=FILTER, audit=audit)
+    assert_equal(tr.rank(tmp_path / "part-*.npy", TARGETS, **keywords), expected, files=True)
+    with open_scores(
+        [parts[0], *(f"{tmp_path}/part-{i}.npy" for i in range(1, len(parts)))]
+    ) as all:
+        assert_equal(tr.rank(all, TARGETS, **keywords), expected, files=True)
 
 
 def test_the_first_nan_is_told_whatever_the_threads(tmp_path: Path) -> None:
@@ -348,6 +366,7 @@ import os, sys
 import numpy as np
 import truerank as tr
 from truerank.counting import tiles
+from truerank.stores import open_scores
 
 path, io, when, tile = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 np.save(path, np.zeros((2000, 1000), np.float32))

@@ -169,6 +169,21 @@ def test_ranks_follow_the_definition(problem: Any, seed: int) -> None:
     assert got == expected
 
 
+@pytest.mark.parametrize("orders", ["CF", "FC"])
+def test_shards_of_unlike_memory_order(tmp_path: Path, orders: Any) -> None:
+    scores = np.random.default_rng(3).integers(0, 4, (4, 6)).astype(np.float32)
+    for number, order in enumerate(orders):
+        part = scores[2 * number : 2 * number + 2]
+        np.save(tmp_path / f"part-{number}.npy", np.asarray(part, order=order))
+    task = quiet(np.array([[0, 0, 1], [2, 0, 3], [4, 1, 5], [1, 1, 2]]), entities=6, relations=2)
+    got = task.evaluate_scores(*[str(tmp_path / "part-*.npy")] * 2, io="read").ranks
+    expected = task.evaluate_scores(scores, scores).ranks
+    assert got is not None
+    assert expected is not None
+    for name in ("above", "tied", "candidates"):
+        np.testing.assert_array_equal(getattr(got, name), getattr(expected, name))
+
+
 def test_wn18rr(data: Path) -> None:
     """A real data set, by labels, against the slow twin."""
     folder = data / "wn18rr"

@@ -153,9 +153,14 @@ def _are_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
     """Whether every tile has whole rows and is read row by row."""
     if any(tile.width != store.shape[1] for tile in tiles):
         return False
-    if io == "map" or not store.in_place or not tiles:
+    if io == "map" or not store.in_place:
         return True
-    with store.block(tiles[0], io) as block:
+    first_tiles = {tile.shard: tile for tile in reversed(tiles)}  # shards may be of unlike layouts
+    return all(_is_read_by_rows(store, tile, io) for tile in first_tiles.values())
+
+
+def _is_read_by_rows(store: Store, tile: Tile, io: str) -> bool:
+    with store.block(tile, io) as block:
         scores = core_scores(block, store)
         return isinstance(scores, _core.Scores) or scores.reads_whole_rows
 
