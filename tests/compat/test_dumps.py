@@ -118,7 +118,7 @@ def test_a_pickle_is_read_only_on_request(tmp_path: Path) -> None:
     objects = np.empty(2, object)
     objects[:] = [np.zeros(1), np.zeros(2)]
     np.savez(tmp_path / "objects.npz", y_pred_pos=np.zeros(2), y_pred_neg=objects)
-    with pytest.raises(ValueError, match=r"objects\.npz cannot be read.*pickle=True"):
+    with pytest.raises(ValueError, match=r"objects\.npz: .*pickle=True"):
         compat.read_ogb(tmp_path / "objects.npz")
     assert len(compat.read_ogb(tmp_path / "objects.npz", pickle=True)) == 2
 
@@ -138,10 +138,10 @@ def test_torch_files(tmp_path: Path) -> None:
     assert compat.read_ogb(shared).ranks().candidates.tolist() == [10] * 6
 
     torch.save({"y_pred_pos": Path("anything")}, tmp_path / "objects.pt")
-    with pytest.raises(ValueError, match=r"objects\.pt cannot be read.*pickle=True"):
+    with pytest.raises(ValueError, match=r"objects\.pt: it is damaged.*pickle=True"):
         compat.read_ogb(tmp_path / "objects.pt")
     (tmp_path / "broken.pt").write_bytes(b"no archive")
-    with pytest.raises(ValueError, match=r"broken\.pt cannot be read"):
+    with pytest.raises(ValueError, match=r"broken\.pt: "):
         compat.read_ogb(tmp_path / "broken.pt")
 
 
@@ -168,12 +168,12 @@ def test_bad_dumps(words: str, source: Any) -> None:
 
 
 def test_bad_files(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="there is no file"):
+    with pytest.raises(FileNotFoundError, match="No such file"):
         compat.read_ogb(tmp_path / "none.npz")
     (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04")
     (tmp_path / "broken.npy").write_bytes(b"no header")
     for name in ("broken.npz", "broken.npy"):
-        with pytest.raises(ValueError, match=f"{name} cannot be read"):
+        with pytest.raises(ValueError, match=f"source: .*{name}: "):
             compat.read_joint(tmp_path / name)
     doubled = compat.read_ogb({**FLAT, "y_pred_neg": NEGATIVE.astype(np.float64)})
     for call in (doubled.ranks, doubled.report, doubled.table):
@@ -205,8 +205,6 @@ def _read_or_refuse(path: Path) -> None:
         read(path, pickle=path.suffix == ".pkl")
     except (TypeError, ValueError) as error:
         assert str(error).startswith(("source: ", "y_pred_"))  # noqa: PT017
-    except MemoryError:  # a damaged shape may have any size
-        pass
 
 
 def test_a_damaged_torch_file(tmp_path: Path) -> None:
@@ -221,7 +219,7 @@ def test_a_damaged_torch_file(tmp_path: Path) -> None:
 
 def test_objects_in_a_npy(tmp_path: Path) -> None:
     np.save(tmp_path / "objects.npy", np.array([[Path("anything")]], dtype=object))
-    with pytest.raises(ValueError, match=r"objects\.npy cannot be read.*pickle=True"):
+    with pytest.raises(ValueError, match=r"objects\.npy: expected plain numbers.*pickle=True"):
         compat.read_joint(tmp_path / "objects.npy")
 
 

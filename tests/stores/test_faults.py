@@ -90,6 +90,11 @@ FAULTS = {
     "header without an end": Fault("x.npy", header("{'descr': '<f4'"), "header is broken"),
     "header nested deep": Fault("x.npy", header("(" * 5000), "header is broken"),
     "header of bytes": Fault("x.npy", MAGIC + b"\x04\x00\xff\xfe\x00{", "header is broken"),
+    "header with a byte changed": Fault(
+        "x.npy", npy().replace(b"(6, 5)", b"(6, 5,"), "the .npy header is broken"
+    ),
+    "header of 5,000 digits": Fault("x.npy", header_text("9" * 5000), "header is broken"),
+    "header of 40 dimensions": Fault("x.npy", header_text("(1," * 40 + ")"), "header is broken"),
     "header without a shape": Fault("x.npy", header("{'descr': '<f4'}"), "header is broken"),
     # dtypes
     "objects": Fault("x.npy", npy(np.array([[None]])), "got dtype object", kind=TypeError),
@@ -177,8 +182,14 @@ FAULTS = {
     "raw, offset beyond an open length": Fault(
         "x.dat",
         b"x" * 120,
-        "from byte 200 on, the file has 120",
+        "x.dat: expected at most 120, the bytes of the file, got 200",
         {"dtype": "f4", "shape": (-1, 5), "offset": 200},
+    ),
+    "raw, offset beyond any file": Fault(
+        "x.dat",
+        b"x" * 120,
+        "expected at most 120, the bytes of the file, got 4,611,686,018,427,387,904",
+        {"dtype": "uint8", "shape": -1, "offset": 2**62},
     ),
     "raw, no dtype of scores": Fault(
         "x.dat", b"x" * 8, "x.dat: expected one of", {"dtype": "c8", "shape": 1}, TypeError

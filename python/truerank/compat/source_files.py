@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
+from ..inputs.input_files import open_input, report_damage
 from ..inputs.naming import import_extra
-from ..ranks.archives import report_damage
+from ..inputs.npy_files import read_npy, read_npz
 
 _PICKLE_HINT = "pickle=True reads it, and runs whatever code it holds"
-# words in the errors of numpy, its memory maps and torch for a file that needs unpickling
-_PICKLE_ERRORS = ("allow_pickle", "Python objects", "Weights only")
+_PICKLE_ERRORS = ("Weights only",)  # words in torch's errors for a file that needs unpickling
 
 
 def load_source(source: Any, *, pickle: bool = False) -> Any:
@@ -48,36 +48,42 @@ def load_source(source: Any, *, pickle: bool = False) -> Any:
     if reader is None:
         known = ", ".join(_READERS)
         raise InputValueError("source", expected=f"one of {known}", got=repr(os.fspath(path)))
-    if not path.is_file():
-        raise FileNotFoundError(f"source: there is no file {os.fspath(path)}")
     return reader(path, pickle)
 
 
 def _read_errors(path: Path) -> AbstractContextManager[None]:
-    return report_damage(f"source: {path} cannot be read", _reason)
+    return report_damage("source", _reason, place=str(path))
 
 
 def _reason(error: Exception) -> str:
     message = str(error) or type(error).__name__
     if any(words in message for words in _PICKLE_ERRORS):
         return f"it is damaged, or holds more than plain arrays; {_PICKLE_HINT}"
-    return message.splitlines()[0]
+    return f"it cannot be read: {message.splitlines()[0]}"
 
 
 def _load_npy(path: Path, pickle: bool) -> Any:
-    with _read_errors(path):
-        return np.load(path, mmap_mode=None if pickle else "r", allow_pickle=pickle)
+    if not pickle:
+        return read_npy("source", path, mapped=True, hint=_PICKLE_HINT)
+    with open_input("source", path) as file, _read_errors(path):
+        return np.load(file, allow_pickle=True)
 
 
 def _load_npz(path: Path, pickle: bool) -> Any:
-    with _read_errors(path), path.open("rb") as file, np.load(file, allow_pickle=pickle) as found:
+    if not pickle:
+        return read_npz("source", path, hint=_PICKLE_HINT)[1]
+    with (
+        open_input("source", path) as file,
+        _read_errors(path),
+        np.load(file, allow_pickle=True) as found,
+    ):
         return {name: found[name] for name in found.files}
 
 
 def _load_torch(path: Path, pickle: bool) -> Any:
     torch = import_extra("torch", f"reading {path.name}", "torchmetrics")
-    with _read_errors(path):
-        return torch.load(path, map_location="cpu", weights_only=not pickle)
+    with open_input("source", path) as file, _read_errors(path):
+        return torch.load(file, map_location="cpu", weights_only=not pickle)
 
 
 def _load_pickle(path: Path, pickle: bool) -> Any:
@@ -85,7 +91,7 @@ def _load_pickle(path: Path, pickle: bool) -> Any:
         raise InputValueError("source", f"{path} is a pickle; {_PICKLE_HINT}")
     import pickle as pickles
 
-    with _read_errors(path), path.open("rb") as file:
+    with open_input("source", path) as file, _read_errors(path):
         return pickles.load(file)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..inputs.errors import InputValueError
+from ..inputs.input_files import open_input
 from ..inputs.selection import selection_arrays
 from ..ranks.archives import (
     ArchiveKind,
@@ -117,7 +118,7 @@ class Checkpoint:
         """
         if not os.path.exists(self._path):
             return 0
-        with open(self._path, "rb") as file:
+        with open_input("checkpoint", self._path) as file:
             try:
                 members = read_archive(file, KIND)
                 self._check_facts(members)

@@ -10,6 +10,7 @@ import numpy as np
 from .._core import Scores
 from ..inputs.checks import NAN_RULES, ORDERS, choice
 from ..inputs.errors import InputValueError
+from ..inputs.input_files import open_input
 from ..inputs.scores import DTYPES, as_scores
 from ..ranks.archives import (
     ArchiveKind,
@@ -93,7 +94,7 @@ def read(path: str | os.PathLike[str], empty: Callable[..., CounterState]) -> Co
         Checks the arguments of a `RankCounter`, and returns the state of a new one.
     """
     name = os.fsdecode(path)
-    with open(name, "rb") as file:
+    with open_input("path", name) as file:
         try:
             return _checked_state(read_archive(file, KIND), empty)
         except KeyError as error:

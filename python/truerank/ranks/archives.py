@@ -10,16 +10,15 @@ whoever can change the file can change the checksum.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..inputs.arrays import read_only
 from ..inputs.errors import InputValueError
+from ..inputs.input_files import report_damage
+from ..inputs.npy_files import decode_npy, npz_entries
 from .writing import replace_file
 
 if TYPE_CHECKING:
@@ -174,7 +173,7 @@ def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDAr
     size = os.fstat(file.fileno()).st_size
     with report_damage("not a file of truerank, or a damaged one"):
         archive = zipfile.ZipFile(file)
-        entries = _entries(archive)
+        entries = npz_entries(archive)
     contents: dict[str, bytes] = {}
 
     def array(name: str) -> npt.NDArray[Any]:
@@ -209,37 +208,6 @@ def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDAr
     return members
 
 
-@contextlib.contextmanager
-def report_damage(what: str, describe: Callable[[Exception], str] = str) -> Iterator[None]:
-    """Turn whatever libraries raise on damaged bytes into one kind of error.
-
-    Parameters
-    ----------
-    what : str
-        What is damaged, for the message.
-    describe : callable
-        Returns the words of the message for the library's error.
-    """
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise  # the disk's fault; a damaged offset gives EINVAL
-        raise InputValueError(what, describe(error)) from error
-
-
-def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    entries: dict[str, zipfile.ZipInfo] = {}
-    for info in archive.infolist():
-        name = info.filename.removesuffix(".npy")
-        if name in entries:
-            raise ValueError(f"two members {name!r}")
-        entries[name] = info
-    return entries
-
-
 def _read_content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytes:
     """Read a member's bytes, after its declared size was compared with the file's."""
     import zipfile
@@ -256,28 +224,12 @@ def _read_content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) ->
 
 def _decode_npy(content: bytes) -> npt.NDArray[Any]:
     """Return the array of a `.npy` file that is in memory, as a read-only view."""
-    import io
-
-    stream = io.BytesIO(content)
-    if np.lib.format.read_magic(stream) != (1, 0):
+    array = decode_npy(content)
+    if content[6:8] != b"\x01\x00":
         raise ValueError("expected version 1.0 of the npy format")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-    if dtype.kind not in "biufU" or dtype.itemsize == 0 or fortran:
-        raise ValueError(f"expected plain numbers or text in C order, got dtype {dtype}")
-    count, start = 1, stream.tell()
-    for length in shape:
-        if length < 0:
-            raise ValueError(f"expected lengths >= 0, got shape {shape}")
-        count *= length
-    if count * dtype.itemsize != len(content) - start:
-        raise ValueError(
-            f"shape {shape} of {dtype} takes {count * dtype.itemsize} bytes, there are "
-            f"{len(content) - start}"
-        )
-    if count == 0:
-        return read_only(np.empty(shape, dtype))
-    array = np.frombuffer(content, dtype, count, start).reshape(shape)
-    return np.require(array, requirements="A")
+    if array.dtype.kind not in "biufU" or not array.flags.c_contiguous:
+        raise ValueError(f"expected plain numbers or text in C order, got dtype {array.dtype}")
+    return read_only(array)
 
 
 def _scalar(array: npt.NDArray[Any]) -> Any:

@@ -35,6 +35,7 @@ import numpy as np
 
 from ..inputs.arrays import checked_weights
 from ..inputs.errors import InputValueError
+from ..inputs.input_files import open_input
 from .archives import ArchiveKind, from_json_array, json_array, read_archive, write_archive
 from .counts import COUNTS, Audit, checked_audit, checked_counts
 from .labels import LABELS, Labels, as_labels, other_labels
@@ -57,7 +58,7 @@ def write(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of Ranks from a file, checked; an error names the file."""
     name = os.fsdecode(path)
-    with open(name, "rb") as file:
+    with open_input("path", name) as file:
         try:
             return _from_members(read_archive(file, KIND))
         except (ValueError, TypeError) as error:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from ..inputs.errors import InputValueError
+from ..inputs.input_files import open_regular
 
 # Far below the usual limit of 1024 open files.
 _MAX_IDLE = 64
@@ -74,27 +73,13 @@ class Descriptors:
             os.close(self._open.pop(name)[0])
 
     def _open_file(self, name: str) -> int:
-        descriptor = open_regular(name, self._folder)
+        descriptor = open_regular("scores", name, self._folder)
         found = os.fstat(descriptor)
         identity = (found.st_dev, found.st_ino)
         if self._identities.setdefault(name, identity) != identity:
             os.close(descriptor)
             raise InputValueError("scores", "another file has taken its place", place=name)
         return descriptor
-
-
-def open_regular(name: str, folder: str) -> int:
-    """Open a regular file for reading: a pipe would block, and a folder holds no scores."""
-    path = os.path.join(folder, name)
-    try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-        if not stat.S_ISREG(mode):
-            raise InputValueError("scores", expected="a regular file", place=name)
-        return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, name) from None
 
 
 _seek_lock = threading.Lock()

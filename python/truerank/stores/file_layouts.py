@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.input_files import report_damage
+from ..inputs.npy_files import MAX_HEADER_BYTES, parse_npy_header
 from ..inputs.scores import ANY_DTYPE, DTYPES, SCORES, DtypeRequest, Form
 from .descriptors import read_at
 
 if TYPE_CHECKING:
     from zipfile import ZipInfo
 
-NPY = b"\x93NUMPY"
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _LOCAL_HEADER_BYTES = 30  # bytes of a member's local header before its name
 _ENCRYPTED_OR_PATCHED = 0x01 | 0x20 | 0x40  # flags: encrypted, patched data, strongly encrypted
 _UTF8_NAMES = 0x800  # flag: names are UTF-8, else of code page 437
-# Longer than any header that numpy parses. A header may declare that it is 4 GB long.
-_MAX_HEADER_BYTES = 1 << 17
 _MAX_LENGTH = int(np.iinfo(np.int64).max)
 
 
@@ -97,55 +96,19 @@ def _parse_npy(
     descriptor: int, start: int, end: int, name: str, request: DtypeRequest
 ) -> FileLayout:
     """Read the header of a `.npy` that lies between two offsets of a file."""
-    import io
-
-    head = read_at(descriptor, min(_MAX_HEADER_BYTES, end - start), start, name)
-    if not head.startswith(NPY):
-        raise InputValueError(
-            "scores", f"expected a .npy file, {_describe_start(head)}", place=name
-        )
-    stream = io.BytesIO(head)
-    try:
-        version = np.lib.format.read_magic(stream)
-        # Version 3 is version 2 with UTF-8 names of fields, and scores have no fields.
-        read = np.lib.format.read_array_header_1_0
-        if version in ((2, 0), (3, 0)):
-            read = np.lib.format.read_array_header_2_0
-        elif version != (1, 0):
-            raise ValueError(f"format version {version[0]}.{version[1]} is not known")
-        lengths, by_columns, carrier = read(stream)
-    except Exception as error:  # numpy raises whatever its parser raises
-        problem = f"the .npy header is broken: {_parser_message(error)}"
-        raise InputValueError("scores", problem, place=name) from None
-    dtype_name = _checked_dtype_name(name, carrier, request)
-    _check_byte_order(name, head[: stream.tell()], carrier)
-    lengths = tuple(map(int, lengths))
-    shape = _matrix_shape(name, lengths, request.form)
+    head = read_at(descriptor, min(MAX_HEADER_BYTES, end - start), start, name)
+    with report_damage("scores", place=name):
+        header = parse_npy_header(head)
     return FileLayout(
         name,
         "the header says",
-        start + stream.tell(),
-        shape,
-        dtype_name,
-        carrier,
-        by_columns,
-        len(lengths) == 1,
+        start + header.start,
+        _matrix_shape(name, header.shape, request.form),
+        _checked_dtype_name(name, header.dtype, request),
+        header.dtype,
+        header.by_columns,
+        len(header.shape) == 1,
     )
-
-
-def _parser_message(error: Exception) -> str:
-    """Return what numpy's parser says, without the names of its objects."""
-    import re
-
-    return re.sub(r"<ast\.(\w+) object at \w+>", r"\1", str((error.args or ("",))[0]))
-
-
-def _describe_start(head: bytes) -> str:
-    if not head:
-        return "this one is empty"
-    if head[:1] == b"\x80" and head[1:2] <= b"\x05":
-        return "this one is a pickle; save plain arrays with numpy.save"
-    return f"this one begins with {head[:8]!r}"
 
 
 def _checked_dtype_name(name: str, carrier: np.dtype[Any], request: DtypeRequest) -> str:
@@ -153,18 +116,6 @@ def _checked_dtype_name(name: str, carrier: np.dtype[Any], request: DtypeRequest
     if carrier.subdtype is not None:  # numpy would turn it into further dimensions
         raise InputTypeError("scores", expected="numbers", got=f"dtype {carrier}", place=name)
     return request.name_of(carrier, place=name)
-
-
-def _check_byte_order(name: str, header: bytes, carrier: np.dtype[Any]) -> None:
-    """Refuse a dtype of several bytes whose byte order the header does not state."""
-    import re
-
-    if carrier.itemsize == 1 or carrier.kind == "V":  # raw bytes have no byte order
-        return
-    found = re.search(rb"""['"]descr['"]\s*:\s*['"]([^'"]*)""", header)
-    if found and found[1][:1] not in b"<>":
-        order = f"expected a byte order, '<' or '>', got {found[1].decode('latin1')!r}"
-        raise InputValueError("scores", f"the .npy header is broken: {order}", place=name)
 
 
 def _matrix_shape(name: str, lengths: tuple[int, ...], form: Form = SCORES) -> tuple[int, int]:
@@ -302,6 +253,9 @@ def raw_layout(
     ValueError
         For a file of another size.
     """
+    if offset > size:
+        expected = f"at most {size:,}, the bytes of the file"
+        raise InputValueError("offset", expected=expected, got=f"{offset:,}", place=name)
     carrier, declared = _raw_dtype(dtype)
     dtype_name = _checked_dtype_name(name, carrier, DtypeRequest(declared))
     if -1 in lengths:
@@ -345,7 +299,7 @@ def _infer_length(
     row_bytes, scores_bytes = known_scores * itemsize, size - offset
     if row_bytes == 0:
         raise InputValueError("shape", f"-1 beside 0 can be any length, got {lengths}", place=name)
-    if scores_bytes < 0 or scores_bytes % row_bytes:
+    if scores_bytes % row_bytes:
         multiple = (
             f"a multiple of {row_bytes:,} bytes ({known_scores:,} {dtype}) from byte {offset:,} on"
         )

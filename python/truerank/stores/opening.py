@@ -11,10 +11,11 @@ from ..inputs.arrays import is_on_device
 from ..inputs.checks import IO, choice, integer, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
+from ..inputs.npy_files import NPY
 from ..inputs.scores import ANY_DTYPE, DtypeRequest, as_scores
 from .chunked import HDF5, is_zarr, open_array_or_group, open_hdf5, open_zarr
 from .descriptors import Descriptors, read_at
-from .file_layouts import NPY, ZIP, npy_layout, npz_layout, raw_layout
+from .file_layouts import ZIP, npy_layout, npz_layout, raw_layout
 from .file_names import is_glob, matching_files
 from .mapped import ArrayStore, FileStore
 from .recognition import PATHS, is_chunked, is_group

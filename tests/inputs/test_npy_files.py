@@ -1,0 +1,240 @@
+"""One reader for all .npy files: what numpy writes is read, and anything else is a ValueError."""
+
+from __future__ import annotations
+
+import io
+import re
+import tracemalloc
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from truerank.inputs.input_files import limit_unpacked
+from truerank.inputs.npy_files import decode_npy, parse_npy_header, read_npy, read_npz
+
+pytestmark = pytest.mark.python_only
+MAGIC = b"\x93NUMPY"
+DTYPES = ("<f4", ">f8", "<i8", "|i1", "|b1", ">u2", "<U3", "|S2", "<M8[s]", "<c8", "<f2")
+
+
+def npy(array: Any, version: Any = None) -> bytes:
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.asarray(array), version)
+    return stream.getvalue()
+
+
+def header(shape: str = "(20,)", descr: str = "'<i8'", order: str = "False") -> bytes:
+    text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}"
+    data = np.arange(20, dtype=np.int64).tobytes()
+    return MAGIC + b"\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + data
+
+
+def zipped(members: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return stream.getvalue()
+
+
+@given(st.data())
+def test_what_numpy_writes_is_read(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "drawn.npy"
+    dtype = data.draw(st.sampled_from(DTYPES))
+    shape = data.draw(npst.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4))
+    array = data.draw(npst.arrays(dtype, shape))
+    if data.draw(st.booleans()):
+        array = np.asfortranarray(array)
+    content = npy(array, data.draw(st.sampled_from([None, (1, 0), (2, 0), (3, 0)])))
+    path.write_bytes(content + data.draw(st.sampled_from([b"", b"more"])))
+    expected = np.load(path)
+    for found in (read_npy("x", path), read_npy("x", path, mapped=True), decode_npy(content)):
+        assert found.dtype == expected.dtype
+        assert found.shape == expected.shape
+        assert found.tobytes() == expected.tobytes()
+        assert found.flags.aligned
+    assert not decode_npy(content).flags.writeable or array.size == 0
+
+
+def test_any_wrong_byte_is_read_as_numpy_does_or_refused(tmp_path: Path) -> None:
+    """Every bit of a header and of its length, and every way to cut the file short."""
+    whole, path = npy(np.arange(20).reshape(4, 5)), tmp_path / "x.npy"
+    damaged = [whole[:end] for end in range(0, len(whole), 3)]
+    for place in range(128):
+        for bit in range(8):
+            changed = bytearray(whole)
+            changed[place] ^= 1 << bit
+            damaged.append(bytes(changed))
+    read = 0
+    for content in damaged:
+        path.write_bytes(content)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                found = read_npy("targets", path)
+        except ValueError as error:
+            assert str(error).startswith(f"targets: {path}: ")  # noqa: PT017
+            continue
+        read += 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = np.load(path)
+        assert found.dtype == expected.dtype
+        assert found.shape == expected.shape
+        assert found.tobytes() == expected.tobytes()
+    assert read
+
+
+def test_headers_of_python_2(tmp_path: Path) -> None:
+    for shape in ("(20L,)", "(4L, 5L)", "(4, 5L,)", "(20L , )"):
+        (tmp_path / "old.npy").write_bytes(header(shape))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = read_npy("rows", tmp_path / "old.npy")
+        np.testing.assert_array_equal(found.ravel(), np.arange(20))
+
+
+FAULTS = {
+    "a bracket too many": (header("(20,,"), "the .npy header is broken: "),
+    "a bracket too few": (header("(20,"), "the .npy header is broken: "),
+    "10^23 numbers": (header(f"({10**23},)"), "expected lengths from 0 to 2**63 - 1, got shape (1"),
+    "2^60 - 1 numbers": (header(f"({2**60 - 1},)"), "the header says (1152921504606846975,) int64"),
+    "an empty array of 2^80 rows": (header(f"({2**80}, 0)"), "expected lengths from 0 to 2**63"),
+    "an empty array that is too large": (header(f"({2**62}, 4, 0)"), "product is below 2**63"),
+    "a length below 0": (header("(-1,)"), "got shape (-1,)"),
+    "a length that is True": (header("(True,)"), "expected a tuple of integers as shape"),
+    "5,000 digits": (header(f"({'9' * 5000},)"), "the .npy header is broken: "),
+    "33 dimensions": (header(f"({'1, ' * 33})"), "expected at most 32 dimensions, got 33"),
+    "text of no length": (header(f"({10**12},)", "'<U0'"), "at least 1 byte, got dtype <U0"),
+    "no byte order": (header(descr="'i8'"), "expected a byte order, '<' or '>', got 'i8'"),
+    "a dtype that is none": (header(descr="'<q9'"), "the .npy header is broken: "),
+    "a dtype nested deep": (header(descr="[('a', " * 150 + "'<i8'" + ")]" * 150), "is broken"),
+    "an order that is none": (header(order="1"), "expected True or False as fortran_order, got 1"),
+    "no dict": (MAGIC + b"\x01\x00\x02\x00[]", "expected descr, fortran_order, shape, got '[]'"),
+    "a list": (header("[20]"), "expected a tuple of integers as shape, got [20]"),
+    "brackets": (header("(" * 5000), "the .npy header is broken: "),
+    "minus signs": (header("-" * 15000), "the .npy header is broken: "),
+    "more than there is": (MAGIC + b"\x02\x00\xff\xff\xff\xff{", "it declares 4,294,967,295"),
+    "no length": (MAGIC + b"\x01\x00", "the .npy header is broken: "),
+    "no version": (MAGIC, "the .npy header is broken: "),
+    "another version": (MAGIC + b"\x01\x07" + header()[8:], "format version 1.7 is not known"),
+    "cut short": (header()[:-1], "there are 2"),
+    "objects": (npy(np.array([None])), "expected plain numbers or text, got dtype object"),
+    "empty": (b"", "expected a .npy file, this one is empty"),
+    "a pickle": (b"\x80\x04N.", "expected a .npy file, this one is a pickle"),
+}
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize(("content", "message"), FAULTS.values(), ids=FAULTS)
+def test_damaged_files(tmp_path: Path, content: bytes, message: str, mapped: bool) -> None:
+    path = tmp_path / "x.npy"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        read_npy("weights", path, mapped=mapped)
+    assert str(caught.value).startswith(f"weights: {path}: ")
+    (tmp_path / "x.npz").write_bytes(zipped({"a": content}))
+    with pytest.raises(ValueError, match=re.escape(message.replace("there are 2", "there are"))):
+        read_npz("filter", tmp_path / "x.npz")
+
+
+def test_a_header_declares_no_size_that_is_believed(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    path.write_bytes(header(f"({2**40},)"))
+    (tmp_path / "x.npz").write_bytes(zipped({"a": path.read_bytes()}))
+    tracemalloc.start()
+    for read, name in ((read_npy, "x.npy"), (read_npz, "x.npz")):
+        with pytest.raises(ValueError, match="expected 8,796,093,"):
+            read("targets", tmp_path / name)  # type: ignore[operator]
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_archives(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    arrays = {"indptr": np.arange(4), "indices": np.zeros((2, 3), ">f4"), "other": np.ones(3)}
+    for save in (np.savez, np.savez_compressed):
+        save(path, **arrays)  # type: ignore[arg-type]
+        names, found = read_npz("filter", path)
+        assert names == list(found) == list(arrays)
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(found[name], array, strict=True)
+        assert read_npz("filter", path, ("other", "absent"))[1].keys() == {"other"}
+
+
+def test_a_small_archive_may_not_unpack_to_everything(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    np.savez_compressed(path, indptr=np.arange(4), indices=np.zeros(10**6))
+    assert path.stat().st_size < 20_000
+    with limit_unpacked(8_000_300):
+        assert len(read_npz("filter", path)[1]["indices"]) == 10**6
+    with limit_unpacked(8_000_000):
+        message = (
+            "x.npz: it unpacks to more than 8,000,000 bytes; unpack it, or allow more with max_"
+        )
+        with pytest.raises(ValueError, match=message) as caught:
+            read_npz("filter", path)
+        assert str(caught.value).startswith("filter: ")
+        assert len(read_npz("filter", path, ("indptr",))[1]["indptr"]) == 4
+    np.savez(path, indptr=np.arange(4))
+    with limit_unpacked(0):  # what is not compressed needs no limit
+        assert len(read_npz("filter", path)[1]["indptr"]) == 4
+
+
+def test_an_archive_that_declares_too_little(tmp_path: Path) -> None:
+    """What a member declares is all that is unpacked of it."""
+    data = bytearray(zipped({"a": npy(np.zeros(10**6))}))
+    for mark, place in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        start = data.index(mark) + place
+        data[start : start + 4] = (200).to_bytes(4, "little")
+    (tmp_path / "x.npz").write_bytes(data)
+    with pytest.raises(ValueError, match=r"^filter: .*x\.npz: a\.npy: "):
+        read_npz("filter", tmp_path / "x.npz")
+
+
+def test_members_over_the_same_bytes(tmp_path: Path) -> None:
+    data = zipped({"a": npy(np.zeros(10_000))}, zipfile.ZIP_STORED)
+    start, end = data.index(b"PK\x01\x02"), data.index(b"PK\x05\x06")
+    entries = b"".join(data[start:end].replace(b"a.npy", b"%c.npy" % c) for c in b"abcdefgh")
+    tail = bytearray(data[end:])
+    tail[8:12] = (8).to_bytes(2, "little") * 2
+    tail[12:16] = len(entries).to_bytes(4, "little")
+    (tmp_path / "x.npz").write_bytes(data[:start] + entries + tail)
+    with pytest.raises(ValueError, match=r"^filter: .*x\.npz: the members declare 641,024 bytes"):
+        read_npz("filter", tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"text"])
+def test_archives_that_are_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.npz").write_bytes(content)
+    try:
+        assert read_npz("filter", tmp_path / "x.npz") == ([], {})
+    except ValueError as error:
+        assert str(error).startswith(f"filter: {tmp_path / 'x.npz'}: ")  # noqa: PT017
+
+
+def test_two_members_of_one_name(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("a.npy", npy([1]))
+        archive.writestr("a", npy([2]))
+    with pytest.raises(ValueError, match=r"^filter: .*x\.npz: two members 'a'"):
+        read_npz("filter", tmp_path / "x.npz")
+
+
+def test_objects_say_how_they_could_be_read(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([None]))
+    with pytest.raises(ValueError, match="got dtype object; ask nicely"):
+        read_npy("source", tmp_path / "x.npy", hint="ask nicely")
+
+
+def test_the_end_of_a_header() -> None:
+    assert parse_npy_header(npy(np.zeros((2, 3)))) == ((2, 3), False, np.dtype("<f8"), 128)
