@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..embeddings.vectors import open_embeddings
 from ..inputs.errors import InputValueError, renamed
+from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import printable, public
 from ..stores import scores_or_store
 from .pair_task import Task
@@ -35,6 +36,7 @@ def evaluate(
     split: str = "test",
     duplicates: str = "keep",
     leaks: str = "keep",
+    max_unpacked: int | None = None,
     order: str = "descending",
     nan: str = "raise",
     dtype: Any = None,
@@ -53,7 +55,7 @@ def evaluate(
         is a matrix of similarities (n1, n2), in memory or in files, and `right` is None.
     pairs : array of int, shape (m, 2), list of tuples, or path
         The pairs to rank, as ids: rows of `left` and `right`.
-    candidates, known, split, duplicates, leaks : optional
+    candidates, known, split, duplicates, leaks, max_unpacked : optional
         As in `Task`.
     similarity, block : optional
         As in `Task.evaluate_embeddings`; only for embeddings.
@@ -116,7 +118,9 @@ def evaluate(
                 stacklevel=2,
             )
         task = Task.__new__(Task)
-        for text in task._make_tasks(pairs, left=sizes[0], right=sizes[1], **task_options):
+        with limit_unpacked(max_unpacked):
+            notes = task._make_tasks(pairs, left=sizes[0], right=sizes[1], **task_options)
+        for text in notes:
             warnings.warn(printable(text), stacklevel=2)
         if right is not None:
             return task._evaluate_pairs(vectors, **shared, block=block)

@@ -12,6 +12,7 @@ from ..embeddings.vectors import CSLS, OpenEmbeddings, open_embeddings
 from ..inputs.arrays import read_only
 from ..inputs.checks import NAN_RULES, choice
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import printable, public
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
@@ -71,6 +72,8 @@ class Task(ProtocolTask):
     duplicates, leaks : {"keep", "drop", "raise"}
         What to do with test pairs that repeat an earlier one, and that a known split also has.
         Those that are kept cause a warning.
+    max_unpacked : int, optional
+        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Attributes
     ----------
@@ -138,11 +141,13 @@ class Task(ProtocolTask):
         split: str = "test",
         duplicates: str = "keep",
         leaks: str = "keep",
+        max_unpacked: int | None = None,
     ) -> None:
         inputs = {"left": left, "right": right, "candidates": candidates, "known": known}
-        for text in self._make_tasks(
-            pairs, **inputs, split=split, duplicates=duplicates, leaks=leaks
-        ):
+        rules = {"duplicates": duplicates, "leaks": leaks}
+        with limit_unpacked(max_unpacked):
+            notes = self._make_tasks(pairs, **inputs, split=split, **rules)
+        for text in notes:
             warnings.warn(printable(text), stacklevel=2)
 
     def _make_tasks(

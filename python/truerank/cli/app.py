@@ -37,6 +37,7 @@ ARGUMENT_OPTIONS = {
 SPELLINGS = {
     **{name: f"--{name}" for name in ("nan", "dtype", "dataset", "duplicates", "leaks", "unseen")},
     **{f"{name}=": f"--{name}" for name in ("member", "dtype", "shape")},
+    "max_unpacked=": "--max-unpacked",
     **{"by=...": "--by", "report(ranks, by=...)": "--by", "allow_unlike=True": "--allow-unlike"},
     "rank(..., audit=True)": "evaluate SCORES TARGETS --audit",
     'ranks.with_protocol(split="test")': "--split test",

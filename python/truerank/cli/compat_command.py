@@ -13,7 +13,14 @@ from ..compat.presets import PRESETS
 from ..reporting.report_content import json_value
 from .app import Subcommand, emit, user_errors
 from .files import COUNT_READERS, read_array, read_targets
-from .options import File, dtype_option, given_options, order_option, targets_argument
+from .options import (
+    File,
+    dtype_option,
+    given_options,
+    max_unpacked_option,
+    order_option,
+    targets_argument,
+)
 
 
 @click.command("compat", cls=Subcommand)
@@ -27,6 +34,7 @@ from .options import File, dtype_option, given_options, order_option, targets_ar
 )
 @click.option("--rows", type=File, help="Score row of each task: .npy.")
 @click.option("--candidates", type=File, help="Candidates to rank among, as for evaluate.")
+@max_unpacked_option
 @order_option
 @dtype_option()
 @click.option(

@@ -21,6 +21,8 @@ from click.shell_completion import (
 )
 
 from ..alignment.two_graphs import DIRECTIONS
+from ..inputs.input_files import open_input, report_damage
+from ..inputs.npy_files import npz_entries
 from ..metrics import KINDS, METRICS
 from ..metrics.keys import ADJUSTED, ALIASES, ALL_SIDES, MACRO
 from ..metrics.published import SIDES
@@ -39,7 +41,7 @@ SIDE_LEVEL = 1  # an unknown word is the name of a side
 # Labels that only the ranks of `truerank link-prediction` and `truerank alignment` have.
 PROTOCOL_LABELS = ("category", "degree")
 LABEL_OF_MEMBER = {"side": "side", "group": "relation", "queries": "query", "targets": "target"}
-CODES_SUFFIX = ".codes.npy"
+CODES_SUFFIX = ".codes"
 
 
 def completer(words: WordSource, *, several: bool = False, files: bool = False) -> Complete:
@@ -144,9 +146,9 @@ def labels(context: click.Context, _start: str) -> list[str]:
 def labels_in(path: Path) -> list[str]:
     """Return the labels in a ranks file by the names of its members; another file has none."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.namelist()
-    except (OSError, zipfile.BadZipFile):
+        with open_input("ranks", path) as file, report_damage("ranks"):
+            members = npz_entries(zipfile.ZipFile(file))
+    except (OSError, ValueError):
         return []
     names = [name.removesuffix(CODES_SUFFIX) for name in members if name.endswith(CODES_SUFFIX)]
     return [LABEL_OF_MEMBER.get(name, name.removeprefix("labels.")) for name in names]

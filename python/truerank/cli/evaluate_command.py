@@ -33,6 +33,7 @@ from .options import (
     dtype_option,
     given_options,
     io_option,
+    max_unpacked_option,
     nan_option,
     order_option,
     report_options,
@@ -138,6 +139,7 @@ def parse_shape(
     shell_complete=completer(SPLIT_NAMES, several=True),
     help="Splits whose answers --filter leaves out, stored likewise: train,valid,test.",
 )
+@max_unpacked_option
 @threads_option
 @report_options(
     f"{SAVE_HELP}. While they are counted, FILE.partial beside it keeps what is done so far.",

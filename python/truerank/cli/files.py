@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import glob
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs.arrays import integers
 from ..inputs.errors import InputValueError, renamed
+from ..inputs.input_files import open_input, report_damage
+from ..inputs.npy_files import npz_entries, read_npy, read_npz
 from ..stores import Store, open_scores
 
 # Options that say how scores are stored, with the keyword of `open_scores` for each.
@@ -29,6 +30,7 @@ STORE_KEYWORDS = {
 }
 AXES = {"rows": 0, "columns": 1}
 _MOST_DIGITS = 100  # Python refuses to read a number of thousands
+_SELECTION = ("indptr", "indices", "lists")
 
 
 def is_file(given: str | Path | None) -> bool:
@@ -47,17 +49,16 @@ def errors_naming(argument: str) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, f"{argument}: {error.filename}") from error
 
 
-def open_regular_file(argument: str, path: Path) -> BinaryIO:
-    """Open a regular file; a pipe could be read only once, so it is refused."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise InputValueError(argument, f"{path}: expected a regular file")
-    with errors_naming(argument):
-        return path.open("rb")
+@contextmanager
+def open_option_file(argument: str, path: Path) -> Iterator[IO[bytes]]:
+    """Open a regular file for reading, as `open_input` does; errors name the option."""
+    with errors_naming(argument), open_input(argument, path) as file:
+        yield file
 
 
 def is_archive(argument: str, path: Path) -> bool:
     """Whether a file is a zip archive, as every .npz is."""
-    with open_regular_file(argument, path) as file:
+    with open_option_file(argument, path) as file:
         return file.read(4) == b"PK\x03\x04"
 
 
@@ -67,11 +68,8 @@ def holds_ranks(path: Path) -> bool:
         return False
     if not is_archive("scores", path):
         return False
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return "kind.npy" in archive.namelist()
-    except zipfile.BadZipFile as error:
-        raise InputValueError("scores", f"{path}: the archive is damaged: {error}") from error
+    with open_option_file("scores", path) as file, report_damage("scores", place=str(path)):
+        return "kind" in npz_entries(zipfile.ZipFile(file))
 
 
 def open_store(path: Path, options: Mapping[str, Any]) -> Store:
@@ -85,14 +83,8 @@ def open_store(path: Path, options: Mapping[str, Any]) -> Store:
 
 def read_array(argument: str, path: Path) -> NDArray[Any]:
     """Open a .npy file as a read-only memory map; pickled objects are refused."""
-    with open_regular_file(argument, path) as file:
-        if file.read(6) != b"\x93NUMPY":
-            raise InputValueError(argument, expected="a .npy file", got=path)
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InputValueError(argument, f"cannot read {path}: {error}") from error
-    return array
+    with errors_naming(argument):
+        return read_npy(argument, path, mapped=True)
 
 
 @dataclass(frozen=True)
@@ -112,23 +104,19 @@ def read_selection(argument: str, path: Path) -> SavedMatrix | tuple[NDArray[Any
     """Read a selection: (indptr, indices), (indptr, indices, lists) or a scipy.sparse matrix."""
     if not is_archive(argument, path):
         raise InputValueError(argument, expected="an .npz with indptr and indices", got=path)
-    try:
-        # opened here, because numpy leaves a damaged file open
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            members = archive.files
-            names_read = ("indptr", "indices", "lists", "format", "shape")
-            arrays = {name: archive[name] for name in names_read if name in members}
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputValueError(argument, f"cannot read {path}: {error}") from error
-    if "format" in arrays and (layout := arrays["format"].astype(str).item()) != "csr":
-        raise InputValueError(argument, expected="a scipy.sparse matrix in csr format", got=layout)
+    with errors_naming(argument):
+        members, arrays = read_npz(argument, path, (*_SELECTION, "format", "shape"))
+    layout, shape = arrays.get("format"), arrays.get("shape")
+    if layout is not None and (name := layout.tobytes().replace(b"\0", b"")) != b"csr":
+        expected, got = "a scipy.sparse matrix in csr format", name[:20].decode("latin1")
+        raise InputValueError(argument, expected=expected, got=got)
     if not {"indptr", "indices"} <= arrays.keys():
         names = ", ".join(members) or "nothing"
         raise InputValueError(argument, expected="members indptr and indices", got=names)
-    if {"format", "shape"} <= arrays.keys():
-        shape = tuple(arrays["shape"].tolist())
-        return SavedMatrix(shape, arrays["indptr"], arrays["indices"])
-    return tuple(arrays[name] for name in names_read[:3] if name in arrays)
+    if layout is not None and shape is not None:
+        lengths = integers(f"{argument}: shape", shape).tolist()
+        return SavedMatrix(tuple(lengths), arrays["indptr"], arrays["indices"])
+    return tuple(arrays[name] for name in _SELECTION if name in arrays)
 
 
 def read_candidates(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from ..inputs.input_files import limit_unpacked
 from ..inputs.scores import DTYPES
 from ..metrics import parse
 from ..ranks.container import Ranks
@@ -181,6 +182,23 @@ threads_option = click.option(
     "--threads",
     type=click.IntRange(min=1),
     help="Number of threads. Default: all that the process may use.",
+)
+
+
+def _set_unpacked_limit(
+    context: click.Context, _option: click.Parameter, max_unpacked: int | None
+) -> None:
+    """Set the limit of `limit_unpacked` until the command ends."""
+    context.with_resource(limit_unpacked(max_unpacked))
+
+
+max_unpacked_option = click.option(
+    "--max-unpacked",
+    type=click.IntRange(min=0),
+    metavar="BYTES",
+    expose_value=False,
+    callback=_set_unpacked_limit,
+    help="The most bytes that a compressed file may unpack to. Default: 4 GiB (4294967296).",
 )
 targets_argument = click.argument(
     "targets",

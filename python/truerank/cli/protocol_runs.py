@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import warnings
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,8 +15,9 @@ import numpy as np
 from .. import Ranks, concatenate
 from ..inputs.errors import InputValueError, renamed, spelling
 from ..tasks.task import ProtocolTask
+from ..tasks.text import text_blocks
 from .app import SPELLINGS, user_errors, write_warning
-from .files import errors_naming, open_regular_file, open_store, read_array
+from .files import errors_naming, open_option_file, open_store, read_array
 from .options import File, Option, combine_options, option_names
 from .progress import ProgressBar, ProgressListener
 from .report_request import ReportRequest
@@ -96,7 +96,8 @@ class SplitFiles(NamedTuple):
         """Return the files by the option that names them, and check that each is a regular file."""
         files = {self.options[k]: v for k, v in {self.name: self.test, **self.known}.items()}
         for option, path in files.items():
-            open_regular_file(option, path).close()
+            with open_option_file(option, path):
+                pass
         return files
 
     def titles(self) -> dict[str, str]:
@@ -128,13 +129,10 @@ def read_names(option: str, path: Path) -> list[str]:
             raise InputValueError(f"{option}: {path}", expected="words in one dimension", got=got)
         listed: list[str] = names.tolist()
         return listed
-    with open_regular_file(option, path) as file:
-        data = file.read()
-    try:
-        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise InputValueError(option, f"cannot read {path}: {error}") from error
-    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    with open_option_file(option, path):  # so that an error of the system names the option
+        pass
+    blocks = [text.removesuffix("\n").split("\n") for text in text_blocks(option, str(path))]
+    lines = list(chain.from_iterable(blocks)) or [""]
     for number, line in enumerate(lines, 1):
         if not line or "\t" in line:
             raise InputValueError(

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..inputs.errors import InputValueError
+from ..inputs.input_files import limit_unpacked, unpacked_limit
 from ..inputs.naming import public
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
+from ..tasks.text import line_blocks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -31,6 +32,7 @@ def read_libkge(
     ranking: str = "rank_filtered",
     split: str | None = None,
     epoch: int | None = None,
+    max_unpacked: int | None = None,
 ) -> Ranks:
     """Read the ranks of a ``trace.yaml`` that LibKGE wrote, example by example.
 
@@ -41,7 +43,7 @@ def read_libkge(
     Parameters
     ----------
     path : path-like
-        The trace, with entries of the event ``example_rank``.
+        The trace, with entries of the event ``example_rank``; gzipped if its name ends in .gz.
     candidates : int or array_like of int, shape (tasks,)
         The number of candidates, which the trace does not contain. Adjusted metrics depend on it.
         For a filtered ranking, the number of entities is an upper bound.
@@ -51,6 +53,8 @@ def read_libkge(
         The evaluated split. Default: the split of the last entry.
     epoch : int, optional
         The epoch. Default: the epoch of the last entry of the split.
+    max_unpacked : int, optional
+        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -83,7 +87,8 @@ def read_libkge(
         raise InputValueError(
             "ranking", expected=f"one of {', '.join(RANKINGS)}", got=repr(ranking)
         )
-    entries = list(_entries(Path(path)))
+    with limit_unpacked(max_unpacked):
+        entries = list(_entries(os.fsdecode(path)))
     if split is not None:
         entries = [entry for entry in entries if entry["split"] == split]
     if epoch is not None:
@@ -126,10 +131,10 @@ def read_libkge(
     )
 
 
-def _entries(path: Path) -> Iterator[dict[str, str]]:
+def _entries(path: str) -> Iterator[dict[str, str]]:
     """Yield the fields of each entry about one example; such simple values need no YAML parser."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
+    for block in line_blocks("path", path, unpacked_limit()):
+        for line in block.decode("utf-8", errors="replace").split("\n"):
             if "event: example_rank" not in line:
                 continue
             entry = dict(re.findall(r"[{ ](\w+): ([\w.-]+)(?=[,}])", line))

@@ -11,6 +11,7 @@ import numpy as np
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import printable, public
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
@@ -67,6 +68,8 @@ class Task(ProtocolTask):
         What to do with test triples that repeat an earlier one, that a known split also has, and
         that have an entity or relation that the split named "train" lacks (or, if no known split
         has that name, that all of them lack). Duplicates and leaks that are kept cause a warning.
+    max_unpacked : int, optional
+        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Attributes
     ----------
@@ -130,10 +133,12 @@ class Task(ProtocolTask):
         duplicates: str = "keep",
         leaks: str = "keep",
         unseen: str = "keep",
+        max_unpacked: int | None = None,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
         chosen_sides = _check_sides(sides)
-        splits = read_splits(name_splits(split, test, known), entities, relations)
+        with limit_unpacked(max_unpacked):
+            splits = read_splits(name_splits(split, test, known), entities, relations)
         triples, given = splits.triples, splits.sizes[split]
         if not given:
             raise InputValueError(split, expected="at least one triple", got="none")

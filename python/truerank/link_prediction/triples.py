@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
 from ..tasks.split_columns import read_columns, stack_splits
 from ..tasks.text import RowForm
@@ -83,7 +84,9 @@ class TripleSplits(NamedTuple):
 
 
 @public("truerank.link_prediction")
-def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -> Triples:
+def read_triples(
+    triples: Any, *, entities: Any = None, relations: Any = None, max_unpacked: int | None = None
+) -> Triples:
     """Read triples of any form into ids.
 
     Parameters
@@ -97,6 +100,8 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
         None: the labels that occur, in ascending order (by code point), or ids from 0 to the
         largest; an error if all labels are numbers written like ids. An int: the number of ids.
         Labels in the order of their ids, or a mapping to ids.
+    max_unpacked : int, optional
+        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -123,7 +128,8 @@ def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -
     >>> triples.entities, triples.relations
     (('a', 'b'), ('knows', 'likes'))
     """
-    splits = read_splits({"triples": ("triples", triples)}, entities, relations)
+    with limit_unpacked(max_unpacked):
+        splits = read_splits({"triples": ("triples", triples)}, entities, relations)
     names = splits.entities.names, splits.relations.names
     return Triples(np.ascontiguousarray(splits.triples), *names, splits.qualifiers)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..inputs.arrays import index_array
 from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.npy_files import read_npy
 from .text import RowForm, is_path, read_text
 from .vocabularies import Column, LabelIndex
 
@@ -96,8 +97,8 @@ def _read_split(
                     )
                 )
             ]
+        split = read_npy(title, path)
         title = f"{title}: {path}"
-        split = _load_ids(title, path)
     if isinstance(split, (list, tuple)):
         return _columns_of_rows(title, split, label_indexes, form)
     if isinstance(split, (bytes, Mapping, set, frozenset)) or split is None:
@@ -110,29 +111,25 @@ def _read_split(
         )
     array = np.asarray(split)
     if array.dtype.kind in "OUT" and array.ndim == 2:
+        if not array.shape[1]:  # a file of a few bytes can declare any number of empty rows
+            raise _wrong_shape(title, array, form)
         return _columns_of_rows(title, list(map(tuple, array.tolist())), label_indexes, form)
     return _columns_of_array(title, array, form)
-
-
-def _load_ids(title: str, path: str) -> Any:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InputValueError(title, f"no .npy array of ids ({error})") from None
 
 
 def _columns_of_array(title: str, array: Any, form: RowForm) -> list[Column]:
     if array.dtype.kind not in "iu":
         raise InputTypeError(title, expected="integers or labels", got=f"dtype {array.dtype}")
     if array.ndim != 2 or not form.fits(array.shape[1]):
-        wider = " or wider" if form.more_columns else ""
-        raise InputValueError(
-            title,
-            expected=f"shape (n, {form.width}){wider} {form.column_list}",
-            got=f"shape {array.shape}",
-        )
+        raise _wrong_shape(title, array, form)
     ids = index_array(title, array, copy=False)
     return [Column(title, j, ids[:, j], None, form.row_noun) for j in range(array.shape[1])]
+
+
+def _wrong_shape(title: str, array: Any, form: RowForm) -> InputValueError:
+    wider = " or wider" if form.more_columns else ""
+    expected = f"shape (n, {form.width}){wider} {form.column_list}"
+    return InputValueError(title, expected=expected, got=f"shape {array.shape}")
 
 
 def _columns_of_rows(

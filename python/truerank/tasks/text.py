@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..inputs.errors import InputValueError, spelled
+from ..inputs.input_files import open_input, too_much_unpacked, unpacked_limit
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 TRIPLE = ("head", "relation", "tail")
 _BLOCK_BYTES = 1 << 17  # the fields of a block are Python strings, which stay in the cache
+# No name is as long, and no row has as many columns: what else a file may hold is not read on.
+MAX_LINE_BYTES = 1 << 24
+MAX_COLUMNS = 1000
 
 
 class RowForm(NamedTuple):
@@ -98,8 +104,8 @@ def read_text(
         Encodes the fields of a column as integers: f(position, fields).
     columns : sequence of str
         The names of the first columns, which may not have empty fields.
-    further : bool
-        Whether more columns may follow.
+    more_columns : bool
+        Whether more columns may follow, up to `MAX_COLUMNS` in all.
 
     Returns
     -------
@@ -110,47 +116,33 @@ def read_text(
     ------
     ValueError
         For a line with another number of columns than the first line or than expected, an empty
-        field among `columns`, a CR inside, or text that is not UTF-8; the message names the line.
+        field among `columns`, a CR inside, text that is not UTF-8, or more than `MAX_LINE_BYTES`;
+        the message names the line. For a file that is not a regular one or unpacks to too much.
     OSError
         For a file that is missing or damaged.
     """
     where = f"{name}: {path}"
     width, blocks, line = 0, [], 1
     expected = RowForm("row", tuple(columns), (), more_columns)
-    with _open_file(path) as file:
-        for block in _line_blocks(name, path, file):
-            try:
-                text = block.decode("utf-8")
-            except UnicodeDecodeError as error:
-                number = line + block.count(b"\n", 0, error.start)
-                raise InputValueError(where, f"line {number} is not in UTF-8 ({error})") from None
-            if line == 1:
-                text = text.removeprefix("\ufeff")
-            if "\r" in text:
-                text = text.replace("\r\n", "\n").removesuffix("\r")
-                if "\r" in text:
-                    number = line + text.count("\n", 0, text.index("\r"))
-                    raise InputValueError(
-                        where,
-                        f"line {number} has a carriage return (CR) in a field; lines end "
-                        "in LF or CRLF",
-                    )
-            lines = text.removesuffix("\n").split("\n")
-            rows: Sequence[str] = lines
-            if _tab_counts(rows) != {width - 1}:  # the first block, empty lines, or a wrong width
-                rows = [row for row in lines if row.strip(" ")]
-                width = width or (rows[0].count("\t") + 1 if rows else 0)
-                if rows and (not expected.fits(width) or _tab_counts(rows) != {width - 1}):
-                    raise InputValueError(
-                        where, _describe_wrong_width(lines, line, width, expected)
-                    )
-            if rows:
-                fields = "\t".join(rows).split("\t")
-                found = [fields[column::width] for column in range(width)]
-                if any("" in column for column in found[: len(columns)]):
-                    raise InputValueError(where, _describe_empty_field(lines, line, columns))
-                blocks.append([coder(j, column) for j, column in enumerate(found)])
-            line += len(lines)
+    for text in text_blocks(name, path):
+        lines = text.removesuffix("\n").split("\n")
+        rows: Sequence[str] = lines
+        if _tab_counts(rows) != {width - 1}:  # the first block, empty lines, or a wrong width
+            rows = [row for row in lines if row.strip(" ")]
+            width = width or (rows[0].count("\t") + 1 if rows else 0)
+            if width > MAX_COLUMNS:
+                number = line + lines.index(rows[0])
+                problem = f"line {number} has {width:,} columns, expected at most {MAX_COLUMNS:,}"
+                raise InputValueError(where, problem)
+            if rows and (not expected.fits(width) or _tab_counts(rows) != {width - 1}):
+                raise InputValueError(where, _describe_wrong_width(lines, line, width, expected))
+        if rows:
+            fields = "\t".join(rows).split("\t")
+            found = [fields[column::width] for column in range(width)]
+            if any("" in column for column in found[: len(columns)]):
+                raise InputValueError(where, _describe_empty_field(lines, line, columns))
+            blocks.append([coder(j, column) for j, column in enumerate(found)])
+        line += len(lines)
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
 
 
@@ -168,11 +160,14 @@ def line_of(path: str, row: int) -> int:
     ...     line_of(f"{folder}/pairs.tsv", 1)
     3
     """
-    with _open_file(path) as file:
-        for number, line in enumerate(file, 1):
-            row -= bool(line.removeprefix(b"\xef\xbb\xbf" * (number == 1)).strip(b" \r\n"))
+    first = 1
+    for block in line_blocks(path, path, sys.maxsize):
+        lines = block.removeprefix(b"\xef\xbb\xbf" * (first == 1)).split(b"\n")
+        for number, line in enumerate(lines, first):
+            row -= bool(line.strip(b" \r"))
             if row < 0:
                 return number
+        first += len(lines) - 1
     raise InputValueError(path, "it has changed while it was read")
 
 
@@ -180,35 +175,76 @@ def _tab_counts(rows: Sequence[str]) -> set[int]:
     return {row.count("\t") for row in rows}
 
 
-def _open_file(path: str) -> IO[bytes]:
-    if not path.endswith(".gz"):
-        return open(path, "rb")
-    import gzip
+def text_blocks(name: str, path: str) -> Iterator[str]:
+    """Yield a file in blocks of whole lines, which end in LF, without a byte order mark."""
+    where, line = f"{name}: {path}", 1
+    for block in line_blocks(name, path, unpacked_limit()):
+        try:
+            text = block.decode("utf-8")
+        except UnicodeDecodeError as error:
+            number = line + block.count(b"\n", 0, error.start)
+            raise InputValueError(where, f"line {number} is not in UTF-8 ({error})") from None
+        if line == 1:
+            text = text.removeprefix("\ufeff")
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").removesuffix("\r")
+            if "\r" in text:
+                number = line + text.count("\n", 0, text.index("\r"))
+                raise InputValueError(
+                    where,
+                    f"line {number} has a carriage return (CR) in a field; lines end in LF or CRLF",
+                )
+        yield text
+        line += text.count("\n")
 
-    return gzip.open(path)  # type: ignore[return-value]
 
+def line_blocks(name: str, path: str, max_unpacked: int) -> Iterator[bytes]:
+    """Yield a file in blocks of whole lines, as they are in the file.
 
-def _line_blocks(name: str, path: str, file: IO[bytes]) -> Iterator[bytes]:
-    """Yield a file in blocks of whole lines."""
+    Parameters
+    ----------
+    name : str
+        The argument, for messages.
+    path : str
+        A regular file, gzipped if its name ends in .gz.
+    max_unpacked : int
+        The most bytes that a gzipped file may unpack to.
+
+    Raises
+    ------
+    ValueError
+        If it is not a regular file, has a line of more than `MAX_LINE_BYTES`, or unpacks to more.
+    OSError
+        For a file that is missing or damaged.
+    """
     import gzip
     import zlib
 
-    rest = b""
-    while True:
-        try:
-            block = file.read(_BLOCK_BYTES)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise OSError(f"{spelled(name)}: {path}: damaged gzip file ({error})") from None
-        if not block:
-            break
-        end = block.rfind(b"\n") + 1
-        if end:
-            yield rest + block[:end]
-            rest = block[end:]
-        else:
-            rest += block
-    if rest:
-        yield rest
+    line = unpacked = 0
+    with ExitStack() as stack:
+        file: IO[bytes] | gzip.GzipFile = stack.enter_context(open_input(name, path))
+        is_packed = path.endswith(".gz")
+        if is_packed:
+            file = stack.enter_context(gzip.GzipFile(fileobj=file))
+        while True:
+            try:
+                block = file.read(_BLOCK_BYTES)
+                if not block.endswith(b"\n"):
+                    block += file.readline(MAX_LINE_BYTES + 1)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise OSError(f"{spelled(name)}: {path}: damaged gzip file ({error})") from None
+            if not block:
+                return
+            line += block.count(b"\n")
+            unpacked += len(block)
+            if is_packed and unpacked > max_unpacked:
+                raise too_much_unpacked(name, path, max_unpacked)
+            is_ended = block.endswith(b"\n")
+            if len(block) - is_ended - block.rfind(b"\n", 0, -1) - 1 > MAX_LINE_BYTES:
+                number = line + (not is_ended)
+                problem = f"line {number} has more than {MAX_LINE_BYTES:,} bytes"
+                raise InputValueError(f"{name}: {path}", problem)
+            yield block
 
 
 def _describe_wrong_width(lines: Sequence[str], first: int, width: int, expected: RowForm) -> str:

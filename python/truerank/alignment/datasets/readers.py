@@ -14,6 +14,7 @@ import numpy as np
 
 from ...inputs.checks import integer
 from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.input_files import limit_unpacked
 from ...inputs.naming import public
 from ...tasks.row_keys import look_up, row_keys
 from ...tasks.text import TRIPLE, is_path, line_of
@@ -46,7 +47,9 @@ _SPLIT_FILES = (
 
 
 @public("truerank.alignment")
-def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
+def read_dbp15k(
+    folder: str | os.PathLike[str], *, max_unpacked: int | None = None
+) -> AlignmentData:
     """Read a data set in the layout of DBP15k (JAPE, GCN-Align).
 
     ======================  ====================================================================
@@ -68,6 +71,8 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     Parameters
     ----------
     folder : str or path-like
+    max_unpacked : int, optional
+        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -100,7 +105,11 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     >>> data.pairs, data.right.ids, data.right.triples
     (array([[1, 1]]), array([8, 5, 6]), array([[0, 0, 1]]))
     """
-    root = os.fsdecode(folder)
+    with limit_unpacked(max_unpacked):
+        return _read_dbp15k(os.fsdecode(folder))
+
+
+def _read_dbp15k(root: str) -> AlignmentData:
     lists = [read_list("folder", required_file(root, f"ent_ids_{k}")) for k in (1, 2)]
     left, right = (
         _read_dbp15k_graph(root, k, listed) for k, listed in zip((1, 2), lists, strict=True)
@@ -152,7 +161,11 @@ def _read_dbp15k_pairs(root: str, name: str, lists: Sequence[IdList]) -> IntArra
 
 @public("truerank.alignment")
 def read_openea(
-    folder: str | os.PathLike[str], fold: int | None = None, *, folds: str = FOLDS
+    folder: str | os.PathLike[str],
+    fold: int | None = None,
+    *,
+    folds: str = FOLDS,
+    max_unpacked: int | None = None,
 ) -> AlignmentData:
     """Read a data set in the layout of OpenEA.
 
@@ -183,6 +196,8 @@ def read_openea(
         The fold whose splits are read, from 1 on. None: no splits are read.
     folds : str
         The folder of the folds.
+    max_unpacked : int, optional
+        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -217,9 +232,13 @@ def read_openea(
     >>> data.left.names, data.left.triples, data.splits["test"]
     (('a', 'b'), array([[1, 0, 0]]), array([[0, 0]]))
     """
-    root = os.fsdecode(folder)
     if fold is not None:
         integer("fold", fold, expected="an int")
+    with limit_unpacked(max_unpacked):
+        return _read_openea(os.fsdecode(folder), fold, folds)
+
+
+def _read_openea(root: str, fold: int | None, folds: str) -> AlignmentData:
     sides = [_GraphFiles(root, k) for k in (1, 2)]
     tables: dict[str, FileTable] = {}
     find_links = required_file if fold is None else optional_file
@@ -336,6 +355,7 @@ def read_pairs(
     right: Any = None,
     left_triples: str | os.PathLike[str] | None = None,
     right_triples: str | os.PathLike[str] | None = None,
+    max_unpacked: int | None = None,
 ) -> AlignmentData:
     """Read tab-separated pairs, and triples, if there are any.
 
@@ -351,6 +371,8 @@ def read_pairs(
     left_triples, right_triples : path, optional
         Lines of head, relation and tail. Relations are numbered in ascending order of their names
         (as numbers, if all are numbers).
+    max_unpacked : int, optional
+        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -386,23 +408,33 @@ def read_pairs(
     named = {f'pairs["{k}"]': v for k, v in pairs.items()} if is_mapping else {"pairs": pairs}  # type: ignore[union-attr]
     if not named:
         raise InputValueError("pairs", expected="at least one file", got="none")
+    files = {name: _check_path(name, path) for name, path in named.items()}
+    sides = {"left": (left, left_triples), "right": (right, right_triples)}
+    with limit_unpacked(max_unpacked):
+        graphs, pairs_of_files = _read_pairs(files, sides)
+    if not is_mapping:
+        return AlignmentData(graphs[0], graphs[1], pairs_of_files[0])
+    splits = dict(zip(pairs, pairs_of_files, strict=True))  # type: ignore[arg-type]
+    return AlignmentData(graphs[0], graphs[1], distinct_pairs(pairs_of_files), splits)
+
+
+def _read_pairs(
+    files: Mapping[str, str], sides: Mapping[str, tuple[Any, Any]]
+) -> tuple[list[Graph], list[IntArray]]:
+    """Read both graphs, and the pairs of each file; a side has its entities and its triples."""
     label_indexes = LabelIndex(), LabelIndex()
-    links = [
-        read_table(name, _check_path(name, path), PAIR_COLUMNS, label_indexes)
-        for name, path in named.items()
-    ]
+    links = [read_table(name, path, PAIR_COLUMNS, label_indexes) for name, path in files.items()]
     ids_of_sides: list[list[IntArray]] = []
     graphs = []
-    triples = {"left": left_triples, "right": right_triples}
-    for j, (side, names_or_size) in enumerate({"left": left, "right": right}.items()):
-        path, relations = triples[side], LabelIndex()
+    for j, (side, (names_or_size, triples)) in enumerate(sides.items()):
+        relations = LabelIndex()
         columns_of_side = [(table, j) for table in links]
         triple_table = None
-        if path is not None:
+        if triples is not None:
             name = f"{side}_triples"
             triple_table = read_table(
                 name,
-                _check_path(name, path),
+                _check_path(name, triples),
                 TRIPLE,
                 [label_indexes[j], relations, label_indexes[j]],
             )
@@ -415,11 +447,7 @@ def read_pairs(
         graphs.append(
             _make_graph(triple_table, ids[len(links) :], entities.size, entities.names, relations)
         )
-    pairs_of_files = [np.stack(both, axis=1) for both in zip(*ids_of_sides, strict=True)]
-    if not is_mapping:
-        return AlignmentData(graphs[0], graphs[1], pairs_of_files[0])
-    splits = dict(zip(pairs, pairs_of_files, strict=True))  # type: ignore[arg-type]
-    return AlignmentData(graphs[0], graphs[1], distinct_pairs(pairs_of_files), splits)
+    return graphs, [np.stack(both, axis=1) for both in zip(*ids_of_sides, strict=True)]
 
 
 def _make_graph(
