@@ -323,6 +323,39 @@ def fuzz(session: nox.Session, areas: str) -> None:
     session.run(*under, "python", "-m", "fuzz", *options, external=True)
 
 
+@nox.session(requires=["sdist"], default=False)
+def coverage(session: nox.Session) -> None:
+    """Which branches the tests run, in the package and in cpp/: tables of what they do not."""
+    need(session, "clang-14 libclang-rt-14-dev libomp-14-dev llvm-14")
+    settings = ["cmake.args=--preset=coverage", "cmake.build-type="]
+    settings += ["cmake.define.CMAKE_CXX_COMPILER=clang++-14"]
+    extras = "test,docs,dask,pykeen,torchmetrics,zarr,h5py"
+    wheel = build(session, "coverage", *settings)
+    session.install(f"{wheel}[{extras}]", "--group=toolkits", "--group=publish", "coverage>=7.10")
+    session.install("cmake", "ninja")
+    session.chdir(session.cache_dir / "source")
+    folder = Path(session.create_tmp())
+    session.env |= {"COVERAGE_FILE": f"{folder}/python", "LLVM_PROFILE_FILE": f"{folder}/%4m.cpp"}
+    run_tests(session, python=["coverage", "run"])
+    tests = "build/coverage-tests"
+    options = ["-DTRUERANK_TESTS=ON", "-DCMAKE_CXX_COMPILER=clang++-14", "-GNinja", f"-B{tests}"]
+    session.run("cmake", "--preset=coverage", *options, silent=True)
+    session.run("cmake", "--build", tests, "--", "--quiet")
+    session.run(f"{tests}/truerank_tests", external=True)
+    session.run("coverage", "combine")
+    session.run("coverage", "report", "--skip-covered", "--show-missing")
+    tool, data = "/usr/lib/llvm-14/bin/llvm-", f"{folder}/cpp.profile"
+    session.run(
+        f"{tool}profdata", "merge", "-o", data, *map(str, folder.glob("*.cpp")), external=True
+    )
+    core = session.run(
+        "python", "-c", "from truerank import _core; print(_core.__file__)", silent=True
+    )
+    objects = [str(core).strip(), f"-object={tests}/truerank_tests", f"-instr-profile={data}"]
+    ours = ["-ignore-filename-regex=(cpp/tests|pybind11|/usr)/", "-show-branch-summary"]
+    session.run(f"{tool}cov", "report", *objects, *ours, external=True)
+
+
 @nox.session(requires=["sdist"])
 def freethreaded(session: nox.Session) -> None:
     """The tests about threads, and the smoke tests, on CPython without the GIL."""
