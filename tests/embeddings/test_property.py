@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.counting import Refused, count
-from oracles.embeddings import SIMILARITIES, same_bits
-from strategies.embeddings import ENTITIES, Vectors, check, tasks, vectors
+from oracles.embeddings import SIMILARITIES
+from strategies.embeddings import ENTITIES, Vectors, check, check_pairs, tasks, vectors
 
 
 def _tasks(data: st.DataObject, drawn: Vectors, *, errors: bool = False):
@@ -44,21 +44,10 @@ def test_refused_is_what_the_oracle_refuses(drawn: Vectors, data: st.DataObject)
 @given(vectors(nan=True), st.data())
 @settings(max_examples=100)
 def test_pairs_are_entries_of_the_matrix(drawn: Vectors, data: st.DataObject) -> None:
-    scores, (height, columns) = drawn.scores(), (drawn.height, len(drawn.entities))
+    height, columns = drawn.height, len(drawn.entities)
     rows = data.draw(st.lists(st.integers(0, height - 1), max_size=20)) if height else []
     targets = [data.draw(st.integers(0, columns - 1)) for _ in rows] if columns else []
-    threads = data.draw(st.sampled_from([None, 1, 2, 3]))
-
-    def ask(*targets: object, rows: object = None) -> np.ndarray:
-        vectors = (drawn.queries, drawn.entities)
-        return tr.score_embeddings(*vectors, *targets, rows=rows, threads=threads, **drawn.keywords)
-
-    chosen = np.array(rows, np.int64)
-    assert same_bits(ask(rows=chosen), scores[chosen])
-    if columns:
-        assert same_bits(ask(targets, rows=chosen), scores[chosen, targets])
-        assert same_bits(ask(0, rows=chosen), scores[chosen, 0])
-        assert same_bits(ask([0] * height), scores[:, 0])
+    check_pairs(drawn, rows, targets, data.draw(st.sampled_from([None, 1, 2, 3])))
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)

@@ -10,32 +10,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import Refused
-from oracles.embeddings import SIMILARITIES, same_bits, top_k
-from strategies.embeddings import Vectors, assert_refused, tasks, vectors
-
-
-def check(given: Vectors, k: int, keywords: dict[str, Any], plain: dict[str, Any]) -> None:
-    """The ids and scores are those of sorting, or the refusal is the same."""
-    expected: tuple[Any, Any] | Refused
-    try:
-        expected = top_k(given.scores(), k, **plain)
-    except Refused as refused:
-        expected = refused
-    got: tr.TopK | Exception
-    try:
-        got = tr.topk_embeddings(given.queries, given.entities, k, **given.keywords, **keywords)
-    except (ValueError, TypeError) as error:
-        got = error
-    if isinstance(got, Exception):
-        assert isinstance(expected, Refused), f"refused without need: {got!r}"
-        assert_refused(got, expected)
-        return
-    assert not isinstance(expected, Refused), f"should have refused: {expected}"
-    ids, scores = expected
-    assert got.ids.dtype == np.int64
-    np.testing.assert_array_equal(got.ids, ids, strict=True)
-    assert same_bits(got.scores, scores)
+from oracles.embeddings import SIMILARITIES
+from strategies.embeddings import Vectors, check_tasks_top_k, check_top_k, tasks, vectors
 
 
 @pytest.mark.smoke
@@ -46,13 +22,10 @@ def test_best_is_what_sorting_gives(drawn: Vectors, data: st.DataObject) -> None
     height, columns = drawn.height, len(drawn.entities)
     k = data.draw(st.sampled_from([1, 2, 3, 10, columns, columns + 1, 200]).filter(bool))
     if not columns:
-        check(drawn, k, {}, {})
+        check_top_k(drawn, k, {}, {})
         return
     asked = data.draw(tasks(height, columns, drawn.queries.ndim == 1, errors=False))
-    if "rows" not in asked.plain and drawn.queries.ndim == 1:  # there are as many as targets
-        rows = [0] * len(np.atleast_1d(asked.targets))
-        asked.plain["rows"], asked.keywords["rows"] = rows, np.array(rows, np.int64)
-    check(drawn, k, asked.keywords, asked.plain)
+    check_tasks_top_k(drawn, k, asked)
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
@@ -60,8 +33,8 @@ def test_without_rows_there_is_a_task_for_each_query(similarity: str) -> None:
     rng = np.random.default_rng(1)
     wide = (rng.standard_normal((60, 6)) / 9).astype(np.float32)
     for k in (1, 5, 60, 61):
-        check(Vectors(wide[:7], wide, similarity), k, {}, {})
-        check(Vectors(wide[3], wide, similarity), k, {}, {})
+        check_top_k(Vectors(wide[:7], wide, similarity), k, {}, {})
+        check_top_k(Vectors(wide[3], wide, similarity), k, {}, {})
 
 
 @pytest.mark.parametrize("rule", ["worst", "omit"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
@@ -17,6 +19,7 @@ from oracles.embeddings import (
     kind_of,
     same_bits,
     score,
+    top_k,
     with_bias,
     with_csls,
 )
@@ -41,6 +44,10 @@ KINDS = (*FLOATS, *DISGUISES)
 # Around the widths and heights of tiles.
 ENTITIES = (1, 2, 5, 6, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129)
 VALUES = ("few", "tenths", "normal", "scales", "specials")
+# Queries, entities and length, each beyond what is computed at a time.
+LARGE = ((200, 70, 3), (7, 5000, 3), (3, 70, 4500))
+# Of all magnitudes: in a vector, or from vector to vector, also near the ends of the range.
+EXTREMES = ("all scales", "scaled vectors")
 
 
 @dataclass
@@ -53,6 +60,7 @@ class Vectors:
     bias: Array | None = None
     dtype: str | None = None
     csls: CSLS | None = None
+    oracle: Callable[..., Array] = score
 
     @property
     def keywords(self) -> dict[str, Any]:
@@ -68,12 +76,13 @@ class Vectors:
         matrix = self.queries[None] if self.queries.ndim == 1 else self.queries
         got = tr.score_embeddings(self.queries, self.entities, **self.keywords)
         if self.similarity in EXACT:
-            assert_scores(got, score(matrix, self.entities, **self.keywords), self.similarity)
+            expected = self.oracle(matrix, self.entities, **self.keywords)
+            assert_scores(got, expected, self.similarity)
             return got
         # A bias or a mean may cancel with the score, which magnifies relative errors.
         keywords = {**self.keywords, "bias": None, "csls": None}
         alone = tr.score_embeddings(self.queries, self.entities, **keywords)
-        assert_scores(alone, score(matrix, self.entities, **keywords), self.similarity)
+        assert_scores(alone, self.oracle(matrix, self.entities, **keywords), self.similarity)
         assert same_bits(got, with_csls(with_bias(alone, self.bias, self.dtype), self.csls))
         return got
 
@@ -107,14 +116,26 @@ def numbers(rng: np.random.Generator, values: str, kind: str, shape: Any, *, nan
         some = pool(kind) if nan else pool_without_nan(kind)
         picked: Array = rng.choice(some, 4)[rng.integers(0, 4, shape)]
         return picked
-    made = {
-        "few": lambda: rng.integers(-2, 3, shape).astype(float),
-        "tenths": lambda: rng.integers(-9, 10, shape) / 10,
-        "normal": lambda: rng.standard_normal(shape),
-        "scales": lambda: np.ldexp(rng.standard_normal(shape), rng.integers(-14, 14, shape)),
-    }[values]()
     name = "bfloat16" if kind in DISGUISES else kind
-    return made.astype(as_dtype(name)).view(carrier)
+    info = ml_dtypes.finfo(as_dtype(name))
+    least, most = int(info.minexp) - int(info.nmant), int(info.maxexp)
+    ends = np.array([least, least // 2, least // 4, 0, most // 4, most // 2, most - 1])
+    heights = (*shape[:-1], 1) if isinstance(shape, tuple) else shape
+    with np.errstate(over="ignore"):
+        made = {
+            "few": lambda: rng.integers(-2, 3, shape).astype(float),
+            "tenths": lambda: rng.integers(-9, 10, shape) / 10,
+            "normal": lambda: rng.standard_normal(shape),
+            "scales": lambda: scaled(rng, rng.integers(-14, 14, shape)),
+            "all scales": lambda: scaled(rng, rng.integers(least, most, shape)),
+            "scaled vectors": lambda: scaled(rng, rng.choice(ends, heights), shape),
+        }[values]()
+        return made.astype(as_dtype(name)).view(carrier)
+
+
+def scaled(rng: np.random.Generator, exponents: Array, shape: Any = None) -> Array:
+    """Draw normal numbers times powers of two."""
+    return np.ldexp(rng.standard_normal(exponents.shape if shape is None else shape), exponents)
 
 
 def tenths(kind: str, height: int, seed: int = 1, d: int = 10) -> Array:
@@ -139,21 +160,36 @@ def in_ball(vectors: Array, kind: str) -> Array:
 
 
 @st.composite
-def vectors(draw: st.DrawFn, *, nan: bool, similarities: tuple[str, ...] = SIMILARITIES) -> Vectors:
-    """Draw queries and entities of any dtype, layout and size; entities repeat or equal queries."""
+def vectors(
+    draw: st.DrawFn,
+    *,
+    nan: bool,
+    similarities: tuple[str, ...] = SIMILARITIES,
+    oracle: Callable[..., Array] = score,
+    large: bool = False,
+) -> Vectors:
+    """Draw queries and entities of any dtype, layout and size; entities repeat or equal queries.
+
+    An oracle that is fast for all numbers also gets numbers of all magnitudes; with `large`, sizes
+    beyond those that are computed at a time.
+    """
     similarity = draw(st.sampled_from(similarities))
     kinds = [draw(st.sampled_from(KINDS)) for _ in range(2)]
-    values = draw(st.sampled_from(VALUES))
+    is_fast = oracle is not score
+    choices = VALUES + EXTREMES if is_fast else VALUES
+    values = draw(st.sampled_from(choices))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     q = draw(st.integers(0, 13))
     n = draw(st.one_of(st.sampled_from(ENTITIES), st.integers(0, 40)))
-    # The oracle is slow for doubles of all magnitudes and for distances in the ball.
-    slow = "float64" in kinds and values in ("scales", "specials")
+    # That oracle is slow for doubles of all magnitudes and for distances in the ball.
+    slow = not is_fast and "float64" in kinds and values in ("scales", "specials")
     most = 4 if slow else 40 if q * n < 400 else 12
     d = draw(st.integers(1, most))
+    if large:
+        q, n, d = draw(st.sampled_from(LARGE).flatmap(lambda most: sizes_up_to(*most)))
     if similarity == "complex_l1":
         d = 2 * d
-    if slow or similarity == "poincare":
+    if slow or (not is_fast and similarity == "poincare"):
         q, n = min(q, 4), min(n, 33)
     made = []
     for kind, height in zip(kinds, (q, n), strict=True):
@@ -169,7 +205,7 @@ def vectors(draw: st.DrawFn, *, nan: bool, similarities: tuple[str, ...] = SIMIL
     if draw(st.booleans()):
         wide = kind_of(queries, entities).__name__
         kind = draw(st.sampled_from([wide, "float16", "bfloat16"]))
-        bias = numbers(rng, draw(st.sampled_from(VALUES)), kind, n, nan=nan)
+        bias = numbers(rng, draw(st.sampled_from(choices)), kind, n, nan=nan)
         if draw(st.booleans()):
             bias = np.repeat(bias, 2)[::-2][::-1]
     disguised = any(kind in DISGUISES for kind in kinds)
@@ -177,11 +213,16 @@ def vectors(draw: st.DrawFn, *, nan: bool, similarities: tuple[str, ...] = SIMIL
         queries = queries[0]
     csls = None
     if draw(st.integers(0, 3)) == 0:
-        values = draw(st.sampled_from(VALUES))
+        values = draw(st.sampled_from(choices))
         kind = draw(st.sampled_from(["float32", "float64"]))
         sizes = (1 if queries.ndim == 1 else len(queries), n)
         csls = CSLS(*(numbers(rng, values, kind, size, nan=nan) for size in sizes), 3)
-    return Vectors(queries, entities, similarity, bias, "bfloat16" if disguised else None, csls)
+    dtype = "bfloat16" if disguised else None
+    return Vectors(queries, entities, similarity, bias, dtype, csls, oracle)
+
+
+def sizes_up_to(*most: int) -> st.SearchStrategy[tuple[int, ...]]:
+    return st.tuples(*(st.integers(1, length) for length in most))
 
 
 @dataclass
@@ -263,14 +304,20 @@ def assert_refused(error: Exception, refused: Refused) -> None:
     )
 
 
-def check(given: Vectors, asked: Tasks, *, audit: bool = False) -> None:
+def check(
+    given: Vectors,
+    asked: Tasks,
+    *,
+    audit: bool = False,
+    definition: Callable[..., Counts] = count,
+) -> None:
     """Check that the package and the definition give the same integers or the same refusal."""
     scores = given.scores()
     if given.queries.ndim == 1:
         scores = scores[0]
     expected: Counts | Refused
     try:
-        expected = count(scores, asked.targets, **asked.plain)
+        expected = definition(scores, asked.targets, **asked.plain)
     except Refused as refused:
         expected = refused
     got: tr.Ranks | Exception
@@ -292,3 +339,50 @@ def check(given: Vectors, asked: Tasks, *, audit: bool = False) -> None:
     assert got.protocol is not None
     name = given.similarity + ("" if given.csls is None else f", csls {given.csls.k}")
     assert (got.protocol.similarity, got.protocol.dtype) == (name, scores.dtype.name)
+
+
+def check_top_k(given: Vectors, k: int, keywords: dict[str, Any], plain: dict[str, Any]) -> None:
+    """Check that ids and scores are those of sorting, or that the refusal is the same."""
+    expected: tuple[Any, Any] | Refused
+    try:
+        expected = top_k(given.scores(), k, **plain)
+    except Refused as refused:
+        expected = refused
+    got: tr.TopK | Exception
+    try:
+        got = tr.topk_embeddings(given.queries, given.entities, k, **given.keywords, **keywords)
+    except (ValueError, TypeError) as error:
+        got = error
+    if isinstance(got, Exception):
+        assert isinstance(expected, Refused), f"refused without need: {got!r}"
+        assert_refused(got, expected)
+        return
+    assert not isinstance(expected, Refused), f"should have refused: {expected}"
+    ids, scores = expected
+    assert got.ids.dtype == np.int64
+    np.testing.assert_array_equal(got.ids, ids, strict=True)
+    assert same_bits(got.scores, scores)
+
+
+def check_tasks_top_k(given: Vectors, k: int, asked: Tasks) -> None:
+    """Check the top k of tasks that were drawn for `rank`; a single query has no targets here."""
+    if "rows" not in asked.plain and given.queries.ndim == 1:
+        rows = [0] * len(np.atleast_1d(asked.targets))
+        asked.plain["rows"], asked.keywords["rows"] = rows, np.array(rows, np.int64)
+    check_top_k(given, k, asked.keywords, asked.plain)
+
+
+def check_pairs(given: Vectors, rows: list[int], targets: list[int], threads: int | None) -> None:
+    """Check that the scores of pairs, and of chosen rows, are entries of the matrix."""
+    scores = given.scores()
+
+    def ask(*targets: object, rows: object = None) -> Array:
+        vectors = (given.queries, given.entities)
+        return tr.score_embeddings(*vectors, *targets, rows=rows, threads=threads, **given.keywords)
+
+    chosen = np.array(rows, np.int64)
+    assert same_bits(ask(rows=chosen), scores[chosen])
+    if len(given.entities):
+        assert same_bits(ask(targets, rows=chosen), scores[chosen, targets])
+        assert same_bits(ask(0, rows=chosen), scores[chosen, 0])
+        assert same_bits(ask([0] * given.height), scores[:, 0])

@@ -1,0 +1,199 @@
+"""Counts that are made block by block, merged, saved and resumed, against the definition."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from hypothesis import strategies as st
+
+import truerank as tr
+from fuzz.check import Fault, check
+from oracles.counting import Counts, Refused, count
+from strategies.count_problems import Problem, problems
+from strategies.counters import FAITHFUL, Counted, counted, keywords_of, tasks_of, true_scores_of
+from strategies.counters import check as compare
+from support.error_kinds import is_of_kind
+from support.outcomes import outcome
+from support.problems import FORMS, LAYOUTS, assert_same
+from truerank.counting import tiles
+
+CORE = True
+
+
+@check(counted())
+def blocks(drawn: Counted) -> None:
+    compare(drawn)
+
+
+def defined(scores: Any, targets: Any, **keywords: Any) -> Counts | Refused:
+    try:
+        return count(scores, targets, **keywords)
+    except Refused as refused:
+        return refused
+
+
+def assert_outcome(got: tr.Ranks | Exception, expected: Counts | Refused, *, audit: bool) -> None:
+    """Check that the counts are the same, or that both are refused."""
+    if isinstance(got, Exception):
+        assert isinstance(expected, Refused), f"refused without need: {got!r}"
+        assert is_of_kind(got, ValueError), repr(got)
+        assert expected.nan is None or "is NaN" in str(got), repr(got)
+        return
+    assert not isinstance(expected, Refused), f"should have refused: {expected}"
+    assert_same(got, expected, audit=audit)
+
+
+@check(
+    problems(nan=True, errors=False),
+    st.lists(st.integers(0, 270), max_size=8),
+    st.booleans(),
+    st.sampled_from(FAITHFUL),
+)
+def sampled(problem: Problem, lengths: list[int], ragged: bool, layout: str) -> None:
+    """Other scores are counted as given, with the true score as one more column."""
+    if problem.scores.ndim == 1:
+        return
+    rows, targets = tasks_of(problem)
+    true_scores = true_scores_of(problem)
+    others = problem.scores[np.arange(len(targets)) if rows is None else rows]
+    width = others.shape[1]
+    sizes = [width] * len(others)
+    if ragged:
+        sizes = [min(width, n) for n in np.resize([*lengths, width], len(others)).tolist()]
+    _, plain = keywords_of(problem)
+    rules = {name: plain[name] for name in ("order", "nan", "dtype")}
+    beside = np.concatenate([true_scores[:, None], others], axis=1)
+    expected = defined(beside, 0, candidates=[list(range(n + 1)) for n in sizes], **rules)
+    given: Any = LAYOUTS[layout](others)
+    if ragged:
+        parts = [row[:n] for row, n in zip(others, sizes, strict=True)]
+        values = np.concatenate([others[:0, 0], *parts])
+        given = LAYOUTS[layout](values[None])[0], np.cumsum([0, *sizes])
+    options = {name: problem.keywords[name] for name in ("threads", "audit")}
+    got: tr.Ranks | Exception
+    try:
+        got = tr.rank_against(true_scores, given, **rules, **options)
+    except ValueError as error:
+        got = error
+    assert_outcome(got, expected, audit=problem.keywords["audit"])
+
+
+@check(problems(nan=True, errors=True), st.lists(st.integers(0, 20), max_size=3), st.booleans())
+def rows(problem: Problem, cuts: list[int], named: bool) -> None:
+    """Blocks of rows are ranked as the whole; errors are those of one of the blocks."""
+    scores, keywords = problem.scores, problem.keywords
+    rows, targets = tasks_of(problem)
+    if scores.ndim == 1 or ("candidates" in keywords and not named):
+        return
+    if rows is None and len(targets) != len(scores):
+        return
+    lists = {name: keywords[name] for name in ("filter", "candidates") if name in keywords}
+    rules = {name: keywords[name] for name in ("order", "nan", "dtype")}
+    plain = {**rules, **lists, "rows": keywords.get("rows")}
+    expected = defined(scores, targets.tolist(), **plain)
+    bounds = sorted({0, len(targets), *(min(n, len(targets)) for n in cuts)})
+    parts = [slice(a, b) for a, b in pairwise(bounds)] or [slice(0)]
+
+    def each() -> Iterator[Any]:
+        for part in parts:
+            copied = (scores if rows is not None else scores[part]).copy()
+            block: dict[str, Any] = {"scores": copied, "targets": targets[part].copy()}
+            if rows is not None:
+                block["rows"] = rows[part]
+            for name in lists:
+                block[name] = FORMS["csr int64"](lists[name][part], scores.shape[1])
+            yield block if named or rows is not None else tuple(block.values())
+
+    got: tr.Ranks | Exception
+    try:
+        options = {name: keywords[name] for name in ("threads", "audit")}
+        got = tr.rank_blocks(each(), **rules, **options)
+    except ValueError as error:
+        got = error
+    assert_outcome(got, expected, audit=keywords["audit"])
+
+
+class Stop(Exception):
+    """What stops a count; no error of the package."""
+
+
+@check(
+    problems(nan=True, errors=False),
+    st.lists(st.integers(1, 9), min_size=1, max_size=3),
+    st.sampled_from([1, 40, 1000]),
+    st.sampled_from(["array", "map", "read"]),
+    inputs=50,
+)
+def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, how: str) -> None:
+    """A count that is stopped, perhaps several times, and goes on counts what one call does."""
+    keywords = {name: value for name, value in problem.keywords.items() if name[-5:] != "_form"}
+    for name in ("audit", "threads", "as_targets"):
+        keywords.pop(name, None)
+    expected = defined(problem.scores, problem.targets, **keywords)
+    with tempfile.TemporaryDirectory() as folder, mock.patch.multiple(tiles, TILE_BYTES=tile_bytes):
+        path = Path(folder, "checkpoint")
+        scores: Any = problem.scores
+        options: dict[str, Any] = {"checkpoint": path}
+        if how != "array":
+            scores = Path(folder, "scores.npy")
+            np.save(scores, problem.scores)
+            options["io"] = how
+            if problem.scores.dtype.kind == "V":
+                options["dtype"] = "bfloat16"
+        done = 0
+        for stop in [*stops, 1 << 40]:
+            seen: list[tr.Progress] = []
+
+            def progress(at: tr.Progress, seen: list[tr.Progress] = seen, stop: int = stop) -> None:
+                seen.append(at)
+                if len(seen) > stop:
+                    raise Stop
+
+            got: tr.Ranks | Exception | None = None
+            with suppress(Stop):
+                got = outcome(scores, problem, progress=progress, **options)
+            if seen:
+                assert seen[0].resumed == done, "a count does not go on where it stopped"
+                done = seen[-1].done
+            if got is None:
+                continue
+            assert_outcome(got, expected, audit=problem.keywords["audit"])
+            if isinstance(got, Exception):
+                return
+            other = {"ascending": "descending", "descending": "ascending"}[
+                problem.keywords["order"]
+            ]
+            before = path.read_bytes()
+            refused = outcome(scores, problem, order=other, **options)
+            assert "checkpoint" in str(refused), refused
+            assert isinstance(refused, tr.InputValueError), refused
+            assert path.read_bytes() == before
+
+
+FAULTS = [
+    Fault(
+        "an off-by-one in a count",
+        "python/truerank/counting/partial_counts.py",
+        "tied = np.where(true_scores.nan, 1, tied + 1)",
+        "tied = np.where(true_scores.nan, 1, np.maximum(tied, 1))",
+    ),
+    Fault(
+        "a bound made too tight",
+        "python/truerank/counting/block_columns.py",
+        "reached = (before + 1 < len(self.starts)) & (next_start < other.stops)",
+        "reached = (before + 1 < len(self.starts)) & (next_start < other.stops - 1)",
+    ),
+    Fault(
+        "a checked size left out",
+        "python/truerank/counting/counter.py",
+        'check_shape(name, shape, (tasks, shape[1]), f"{tasks} rows, one for each task")',
+        "pass",
+    ),
+]

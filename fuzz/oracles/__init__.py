@@ -1,0 +1,1 @@
+"""Oracles that the tests do without, since they need a C compiler."""

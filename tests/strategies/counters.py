@@ -1,0 +1,233 @@
+"""Blocks of candidates drawn by hypothesis, for counters that are compared with the definition."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.counting import Refused, count
+from strategies.count_problems import Problem, problems
+from support.error_kinds import is_of_kind
+from support.problems import FORMS, LAYOUTS, Array, assert_same
+
+# Layouts that keep all scores.
+FAITHFUL = [name for name in LAYOUTS if not name.endswith("for all")]
+# What is done to a counter after a block: nothing, a round trip, or a call that is refused.
+ROUND_TRIPS = ("pickled", "saved")
+REFUSED = ("again", "dtype", "height", "length", "outside", "twice", "shape", "missing")
+REFUSED += ("self", "unlike", "overlapping")
+
+
+@dataclass
+class Block:
+    """Some columns, how they are handed over, to which counter, and what happens next."""
+
+    columns: list[int]
+    layout: str
+    by_start: bool
+    counter: int
+    then: str
+
+
+@dataclass
+class Counted:
+    """A problem, and blocks that have each of its columns once."""
+
+    problem: Problem
+    blocks: list[Block]
+    counters: int
+    merge_order: list[int]
+
+
+@st.composite
+def counted(draw: st.DrawFn, *, most_counters: int = 3) -> Counted:
+    """Draw a problem and cut its columns into blocks, adjacent or scattered, in any order."""
+    problem = draw(problems(nan=True, errors=False))
+    columns = problem.scores.shape[-1]
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    order = rng.permutation(columns) if draw(st.booleans()) else np.arange(columns)
+    cuts = sorted(draw(st.lists(st.integers(0, columns), max_size=4)))
+    counters = draw(st.integers(1, most_counters))
+    after = st.sampled_from(["nothing", "nothing", *ROUND_TRIPS, *REFUSED])
+    blocks = [
+        Block(
+            part.tolist(),
+            draw(st.sampled_from(FAITHFUL)),
+            draw(st.booleans()),
+            draw(st.integers(0, counters - 1)),
+            draw(after),
+        )
+        for part in np.split(order, cuts)
+    ]
+    return Counted(
+        problem,
+        draw(st.permutations(blocks)),
+        counters,
+        draw(st.permutations(range(counters))),
+    )
+
+
+def tasks_of(problem: Problem) -> tuple[Array | None, Array]:
+    """Return the rows of the tasks, or None where task i reads row i, and their targets."""
+    scores, rows = problem.scores, problem.keywords.get("rows")
+    each = len(rows) if rows is not None else 1 if scores.ndim == 1 else len(scores)
+    targets = np.asarray(problem.targets, np.int64)
+    targets = np.full(each, targets) if targets.ndim == 0 else targets
+    return None if rows is None else np.asarray(rows, np.int64), targets
+
+
+def keywords_of(problem: Problem) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the keywords for a counter, and the same for the definition."""
+    rules = {name: problem.keywords[name] for name in ("order", "nan", "dtype")}
+    plain = {**rules, "rows": problem.keywords.get("rows")}
+    given = {**rules, **{name: problem.keywords[name] for name in ("threads", "audit")}}
+    lists = problem.keywords.get("filter")
+    if lists is not None:
+        plain["filter"] = lists
+        form = FORMS[problem.keywords["filter_form"]]
+        given["filter"] = form(lists, problem.scores.shape[-1])
+    return given, plain
+
+
+def true_scores_of(problem: Problem) -> Array:
+    rows, targets = tasks_of(problem)
+    if problem.scores.ndim == 1:
+        return problem.scores[targets]
+    return problem.scores[np.arange(len(targets)) if rows is None else rows, targets]
+
+
+def counters_of(drawn: Counted) -> list[tr.RankCounter]:
+    problem = drawn.problem
+    rows, targets = tasks_of(problem)
+    given, _ = keywords_of(problem)
+    return [
+        tr.RankCounter(
+            *(true_scores_of(problem), targets),
+            candidates=problem.scores.shape[-1],
+            rows=rows if problem.scores.ndim == 2 else None,
+            **given,
+        )
+        for _ in range(drawn.counters)
+    ]
+
+
+def feed(counter: tr.RankCounter, scores: Array, block: Block) -> None:
+    """Hand over a block with the number of its first column, where that will do, or of each."""
+    columns = np.array(block.columns, np.int64)
+    straight = columns.size > 0 and (np.diff(columns) == 1).all()
+    if scores.ndim == 1:
+        part = LAYOUTS[block.layout](scores[columns][None])[0]
+    else:
+        part = LAYOUTS[block.layout](scores[:, columns])
+    if straight and block.by_start:
+        counter.update(part, start=int(columns[0]))
+    else:
+        counter.update(part, columns=columns)
+
+
+def refused_calls(
+    counter: tr.RankCounter, drawn: Counted, block: Block
+) -> dict[str, Callable[[], object]]:
+    """Return calls that the counter must refuse; some are not possible for some blocks."""
+    scores, columns = drawn.problem.scores, block.columns
+    matrix = scores if scores.ndim == 2 else scores[None]
+    total, width = matrix.shape[1], len(columns)
+    part = matrix[:, columns]
+    calls: dict[str, Callable[[], object]] = {
+        "self": lambda: counter.merge(counter),
+        "unlike": lambda: counter.merge(tr.RankCounter(true_scores_of(drawn.problem)[:0])),
+        "shape": lambda: counter.update(part[None], columns=columns),
+        "length": lambda: counter.update(part, columns=[*columns, total - 1]),
+        "outside": lambda: counter.update(part, start=total - width + 1),
+    }
+    other = "float64" if matrix.dtype.name != "float64" else "float32"
+    calls["dtype"] = lambda: counter.update(np.zeros(part.shape, other), columns=columns)
+    if width:
+        calls["again"] = lambda: counter.update(part, columns=columns)
+        calls["overlapping"] = lambda: counter.merge(pickle.loads(pickle.dumps(counter)))
+        twice = [*columns, columns[0]]
+        calls["twice"] = lambda: counter.update(matrix[:, twice], columns=twice)
+    if "rows" not in drawn.problem.keywords and scores.ndim == 2:
+        taller = np.concatenate([part, part[:1]]) if len(part) else np.zeros((1, width), part.dtype)
+        calls["height"] = lambda: counter.update(taller, columns=columns)
+    if f" {total} of {total} " not in repr(counter):
+        calls["missing"] = counter.ranks
+    return calls
+
+
+def assert_refuses(counter: tr.RankCounter, call: Callable[[], object]) -> None:
+    """Check that a call is refused as bad input, and leaves the counter as it was."""
+    before = pickle.dumps(counter)
+    try:
+        call()
+    except (tr.InputValueError, tr.InputTypeError):
+        assert pickle.dumps(counter) == before, "a call that is refused changes the counter"
+    else:
+        raise AssertionError("a call should have been refused")
+
+
+def round_trip(counter: tr.RankCounter, how: str) -> tr.RankCounter:
+    if how == "pickled":
+        again: tr.RankCounter = pickle.loads(pickle.dumps(counter))
+        return again
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "counter.npz")
+        counter.save(path)
+        return tr.RankCounter.load(path)
+
+
+def ranks_of(drawn: Counted) -> tr.Ranks | Exception:
+    """Give the blocks to their counters, merge these, and return the ranks, or a NaN's error."""
+    scores = drawn.problem.scores
+    try:
+        counters = counters_of(drawn)
+    except ValueError as error:
+        return error
+    for block in drawn.blocks:
+        counter = counters[block.counter]
+        before = pickle.dumps(counter)
+        try:
+            feed(counter, scores, block)
+        except ValueError as error:
+            assert pickle.dumps(counter) == before, "a refused block changes the counter"
+            return error
+        if block.then in ROUND_TRIPS:
+            counters[block.counter] = round_trip(counter, block.then)
+        call = refused_calls(counter, drawn, block).get(block.then)
+        if call is not None:
+            assert_refuses(counter, call)
+    merged = functools.reduce(lambda a, b: a.merge(b), [counters[i] for i in drawn.merge_order])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return merged.ranks()
+
+
+def check(drawn: Counted) -> None:
+    """Check that counters of blocks give what the definition gives for the whole matrix."""
+    _, plain = keywords_of(drawn.problem)
+    targets = drawn.problem.targets
+    expected: Any
+    try:
+        expected = count(drawn.problem.scores, targets, **plain)
+    except Refused as refused:
+        expected = refused
+    got = ranks_of(drawn)
+    if isinstance(got, Exception):
+        assert isinstance(expected, Refused), f"refused without need: {got!r}"
+        assert is_of_kind(got, ValueError), repr(got)
+        assert "is NaN" in str(got), repr(got)
+        return
+    assert not isinstance(expected, Refused), f"should have refused: {expected}"
+    audit = drawn.problem.keywords["audit"]
+    assert_same(got, expected, audit=audit)
+    assert got.audit is None or not got.audit.differing.any()
