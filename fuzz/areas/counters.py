@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from fuzz.check import Fault, check
-from oracles.counting import Counts, Refused, count
 from strategies.count_problems import Problem, problems
 from strategies.counters import FAITHFUL, Counted, counted, keywords_of, tasks_of, true_scores_of
 from strategies.counters import check as compare
-from support.error_kinds import is_of_kind
-from support.outcomes import outcome
-from support.problems import FORMS, LAYOUTS, assert_same
+from support.outcomes import assert_outcome, defined, outcome
+from support.problems import FORMS, LAYOUTS
 from truerank.counting import tiles
 
 CORE = True
@@ -30,24 +28,6 @@ CORE = True
 @check(counted())
 def blocks(drawn: Counted) -> None:
     compare(drawn)
-
-
-def defined(scores: Any, targets: Any, **keywords: Any) -> Counts | Refused:
-    try:
-        return count(scores, targets, **keywords)
-    except Refused as refused:
-        return refused
-
-
-def assert_outcome(got: tr.Ranks | Exception, expected: Counts | Refused, *, audit: bool) -> None:
-    """Check that the counts are the same, or that both are refused."""
-    if isinstance(got, Exception):
-        assert isinstance(expected, Refused), f"refused without need: {got!r}"
-        assert is_of_kind(got, ValueError), repr(got)
-        assert expected.nan is None or "is NaN" in str(got), repr(got)
-        return
-    assert not isinstance(expected, Refused), f"should have refused: {expected}"
-    assert_same(got, expected, audit=audit)
 
 
 @check(
@@ -70,7 +50,8 @@ def sampled(problem: Problem, lengths: list[int], ragged: bool, layout: str) -> 
     _, plain = keywords_of(problem)
     rules = {name: plain[name] for name in ("order", "nan", "dtype")}
     beside = np.concatenate([true_scores[:, None], others], axis=1)
-    expected = defined(beside, 0, candidates=[list(range(n + 1)) for n in sizes], **rules)
+    keywords = {**rules, "candidates": [list(range(n + 1)) for n in sizes]}
+    expected = defined(Problem(beside, 0, keywords))
     given: Any = LAYOUTS[layout](others)
     if ragged:
         parts = [row[:n] for row, n in zip(others, sizes, strict=True)]
@@ -97,7 +78,7 @@ def rows(problem: Problem, cuts: list[int], named: bool) -> None:
     lists = {name: keywords[name] for name in ("filter", "candidates") if name in keywords}
     rules = {name: keywords[name] for name in ("order", "nan", "dtype")}
     plain = {**rules, **lists, "rows": keywords.get("rows")}
-    expected = defined(scores, targets.tolist(), **plain)
+    expected = defined(Problem(scores, targets.tolist(), plain))
     bounds = sorted({0, len(targets), *(min(n, len(targets)) for n in cuts)})
     parts = [slice(a, b) for a, b in pairwise(bounds)] or [slice(0)]
 
@@ -133,10 +114,7 @@ class Stop(Exception):
 )
 def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, how: str) -> None:
     """A count that is stopped, perhaps several times, and goes on counts what one call does."""
-    keywords = {name: value for name, value in problem.keywords.items() if name[-5:] != "_form"}
-    for name in ("audit", "threads", "as_targets"):
-        keywords.pop(name, None)
-    expected = defined(problem.scores, problem.targets, **keywords)
+    expected = defined(problem)
     with tempfile.TemporaryDirectory() as folder, mock.patch.multiple(tiles, TILE_BYTES=tile_bytes):
         path = Path(folder, "checkpoint")
         scores: Any = problem.scores

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +16,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles.counting import exact
 from strategies.count_problems import Problem, problems
+from strategies.counters import Counted, check, counted
 from support.error_kinds import is_of_kind
 from support.interruptions import interrupted
 from support.problems import FORMS, Array
@@ -95,33 +94,11 @@ def parts_of(problem: Problem) -> tuple[Array, Array, Array, dict[str, Any]]:
     return scores, rows, targets, keywords
 
 
-@given(problems(nan=True, errors=False), st.integers(0, 2**32), st.integers(1, 4))
+@given(counted())
 @settings(max_examples=200)
-def test_blocks_count_what_the_whole_does(problem: Problem, seed: int, counters: int) -> None:
+def test_blocks_count_what_the_whole_does(drawn: Counted) -> None:
     """Blocks come in any order to any number of counters, which are saved, pickled and merged."""
-    assume(problem.scores.ndim == 2)
-    scores, rows, targets, keywords = parts_of(problem)
-    expected = outcome(lambda: tr.rank(scores, targets, **keywords))
-    rng = np.random.default_rng(seed)
-
-    def by_blocks() -> tr.Ranks:
-        made = [
-            tr.RankCounter(scores[rows, targets], targets, candidates=scores.shape[1], **keywords)
-            for _ in range(counters)
-        ]
-        for block in pieces(rng, scores.shape[1]):
-            one = int(rng.integers(counters))
-            feed(made[one], scores, block, bool(rng.integers(2)))
-            if rng.integers(4) == 0:
-                made[one] = pickle.loads(pickle.dumps(made[one]))
-        order = rng.permutation(counters)
-        return functools.reduce(lambda a, b: a.merge(b), [made[i] for i in order]).ranks()
-
-    got = outcome(by_blocks)
-    if isinstance(expected, str) or isinstance(got, str):
-        assert got == expected
-        return
-    assert_equal(got, expected)
+    check(drawn)
 
 
 @given(problems(nan=True, errors=False), st.integers(0, 2**32))

@@ -1,0 +1,198 @@
+"""Ways to store scores, drawn by hypothesis: files of every format, and shards of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from hypothesis import strategies as st
+
+import truerank as tr
+from strategies.count_problems import Problem
+from support.outcomes import assert_outcome, defined, outcome
+from support.problems import LAYOUTS, Array
+from truerank.counting import tiles
+from truerank.stores import Store, open_scores
+
+TILE_BYTES = st.sampled_from([1, 40, 1000, 1 << 20])
+IO = st.sampled_from([None, "map", "read"])
+SHARDS = ("shards of rows", "shards of columns")
+# Layouts that keep all scores and their byte order.
+KEEPING = [name for name in LAYOUTS if not name.endswith("for all") and "swapped" not in name]
+
+
+@dataclass
+class Stored:
+    """A way to store a matrix; `numbers` are sizes and choices, `parts` the ways of its shards."""
+
+    kind: str
+    numbers: tuple[int, int]
+    parts: tuple[Stored, ...] = ()
+
+
+@st.composite
+def stored(draw: st.DrawFn, *, depth: int = 2) -> Stored:
+    """Draw a way to store scores; extras only rarely, since they are slow."""
+    kinds = [*FORMATS, *FORMATS, *EXTRAS, *(SHARDS * 3 if depth else ())]
+    kind = draw(st.sampled_from(kinds))
+    numbers = draw(st.tuples(st.integers(1, 9), st.integers(1, 40)))
+    parts = ()
+    if kind in SHARDS:
+        parts = tuple(draw(st.lists(stored(depth=depth - 1), min_size=1, max_size=3)))
+    return Stored(kind, numbers, parts)
+
+
+class Chunks:
+    """A minimal array in chunks."""
+
+    def __init__(self, array: Array, chunks: tuple[int, ...]) -> None:
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+        self.chunks = chunks[-array.ndim :]
+
+    def __getitem__(self, key: Any) -> Array:
+        return self.array[key].copy()
+
+
+Writer = Callable[[Path, Array, Any, tuple[int, int]], Store]
+
+
+def npy(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
+    order = np.asfortranarray if numbers[0] % 2 else np.ascontiguousarray
+    with open(f"{path}.npy", "wb") as file:
+        np.lib.format.write_array(file, order(array), [None, (2, 0), (3, 0)][numbers[1] % 3])
+    return open_scores(f"{path}.npy", dtype=dtype)
+
+
+def npz(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
+    others = {f"other{n}": np.arange(numbers[1]) for n in range(numbers[0] % 3)}
+    np.savez(f"{path}.npz", **others, it=array)
+    return open_scores(f"{path}.npz", dtype=dtype, member="it" if others else None)
+
+
+def raw(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
+    carrier = array.view(np.uint16) if array.dtype.kind == "V" else array
+    order = "CF"[numbers[0] % 2]
+    data = b"\xff" * numbers[1] + carrier.tobytes(order)
+    Path(f"{path}.bin").write_bytes(data)
+    told = array.dtype.str if dtype is None else f"{carrier.dtype.str[0]}{dtype}"
+    shape = list(array.shape)
+    if numbers[0] % 3 == 0 and array.size:
+        shape[0] = -1
+    return open_scores(f"{path}.bin", dtype=told, shape=shape, offset=numbers[1], order=order)
+
+
+def mapped(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
+    """Map a file that has more rows, and perhaps more columns, than the scores."""
+    wide = np.concatenate([array[..., :1]] * (numbers[1] % 3) + [array], axis=-1)
+    wide = wide.astype(array.dtype, copy=False)  # in its byte order
+    np.save(f"{path}.npy", wide if numbers[0] % 2 else np.asfortranarray(wide))
+    opened = np.load(f"{path}.npy", mmap_mode="r")
+    return open_scores(opened[..., wide.shape[-1] - array.shape[-1] :], dtype=dtype)
+
+
+def chunks(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
+    return open_scores(Chunks(array, numbers), dtype=dtype)
+
+
+def memory(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
+    layout = LAYOUTS[KEEPING[(9 * numbers[0] + numbers[1]) % len(KEEPING)]]
+    return open_scores(layout(array) if array.ndim == 2 else layout(array[None])[0], dtype=dtype)
+
+
+def zarr(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
+    import zarr
+
+    formats = {"zarr_format": 2 + numbers[0] % 2, "chunks": numbers[-array.ndim :]}
+    made = zarr.create_array(
+        f"{path}.zarr", shape=array.shape, dtype=array.dtype, **formats, compressors=None
+    )
+    made[...] = array
+    return open_scores(f"{path}.zarr", dtype=dtype)
+
+
+def hdf5(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
+    import h5py
+
+    in_chunks = array.size > 0 and numbers[0] % 2 == 1
+    lengths = tuple(min(pair) for pair in zip(numbers[-array.ndim :], array.shape, strict=True))
+    with h5py.File(f"{path}.h5", "w") as file:
+        file.create_dataset("scores", data=array, chunks=lengths if in_chunks else None)
+    return open_scores(f"{path}.h5", dtype=dtype)
+
+
+FORMATS: dict[str, Writer] = {
+    "npy": npy,
+    "npz": npz,
+    "raw": raw,
+    "mapped": mapped,
+    "chunks": chunks,
+    "memory": memory,
+}
+EXTRAS: dict[str, Writer] = {
+    kind: write
+    for kind, library, write in (("zarr", "zarr", zarr), ("hdf5", "h5py", hdf5))
+    if importlib.util.find_spec(library)
+}
+
+
+def open_stored(
+    way: Stored,
+    folder: Path,
+    array: Array,
+    dtype: Any,
+    stack: ExitStack,
+    *,
+    is_shard: bool = False,
+) -> Store:
+    """Store scores in a folder and open them; the stack closes all."""
+    name = folder / "scores"
+    if array.dtype.kind == "V":
+        array = array.view("V2")
+    if way.kind not in SHARDS:
+        kind = way.kind
+        # These do not know raw bytes as numbers; those of a raw file do not fit beside others.
+        if array.dtype.kind == "V" and (kind in EXTRAS or (kind == "raw" and is_shard)):
+            kind = "npy"
+        write = {**FORMATS, **EXTRAS}[kind]
+        return stack.enter_context(write(name, array, dtype, way.numbers))
+    axis = SHARDS.index(way.kind)
+    if array.ndim == 1:
+        axis = 0
+    length = array.shape[axis]
+    cuts = sorted((way.numbers[i % 2] * (i + 1)) % (length + 1) for i in range(len(way.parts) - 1))
+    shards = []
+    for number, (part, piece) in enumerate(
+        zip(way.parts, np.split(array, cuts, axis), strict=True)
+    ):
+        inner = folder / str(number)
+        inner.mkdir()
+        shards.append(open_stored(part, inner, piece, dtype, stack, is_shard=True))
+    return stack.enter_context(open_scores(shards, axis=1 if array.ndim == 1 else axis))
+
+
+def check(problem: Problem, way: Stored, tile_bytes: int, io: str | None) -> None:
+    """Check that the counts of stored scores are those of the definition, and of the array."""
+    scores, keywords = problem.scores, problem.keywords
+    dtype = keywords["dtype"] or ("bfloat16" if scores.dtype.kind == "V" else None)
+    budgets = {"TILE_BYTES": tile_bytes, "DECODED_TILE_BYTES": tile_bytes}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ExitStack() as stack,
+        mock.patch.multiple(tiles, **budgets),
+    ):
+        store = open_stored(way, Path(folder), scores, dtype, stack)
+        got = outcome(store, problem, io=io, dtype=dtype)
+    assert_outcome(got, defined(problem), audit=keywords["audit"])
+    whole = outcome(scores, problem)
+    if isinstance(got, tr.Ranks) and isinstance(whole, tr.Ranks):
+        assert got.protocol.fingerprint == whole.protocol.fingerprint
+        assert got.protocol.dtype == whole.protocol.dtype
+    elif "is NaN" not in str(whole):  # if there are several NaN, the first tile's is named
+        assert str(got) == str(whole)
