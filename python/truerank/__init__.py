@@ -14,12 +14,15 @@ of entities. `plot` draws reports, and `compat` computes the numbers of other to
 
 from __future__ import annotations
 
-import sys as _sys
-import typing as _typing
+from .cli.interrupts import EndsAtOnce as _EndsAtOnce
+from .cli.interrupts import is_command_line as _is_command_line
 
-from .inputs.naming import ModuleAlias as _ModuleAlias
-from .inputs.naming import is_command_line as _is_command_line
-from .inputs.naming import lazy_names as _lazy_names
+with _EndsAtOnce():
+    import sys as _sys
+    import typing as _typing
+
+    from .inputs.naming import ModuleAlias as _ModuleAlias
+    from .inputs.naming import lazy_names as _lazy_names
 
 if _typing.TYPE_CHECKING:
     from . import alignment, compat, link_prediction, plot
@@ -117,7 +120,7 @@ if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
     __getattr__, __dir__ = _lazy_names(__name__, _MODULES, __all__)
     # These are imported at once: if a process forks during an import, its child may hang. The
     # command line alone imports them later, where it can say in one line why that failed.
-    if not _is_command_line(getattr(_sys, "argv", []), _sys.orig_argv):
+    if not _is_command_line():
         for _name in ("__version__", "rank"):
             __getattr__(_name)
 _sys.meta_path.append(_ModuleAlias("truerank.demo", "truerank.cli.demo"))

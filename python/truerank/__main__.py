@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from .cli.interrupts import EndsAtOnce
 
-from .cli.endings import DEBUG, INTERRUPTED, ending
-from .inputs.naming import import_extra
+with EndsAtOnce():
+    import sys
+
+    from .cli.endings import DEBUG, ending
+    from .inputs.naming import import_extra
 
 
 def main() -> None:
@@ -24,27 +23,13 @@ def main() -> None:
     >>> main()  # doctest: +SKIP
     """
     try:
-        with _interrupted_at_once():
+        with EndsAtOnce():
             for library in ("click", "rich"):
                 import_extra(library, "the command line", "cli")
             from truerank.cli.commands import commands
         commands(prog_name="truerank")
     except (Exception, KeyboardInterrupt) as error:
         sys.exit(ending(error, DEBUG in sys.argv[1:]))
-
-
-@contextmanager
-def _interrupted_at_once() -> Iterator[None]:
-    """End the process at Ctrl-C: within an import, numpy and others make other errors of it."""
-    try:
-        former = signal.getsignal(signal.SIGINT)
-        if former is signal.default_int_handler:
-            signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
-    except ValueError:  # not the main thread, which alone is interrupted
-        former = None
-    yield
-    if former is signal.default_int_handler:
-        signal.signal(signal.SIGINT, former)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import truerank as tr
 from support import cli_files
 from support.cli_files import SCORES, TARGETS, Files, Run, start
 from support.environment import ROOT
-from truerank.cli import endings, output, report_request
+from truerank.cli import endings, interrupts, output, report_request
 from truerank.cli.commands import commands
 
 pytestmark = pytest.mark.python_only
@@ -123,8 +123,9 @@ def test_exit_codes_are_documented(run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        (f"evaluate scores.npy {NINES}", 1, "of at most 100 digits, or a .npy file, got one of 5,"),
-        (f"evaluate scores.npy {NINES[:99]}", 1, "targets: expected integers"),
+        (f"evaluate scores.npy {NINES}", 1, "of at most 19 digits, or a .npy file, got one of 5,"),
+        (f"evaluate scores.npy {NINES[:20]}", 1, "of at most 19 digits"),
+        (f"evaluate scores.npy {NINES[:19]}", 1, "targets: expected integers from 0 to 4"),
         (f"evaluate scores.npy 0 --shape {NINES}x5 --dtype float32", 2, "'--shape'"),
         (f"evaluate scores.npy 0 --shape 5x{NINES} --dtype float32", 2, "'--shape'"),
         (f"evaluate scores.npy 0 --offset {NINES}", 2, "'--offset'"),
@@ -139,6 +140,7 @@ def test_exit_codes_are_documented(run: Run) -> None:
         (f"link-prediction --key {NINES}", 2, "'--key'"),
         (f"link-prediction --candidates sampled:{NINES}", 2, "'--candidates'"),
         ("link-prediction --candidates sampled:99999999999999999999", 2, "'--candidates'"),
+        (f"adjust mr 7 --candidates {NINES[:19]} --tasks 3", 2, "candidates: "),
         ("link-prediction --candidates sampled:\u0663x", 2, "'--candidates'"),
     ],
     ids=lambda value: str(value)[:40],
@@ -148,6 +150,17 @@ def test_long_numbers(run: Run, files: Files, line: str, code: int, message: str
     assert (outcome.code, outcome.out) == (code, "")
     assert message in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_a_single_number_is_no_matrix(run: Run, folder: Path) -> None:
+    number, test, train = (folder / f"{name}.npy" for name in ("number", "test", "train"))
+    np.save(number, 3.0)
+    np.save(test, [[0, 0, 1]])
+    np.save(train, [[1, 0, 0]])
+    model = ["--sides", "tail", "--entities", number, "--queries-tail", number]
+    code, out, err = run("link-prediction", "--test", test, "--train", train, *model)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert re.match(r"Error: --(entities|queries-tail): expected .* shape \(\)", err)
 
 
 @POSIX
@@ -237,14 +250,17 @@ def test_the_exit_code_is_right_where_no_error_can_be_written(
 
 
 @POSIX
-@pytest.mark.parametrize("module", ["truerank.cli.app", "numpy", "click", "rich.console"])
+@pytest.mark.parametrize(
+    "module",
+    ["truerank.inputs.naming", "traceback", "truerank.cli.app", "numpy", "click", "rich.console"],
+)
 def test_ctrl_c_while_the_command_line_is_imported(module: str, tmp_path: Path) -> None:
     """A module that Python imports first presses Ctrl-C once a certain module is looked for."""
     (tmp_path / "sitecustomize.py").write_text(
         "import os, signal, sys\n"
         "class Finder:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        f"        if name == {module!r} and 'truerank.cli' in sys.modules:\n"
+        f"        if name == {module!r} and 'truerank.cli.interrupts' in sys.modules:\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Finder())\n"
     )
@@ -252,9 +268,46 @@ def test_ctrl_c_while_the_command_line_is_imported(module: str, tmp_path: Path) 
     assert start("info", PYTHONPATH=path) == (130, "", "")
 
 
+@pytest.mark.parametrize(
+    ("argv", "orig_argv", "found"),
+    [
+        (["/bin/truerank", "info"], ["python", "/bin/truerank", "info"], True),
+        (["C/truerank.exe"], ["python", "C/truerank.exe"], True),
+        (["-m", "info"], ["python", "-m", "truerank", "info"], True),
+        (["-m"], ["python", "-Imtruerank"], True),
+        (["/lib/truerank/__main__.py", "x"], ["python", "-m", "truerank", "x"], True),
+        (["-m", "truerank"], ["python", "-m", "trainer", "truerank"], False),
+        (["-m", "-m", "truerank"], ["python", "-m", "trainer", "-m", "truerank"], False),
+        (["train.py", "truerank"], ["python", "train.py", "truerank"], False),
+        (["/lib/pytest/__main__.py"], ["python", "-m", "pytest"], False),
+        (["-c"], ["python", "-c", "import truerank"], False),
+        ([""], ["python"], False),
+        ([], [], False),
+    ],
+)
+def test_only_the_command_line_ends_at_once(
+    monkeypatch: pytest.MonkeyPatch, argv: list[str], orig_argv: list[str], found: bool
+) -> None:
+    monkeypatch.setattr(sys, "argv", argv)
+    monkeypatch.setattr(sys, "orig_argv", orig_argv)
+    assert interrupts.is_command_line() == found
+    with interrupts.EndsAtOnce():
+        inside = signal.getsignal(signal.SIGINT)
+    assert (inside is signal.default_int_handler) == (not found)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_package_itself_leaves_the_signal_alone() -> None:
+    script = "import signal, truerank; print(signal.getsignal(signal.SIGINT).__name__)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "default_int_handler\n"
+
+
 def test_the_handler_of_ctrl_c_is_restored() -> None:
     script = (
-        "import signal, sys; sys.argv[1:] = ['--version']\n"
+        "import signal, sys; sys.argv = ['truerank', '--version']\n"
         "from truerank.__main__ import main\n"
         "try: main()\n"
         "finally: assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"

@@ -45,6 +45,11 @@ run, folder, files = cli_files.run, cli_files.folder, cli_files.files
         ("scores.npy 0 --filter foreign.npz", "--filter: expected members indptr and indices, got"),
         ("scores.npy 0 --filter csc.npz", "--filter: expected a scipy.sparse matrix in csr format"),
         ("scores.npy 0 --filter wide.npz", "filter: expected a sparse matrix of shape (4, 5)"),
+        (
+            "scores.npy 0 --filter flat.npz",
+            "--filter: shape: expected a 1-D array of integers, got",
+        ),
+        ("scores.npy 0 --filter twice.npz", "in csr format, got csrcsr"),
         ("scores.npy 0 --filter damaged.npz", "--filter: "),
         ("scores.npy 0 --candidates text.npy", "text.npy: expected a .npy file, this one begins"),
         ("scores.npy 1 --candidates chosen.npy", "candidates: "),
@@ -74,6 +79,9 @@ def test_bad_data_ends_with_one(
     run: Run, files: Files, folder: Path, line: str, message: str
 ) -> None:
     tr.rank(SCORES, TARGETS).save(folder / "bare.npz")
+    selection = {"indptr": [0] * 5, "indices": [], "format": "csr"}
+    np.savez(folder / "flat.npz", **selection, shape=4)
+    np.savez(folder / "twice.npz", **{**selection, "format": ["csr"] * 2})
     code, out, err = run("evaluate", *files(line))
     assert (code, out) == (1, "")
     assert err.startswith("Error: ")

@@ -15,13 +15,13 @@ from ..inputs.errors import InputError, spelling
 from .endings import (
     CLOSED_PIPE,
     DEBUG,
-    INTERRUPTED,
     end_with,
     ending,
     os_error_text,
     silence,
     write_line,
 )
+from .interrupts import INTERRUPTED
 
 # The option for each argument of a Python function that an error may name.
 ARGUMENT_OPTIONS = {

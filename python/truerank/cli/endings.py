@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import IO
 
 from ..inputs.naming import printable
+from .interrupts import INTERRUPTED
 
-# The exit codes. 70 is EX_SOFTWARE of sysexits.h; the last two are those by which shells report
-# SIGINT and SIGPIPE.
-BAD_DATA, WRONG_COMMAND, FAULT, INTERRUPTED, CLOSED_PIPE = 1, 2, 70, 130, 141
+# The exit codes: 70 is EX_SOFTWARE of sysexits.h, and shells report SIGPIPE by 141.
+BAD_DATA, WRONG_COMMAND, FAULT, CLOSED_PIPE = 1, 2, 70, 141
 EXIT_CODES = {
     0: "success",
     BAD_DATA: "data that cannot be evaluated, or a result that cannot be written",

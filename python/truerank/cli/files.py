@@ -29,7 +29,7 @@ STORE_KEYWORDS = {
     "io": "io",
 }
 AXES = {"rows": 0, "columns": 1}
-_MOST_DIGITS = 100  # Python refuses to read a number of thousands
+_MOST_DIGITS = 19  # of an integer of 64 bits; Python refuses to read thousands of them
 _SELECTION = ("indptr", "indices", "lists")
 
 
@@ -114,7 +114,7 @@ def read_selection(argument: str, path: Path) -> SavedMatrix | tuple[NDArray[Any
         names = ", ".join(members) or "nothing"
         raise InputValueError(argument, expected="members indptr and indices", got=names)
     if layout is not None and shape is not None:
-        lengths = integers(f"{argument}: shape", shape).tolist()
+        lengths = integers(f"{argument}: shape", shape, length=2).tolist()
         return SavedMatrix(tuple(lengths), arrays["indptr"], arrays["indices"])
     return tuple(arrays[name] for name in _SELECTION if name in arrays)
 

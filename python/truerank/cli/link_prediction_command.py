@@ -233,9 +233,8 @@ def open_model(paths: Mapping[str, Path], given: Mapping[str, Any], stack: ExitS
 def vocabulary_sizes(model: ModelFiles) -> dict[str, int]:
     """Return the numbers of entities and relations, as far as the model shows them."""
     if not model.has_scores:
-        return {
-            what: len(model.arrays[what]) for what in pick(model.arrays, *CANDIDATE_KIND.values())
-        }
+        arrays = pick(model.arrays, *CANDIDATE_KIND.values())
+        return {what: len(array) for what, array in arrays.items() if array.ndim}
     widths: dict[str, set[int]] = {}
     for name, store in model.arrays.items():
         widths.setdefault(CANDIDATE_KIND[name.removesuffix("_scores")], set()).add(store.shape[1])

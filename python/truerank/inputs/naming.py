@@ -6,9 +6,8 @@ that a pickle of today can still be read after its module got another name.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -104,28 +103,6 @@ def lazy_names(
         return value
 
     return load_name, lambda: sorted(names)
-
-
-def is_command_line(argv: Sequence[str], orig_argv: Sequence[str]) -> bool:
-    """Whether the package is imported to run the command `truerank` or `python -m truerank`.
-
-    Parameters
-    ----------
-    argv, orig_argv
-        Those of `sys`. While Python looks for a module to run, the first of `argv` is "-m".
-
-    Examples
-    --------
-    >>> is_command_line(["/bin/truerank", "info"], ["python", "/bin/truerank", "info"])
-    True
-    >>> is_command_line(["-m", "info"], ["python", "-m", "truerank", "info"])
-    True
-    >>> is_command_line(["train.py"], ["python", "train.py"]), is_command_line([], [])
-    (False, False)
-    """
-    first, *_ = *argv, ""
-    as_module = first == "-m" and "truerank" in orig_argv
-    return as_module or os.path.basename(first) in ("truerank", "truerank.exe")
 
 
 class ModuleAlias(NamedTuple):
