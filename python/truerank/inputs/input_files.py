@@ -1,4 +1,16 @@
-"""Opens files to read: the one way in which a path that a user names becomes an open file."""
+"""Files that are read: only regular ones, and compressed ones up to a limit.
+
+Wherever a path is taken, by a function or on the command line, it must be that of a regular file: a
+pipe or a socket may never answer and can be read only once, and a device may never end. Write what
+a program prints into a file first. (Scores may also be in a folder of zarr, and data sets of
+alignment are folders.)
+
+A `.npy` file must be as large as its header says, and nothing in it is executed. Text is read in
+blocks: a line may have 16 MiB (2**24 bytes), and a row 1,000 columns. A `.gz` file or the
+compressed arrays of an `.npz` may unpack to 4 GiB (2**32 bytes). Functions that read such files
+have the argument ``max_unpacked``, in bytes, for more or for less, and commands have
+``--max-unpacked``.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +32,6 @@ _KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR,
 
 def open_regular(argument: str, name: str, folder: str = "") -> int:
     """Open a regular file for reading, and return its descriptor.
-
-    A pipe or a socket may never answer and can be read only once, and a device may never end; so
-    they are refused, whether or not they could be read.
 
     Parameters
     ----------
@@ -77,7 +86,8 @@ def open_input(argument: str, path: str | bytes | os.PathLike[str]) -> Iterator[
     truerank.InputValueError: path: /dev/null: expected a regular file, got a device
     """
     name = os.fsdecode(path)
-    with open(name, "rb", opener=lambda name, _: open_regular(argument, name)) as file:
+    descriptor = open_regular(argument, name)
+    with open(name, "rb", opener=lambda *_: descriptor) as file:  # so that it knows its name
         yield file
 
 

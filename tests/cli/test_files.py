@@ -1,0 +1,161 @@
+"""Files that options name: only regular ones are opened, and compressed ones have a limit."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import truerank as tr
+from support import cli_files
+from support.cli_files import Run
+from truerank.cli.completion import labels_in
+from truerank.cli.files import read_selection
+
+pytestmark = pytest.mark.python_only
+
+run = cli_files.run
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Write good files, and fail a test that waits for somebody to write to a pipe."""
+    monkeypatch.chdir(tmp_path)
+    np.save("scores.npy", np.eye(3, dtype=np.float32))
+    np.save("targets.npy", np.arange(3))
+    np.savez_compressed("filter.npz", indptr=np.arange(4), indices=np.zeros(3, np.int64))
+    tr.rank(np.eye(3), [0, 1, 2], filter=([0, 0, 0, 0], [])).save("ranks.npz")
+    triples = "".join(f"{h}\tr\t{t}\n" for h, t in ("ab", "bc", "ca"))
+    Path("test.tsv").write_text(triples)
+    Path("pairs.tsv").write_text("0\t1\n1\t2\n")
+    Path("test.tsv.gz").write_bytes(gzip.compress(triples.encode()))
+    Path("names.gz").write_bytes(gzip.compress(b"a\nb\nc\n"))
+    if hasattr(signal, "alarm"):
+        signal.alarm(60)
+    yield tmp_path
+    if hasattr(signal, "alarm"):
+        signal.alarm(0)
+
+
+EVALUATE = "evaluate scores.npy targets.npy"
+LINKS = "link-prediction --test test.tsv --scores-tail scores.npy --scores-head scores.npy"
+ALIGN = "alignment scores.npy scores.npy pairs.tsv"
+VECTORS = "--entities scores.npy --queries-tail scores.npy --queries-head scores.npy"
+DOORS = (
+    "evaluate X.npy targets.npy",
+    "evaluate scores.npy X.npy",
+    "evaluate X.npz",
+    *(f"{EVALUATE} --{name} X.npy" for name in ("filter", "rows", "candidates", "side", "queries")),
+    *(f"{EVALUATE} --{name} X.npy" for name in ("relation", "by", "weights")),
+    *(f"{EVALUATE} --{name} X.npz" for name in ("filter", "candidates", "save")),
+    "compare ranks.npz X.npz",
+    "compat X.npy targets.npy",
+    "compat scores.npy X.npy",
+    "compat X.npz",
+    *(f"compat scores.npy targets.npy --{name} X.npy" for name in ("filter", "rows", "side")),
+    f"{LINKS} --train X.tsv",
+    f"{LINKS} --valid X.npy",
+    f"{LINKS} --known more=X.gz",
+    f"{LINKS} --entity-labels X.txt",
+    f"{LINKS} --relation-labels X.npy",
+    f"{LINKS} --candidates X.npy",
+    "link-prediction --test X.tsv --scores-tail scores.npy --scores-head scores.npy",
+    "link-prediction --test test.tsv --scores-tail X.npy --scores-head scores.npy",
+    *(
+        f"link-prediction --test test.tsv {files} --similarity dot"
+        for files in (
+            "--entities X.npy --queries-tail scores.npy --queries-head scores.npy",
+            "--entities scores.npy --queries-tail X.npy --queries-head scores.npy",
+            f"{VECTORS} --bias X.npy",
+        )
+    ),
+    "alignment X.npy scores.npy pairs.tsv",
+    "alignment scores.npy scores.npy X.tsv",
+    "alignment --scores X.npy pairs.tsv",
+    f"{ALIGN} --train X.tsv",
+    f"{ALIGN} --left-labels X.txt",
+    f"{ALIGN} --candidates X.npy,scores.npy",
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize("line", DOORS)
+def test_files_that_are_none(run: Run, line: str, kind: str) -> None:
+    name = next(word for word in line.replace("=", " ").replace(",", " ").split() if "X." in word)
+    if kind == "pipe":
+        os.mkfifo(name)
+    else:
+        Path(name).symlink_to("/dev/zero")
+    code, out, err = run(*line.split())
+    assert (code, out) == (1, "")
+    assert err.startswith("Error: ")
+    assert name in err
+    assert err.count("\n") == 1
+    if "--save" not in line:
+        assert f"{name}: expected a regular file, got a {kind}" in err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_labels_to_complete() -> None:
+    os.mkfifo("pipe.npz")
+    Path("broken.npz").write_bytes(b"PK\x05\x06" + b"\xff" * 18)
+    Path("folder.npz").mkdir()
+    assert labels_in(Path("ranks.npz")) == []
+    for name in ("pipe.npz", "broken.npz", "folder.npz", "absent.npz"):
+        assert labels_in(Path(name)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (f"{EVALUATE} --filter filter.npz", "--filter: filter.npz"),
+        (f"{EVALUATE} --candidates filter.npz", "--candidates: filter.npz"),
+        ("compat scores.npy targets.npy --filter filter.npz", "--filter: filter.npz"),
+        (f"{LINKS} --train test.tsv.gz", "--train: test.tsv.gz"),
+        (f"{LINKS} --entity-labels names.gz", "--entity-labels: names.gz"),
+        (f"{ALIGN} --train test.tsv.gz --left-labels names.gz", "names.gz"),
+    ],
+)
+def test_what_may_be_unpacked(run: Run, line: str, name: str) -> None:
+    code, out, err = run(*line.split(), "--max-unpacked", 5)
+    assert (code, out) == (1, "")
+    more = "unpack it, or allow more with --max-unpacked"
+    assert f"{name}: it unpacks to more than 5 bytes; {more}\n" in err
+    if name != "names.gz":
+        code, _, err = run(*line.split(), "--max-unpacked", 10_000)
+        assert "unpacks" not in err
+    code, _, err = run(*line.split(), "--max-unpacked", -1)
+    assert code == 2
+    assert "--max-unpacked" in err
+
+
+def selection(**arrays: Any) -> Any:
+    np.savez("x.npz", **arrays)
+    return read_selection("--filter", Path("x.npz"))
+
+
+def test_selections() -> None:
+    matrix = scipy.sparse.csr_array(np.eye(3))
+    for compressed in (True, False):
+        scipy.sparse.save_npz("x.npz", matrix, compressed=compressed)
+        found = read_selection("--filter", Path("x.npz"))
+        assert found.shape == (3, 3)  # type: ignore[union-attr]
+    parts = {"indptr": np.arange(4), "indices": np.arange(3)}
+    assert len(selection(**parts)) == 2
+    assert len(selection(**parts, lists=np.arange(3))) == 3
+    for wrong in (b"csc", ["csr", "csr"], np.zeros(3), b"\xff\xfe"):
+        with pytest.raises(ValueError, match=r"^--filter: expected a scipy\.sparse matrix in csr"):
+            selection(**parts, format=wrong, shape=[3, 3])
+    for wrong in (3, [[3, 3]], [3.5, 3], ["a", "b"]):
+        with pytest.raises((TypeError, ValueError), match=r"^--filter: shape: "):
+            selection(**parts, format=b"csr", shape=wrong)
+    with pytest.raises(ValueError, match=r"x\.npz: indices\.npy: expected plain"):
+        selection(indptr=[0], indices=np.array([None]))

@@ -1,0 +1,182 @@
+"""A path that names no regular file is refused wherever a path is opened, without a wait."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from truerank import alignment, compat, link_prediction
+from truerank.inputs.input_files import limit_unpacked, open_input, report_damage, unpacked_limit
+
+posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+
+
+@pytest.fixture(autouse=True)
+def in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Go to an empty folder, and fail a test that waits for somebody to write to a pipe."""
+    monkeypatch.chdir(tmp_path)
+    if hasattr(signal, "alarm"):
+        signal.alarm(60)
+    yield
+    if hasattr(signal, "alarm"):
+        signal.alarm(0)
+
+
+def make_pipe(name: str) -> None:
+    os.mkfifo(name)
+
+
+def make_socket(name: str) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(name)
+
+
+def make_device(name: str) -> None:
+    Path(name).symlink_to("/dev/zero")
+
+
+KINDS = {"pipe": make_pipe, "socket": make_socket, "device": make_device}
+SCORES = np.zeros((2, 3))
+
+
+def checkpointed(path: str) -> None:
+    """Let the file appear after the check of the path, before a checkpoint is read."""
+    task = {"progress": lambda _: None, "checkpoint": path}
+    tr.rank(SCORES, [0, 1], **task)
+
+
+DOORS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "scores": ("x.npy", tr.open_scores),
+    "scores of rank": ("x.npz", lambda path: tr.rank(path, [0])),
+    "raw scores": ("x", lambda path: tr.open_scores(path, dtype="f4", shape=(2, 2))),
+    "a shard": ("x.npy", lambda path: tr.rank([path, path], [0])),
+    "ranks": ("x.npz", tr.load),
+    "a counter": ("x.npz", tr.RankCounter.load),
+    "a checkpoint": ("x", checkpointed),
+    "vectors": ("x.npy", lambda path: tr.rank_embeddings(path, SCORES, [0], similarity="dot")),
+    "triples as text": ("x.tsv", link_prediction.read_triples),
+    "triples in .gz": ("x.tsv.gz", link_prediction.read_triples),
+    "triples in .npy": ("x.npy", link_prediction.read_triples),
+    "test triples": ("x", link_prediction.Task),
+    "known triples": ("x", lambda path: link_prediction.Task([(0, 0, 1)], {"train": path})),
+    "pairs": ("x", lambda path: alignment.Task(path, left=2, right=2)),
+    "pairs in .npy": ("x.npy", lambda path: alignment.Task(path, left=2, right=2)),
+    "pairs of one call": ("x", lambda path: alignment.evaluate(SCORES, None, path)),
+    "pairs of a data set": ("x", alignment.read_pairs),
+    "DBP15k": ("ent_ids_1", lambda path: alignment.read_dbp15k(os.getcwd())),
+    "OpenEA": ("ent_ids_1", lambda path: alignment.read_openea(os.getcwd())),
+    "a matrix to infer from": ("x.npy", lambda path: alignment.infer(path, SCORES)),
+    "a dump in .npz": ("x.npz", compat.read_ogb),
+    "a dump in .pkl": ("x.pkl", lambda path: compat.read_ogb(path, pickle=True)),
+    "objects in .npz": ("x.npz", lambda path: compat.read_ogb(path, pickle=True)),
+    "a joint matrix": ("x.npy", compat.read_joint),
+    "a joint matrix of objects": ("x.npy", lambda path: compat.read_joint(path, pickle=True)),
+    "a trace": ("x.yaml", lambda path: compat.read_libkge(path, candidates=9)),
+}
+
+
+@posix
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("name", "opened"), DOORS.values(), ids=DOORS)
+def test_doors(kind: str, name: str, opened: Callable[[str], Any]) -> None:
+    KINDS[kind](name)
+    with pytest.raises(ValueError, match="expected a regular file") as caught:
+        opened(name)
+    assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "opened"), DOORS.values(), ids=DOORS)
+def test_folders(name: str, opened: Callable[[str], Any]) -> None:
+    Path(name).mkdir()
+    with pytest.raises((OSError, ValueError), match=name):
+        opened(name)
+
+
+@posix
+@pytest.mark.parametrize("suffix", [".pt", ".pth"])
+def test_a_dump_of_torch(suffix: str) -> None:
+    pytest.importorskip("torch", reason="it would read the file")
+    os.mkfifo(f"x{suffix}")
+    with pytest.raises(ValueError, match=rf"^source: x\{suffix}: expected a regular file, got a p"):
+        compat.read_ogb(f"x{suffix}")
+
+
+@posix
+def test_a_file_that_becomes_a_pipe_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was opened is checked once more, because the name may mean something else by then."""
+    Path("x").touch()
+    made, real = os.fstat, os.open
+    monkeypatch.setattr(os, "open", lambda path, flags: real("/dev/null", flags))
+    before = len(os.listdir("/dev/fd"))
+    with (
+        pytest.raises(ValueError, match="path: x: expected a regular file, got a device"),
+        open_input("path", "x"),
+    ):
+        pass
+    assert made is os.fstat
+    assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.python_only
+def test_names_that_no_file_has() -> None:
+    for name in ("a\0b", b"a\0b"):
+        with (
+            pytest.raises(ValueError, match=r"^path: expected the path of a file, got 'a\\x00b'"),
+            open_input("path", name),
+        ):
+            pass
+    with (
+        pytest.raises(FileNotFoundError, match="'absent'"),
+        open_input("path", "absent"),
+    ):
+        pass
+
+
+@pytest.mark.python_only
+def test_a_link_to_a_file_is_followed() -> None:
+    Path("file").write_bytes(b"content")
+    Path("link").symlink_to("file")
+    for name in ("link", b"link", Path("link")):
+        with open_input("path", name) as file:
+            assert file.read() == b"content"
+        assert file.closed
+
+
+@pytest.mark.python_only
+def test_damage_is_one_kind_of_error() -> None:
+    with (
+        pytest.raises(ValueError, match=r"^path: x: it is odd: 3"),
+        report_damage("path", lambda error: f"it is odd: {error.args[0]}", place="x"),
+    ):
+        raise LookupError(3)
+    for passed in (MemoryError(), OSError(5, "the disk"), tr.InputValueError("rows", "other")):
+        with pytest.raises(type(passed)) as caught, report_damage("path"):
+            raise passed
+        assert caught.value is passed
+
+
+@pytest.mark.python_only
+def test_the_limit_on_what_is_unpacked() -> None:
+    assert unpacked_limit() == 1 << 32
+    with limit_unpacked(5):
+        with limit_unpacked(None):
+            assert unpacked_limit() == 5
+        with limit_unpacked(np.int64(7)):
+            assert unpacked_limit() == 7
+        assert unpacked_limit() == 5
+    assert unpacked_limit() == 1 << 32
+    for wrong, kind, words in (
+        (-1, ValueError, "bytes >= 0, got -1"),
+        ("4G", TypeError, "got str"),
+    ):
+        with pytest.raises(kind, match=f"^max_unpacked: expected .*{words}"):  # noqa: SIM117
+            with limit_unpacked(wrong):
+                pass

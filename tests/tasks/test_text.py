@@ -1,0 +1,168 @@
+"""Lines of text, plain and gzipped: in linear time, and within limits on lines and on unpacking."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truerank import alignment, compat, link_prediction
+from truerank.inputs.input_files import limit_unpacked
+from truerank.tasks import text
+from truerank.tasks.text import line_blocks, line_of, read_text, text_blocks
+
+pytestmark = pytest.mark.python_only
+
+
+def codes(_column: int, fields: Any) -> Any:
+    return np.array(list(map(len, fields)), np.int64)
+
+
+@given(
+    st.lists(st.sampled_from([b"", b"a", b"bc", b"d" * 9, b"e" * 10, b"f" * 11, b"g" * 30])),
+    st.booleans(),
+    st.integers(1, 12),
+)
+def test_blocks_have_whole_lines(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], ended: bool, size: int
+) -> None:
+    """Whatever the size of a block, and up to the longest line that is allowed."""
+    content = b"\n".join(lines) + b"\n" * ended
+    too_long = [number for number, line in enumerate(lines, 1) if len(line) > 10]
+    for name, written in (("x", content), ("x.gz", gzip.compress(content))):
+        path = tmp_path_factory.getbasetemp() / name
+        path.write_bytes(written)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(text, "_BLOCK_BYTES", size)
+            patch.setattr(text, "MAX_LINE_BYTES", 10)
+            if too_long:
+                with pytest.raises(
+                    ValueError, match=f"x.*: line {too_long[0]} has more than 10 by"
+                ):
+                    list(line_blocks("triples", str(path), 1000))
+                continue
+            blocks = list(line_blocks("triples", str(path), len(content)))
+            assert b"".join(blocks) == content
+            assert all(block.endswith(b"\n") for block in blocks[:-1])
+            assert all(blocks)
+            if name == "x.gz" and content:
+                with pytest.raises(ValueError, match=r"^triples: .*x\.gz: it unpacks to more than"):
+                    list(line_blocks("triples", str(path), len(content) - 1))
+
+
+BOMB = gzip.compress(bytes(1 << 20)) * 400  # 400 MiB without an end of line
+
+
+READERS: dict[str, Callable[[Path], Any]] = {
+    "triples": link_prediction.read_triples,
+    "task": lambda path: link_prediction.Task(path),
+    "pairs": lambda path: alignment.Task(path, left=2, right=2),
+    "data set": alignment.read_pairs,
+    "trace": lambda path: compat.read_libkge(path, candidates=9),
+}
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_line_without_an_end(
+    tmp_path: Path, reader: Callable[[Path], Any], packed: bool, sanitized: bool
+) -> None:
+    """With as much work and memory as the longest line that is allowed."""
+    path = tmp_path / ("x.gz" if packed else "x.tsv")
+    if packed:
+        path.write_bytes(BOMB)
+        assert path.stat().st_size < 1 << 19
+    else:
+        with open(path, "wb") as file:
+            file.truncate(1 << 40)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"line 1 has more than 16,777,216 bytes"):
+        reader(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert sanitized or peak < 100 << 20
+
+
+def test_a_small_file_may_not_unpack_to_everything(tmp_path: Path) -> None:
+    path = tmp_path / "x.gz"
+    path.write_bytes(gzip.compress(b"a\tb\tc\n" * 10**5))
+    assert path.stat().st_size < 3000
+    message = r"x\.gz: it unpacks to more than 599,999 bytes; unpack it, or allow more with max_unp"
+    calls: list[tuple[str, Callable[..., Any]]] = [
+        ("triples", link_prediction.read_triples),
+        ("test", link_prediction.Task),
+    ]
+    for name, read in calls:
+        with pytest.raises(ValueError, match=f"^{name}: .*{message}"):
+            read(path, max_unpacked=599_999)
+    assert len(link_prediction.read_triples(path, max_unpacked=600_000).ids) == 10**5
+    with pytest.raises(ValueError, match=r"^max_unpacked: expected bytes >= 0, got -1"):
+        link_prediction.read_triples(path, max_unpacked=-1)
+    (tmp_path / "plain").write_bytes(b"a\tb\tc\n")  # what is not packed needs no limit
+    assert len(link_prediction.read_triples(tmp_path / "plain", max_unpacked=0).ids) == 1
+
+
+def test_all_functions_that_read_text_have_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "x.gz"
+    path.write_bytes(gzip.compress(b"0\t1\n"))
+    for name in ("ent_ids_1", "rel_triples_1"):
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(b"0\ta\tb\n"))
+    calls: tuple[Callable[..., Any], ...] = (
+        lambda **limit: alignment.Task(path, left=2, right=2, **limit),
+        lambda **limit: alignment.evaluate(np.zeros((2, 2)), None, path, **limit),
+        lambda **limit: alignment.read_pairs(path, **limit),
+        lambda **limit: alignment.read_dbp15k(tmp_path, **limit),
+        lambda **limit: alignment.read_openea(tmp_path, **limit),
+        lambda **limit: compat.read_libkge(path, candidates=9, **limit),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match=r"\.gz: it unpacks to more than 3 bytes"):
+            call(max_unpacked=3)
+
+
+def test_a_row_has_only_so_many_columns(tmp_path: Path) -> None:
+    """A line of tabs would be a million columns, each with labels of its own."""
+    (tmp_path / "x").write_bytes(b"\n\na\tb\tc" + b"\t" * (1 << 20))
+    with pytest.raises(ValueError, match=r"line 3 has 1,048,579 columns, expected at most 1,000$"):
+        link_prediction.read_triples(tmp_path / "x")
+    (tmp_path / "x").write_bytes(b"\t".join([b"a"] * 1000))
+    assert link_prediction.read_triples(tmp_path / "x").ids.shape == (1, 1000)
+
+
+def test_a_damaged_stream_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.gz"
+    for content in (b"text", gzip.compress(b"a\tb\tc\n" * 9)[:-5], gzip.compress(b"a\tb\n")[:12]):
+        path.write_bytes(content)
+        with pytest.raises(OSError, match=r"^triples: .*x\.gz: damaged gzip file \("):
+            read_text("triples", str(path), codes)
+
+
+def test_lines_of_rows(tmp_path: Path) -> None:
+    """A line is found again whatever stands before it, and however large the file is unpacked."""
+    content = b"\xef\xbb\xbf\r\n\r\n  \na\tb\r\n\nc\td\n" + b"\n" * 300_000 + b"e\tf"
+    (tmp_path / "x").write_bytes(content)
+    (tmp_path / "x.gz").write_bytes(gzip.compress(content))
+    for path in (str(tmp_path / "x"), str(tmp_path / "x.gz")):
+        with limit_unpacked(1):
+            assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
+            with pytest.raises(ValueError, match="it has changed while it was read"):
+                line_of(path, 3)
+        read = read_text("pairs", path, codes, columns=("left", "right"))
+        assert [column.tolist() for column in read] == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_lines_that_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "_BLOCK_BYTES", 4)
+    (tmp_path / "x").write_bytes(b"a\tb\nc\td\n\xff\tf\n")
+    with pytest.raises(ValueError, match=r"^pairs: .*x: line 3 is not in UTF-8"):
+        list(text_blocks("pairs", str(tmp_path / "x")))
+    (tmp_path / "x").write_bytes(b"a\tb\r\nc\td\r\ne\rf\n")
+    with pytest.raises(ValueError, match=r"^pairs: .*x: line 3 has a carriage return"):
+        list(text_blocks("pairs", str(tmp_path / "x")))
