@@ -14,9 +14,9 @@ from fuzz.check import Fault, check
 from truerank import Ranks, report
 from truerank.metrics import Key, UnknownKeyError, parse
 
-PLAIN = ("mr", "mrr", "hmr", "imr", "gmr", "igmr", "median", "imedian", "std", "variance", "mad")
-PLAIN = (*PLAIN, "count")
+WITH_CHANCE = ("mr", "mrr", "hmr", "imr", "gmr", "igmr", "median", "imedian")
 WITHOUT_CHANCE = ("std", "variance", "mad", "count")
+PLAIN = (*WITH_CHANCE, *WITHOUT_CHANCE)
 NAMED = {
     "amr": ("ratio", "mr"),
     "amri": ("index", "mr"),

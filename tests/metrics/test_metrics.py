@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from oracles import metrics as oracle
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from truerank import Ranks, report
@@ -26,89 +27,10 @@ POWERS = (-math.inf, -20.0, -1.5, -1.0, -0.5, 0.0, 1e-6, 0.5, 1.0, 2.0, 3.7, 30.
 ALL = (*MODELLED, "std", "variance", "mad", *(f"power_mean:{p}" for p in POWERS))
 
 
-def exact(
-    name: str, ranks: list[Fraction], candidates: list[int], weights: list[Fraction]
-) -> Fraction | float:
-    """The definition in fractions (logarithms in floats)."""
-    assert all(1 <= r <= n for r, n in zip(ranks, candidates, strict=True))
-
-    def mean(values: list[Fraction]) -> Fraction:
-        return sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0)) / sum(
-            weights
-        )
-
-    name, colon, p = name.partition(":")
-    if colon:
-        return power_mean(float(p), ranks, weights)
-    name, _, k = name.partition("@")
-
-    def log() -> float:
-        total = math.fsum(float(w) * math.log(r) for r, w in zip(ranks, weights, strict=True))
-        return total / float(sum(weights))
-
-    def variance() -> Fraction:
-        middle = mean(ranks)
-        return mean([(r - middle) ** 2 for r in ranks])
-
-    def deviations() -> list[Fraction]:
-        centre = middle(ranks, weights)
-        return [abs(r - centre) for r in ranks]
-
-    return {
-        "mr": lambda: mean(ranks),
-        "imr": lambda: 1 / mean(ranks),
-        "mrr": lambda: mean([1 / r for r in ranks]),
-        "hmr": lambda: 1 / mean([1 / r for r in ranks]),
-        "hits": lambda: mean([Fraction(r <= int(k)) for r in ranks]),
-        "gmr": lambda: math.exp(log()),
-        "igmr": lambda: math.exp(-log()),
-        "median": lambda: middle(ranks, weights),
-        "imedian": lambda: 1 / middle(ranks, weights),
-        "variance": variance,
-        "std": lambda: math.sqrt(variance()),
-        "mad": lambda: 1.482602218505602 * float(middle(deviations(), weights)),
-    }[name]()
-
-
-def power_mean(p: float, ranks: list[Fraction], weights: list[Fraction]) -> Fraction | float:
-    pairs = [(r, w) for r, w in zip(ranks, weights, strict=True) if w]
-    if math.isinf(p):
-        return (max if p > 0 else min)(r for r, _ in pairs)
-    total = sum(w for _, w in pairs)
-    middle = math.exp(math.fsum(float(w / total) * math.log(r) for r, w in pairs))
-    if p == 0:
-        return middle
-    # about the geometric mean, where expm1 and log1p keep the digits that a small p needs
-    logs = [(p * math.log(float(r) / middle), float(w / total)) for r, w in pairs]
-    top = max(x for x, _ in logs)
-    if abs(p) < 1e-3:
-        return middle * math.exp(math.log1p(math.fsum(w * math.expm1(x) for x, w in logs)) / p)
-    return middle * math.exp(
-        (top + math.log(math.fsum(w * math.exp(x - top) for x, w in logs))) / p
-    )
-
-
-def middle(ranks: list[Fraction], weights: list[Fraction]) -> Fraction:
-    """The smallest rank that reaches half the weight; at exactly half the mean with the next."""
-    pairs = sorted((r, w) for r, w in zip(ranks, weights, strict=True) if w)
-    sums = list(itertools.accumulate(w for _, w in pairs))
-    i = next(i for i, total in enumerate(sums) if 2 * total >= sums[-1])
-    return (pairs[i][0] + pairs[i + (2 * sums[i] == sums[-1])][0]) / 2
-
-
 def positions(ranks: Ranks, kind: str) -> list[Fraction]:
     if kind == "random":
         return [Fraction(int(x)) for x in ranks.random(0)]
-    counts = zip(ranks.above.tolist(), ranks.tied.tolist(), strict=True)
-    low_high = [(a + 1, a + t) for a, t in counts]
-    return [
-        {
-            "optimistic": Fraction(lo),
-            "pessimistic": Fraction(hi),
-            "realistic": Fraction(lo + hi, 2),
-        }[kind]
-        for lo, hi in low_high
-    ]
+    return oracle.positions(ranks.above.tolist(), ranks.tied.tolist(), kind)
 
 
 @st.composite
@@ -140,7 +62,7 @@ def test_metrics_are_their_definitions(ranks: Ranks, kind: str, name: str) -> No
         assert math.isnan(value)
         return
     weights = as_fractions(ranks.weights, len(ranks))
-    expected = exact(name, positions(ranks, kind), ranks.candidates.tolist(), weights)
+    expected = oracle.exact(name, positions(ranks, kind), weights)
     assert value == pytest.approx(float(expected), rel=1e-13 if "power" not in name else 1e-11)
 
 
@@ -148,15 +70,10 @@ def test_metrics_are_their_definitions(ranks: Ranks, kind: str, name: str) -> No
 def test_expected_metrics_are_those_of_all_positions(ranks: Ranks, name: str) -> None:
     """Check against all positions of ties, each with its share of the task's weight."""
     value = report(ranks)[f"expected.{name}"]
-    everywhere, shares = [], []
     weights = as_fractions(ranks.weights, len(ranks))
-    counts = zip(ranks.above.tolist(), ranks.tied.tolist(), weights, strict=True)
-    for above, tied, weight in counts:
-        everywhere += [Fraction(above + 1 + i) for i in range(tied)]
-        shares += [weight / tied] * tied
-    candidates = np.repeat(ranks.candidates, ranks.tied).tolist()
+    mixture = oracle.all_positions(ranks.above.tolist(), ranks.tied.tolist(), weights)
     rel = 1e-9 if name == "power_mean:1e-06" else 1e-12
-    assert value == pytest.approx(float(exact(name, everywhere, candidates, shares)), rel=rel)
+    assert value == pytest.approx(float(oracle.exact(name, *mixture)), rel=rel)
 
 
 @pytest.mark.parametrize("name", ["mr", "mrr", "hits@2", "hits@3"])
@@ -320,7 +237,7 @@ def test_weighted_median_is_exact(pairs: list[tuple[int, float]]) -> None:
     ranks, weights = zip(*pairs, strict=True)
     assume(any(weights))
     assume(all(w == 0 or w > 1e-300 for w in weights))
-    expected = middle([Fraction(r) for r in ranks], [Fraction(w) for w in weights])
+    expected = oracle.middle([Fraction(r) for r in ranks], [Fraction(w) for w in weights])
     assert median_of(np.array(ranks, float), np.array(weights)) == float(expected)
 
 

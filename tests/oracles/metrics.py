@@ -1,0 +1,167 @@
+"""Metrics and their laws under chance by their definitions, slowly.
+
+Ranks and weights are fractions, and so are all values that can be; logarithms, roots and real
+powers have 60 decimal digits. Laws are found by listing every outcome.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+Number = Fraction | Decimal
+DIGITS = 60
+MAD_SCALE = Fraction("1.482602218505602")
+# The metrics of which less is better.
+FALLING = ("mr", "hmr", "gmr", "median", "power_mean")
+
+
+def positions(above: Sequence[int], tied: Sequence[int], kind: str) -> list[Fraction]:
+    """Return the rank of each task, of a kind that is one position of its tie."""
+    places = {
+        "optimistic": lambda a, t: Fraction(a + 1),
+        "realistic": lambda a, t: Fraction(2 * a + 1 + t, 2),
+        "pessimistic": lambda a, t: Fraction(a + t),
+    }
+    return [places[kind](a, t) for a, t in zip(above, tied, strict=True)]
+
+
+def all_positions(
+    above: Sequence[int], tied: Sequence[int], weights: Sequence[Fraction]
+) -> tuple[list[Fraction], list[Fraction]]:
+    """Return every position of every tie, and its share of the weight of its task."""
+    everywhere, shares = [], []
+    for a, t, weight in zip(above, tied, weights, strict=True):
+        everywhere += [Fraction(a + 1 + i) for i in range(t)]
+        shares += [weight / t] * t
+    return everywhere, shares
+
+
+def exact(name: str, ranks: Sequence[Fraction], weights: Sequence[Fraction]) -> Number:
+    """Return the value of a metric, such as "mrr", "hits@3" or "power_mean:0.5"."""
+    name, colon, p = name.partition(":")
+    if colon:
+        return power_mean(float(p), ranks, weights)
+    name, _, k = name.partition("@")
+
+    def mean(values: list[Fraction]) -> Fraction:
+        terms = (w * v for w, v in zip(weights, values, strict=True))
+        return sum(terms, Fraction(0)) / sum(weights)
+
+    def variance() -> Fraction:
+        centre = mean(list(ranks))
+        return mean([(r - centre) ** 2 for r in ranks])
+
+    def deviation() -> Fraction:
+        centre = middle(ranks, weights)
+        return MAD_SCALE * middle([abs(r - centre) for r in ranks], weights)
+
+    formulas: dict[str, Callable[[], Number]] = {
+        "mr": lambda: mean(list(ranks)),
+        "imr": lambda: 1 / mean(list(ranks)),
+        "mrr": lambda: mean([1 / r for r in ranks]),
+        "hmr": lambda: 1 / mean([1 / r for r in ranks]),
+        "hits": lambda: mean([Fraction(r <= int(k)) for r in ranks]),
+        "gmr": lambda: power_mean(0, ranks, weights),
+        "igmr": lambda: 1 / decimal(power_mean(0, ranks, weights)),
+        "median": lambda: middle(ranks, weights),
+        "imedian": lambda: 1 / middle(ranks, weights),
+        "variance": variance,
+        "std": lambda: decimal(variance()).sqrt(),
+        "mad": deviation,
+        "count": lambda: Fraction(len(ranks)),
+    }
+    with localcontext() as context:
+        context.prec = DIGITS
+        return formulas[name]()
+
+
+def decimal(x: Number) -> Decimal:
+    return x if isinstance(x, Decimal) else Decimal(x.numerator) / x.denominator
+
+
+@lru_cache(1 << 12)
+def logarithm(x: Fraction) -> Decimal:
+    with localcontext() as context:
+        context.prec = DIGITS
+        return decimal(x).ln()
+
+
+@lru_cache(1 << 12)
+def real_power(x: Fraction, p: float) -> Decimal:
+    with localcontext() as context:
+        context.prec = DIGITS
+        return decimal(x) ** Decimal(p)
+
+
+def power_mean(p: float, ranks: Sequence[Fraction], weights: Sequence[Fraction]) -> Number:
+    pairs = [(r, w) for r, w in zip(ranks, weights, strict=True) if w]
+    if math.isinf(p):
+        return (max if p > 0 else min)(r for r, _ in pairs)
+    total = sum(w for _, w in pairs)
+    with localcontext() as context:
+        context.prec = DIGITS
+        if p == 0:
+            return sum((decimal(w / total) * logarithm(r) for r, w in pairs), Decimal(0)).exp()
+        mean = sum((decimal(w / total) * real_power(r, p) for r, w in pairs), Decimal(0))
+        return mean ** (1 / Decimal(p))
+
+
+def middle(ranks: Sequence[Fraction], weights: Sequence[Fraction]) -> Fraction:
+    """The smallest rank that reaches half the weight; at exactly half the mean with the next."""
+    pairs = sorted((r, w) for r, w in zip(ranks, weights, strict=True) if w)
+    sums = list(itertools.accumulate(w for _, w in pairs))
+    i = next(i for i, total in enumerate(sums) if 2 * total >= sums[-1])
+    return (pairs[i][0] + pairs[i + (2 * sums[i] == sums[-1])][0]) / 2
+
+
+# -- under chance ----------------------------------------------------------------------------------
+
+
+def outcomes(name: str, sizes: Sequence[int], weights: Sequence[Fraction]) -> Iterator[Number]:
+    """Yield the value of a metric for every outcome: all ranks from 1 to the tasks' sizes."""
+    for ranks in itertools.product(*(range(1, size + 1) for size in sizes)):
+        yield exact(name, [Fraction(r) for r in ranks], weights)
+
+
+def moments(name: str, sizes: Sequence[int], weights: Sequence[Fraction]) -> tuple[Number, Number]:
+    """Return the mean and the variance of a metric over all outcomes."""
+    values = list(outcomes(name, sizes, weights))
+    with localcontext() as context:
+        context.prec = DIGITS
+        mean = sum(values[1:], values[0]) / len(values)  # type: ignore[operator]
+        squares = [(value - mean) ** 2 for value in values]
+        return mean, sum(squares[1:], squares[0]) / len(values)  # type: ignore[operator]
+
+
+def share_as_good(
+    name: str, observed: Number, sizes: Sequence[int], weights: Sequence[Fraction]
+) -> Fraction:
+    """Return the share of all outcomes whose value is at least as good."""
+    sign = -1 if name.partition("@")[0].partition(":")[0] in FALLING else 1
+    slack = Fraction(0) if isinstance(observed, Fraction) else abs(observed) / 10**45
+    good = [sign * (value - observed) >= -slack for value in outcomes(name, sizes, weights)]
+    return Fraction(sum(good), len(good))
+
+
+def single_moments(name: str, size: int) -> tuple[Fraction, Fraction]:
+    """Return the mean and the variance of mr, mrr or hits@k of one task."""
+    values = [exact(name, [Fraction(r)], [Fraction(1)]) for r in range(1, size + 1)]
+    mean = sum(values, Fraction(0)) / size
+    return mean, sum(((value - mean) ** 2 for value in values), Fraction(0)) / size
+
+
+def law_of_sum(laws: Sequence[dict[int, Fraction]]) -> dict[int, Fraction]:
+    """Return the law of a sum of independent integers, each given by its own law."""
+    found = {0: Fraction(1)}
+    for law in laws:
+        longer: dict[int, Fraction] = {}
+        for total, chance in found.items():
+            for value, own in law.items():
+                longer[total + value] = longer.get(total + value, Fraction(0)) + chance * own
+        found = longer
+    return found
