@@ -129,6 +129,8 @@ def test_wrong_audit_and_protocol() -> None:
         ValueError, match=r"audit.nan: expected integers >= 0; got -1 at position 0"
     ):
         Ranks([0], [1], 5, audit=([-1], [0], [1]))
+    with pytest.raises(ValueError, match=r"audit.nan: expected integers whose sum is below"):
+        Ranks([0, 0], [1, 1], 5, audit=([2**62, 2**62], [0, 0], [1, 1]))
     with pytest.raises(TypeError, match="protocol: expected a Protocol, got dict"):
         Ranks([0], [1], 5, protocol={})
 
@@ -199,6 +201,7 @@ def test_forms_of_labels(given_labels: object, values: list, vocabulary: tuple |
         ),
         (([0, -1], ["a", "b"]), ValueError, "got -1 at position 1"),
         (([0, 0], ["a", "a"]), ValueError, "group vocabulary: 'a' occurs twice"),
+        (([0, 0], [*map(str, range(10**5)), "99999"]), ValueError, "'99999' occurs twice"),
         (([0, 0], ["a", 3]), TypeError, "group vocabulary: expected str, got int at position 1"),
         (([0, 0], "ab"), TypeError, "group vocabulary: expected a sequence of str, got str"),
         (([0.0, 0.0], ["a"]), TypeError, "group codes: expected integers, got dtype float64"),

@@ -203,9 +203,16 @@ def test_names_of_any_length(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("path", ["", "a\0b", b""])
-def test_what_is_no_path(path: Any) -> None:
+@pytest.mark.parametrize("door", [door for door in DOORS if door != "data set"])
+@pytest.mark.parametrize("path", ["", "a\0b", b"", "absent/", b"absent/"])
+def test_what_is_no_path(door: str, path: Any) -> None:
     with pytest.raises(tr.InputValueError, match="path: expected the path of a file, got "):
+        DOORS[door](path)
+
+
+@pytest.mark.parametrize("path", [3, None, ["a"]])
+def test_what_is_of_another_type(path: Any) -> None:
+    with pytest.raises(tr.InputTypeError, match="path: expected the path of a file, got "):
         RANKS.save(path)
 
 

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from support.example_ranks import any_ranks, everything, same
 from support.hostile_members import values_like
 from truerank import InputValueError, Ranks, Report, report, table
+from truerank.metrics import parse
+from truerank.reporting import json_report
 
 pytestmark = pytest.mark.python_only
 
@@ -344,6 +346,28 @@ def test_a_macro_average_alone(grouped: Report) -> None:
     assert "macro,,both,5,amri,0.447" in back.to_csv()
     with pytest.raises(KeyError, match="'mrr': not among the 2 keys"):
         back.to_csv(["mrr"])
+
+
+def test_the_work_grows_with_the_number_of_keys(
+    grouped: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+
+    def counted(key: str) -> object:
+        nonlocal calls
+        calls += 1
+        return parse(key)
+
+    work = []
+    for number in (20, 200):
+        back = Report.from_json(grouped.to_json([f"hits@{k}" for k in range(1, number + 1)]))
+        with monkeypatch.context() as patch:
+            patch.setattr(json_report, "parse", counted)
+            calls = 0
+            back.to_json()
+            back.to_csv()
+            work.append(calls)
+    assert work[1] <= 10 * work[0]
 
 
 def test_a_seed_of_any_size_survives(sided: Ranks) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, Report, report
 from truerank.comparison.pairing import is_test_split
+from truerank.reporting.axes import unique_keys
 from truerank.reporting.repeats import Repeats
 from truerank.reporting.tables import Table, increasing, table
 
@@ -438,3 +439,9 @@ def test_a_key_counts_once_and_runs_are_integers() -> None:
     assert frame["runs"].tolist() == [2, 1]
     assert frame["runs"].dtype.kind == "i"
     assert list(frame.columns) == ["runs", "mr", "mr std"]
+
+
+def test_keys_are_made_unique_in_linear_time() -> None:
+    keys = [f"hits@{k}" for k in range(1, 10**5)]
+    assert unique_keys([*keys, *keys]) == keys
+    assert unique_keys([["a"], ["a"]]) == [["a"], ["a"]]

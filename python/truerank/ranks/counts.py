@@ -88,6 +88,9 @@ def checked_audit(value: object, length: int, *, copy: bool = True) -> Audit:
             counts = np.zeros(length, dtype=np.int64)
         array = integers(f"audit.{name}", counts, length=length, copy=copy)
         _refuse_where(f"audit.{name}", array, array < 0, ">= 0")
+        if array.sum(dtype=np.float64) >= 2**63:  # a report adds them up
+            problem = "expected integers whose sum is below 2**63"
+            raise InputValueError(f"audit.{name}", problem)
         arrays.append(array)
     return complete_audit(Audit(*arrays))
 

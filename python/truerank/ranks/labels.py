@@ -290,7 +290,8 @@ def _checked_codes(
             raise InputTypeError(argument, expected="str", got=found)
     words = tuple(map(str, words))
     if len(set(words)) < len(words):
-        repeated = next(word for i, word in enumerate(words) if word in words[:i])
+        last = {word: i for i, word in enumerate(words)}
+        repeated = next(word for i, word in enumerate(words) if last[word] != i)
         raise InputValueError(argument, f"{repeated!r} occurs twice")
     i = first_outside(array, len(words))
     if i >= 0:

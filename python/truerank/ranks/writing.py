@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import IO, Self
 
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputTypeError, InputValueError
 
 _LONGEST_NAME = 40  # 160 bytes in UTF-8; no file system allows less than 255 with what is added
 _ACCESS_LIST = "system.posix_acl_access"
@@ -126,11 +126,15 @@ def writable_place(
     ------
     OSError
         If links lead in a circle, a name is too long, or the file may not be written.
+    TypeError
+        If it is no path.
     ValueError
-        If the path is empty, or leads to anything but a regular file.
+        If the path is empty or that of a folder, or leads to anything but a regular file.
     """
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise InputTypeError(argument, expected="the path of a file", got=type(path).__name__)
     name = os.fsdecode(path)
-    if not name or "\0" in name:
+    if not name or "\0" in name or not os.path.basename(name):
         got = repr(name) if name else "an empty one"
         raise InputValueError(argument, expected="the path of a file", got=got)
     place = os.path.realpath(name)

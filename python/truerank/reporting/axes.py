@@ -113,7 +113,9 @@ def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
     if isinstance(keys, str):
         raise InputTypeError(name, expected="several keys", got=f"the str {keys!r}")
     listed = list(keys)
-    return [key for i, key in enumerate(listed) if key not in listed[:i]]
+    if not all(isinstance(key, str) for key in listed):
+        return listed  # the wrong one is named when it is parsed
+    return list(dict.fromkeys(listed))
 
 
 def check_axes(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str], list[str]]:

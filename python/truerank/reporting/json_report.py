@@ -38,6 +38,8 @@ class JsonReport(AnyReport):
         super().__init__(sides, content.protocol, content.seed, content.weighting, by)
         self._content = content
         self._values = {parse(key): value for key, value in content.metrics.items()}
+        columns = {} if content.groups is None else content.groups.metrics
+        self._columns = {parse(key): column for key, column in columns.items()}
 
     def __getattr__(self, name: str) -> NoReturn:
         if name not in _MISSING:
@@ -114,9 +116,8 @@ class JsonReport(AnyReport):
 
     def group_values(self, key: str) -> dict[Hashable, float]:
         """Return the stored values of a key by group; any other key is a KeyError."""
-        groups = self._stored_groups()
-        columns = {parse(name): column for name, column in groups.metrics.items()}
-        return dict(zip(groups.labels, _look_up(columns, key), strict=True))
+        labels = self._stored_groups().labels
+        return dict(zip(labels, _look_up(self._columns, key), strict=True))
 
     def _stored_groups(self) -> GroupContent:
         if self._content.groups is None:
@@ -158,9 +159,8 @@ class JsonReport(AnyReport):
 
     def group_cells(self, key: str) -> Mapping[Hashable, float | None]:
         """The stored values of a key by group; None for each group if the key was not stored."""
-        if parse(key) in map(parse, self._stored_groups().metrics):
-            return self.group_values(key)
-        return dict.fromkeys(self._stored_groups().labels)
+        labels = self._stored_groups().labels
+        return self.group_values(key) if parse(key) in self._columns else dict.fromkeys(labels)
 
 
 def read_json(text: str) -> JsonReport:
