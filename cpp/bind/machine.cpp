@@ -49,6 +49,9 @@ void register_machine(py::module_& m) {
     m.def("isas", &usable_isas, "The instruction sets that this machine can run.");
     m.def("openmp", &has_openmp, "Whether the core was built with OpenMP.");
     m.def("default_threads", &default_threads, "The number of threads that a call takes by default.");
+    m.def("use_default_arithmetic", &use_default_arithmetic,
+          "Have this thread compute as IEEE 754 has it by default; returns what restore_arithmetic takes.");
+    m.def("restore_arithmetic", &restore_arithmetic, py::arg("before"));
     m.def("read_pass", &or_of_words, py::arg("array"), py::arg("threads"),
           "All 64-bit words of a contiguous array, ORed together: a pass over memory that does as little as possible.");
 }

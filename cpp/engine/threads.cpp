@@ -143,43 +143,58 @@ const int environment_threads = [] {
 int requested_threads() { return environment_threads; }
 #endif
 
-// While an object of this class lives, arithmetic is as IEEE 754 has it by default: rounded to nearest, with subnormal
-// numbers not taken for 0. Both are properties of a thread, which other libraries change for speed
-// (torch.set_flush_denormal) in some threads and not in others.
+// The word that says how a thread computes: rounded to nearest or not, with subnormal numbers taken for 0 or not.
+#if defined(__x86_64__) || defined(_M_X64)
+using ArithmeticWord = unsigned;
+ArithmeticWord arithmetic_word() { return _mm_getcsr(); }
+void set_arithmetic_word(ArithmeticWord word) { _mm_setcsr(word); }
+// Clears flush to zero, denormals are zero and the rounding mode; masks all exceptions.
+ArithmeticWord default_word(ArithmeticWord word) { return (word & ~0xe040u) | 0x1f80u; }
+constexpr ArithmeticWord kArithmeticBits = 0xffff;  // setting another ends the process
+#elif defined(__aarch64__)
+using ArithmeticWord = std::uint64_t;
+ArithmeticWord arithmetic_word() {
+    ArithmeticWord word;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(word));
+    return word;
+}
+void set_arithmetic_word(ArithmeticWord word) { __asm__ volatile("msr fpcr, %0" : : "r"(word)); }
+// Clears flush to zero, that of half precision too (bits 24 and 19), and the rounding mode (22 and 23).
+ArithmeticWord default_word(ArithmeticWord word) {
+    return word & ~((ArithmeticWord{7} << 22) | (ArithmeticWord{1} << 19));
+}
+constexpr ArithmeticWord kArithmeticBits = 0xffffffff;
+#else
+using ArithmeticWord = unsigned;
+ArithmeticWord arithmetic_word() { return 0; }
+void set_arithmetic_word(ArithmeticWord) {}
+ArithmeticWord default_word(ArithmeticWord word) { return word; }
+constexpr ArithmeticWord kArithmeticBits = 0;
+#endif
+
+// While an object of this class lives, arithmetic is as IEEE 754 has it by default. It is a property of a thread, which
+// other libraries change for speed (torch.set_flush_denormal) in some threads and not in others.
 class DefaultArithmetic {
   public:
-    DefaultArithmetic() : saved_(get()) { set(default_mode(saved_)); }
-    ~DefaultArithmetic() { set(saved_); }
+    DefaultArithmetic() : before_(use_default_arithmetic()) {}
+    ~DefaultArithmetic() { restore_arithmetic(before_); }
     DefaultArithmetic(const DefaultArithmetic&) = delete;
     DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
 
   private:
-#if defined(__x86_64__) || defined(_M_X64)
-    using Word = unsigned;
-    static Word get() { return _mm_getcsr(); }
-    static void set(Word word) { _mm_setcsr(word); }
-    // Clears flush to zero, denormals are zero and the rounding mode; masks all exceptions.
-    static Word default_mode(Word word) { return (word & ~0xe040u) | 0x1f80u; }
-#elif defined(__aarch64__)
-    using Word = std::uint64_t;
-    static Word get() {
-        Word word;
-        __asm__ volatile("mrs %0, fpcr" : "=r"(word));
-        return word;
-    }
-    static void set(Word word) { __asm__ volatile("msr fpcr, %0" : : "r"(word)); }
-    // Clears flush to zero, that of half precision too (bits 24 and 19), and the rounding mode (22 and 23).
-    static Word default_mode(Word word) { return word & ~((Word{7} << 22) | (Word{1} << 19)); }
-#else
-    using Word = int;
-    static Word get() { return 0; }
-    static void set(Word) {}
-    static Word default_mode(Word word) { return word; }
-#endif
-    Word saved_;
+    std::uint64_t before_;
 };
 
 }  // namespace
+
+std::uint64_t use_default_arithmetic() {
+    const ArithmeticWord before = arithmetic_word();
+    set_arithmetic_word(default_word(before));
+    return before;
+}
+void restore_arithmetic(std::uint64_t before) {
+    set_arithmetic_word(static_cast<ArithmeticWord>(before) & kArithmeticBits);
+}
 
 bool has_openmp() {
 #ifdef _OPENMP

@@ -15,6 +15,12 @@ constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b 
 
 bool has_openmp();
 
+// The arithmetic of the calling thread: how it rounds, and whether it takes subnormal numbers for 0. Other libraries
+// change these for speed. parallel_for sets that aside by itself; this is for what is computed elsewhere. The first
+// returns what there was, for the second; arithmetic is as IEEE 754 has it by default between the two.
+std::uint64_t use_default_arithmetic();
+void restore_arithmetic(std::uint64_t before);
+
 // The number of threads for one call that has the machine to itself: what OpenMP would take (OMP_NUM_THREADS, also
 // where there is no OpenMP), but no more than the processor affinity and the control group allow.
 int default_threads();

@@ -11,6 +11,7 @@ import numpy as np
 from .. import _core
 from ..counting.job import fault_error
 from ..embeddings.vectors import CSLS, OpenEmbeddings, checked_means, open_embeddings
+from ..inputs.arithmetic import default_arithmetic
 from ..inputs.checks import NAN_RULES, choice, is_integer, positive_integer, thread_count
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
@@ -157,6 +158,7 @@ def check_csls(csls: object) -> int | CSLS | None:
     return int(csls)
 
 
+@default_arithmetic()
 def means_of_store(
     store: Store,
     k: int,
@@ -248,6 +250,7 @@ def mean_of_top(best: npt.NDArray[Any], counts: IntArray) -> FloatArray:
         return total / np.maximum(counts, 1)
 
 
+@default_arithmetic()
 def subtract_means(
     scores: npt.NDArray[Any], of_rows: npt.NDArray[Any], of_columns: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
@@ -370,6 +373,7 @@ def read_floats(store: Store, tile: Tile, io: str) -> npt.NDArray[Any]:
         return _widened(block_array(block, store), store.dtype, scaled_dtype(store))
 
 
+@default_arithmetic()
 def _widened(array: npt.NDArray[Any], dtype: str, wide: np.dtype[Any]) -> npt.NDArray[Any]:
     plain = widen_bfloat16(array) if dtype == "bfloat16" else array
     with np.errstate(invalid="ignore"):  # a signalling NaN

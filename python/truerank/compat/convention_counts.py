@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
+from ..inputs.arithmetic import default_arithmetic
 from ..inputs.errors import InputTypeError
 from ..inputs.scores import widen_bfloat16
 from ..inputs.selection import selection_of_tasks
@@ -60,6 +61,7 @@ class TaskBlock(NamedTuple):
     has_filter: bool
 
 
+@default_arithmetic()
 def as_floats(scores: Scores, order: str) -> Values:
     """Convert scores to floats that compare in the same way, negated if lower ones are better.
 
@@ -88,6 +90,7 @@ def as_floats(scores: Scores, order: str) -> Values:
     return -floats if order == "ascending" else floats
 
 
+@default_arithmetic()
 def count_block(block: TaskBlock, convention: Convention) -> ConventionCounts:
     """Count one block under one convention.
 

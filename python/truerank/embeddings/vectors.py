@@ -10,6 +10,7 @@ import numpy as np
 from .. import _core
 from .._core import Scores
 from ..counting.job import ScoreNouns
+from ..inputs.arithmetic import default_arithmetic
 from ..inputs.arrays import index_array, on_host
 from ..inputs.checks import check_range, check_shape, choice
 from ..inputs.errors import InputTypeError, InputValueError, renamed
@@ -252,6 +253,7 @@ def _check_lengths(
         raise InputValueError(roles.queries, expected=expected, got=got)
 
 
+@default_arithmetic()
 def _rounded_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
     """Copy the bias, rounded to the dtype of the scores."""
     expected = f"{entities} numbers, one for each entity"
@@ -261,6 +263,7 @@ def _rounded_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
         return array.astype(dtype, order="C")
 
 
+@default_arithmetic()
 def checked_means(
     csls: CSLS, sizes: tuple[int, ...], dtype: Any, names: tuple[str, str] = ("queries", "entities")
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from ..embeddings.vectors import SIMILARITIES
+from ..inputs.arithmetic import default_arithmetic
 from ..inputs.checks import choice, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
@@ -170,6 +171,7 @@ class ErrorCases(Sequence[ErrorCase]):
 
 
 @public("truerank.link_prediction")
+@default_arithmetic()
 def error_cases(
     task: Task,
     report: Report | Ranks,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...inputs.arithmetic import default_arithmetic
 from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputValueError
 from ..inference.similarity_sources import ScoringOptions, open_source
@@ -61,6 +62,7 @@ class MostSimilar(NamedTuple):
     measure: str
 
 
+@default_arithmetic()
 def find_most_similar(
     left: Any, right: Any, k: int, scope: SearchScope, scoring: ScoringOptions = _PLAIN
 ) -> MostSimilar:

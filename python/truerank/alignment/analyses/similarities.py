@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...comparison.table_writer import PlainTable, Records, percent
+from ...inputs.arithmetic import default_arithmetic
 from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
@@ -132,6 +133,7 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
         return np.array([_quantiles(column, given) for column in self._neighbour_columns()]).T
 
     @property
+    @default_arithmetic()
     def gaps(self) -> FloatArray:
         """The similarity of the first neighbour minus that of the second: float64, shape (tasks,).
 
@@ -143,6 +145,7 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
             return np.asarray(np.subtract(*self.similarities[:, :2].T, dtype=np.float64))
 
     @property
+    @default_arithmetic()
     def variances(self) -> FloatArray:
         """The variance over the neighbours of each task, ddof 0: float64, shape (tasks,).
 
@@ -208,6 +211,7 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
         }
         return {**result, "gap": statistics[-1]} if self.k > 1 else result
 
+    @default_arithmetic()
     def _neighbour_columns(self) -> list[FloatArray]:
         """Return for each neighbour the similarities of the tasks that have it."""
         return [
@@ -313,16 +317,19 @@ def _without_nan(values: FloatArray) -> FloatArray:
     return values[~np.isnan(values)]
 
 
+@default_arithmetic()
 def _mean(values: FloatArray) -> float:
     with np.errstate(invalid="ignore", over="ignore"):  # infinite values
         return float(values.mean()) if len(values) else float("nan")
 
 
+@default_arithmetic()
 def _std(values: FloatArray) -> float:
     with np.errstate(invalid="ignore", over="ignore"):
         return float(values.std()) if len(values) else float("nan")
 
 
+@default_arithmetic()
 def _quantiles(values: FloatArray, levels: FloatArray) -> FloatArray:
     if not len(values):
         return np.full(len(levels), np.nan)

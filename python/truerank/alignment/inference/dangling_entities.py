@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...comparison.table_writer import Records
+from ...inputs.arithmetic import default_arithmetic
 from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice
 from ...inputs.errors import InputValueError
@@ -117,6 +118,7 @@ class DanglingCurve(ReadOnlyArrays):
 
 
 @public("truerank.alignment")
+@default_arithmetic()
 def dangling(
     left: Any,
     right: Any,

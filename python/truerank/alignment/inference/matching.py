@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...inputs.arithmetic import default_arithmetic
 from ...inputs.arrays import read_only
 from ...inputs.checks import choice, number, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
@@ -30,6 +31,7 @@ class _Options(NamedTuple):
 
 
 @public("truerank.alignment")
+@default_arithmetic()
 def infer(
     left: Any,
     right: Any,
