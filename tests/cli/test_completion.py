@@ -7,6 +7,7 @@ import select
 import shutil
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,16 @@ from truerank import Ranks
 pytest.importorskip("click", reason="the command line needs click")
 
 from truerank.cli.commands import commands
-from truerank.cli.completion import FISH_CHANGES, SHELLS, VARIABLE, ZSH_CHANGES, Bash, Fish, Zsh
+from truerank.cli.completion import (
+    FISH_CHANGES,
+    SHELLS,
+    VARIABLE,
+    ZSH_CHANGES,
+    Bash,
+    Fish,
+    Zsh,
+    labels_in,
+)
 from truerank.metrics import parse
 
 pytestmark = pytest.mark.python_only
@@ -106,6 +116,14 @@ def test_words(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_files(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [kind for kind, _ in completed(f"truerank {line}", monkeypatch)] == ["file"]
+
+
+def test_members_of_a_file_are_offered_only_if_they_are_names(tmp_path: Path) -> None:
+    members = ["labels.degree.codes", "labels.\x1b[2J.codes", "labels.a\nb.codes", "side.codes"]
+    with zipfile.ZipFile(tmp_path / "evil.npz", "w") as archive:
+        for name in members:
+            archive.writestr(f"{name}.npy", b"")
+    assert labels_in(tmp_path / "evil.npz") == ["degree", "side"]
 
 
 def test_offered_keys_are_keys(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import truerank as tr
 from truerank.alignment import AlignmentData, Graph
 from truerank.comparison.table_writer import Records, TextGrid, TextTables
 from truerank.inputs.errors import InputTypeError, InputValueError
-from truerank.inputs.naming import printable
+from truerank.inputs.naming import import_extra, printable
 from truerank.metrics import UnknownKeyError
 from truerank.reporting import Report
 
@@ -67,6 +67,16 @@ def test_errors_escape_what_they_quote() -> None:
     assert str(UnknownKeyError(EVIL)) == ESCAPED
 
 
+def test_other_exceptions_escape_names_from_files() -> None:
+    other = evil_ranks().with_protocol(split=f"{EVIL}2")
+    with pytest.raises(ValueError, match="cannot compare") as found:
+        tr.compare(evil_ranks(), other)
+    assert obeyed(str(found.value)) == set()
+    with pytest.raises(ImportError, match="needs no_such_library") as missing:
+        import_extra("no_such_library", f"{EVIL}.zarr")
+    assert obeyed(str(missing.value)) == set()
+
+
 def evil_ranks(above: int = 1) -> tr.Ranks:
     """Ranks whose every name is a hostile one."""
     side = np.array([EVIL, "tail", EVIL])
@@ -99,6 +109,7 @@ TEXTS: dict[str, Callable[[], object]] = {
     "findings": lambda: "\n".join(map(str, tr.report(evil_ranks()).audit())),
     "interval": lambda: tr.report(evil_ranks()).interval("mrr", by="relation"),
     "comparison": lambda: tr.compare({EVIL: evil_ranks(), "b": evil_ranks(3)}),
+    "report of JSON": lambda: Report.from_json(tr.report(evil_ranks()).to_json()),
     "table": lambda: tr.table({EVIL: tr.report(evil_ranks())}),
     "task": evil_task,
     "audit": lambda: evil_task().audit,

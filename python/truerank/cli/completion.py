@@ -151,7 +151,8 @@ def labels_in(path: Path) -> list[str]:
     except (OSError, ValueError):
         return []
     names = [name.removesuffix(CODES_SUFFIX) for name in members if name.endswith(CODES_SUFFIX)]
-    return [LABEL_OF_MEMBER.get(name, name.removeprefix("labels.")) for name in names]
+    found = [LABEL_OF_MEMBER.get(name, name.removeprefix("labels.")) for name in names]
+    return [name for name in found if name.isidentifier()]  # no other text may reach the shell
 
 
 def data_sets(_context: click.Context, _start: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import spelled
+from ..inputs.naming import printable
 
 if TYPE_CHECKING:
     from ..ranks.container import Ranks
@@ -45,7 +46,7 @@ def check_same_tasks(
     unlike = [f"protocol: {x}" for x in a.protocol.differences(b.protocol)] + unlike
     if fatal or (unlike and not allow_unlike):
         advice = "" if fatal else f"; {spelled('allow_unlike=True')} compares them all the same"
-        raise ValueError(f"cannot compare: {'; '.join([*fatal, *unlike])}{advice}")
+        raise ValueError(printable(f"cannot compare: {'; '.join([*fatal, *unlike])}{advice}"))
     side = a.side if a.side is not None else b.side
     return a.with_labels(side=side), tuple(f"unlike {x}" for x in unlike)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input
+from ..inputs.naming import printable
 from ..inputs.selection import selection_arrays
 from ..ranks.archives import (
     ArchiveKind,
@@ -104,7 +105,7 @@ class Checkpoint:
             import warnings
 
             problem = f"checkpoint: {self._path} was not written: {error.strerror or error}"
-            warnings.warn(problem, stacklevel=3)
+            warnings.warn(printable(problem), stacklevel=3)
         self._saved_at = time.monotonic()
         self._seconds_to_save = self._saved_at - start
 

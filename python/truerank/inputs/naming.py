@@ -176,6 +176,5 @@ def import_extra(module: str, user: str, extra: str | None = None) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != package:
             raise
-        raise ImportError(
-            f"{user} needs {package}: pip install 'truerank[{extra or package}]'"
-        ) from error
+        needs = f"{printable(user)} needs {package}"  # the user may be a file
+        raise ImportError(f"{needs}: pip install 'truerank[{extra or package}]'") from error

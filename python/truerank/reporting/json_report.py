@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..comparison.paired import RanksMissingError
 from ..comparison.table_writer import format_count
+from ..inputs.naming import printable
 from ..metrics import KINDS, Key, UnknownKeyError, parse
 from ..metrics.keys import suggest
 from ..metrics.sides import Sides
@@ -74,7 +75,7 @@ class JsonReport(AnyReport):
         shown = [f"{key} {value:.4g}" for key, value in list(self._content.metrics.items())[:3]]
         more = ["..."] if len(self) > len(shown) else []
         tasks = format_count(self._sides.total, "task")
-        return f"Report({tasks}, read from JSON: {', '.join(shown + more)})"
+        return printable(f"Report({tasks}, read from JSON: {', '.join(shown + more)})")
 
     # -- what was stored ---------------------------------------------------------------------------
 

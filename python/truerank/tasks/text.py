@@ -12,6 +12,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError, spelled
 from ..inputs.input_files import open_input, too_much_unpacked, unpacked_limit
+from ..inputs.naming import printable
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -232,7 +233,8 @@ def line_blocks(name: str, path: str, max_unpacked: int) -> Iterator[bytes]:
                 if not block.endswith(b"\n"):
                     block += file.readline(MAX_LINE_BYTES + 1)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise OSError(f"{spelled(name)}: {path}: damaged gzip file ({error})") from None
+                problem = f"{spelled(name)}: {path}: damaged gzip file ({error})"
+                raise OSError(printable(problem)) from None
             if not block:
                 return
             line += block.count(b"\n")
