@@ -150,6 +150,14 @@ def test_case_7_no_tasks(shape: tuple[int, int], filter: Any, audit: bool) -> No
         assert len(tr.rank(np.zeros(shape), none, candidates=none)) == 0
 
 
+def test_case_7_rows_without_columns_cost_no_memory() -> None:
+    """An empty array has as many rows as it likes: 10**12 targets would take 8 TB."""
+    scores = np.empty((10**12, 0))
+    for kept in (scores, tr.open_scores(scores)):
+        with pytest.raises(tr.InputValueError, match="targets: expected no tasks, because there"):
+            tr.rank(kept, 0)
+
+
 def test_case_7_no_tasks_on_one_row() -> None:
     assert len(tr.rank(np.zeros(5), np.empty(0, np.int64))) == 0
 

@@ -215,6 +215,8 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         read_triples(tmp_path / "missing.npy")
     with pytest.raises(OSError, match=r"^triples: .*x.gz: damaged gzip file"):
         read_triples(written(tmp_path, b"a\tr\tb\n", "x.gz"))
+    with pytest.raises(OSError, match=r"damaged gzip file \(it is empty\)"):
+        read_triples(written(tmp_path, b"", "x.gz"))
     whole = gzip.compress("\n".join(LINES * 50).encode())
     with pytest.raises(OSError, match="damaged gzip file"):
         read_triples(written(tmp_path, whole[:-12], "x.gz"))

@@ -294,6 +294,11 @@ EDITED: dict[str, tuple[list[str], Any, str]] = {
     ),
     "keys that the groups lack": (["groups", "metrics"], {}, "groups.metrics: expected the keys"),
     "a macro average of groups": (["groups", "metrics", "macro.mr"], [1.0] * 3, "groups.metrics"),
+    "another value by another name": (
+        ["metrics", "both.realistic.mr"],
+        0.5,
+        "metrics.both.realistic.mr: expected .* as under its other name, got 0.5",
+    ),
     "a side that the report lacks": (["metrics", "left.mr"], 1.0, "metrics.left.mr: expected one"),
     "groups twice": (["groups", "labels"], ["a", "b", "a"], "groups.labels: expected each group"),
     "lists within lists": (["groups", "labels"], [[["a"]], "b", "c"], "groups.labels: expected a"),
@@ -320,6 +325,12 @@ def test_edited_json_is_named(grouped: Report, place: list[str], value: object, 
     with pytest.raises(InputValueError, match=f"^text: (summary.)?{words}") as caught:
         Report.from_json(json.dumps(content))
     assert len(str(caught.value)) < 400
+
+
+def test_a_macro_average_without_groups_is_refused(grouped: Report) -> None:
+    content = {**json.loads(grouped.to_json(["macro.mr"])), "groups": None}
+    with pytest.raises(InputValueError, match=r"metrics\.macro\.mr: expected no macro average"):
+        Report.from_json(json.dumps(content))
 
 
 def test_deep_labels_cost_no_stack(grouped: Report) -> None:

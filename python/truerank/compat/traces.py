@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import reprlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 SIDE_OF_TASK = {"sp": "tail", "po": "head"}  # the predicted side of each kind of task
 RANKINGS = ("rank_filtered", "rank_filtered_with_test", "rank")
+_INTEGER = re.compile("[0-9]{1,19}")  # Python refuses to convert thousands of digits
 _SPLITS = re.compile(r"[{ ]filter_splits: \[([^\]]*)\]")
 
 
@@ -153,8 +155,7 @@ def _entries(path: str) -> Iterator[dict[str, str]]:
 
 def _integers(name: str, words: list[str], least: int) -> IntArray:
     for word in words:
-        if not word.isdecimal() or not least <= int(word) < 2**63:
-            raise InputValueError(
-                "path", expected=f"integers >= {least} for {name} in each entry", got=repr(word)
-            )
+        if not _INTEGER.fullmatch(word) or not least <= int(word) < 2**63:
+            expected, got = f"integers >= {least} for {name} in each entry", reprlib.repr(word)
+            raise InputValueError("path", expected=expected, got=got)
     return np.array(words).astype(np.int64)

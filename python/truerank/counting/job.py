@@ -121,6 +121,8 @@ def _checked_tasks(
         check_shape("rows", task_rows.shape, 1, "a 1-D array")
     if task_targets.ndim == 0:
         tasks = height if task_rows is None else len(task_rows)
+        # Before memory is taken: scores without columns can have any number of rows.
+        check_range("targets", task_targets.reshape(1)[:tasks], shape[1], nouns.columns)
         task_targets = np.full(tasks, task_targets, dtype=np.int64)
     tasks = len(task_targets)
     if task_rows is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from ..inputs.errors import InputTypeError, InputValueError, spelling
-from ..metrics import UnknownKeyError, parse
+from ..metrics import Key, UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES, RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from ..metrics.sides import Sides, is_side_name
@@ -182,13 +182,25 @@ def read_content(text: str) -> ReportContent:
     )
     if content.get("fingerprint") != stored.protocol.fingerprint:
         _raise_wrong("fingerprint", "that of the protocol", content.get("fingerprint"))
-    for key in stored.metrics:
-        if parse(key).side not in stored.sides:
-            _raise_wrong(f"metrics.{key}", f"one of the sides {', '.join(stored.sides)}", key)
+    _check_metrics(stored)
     _check_counts(stored)
     if stored.groups is not None:
         _check_groups(stored, stored.groups)
     return stored
+
+
+def _check_metrics(stored: ReportContent) -> None:
+    """Check that the report can have the keys, and that two names of one have one value."""
+    values: dict[Key, float] = {}
+    for key, value in stored.metrics.items():
+        parsed = parse(key)
+        if parsed.side not in stored.sides:
+            _raise_wrong(f"metrics.{key}", f"one of the sides {', '.join(stored.sides)}", key)
+        if parsed.macro and stored.groups is None:
+            _raise_wrong(f"metrics.{key}", "no macro average without groups", value)
+        first = values.setdefault(parsed, value)
+        if first != value and not (math.isnan(first) and math.isnan(value)):
+            _raise_wrong(f"metrics.{key}", f"{first}, as under its other name", value)
 
 
 def _check_groups(stored: ReportContent, groups: GroupContent) -> None:

@@ -226,6 +226,8 @@ def line_blocks(name: str, path: str, max_unpacked: int) -> Iterator[bytes]:
         file: IO[bytes] | gzip.GzipFile = stack.enter_context(open_input(name, path))
         is_packed = path.endswith(".gz")
         if is_packed:
+            if not os.fstat(file.fileno()).st_size:  # gzip would take it for a file without text
+                raise OSError(f"{spelled(name)}: {path}: damaged gzip file (it is empty)")
             file = stack.enter_context(gzip.GzipFile(fileobj=file))
         while True:
             try:

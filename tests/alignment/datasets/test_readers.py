@@ -23,6 +23,7 @@ from support.alignment_folders import (
     plain_openea,
     without_repeats,
 )
+from truerank import InputValueError
 from truerank.alignment.datasets.graphs import AlignmentData, Graph, degrees
 from truerank.alignment.datasets.readers import read_dbp15k, read_openea, read_pairs
 from truerank.tasks.text import line_of
@@ -132,7 +133,7 @@ DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
 
 @pytest.mark.parametrize(("edits", "said"), DAMAGE.values(), ids=DAMAGE)
 def test_damaged_dbp15k(edits: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"^folder: .*{said}"):
+    with pytest.raises(InputValueError, match=f"^folder: .*{said}"):
         read_dbp15k(fill_folder(tmp_path, {**DBP15K, **edits}))
 
 

@@ -45,9 +45,9 @@ class FileTable:
         """The number of rows."""
         return len(self.columns[0])
 
-    def error_in_row(self, row: int, message: str) -> ValueError:
+    def error_in_row(self, row: int, message: str) -> InputValueError:
         """Return an error that names the line of a row."""
-        return ValueError(f"{self.where}: line {line_of(self.path, row)}: {message}")
+        return InputValueError(self.where, f"line {line_of(self.path, row)}: {message}")
 
     def array(self, *ids: IntArray | None) -> IntArray:
         """Return the rows as integers; `ids` has a table of ids of labels per column, or None."""

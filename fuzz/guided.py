@@ -1,0 +1,145 @@
+"""Fuzz a parser of files, guided by the coverage of the package's Python code.
+
+`python -m fuzz.guided PARSER --seconds N` begins with valid files and those of `fuzz/corpus`, keeps
+every file that runs something new, and prints each finding once. `all` runs every parser for as
+many seconds. It needs atheris.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from random import Random
+
+from fuzz.mutations import change_inside, mutate
+from fuzz.worker import describe
+from support.parsers import PARSERS, corpus_files, parse, samples
+
+INSTALL = "atheris is not installed: pip install atheris==3.0.0, under Python 3.11"
+MOST_BYTES = 16384  # of a file
+OPTIONS = ["-timeout=60", "-rss_limit_mb=4096", "-print_final_stats=1", f"-max_len={MOST_BYTES}"]
+
+
+def fuzz(name: str, seconds: int, seed: int, folder: Path) -> None:
+    """Fuzz one parser in this process, which does not come back; findings go to a file."""
+    import atheris
+
+    found: set[str] = set()
+
+    def run(data: bytes) -> None:
+        try:
+            parse(name, data)
+        except Exception as error:
+            kind, text = describe(error)
+            if kind in found:
+                return
+            found.add(kind)
+            path = folder / f"finding-{len(found)}"
+            path.write_bytes(data)
+            line = json.dumps({"finding": kind, "text": text, "file": str(path)})
+            with open(folder / "findings", "a", encoding="utf-8") as file:
+                print(line, file=file)
+
+    def mutator(data: bytes, most: int, seed: int) -> bytes:
+        random = Random(seed)
+        choice = random.randrange(3)
+        if choice == 0:
+            changed: bytes = atheris.Mutate(data, most)
+        elif choice == 1:
+            changed = change_inside(data, random, lambda inner: atheris.Mutate(inner, most))
+        else:
+            changed = mutate(data, random, samples(name))
+        return changed[:most]
+
+    with atheris.instrument_imports(include=["truerank"]):
+        for data in samples(name):  # which imports what the parser needs
+            parse(name, data)
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    files = [*samples(name), *(data for _, data in corpus_files(name))]
+    for number, data in enumerate(files):
+        corpus.joinpath(str(number)).write_bytes(data)
+    limits = [f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={folder}/"]
+    atheris.Setup([sys.argv[0], *OPTIONS, *limits, str(corpus)], run, custom_mutator=mutator)
+    atheris.Fuzz()
+
+
+def summarize(name: str, seconds: int, seed: int, folder: Path) -> int:
+    """Fuzz one parser in a process of its own, print what came of it, count the findings."""
+    script = (
+        "import sys, pathlib; from fuzz.guided import fuzz; name, seconds, seed, folder = "
+        "sys.argv[1:]; fuzz(name, int(seconds), int(seed), pathlib.Path(folder))"
+    )
+    arguments = [name, str(seconds), str(seed), str(folder)]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False
+    )
+    path = folder / "findings"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    for finding in map(json.loads, lines):
+        data = Path(finding["file"]).read_bytes()
+        print(
+            f"\n=== {name}: {finding['finding']}\n{finding['text']}\n{finding['file']}: {data!r}\n"
+        )
+    if done.returncode:
+        print(f"\n=== {name}: the process ended with {done.returncode}\n{done.stderr[-6000:]}\n")
+    runs, rate, features = (
+        (re.findall(pattern, done.stderr) or ["?"])[-1]
+        for pattern in (
+            r"number_of_executed_units: (\d+)",
+            r"average_exec_per_sec: +(\d+)",
+            r" ft: (\d+)",
+        )
+    )
+    findings = len(lines) + bool(done.returncode)
+    print(
+        f"{name}: {runs} files, {rate} per s, {features} features, {findings} findings", flush=True
+    )
+    return findings
+
+
+def main() -> int:
+    kind = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        "python -m fuzz.guided", description=__doc__, formatter_class=kind
+    )
+    parser.add_argument(
+        "parser", choices=[*PARSERS, "all"], metavar="PARSER", help=", ".join(PARSERS)
+    )
+    parser.add_argument("--seconds", type=int, default=60, help="for each parser; default: 60")
+    parser.add_argument("--seed", type=int, help="default: a fresh one")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="keep findings and the grown corpus in a temporary folder; what is worth keeping in "
+        "fuzz/corpus is put there by hand, under a telling name",
+    )
+    options = parser.parse_args()
+    try:
+        import atheris  # noqa: F401
+    except ImportError:
+        parser.exit(2, f"{INSTALL}\n")
+    seed = secrets.randbits(31) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    names = [*PARSERS] if options.parser == "all" else [options.parser]
+    findings = 0
+    for name in names:
+        folder.joinpath(name).mkdir()
+        findings += summarize(name, options.seconds, seed, folder / name)
+    if options.keep:
+        print(f"kept: {folder}")
+    else:
+        shutil.rmtree(folder)
+    return findings > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,315 @@
+"""Makes hostile files of valid ones, by a source of random numbers.
+
+`damage` changes bytes and repairs nothing. `mutate` also knows what a file consists of: headers of
+`.npy` get other shapes and dtypes, members of archives other arrays, text other numbers; lengths,
+CRCs and checksums are then made right again, so that what is beneath them is reached.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+NPY = b"\x93NUMPY"
+ZIP = b"PK\x03\x04"
+GZIP = b"\x1f\x8b"
+
+NUMBERS = (
+    *(0, 1, -1, 2, 3, 8, 127, 128, 255, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**60 - 1),
+    *(2**62, 2**63 - 1, 2**63, 2**64 - 1, -(2**63), 10**23),
+)
+WORDS = [
+    *map(str, NUMBERS),
+    *("1e400", "-1e-400", "nan", "NaN", "Infinity", "-0", "0.5", "1_0", "007", "3L", "0x10"),
+    *("null", "true", "None", "True", '""', "''", "{}", "[]", "()", "(", ")", "[", ",", ":", "'"),
+    *("\\ud800", "\ud800", "\x00", "\x1b[2J", "\r", "\n", "\t", "\ufeff", "\u0661", "a" * 300),
+    *("above", "tied", "best", "truerank.ranks", "truerank.counter", "worst", "descending"),
+]
+DTYPES = (
+    *("<i8", ">i8", "<i4", "<u8", "<u2", "|u1", "|b1", "<f8", "<f4", "<f2", "<f16", "<c16"),
+    *("|O", "|S3", "|S0", "<U1", "<U0", "|V2", "|V0", "<M8[ns]", "<m8[D]", "=f8", "f8", "", "<x9"),
+)
+DESCRIPTIONS = (
+    *map(repr, DTYPES),
+    *("('<f4', (2,))", "[('a', '<f4')]", "[('a', '|O'), ('a', '|O')]", "[]", "None", "'<f8' '<f8'"),
+)
+SHAPES = (
+    *("()", "(0,)", "(1,)", "(3,)", "(3, 4)", "(4, 3)", "(0, 4)", "(3, 0)", "(1000000000000, 0)"),
+    *("(20,,", "(3,", "3", "[3]", "(-1,)", "(-3, -4)", "(3.0,)", "(True,)", "('3',)", "(3L, 4L)"),
+    *("(99999999999999999999999,)", "(1152921504606846975,)", "(9223372036854775807,)"),
+    *("(4294967296, 4294967296)", "(9223372036854775807, 0)", "(1,) * 70", f"({'1, ' * 70})"),
+)
+ARRAYS: tuple[object, ...] = (
+    *([0], [-1], [0, 1], [1, 0], [2**63 - 1], [-(2**63)], [2**62, 2**62, 2**62], [3, 1, 2]),
+    *(0, 1, -1, 2**40, 1.5, "text", [0.5, np.nan, np.inf], [[0, 1], [1, 2]], [], [[]], ["a", "b"]),
+    np.array([2**64 - 1], np.uint64),
+    np.array([1, 0, 1], bool),
+    np.array([0, 1, 3], np.int32),
+    np.array([0, 1, 3], ">i8"),
+    np.array([1j]),
+    np.array(["2020-01-01"], "datetime64[D]"),
+    np.frombuffer(b"[1, 2]", np.uint8),
+    np.frombuffer(b'{"a": NaN}', np.uint8),
+    np.frombuffer(b"[" * 3000, np.uint8),
+)
+
+
+def damage(data: bytes, random: Random) -> bytes:
+    """Change some bytes, or leave them out, and repair nothing."""
+    for _ in range(random.randint(1, 3)):
+        data = random.choice(_DAMAGES)(data, random)
+    return data
+
+
+def mutate(data: bytes, random: Random, others: Sequence[bytes] = ()) -> bytes:
+    """Make another file of a valid one; `others` are files of the same kind."""
+    if others and not random.randrange(8):
+        data = _splice(data, random.choice(others), random)
+    for _ in range(random.randint(1, 3)):
+        data = _mutate_once(data, random)
+    return data
+
+
+def change_inside(data: bytes, random: Random, change: Callable[[bytes], bytes]) -> bytes:
+    """Change the bytes of a member, or what is gzipped, and make lengths and checksums right."""
+    if data[:2] == GZIP:
+        try:
+            return gzip.compress(change(gzip.decompress(data)), mtime=0)
+        except (OSError, EOFError, zlib.error):
+            return change(data)
+    members = members_of(data) if data[:4] == ZIP else None
+    if not members:
+        return change(data)
+    place = random.randrange(len(members))
+    name, content = members[place]
+    members[place] = name, change(content)
+    return archive_of(members)
+
+
+def _mutate_once(data: bytes, random: Random) -> bytes:
+    if not random.randrange(4):
+        return damage(data, random)
+    if data[:4] == ZIP:
+        return _mutate_archive(data, random)
+    if data[:2] == GZIP:
+        return change_inside(data, random, lambda content: _mutate_text(content, random))
+    return (_mutate_npy if data[:6] == NPY else _mutate_text)(data, random)
+
+
+# -- bytes -----------------------------------------------------------------------------------------
+
+
+def _place(data: bytes, random: Random) -> tuple[int, int]:
+    """Return the two ends of some bytes, usually a few."""
+    start = random.randrange(len(data) + 1)
+    return start, min(len(data), start + random.choice((1, 1, 2, 4, 8, 30, 200)))
+
+
+def _overwrite(data: bytes, random: Random) -> bytes:
+    start, end = _place(data, random)
+    return data[:start] + bytes(random.randrange(256) for _ in range(end - start)) + data[end:]
+
+
+def _flip_bit(data: bytes, random: Random) -> bytes:
+    if not data:
+        return b"\0"
+    place = random.randrange(len(data))
+    return data[:place] + bytes([data[place] ^ 1 << random.randrange(8)]) + data[place + 1 :]
+
+
+def _remove(data: bytes, random: Random) -> bytes:
+    start, end = _place(data, random)
+    return data[:start] + data[end:]
+
+
+def _cut(data: bytes, random: Random) -> bytes:
+    return data[: random.randrange(len(data) + 1)]
+
+
+def _repeat(data: bytes, random: Random) -> bytes:
+    start, end = _place(data, random)
+    return data[:end] + data[start:end] * random.choice((1, 1, 2, 50)) + data[end:]
+
+
+def _write_number(data: bytes, random: Random) -> bytes:
+    """Put a number of 1 to 8 bytes, as headers have them."""
+    start = random.randrange(len(data) + 1)
+    width = random.choice((1, 2, 4, 8))
+    number = random.choice(NUMBERS) % (1 << 8 * width)
+    return data[:start] + number.to_bytes(width, "little") + data[start + width :]
+
+
+def _splice(data: bytes, other: bytes, random: Random) -> bytes:
+    return data[: random.randrange(len(data) + 1)] + other[random.randrange(len(other) + 1) :]
+
+
+_DAMAGES: tuple[Callable[[bytes, Random], bytes], ...] = (
+    *(_flip_bit, _flip_bit, _overwrite, _remove, _cut, _repeat, _write_number),
+)
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+
+def _mutate_text(data: bytes, random: Random) -> bytes:
+    """Change a number, a word or a sign of text."""
+    text = data.decode("latin1")
+    tokens = re.findall(r"-?\d+|\w+|.", text, re.DOTALL)
+    numbers = [i for i, token in enumerate(tokens) if token[-1:].isdigit()]
+    places = numbers if numbers and random.randrange(2) else range(len(tokens))
+    place = random.choice(places) if len(places) else 0
+    word = random.choice(WORDS) if random.randrange(20) else "9" * random.choice((400, 5000))
+    word = word.encode("utf-8", "surrogatepass").decode("latin1")
+    how = random.randrange(5)
+    if how == 0:
+        del tokens[place : place + random.choice((1, 1, 5))]
+    elif how == 1:
+        tokens.insert(place, word)
+    elif how == 2 and tokens:
+        tokens.insert(random.randrange(len(tokens)), tokens[place])
+    else:
+        tokens[place : place + 1] = [word]
+    return "".join(tokens).encode("latin1")
+
+
+# -- .npy ------------------------------------------------------------------------------------------
+
+
+def npy_of(header: str, body: bytes, version: int = 1) -> bytes:
+    """Return a `.npy` file whose header has the right length, whatever it says."""
+    text = header.encode("latin1") + b"\n"
+    width = 2 if version == 1 else 4
+    length = min(len(text), (1 << 8 * width) - 1).to_bytes(width, "little")
+    return NPY + bytes([version, 0]) + length + text + body
+
+
+def npy_parts(data: bytes) -> tuple[str, bytes, int]:
+    """Return the header's text, the bytes after it, and the version."""
+    version = data[6] if len(data) > 6 else 1
+    width = 2 if version == 1 else 4
+    start = 8 + width
+    end = start + int.from_bytes(data[8:start], "little")
+    return data[start:end].decode("latin1").rstrip(), data[end:], version
+
+
+def _mutate_npy(data: bytes, random: Random) -> bytes:
+    header, body, version = npy_parts(data)
+    if version not in (1, 2, 3):
+        return damage(data, random)
+    how = random.randrange(8)
+    if how == 0:
+        return _array(random.choice(ARRAYS))
+    if how == 1:
+        return npy_of(_with_field(header, "shape", random.choice(SHAPES)), body, version)
+    if how == 2:
+        return npy_of(_with_field(header, "descr", random.choice(DESCRIPTIONS)), body, version)
+    if how == 3:
+        pairs = (("False", "True"), ("True", "False"), ("False", "2"), ("'shape'", "'descr'"))
+        return npy_of(header.replace(*random.choice(pairs)), body, version)
+    if how == 4:
+        changed = _mutate_text(header.encode("latin1"), random)
+        return npy_of(changed.decode("latin1"), body, version)
+    if how == 5:
+        return npy_of(header, body, random.choice((1, 2, 3, 0, 4, 255)))
+    if how == 6 and "'|u1'" in header:  # JSON, as archives have it
+        changed = _mutate_text(body, random)
+        return npy_of(_with_field(header, "shape", f"({len(changed)},)"), changed, version)
+    return npy_of(header, _change_items(body, random), version)
+
+
+def _with_field(header: str, name: str, value: str) -> str:
+    """Replace the shape or the dtype in the text of a header."""
+    ends = {"shape": r"\(.*?\)", "descr": r"'[^']*'"}
+    return re.sub(rf"(?<='{name}': ){ends[name]}", lambda _: value, header)
+
+
+def _change_items(body: bytes, random: Random) -> bytes:
+    """Change one of the numbers; they have 8 bytes each, most often."""
+    if len(body) < 8 or not random.randrange(4):
+        return damage(body, random)
+    start = 8 * random.randrange(len(body) // 8)
+    number = random.choice(NUMBERS) % (1 << 64)
+    return body[:start] + number.to_bytes(8, "little") + body[start + 8 :]
+
+
+def _array(value: object) -> bytes:
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.asarray(value))
+    return stream.getvalue()
+
+
+# -- archives --------------------------------------------------------------------------------------
+
+
+def members_of(data: bytes) -> list[tuple[str, bytes]] | None:
+    """Return the names and contents of an archive, or None if it is damaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            infos = archive.infolist()
+            if sum(info.file_size for info in infos) > 1 << 20:
+                return None
+            return [(info.filename, archive.read(info)) for info in infos]
+    except Exception:  # zipfile raises whatever its parser raises
+        return None
+
+
+def archive_of(members: Sequence[tuple[str, bytes]], method: int = zipfile.ZIP_STORED) -> bytes:
+    """Return an archive of members, with the checksum that truerank's own files have."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        for name, content in with_checksum(members):
+            if name not in archive.NameToInfo:  # zipfile warns of two that have one name
+                archive.writestr(zipfile.ZipInfo(name), content, method)
+    return stream.getvalue()
+
+
+def with_checksum(members: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    """Repair the checksum, if there is one, as the description of the format says."""
+    sha = hashlib.sha256()
+    for name, content in sorted((name.removesuffix(".npy"), content) for name, content in members):
+        if name == "checksum":
+            continue
+        encoded = name.encode("utf-8", "surrogatepass")
+        sha.update(len(encoded).to_bytes(8, "little") + len(content).to_bytes(8, "little"))
+        sha.update(encoded + content)
+    checksum = _array(np.array(sha.hexdigest()))
+    return [(name, checksum if name == "checksum.npy" else content) for name, content in members]
+
+
+def _mutate_archive(data: bytes, random: Random) -> bytes:
+    members = members_of(data)
+    if not members:
+        return damage(data, random)
+    place = random.randrange(len(members))
+    name, content = members[place]
+    how = random.randrange(12)
+    if how == 0:
+        del members[place]
+    elif how == 1:
+        other = random.choice(members)
+        members[place] = name, other[1]
+    elif how == 2:
+        members[place] = (
+            random.choice((f"x{name}", name[1:], "", "../x.npy", "scores.npy")),
+            content,
+        )
+    elif how == 3:
+        members.append(
+            (random.choice(("extra.npy", "rows.npy", "lists.npy", "labels..codes.npy")), content)
+        )
+    else:
+        changed = _mutate_npy if content[:6] == NPY and random.randrange(8) else damage
+        members[place] = name, changed(content, random)
+    methods = (zipfile.ZIP_STORED,) * 15 + (zipfile.ZIP_DEFLATED,)
+    return archive_of(members, random.choice(methods))
