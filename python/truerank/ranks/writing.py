@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import re
 import stat
@@ -192,8 +191,7 @@ def _copy_access_list(path: str, descriptor: int) -> None:
 def _temporary_name(place: str) -> str:
     folder, name = os.path.split(place)
     if len(name) > _LONGEST_NAME:
-        digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:8]
-        name = f"{name[: _LONGEST_NAME - 9]}-{digest}"
+        name = f"{name[: _LONGEST_NAME - 9]}-{_digest(os.fsencode(name), 8)}"
     writer = f"{_system()}-{os.getpid()}-{os.urandom(4).hex()}"
     return os.path.join(folder, f".{name}.truerank-{writer}.tmp")
 
@@ -206,7 +204,13 @@ def _system() -> str:
         namespace = os.readlink("/proc/self/ns/pid")
     except OSError:
         return "unknown"
-    return hashlib.sha256(f"{boot}{namespace}".encode()).hexdigest()[:16]
+    return _digest(f"{boot}{namespace}".encode(), 16)
+
+
+def _digest(content: bytes, digits: int) -> str:
+    import hashlib
+
+    return hashlib.sha256(content).hexdigest()[:digits]
 
 
 def _remove_stale(temporary: str) -> None:
