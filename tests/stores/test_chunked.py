@@ -299,6 +299,51 @@ def test_hdf5_shards_and_members(tmp_path: Path) -> None:
         assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_no_file_that_zarr_or_hdf5_opens_is_a_pipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks, links, external storage and the sources of virtual datasets: none is waited for."""
+    zarr, h5py = pytest.importorskip("zarr"), pytest.importorskip("h5py")
+    monkeypatch.chdir(tmp_path)
+    array = scores(4, 6, "f4")
+    made = zarr.create_array("z", shape=array.shape, chunks=(2, 6), dtype="f4")
+    made[:] = array
+    Path("z/loop").symlink_to("../z")
+    Path("z/dangling").symlink_to("nowhere")
+    assert_same(open_scores("z"), array)
+    chunk = next(path for path in Path("z/c").rglob("*") if path.is_file())
+    chunk.rename("chunk")
+    chunk.symlink_to(tmp_path / "chunk")
+    assert_same(open_scores("z"), array)
+    chunk.unlink()
+    os.mkfifo(chunk)
+    with pytest.raises(ValueError, match=f"^scores: {chunk}: expected a regular file, got a pipe"):
+        open_scores("z")
+
+    os.mkfifo("pipe")
+    layout = h5py.VirtualLayout((4, 6), "f4")
+    layout[:] = h5py.VirtualSource("pipe", "scores", (4, 6))
+    inner = h5py.VirtualLayout((4, 6), "f4")
+    inner[:] = h5py.VirtualSource(".", "scores", (4, 6))
+    with h5py.File("links.h5", "w") as file:
+        file["group/scores"] = h5py.ExternalLink("pipe", "/scores")
+    with h5py.File("link.h5", "w") as file:
+        file["scores"] = h5py.ExternalLink(str(tmp_path / "pipe"), "/scores")
+    with h5py.File("external.h5", "w") as file:
+        file.create_dataset("scores", (4, 6), "f4", external=[("pipe", 0, 96)])
+    with h5py.File("virtual.h5", "w") as file:
+        file.create_virtual_dataset("scores", layout)
+    for name in ("link", "external", "virtual", "links"):
+        options = {"member": "group/scores"} if name == "links" else {}
+        with pytest.raises(ValueError, match=rf"{name}\.h5.*pipe', which is not a regular file"):
+            open_scores(f"{name}.h5", **options)
+    with h5py.File("inner.h5", "w") as file:
+        file["scores"] = array
+        file.create_virtual_dataset("virtual", inner)
+    assert_same(open_scores("inner.h5", member="virtual"), array)
+
+
 @pytest.mark.parametrize(
     "make", [lambda data: b"", lambda data: data[:-300], lambda data: data[9:]]
 )

@@ -65,6 +65,31 @@ def open_regular(argument: str, name: str, folder: str = "") -> int:
     return descriptor
 
 
+def check_folder(argument: str, name: str) -> None:
+    """Check that all that a folder has, and folders in it, are regular files.
+
+    For folders that a library reads, which opens whatever has the right name.
+
+    Raises
+    ------
+    ValueError, OSError
+        As in `open_regular`.
+    """
+    folders, seen = [name], set()
+    while folders:
+        folder = folders.pop()
+        status = os.stat(folder)
+        if (status.st_dev, status.st_ino) in seen:  # a link to a folder above
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    folders.append(entry.path)
+                elif not entry.is_file() and os.path.exists(entry.path):
+                    _check_regular(argument, entry.path, os.stat(entry.path))
+
+
 def _check_regular(argument: str, name: str, status: os.stat_result) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)

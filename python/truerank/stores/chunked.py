@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError, spelled
+from ..inputs.input_files import check_folder
 from ..inputs.naming import import_extra
 from ..inputs.scores import ANY_DTYPE, DtypeRequest
 from .descriptors import Descriptors
@@ -180,6 +181,7 @@ def open_zarr(name: str, member: str | None, request: DtypeRequest) -> Store:
         For a damaged store, and for a member that does not exist.
     """
     zarr = import_extra("zarr", f"scores: {name}")
+    check_folder("scores", name)
     try:
         found = zarr.open(name, mode="r")
     except Exception as error:  # whatever its parsers meet
@@ -227,6 +229,7 @@ def open_array_or_group(
     """Make the store of an array, or of an array in a group."""
     array, place = group, name
     if not hasattr(group, "shape"):
+        _check_links(group, (member or "").lstrip("/"), name)
         if member is None or member not in group:
             member = _pick_array(group, member, name)
         array, place = group.get(member), f"{name}: {member}" if name else member
@@ -234,6 +237,7 @@ def open_array_or_group(
             raise InputValueError("member", f"expected an array, {member!r} is not one", place=name)
     elif member is not None:
         raise InputValueError("member", "it has no members, it is one array", place=name)
+    _check_sources(array, place or name)
     layout = _contiguous_layout(array, request, place or name)
     if layout is None:
         return ChunkStore(array, request, name or path_of_array(array), on_close)
@@ -245,6 +249,40 @@ def open_array_or_group(
         store.close()
         raise
     return store
+
+
+def _check_links(group: Any, member: str, name: str) -> None:
+    """Check the files that links of an HDF5 group name, and of the groups on the way to a member.
+
+    h5py would wait for a pipe.
+    """
+    while package_of(group) == "h5py" and not hasattr(group, "shape"):
+        links = (group.get(key, getlink=True) for key in group)
+        others = [link.filename for link in links if hasattr(link, "filename")]
+        _check_named_files(others, group.file.filename, name)
+        first, slash, member = member.partition("/")
+        group = group.get(first) if slash and first else None
+
+
+def _check_sources(array: Any, name: str) -> None:
+    """Check the files that hold the scores of an HDF5 dataset in place of its own."""
+    if package_of(array) != "h5py":
+        return
+    others = [other for other, *_ in array.external or ()]
+    if array.is_virtual:
+        files = [source.file_name for source in array.virtual_sources()]
+        others += [file for file in files if file != "."]  # the file itself
+    _check_named_files(others, array.file.filename, name)
+
+
+def _check_named_files(others: list[str], path: Any, name: str) -> None:
+    """Check files whose names are relative to the folder of a file, or to the current folder."""
+    for other in dict.fromkeys(others):
+        for folder in (os.path.dirname(os.fsdecode(path)), ""):
+            found = os.path.join(folder, other)
+            if os.path.exists(found) and not os.path.isfile(found):
+                problem = f"it names {other!r}, which is not a regular file"
+                raise InputValueError("scores", problem, place=name)
 
 
 def _is_array(found: Any) -> bool:
