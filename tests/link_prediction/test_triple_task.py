@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
+from strategies.triples import splits
 from support.error_kinds import is_of_kind
 from truerank.link_prediction import Sampled, Task
 from truerank.ranks.labels import Labels
@@ -66,24 +67,6 @@ def check_side(tasks: SideTasks, expected: oracle.Side, chosen: list[int], heigh
     assert values(tasks.labels["targets"]) == expected.targets
 
 
-@st.composite
-def problems(draw: st.DrawFn) -> tuple[list[Any], dict[str, list[Any]], tuple[int, ...] | None]:
-    """Small ids make duplicates, leaks, loops and unseen triples likely."""
-    qualifiers = draw(st.integers(0, 2))
-    far = draw(st.sampled_from([0, 0, 2**62]))  # qualifiers are any integers
-    row = st.tuples(
-        *(st.integers(0, 4), st.integers(0, 2), st.integers(0, 4)),
-        *(st.sampled_from([-far, 0, 3, far]) for _ in range(qualifiers)),
-    )
-    splits = draw(st.lists(st.lists(row, max_size=12), max_size=3))
-    test = draw(st.lists(row, min_size=1, max_size=10))
-    last = draw(st.sampled_from(["train", "split 2"]))  # others may stand before it
-    names = draw(st.permutations(["split 0", "split 1", last]))
-    known = dict(zip(names, splits, strict=False))
-    keys = draw(st.sampled_from([None, (), tuple(range(3, 3 + qualifiers)), (2 + qualifiers,)]))
-    return test, known, None if keys == (2,) else keys
-
-
 def shown(test: list[Any], where: list[int], keys: tuple[int, ...]) -> tuple[Any, ...]:
     """Return the first three distinct test triples."""
     first: dict[Any, Any] = {}
@@ -95,7 +78,7 @@ def shown(test: list[Any], where: list[int], keys: tuple[int, ...]) -> tuple[Any
 RULES = st.sampled_from(["keep", "drop"])
 
 
-@given(problems(), RULES, RULES, RULES)
+@given(splits(), RULES, RULES, RULES)
 def test_the_definition(problem: Any, duplicates: str, leaks: str, unseen: str) -> None:
     test, known, keys = problem
     width = len(test[0])
@@ -147,7 +130,7 @@ def test_the_definition(problem: Any, duplicates: str, leaks: str, unseen: str) 
     assert audit.unseen_relations.count == len(found.unseen_relations)
 
 
-@given(problems(), st.integers(0, 2**32))
+@given(splits(), st.integers(0, 2**32))
 def test_ranks_follow_the_definition(problem: Any, seed: int) -> None:
     test, known, keys = problem
     width = len(test[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from oracles.matching import best
 from truerank.alignment.inference import assignment
 from truerank.alignment.inference.matching import infer
 
@@ -26,19 +26,6 @@ SOLVED = {
     "sparse, 32 candidates per entity": {"dense": False},
 }
 WHOLE = [solved for solved in SOLVED if " 2 " not in solved]  # which look at all of a small matrix
-
-
-def best(scores: Array) -> tuple[int, float]:
-    """Try all matchings; return the most pairs without NaN and their highest total."""
-    if scores.shape[0] > scores.shape[1]:
-        return best(scores.T)
-    height, width = scores.shape
-    found = []
-    for columns in permutations(range(width), height):
-        chosen = scores[range(height), columns]
-        there = chosen[~np.isnan(chosen)]
-        found.append((len(there), float(there.sum(dtype=np.float64))))
-    return max(found)
 
 
 def check_matching(found: Any, scores: Array) -> None:

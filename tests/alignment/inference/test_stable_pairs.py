@@ -12,57 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from oracles.matching import in_line, textbook
 from truerank.alignment.inference import similarity_sources as sources
 from truerank.alignment.inference import stable_matching
 from truerank.alignment.inference.matching import infer
 from truerank.alignment.local_scaling import csls_means
 
 Array = npt.NDArray[Any]
-Scores = list[list[float]]
-
-
-def preferences(scores: Scores) -> list[list[int]]:
-    """Return the preferences of each row without NaN; equal scores go by the lower column."""
-    return [
-        sorted((j for j, score in enumerate(row) if score == score), key=lambda j: (-row[j], j))
-        for row in scores
-    ]
-
-
-def textbook(scores: Scores, height: int, width: int) -> list[tuple[int, int]]:
-    """Gale and Shapley: rows propose, the latest free one first; columns keep the best."""
-    lists = preferences(scores)
-    places = [
-        {i: place for place, i in enumerate(order)}
-        for order in preferences([[scores[i][j] for i in range(height)] for j in range(width)])
-    ]
-    holder: dict[int, int] = {}
-    free = list(range(height))
-    while free:
-        i = free.pop()
-        if not lists[i]:
-            continue
-        j = lists[i].pop(0)
-        if j not in holder:
-            holder[j] = i
-        elif places[j][i] < places[j][holder[j]]:
-            free.append(holder[j])
-            holder[j] = i
-        else:
-            free.append(i)
-    return sorted((i, j) for j, i in holder.items())
-
-
-def in_line(scores: Scores, height: int, width: int) -> list[tuple[int, int]]:
-    """Take pairs by score, left id and right id, each if both entities are free."""
-    pairs = [(i, j) for i in range(height) for j in range(width) if scores[i][j] == scores[i][j]]
-    left, right, taken = set(range(height)), set(range(width)), []
-    for i, j in sorted(pairs, key=lambda pair: (-scores[pair[0]][pair[1]], pair)):
-        if i in left and j in right:
-            left.remove(i)
-            right.remove(j)
-            taken.append((i, j))
-    return sorted(taken)
 
 
 def blocking(scores: Array, pairs: Array) -> Array:
