@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import array
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from hypothesis import strategies as st
+
+import truerank as tr
 from fuzz.check import Fault, check
-from oracles.counting import count
+from oracles.counting import count, count_large
 from strategies.count_problems import Problem, problems
+from support.error_kinds import is_of_kind
+from support.outcomes import assert_outcome, defined
+from support.problems import LAYOUTS, csr, dtype_keyword, pool
 from support.problems import check as compare
 
 CORE = True
@@ -20,11 +32,206 @@ def errors(problem: Problem) -> None:
     compare(count, problem.scores, problem.targets, **problem.keywords)
 
 
+# Rows, columns and tasks beyond what is packed, cached, counted or sorted at a time.
+LARGE = [(1, 1_200_000, 3), (3, 300_000, 12), (40, 20_000, 60), (3000, 700, 600), (300_000, 4, 900)]
+
+
+@st.composite
+def large_problems(draw: st.DrawFn) -> Problem:
+    """Draw large matrices and lists, with sizes that shrink."""
+    rows, columns, tasks = (draw(st.integers(1, n)) for n in draw(st.sampled_from(LARGE)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    kind = draw(st.sampled_from(["float16", "bfloat16", "float32", "float64", "int8", "uint64"]))
+    values = rng.choice(pool(kind), draw(st.sampled_from([2, 30])))
+    layout = draw(st.sampled_from(["C", "Fortran", "steps", "negative both", "byte-swapped"]))
+    scores = LAYOUTS[layout](values[rng.integers(0, len(values), (rows, columns))])
+    targets = rng.integers(0, columns, tasks)
+    keywords: dict[str, Any] = {"rows": rng.integers(0, rows, tasks).tolist()}
+    most = draw(st.sampled_from([0, 10, columns // 3, 2 * columns]))
+    if draw(st.booleans()):
+        lists = [rng.integers(0, columns, rng.integers(0, most + 1)) for _ in range(3)]
+        keywords["filter"] = [lists[i] for i in rng.integers(0, 3, tasks)]
+        keywords["filter_form"] = draw(st.sampled_from(["csr int32", "csr int64", "lists int64"]))
+    if draw(st.booleans()):
+        chosen = np.concatenate([rng.integers(0, columns, most), targets])
+        keywords["candidates"] = [chosen] * tasks
+        keywords["candidates_form"] = "shared int64"
+    keywords["nan"] = draw(st.sampled_from(["raise", "worst", "omit"]))
+    keywords["order"] = draw(st.sampled_from(["descending", "ascending"]))
+    keywords["audit"] = draw(st.booleans())
+    keywords["threads"] = draw(st.sampled_from([1, 2, 4]))
+    return Problem(scores, targets.tolist(), keywords | {"dtype": dtype_keyword(kind)})
+
+
+@check(large_problems(), inputs=5)
+def counts_beyond_a_chunk(problem: Problem) -> None:
+    compare(count_large, problem.scores, problem.targets, **problem.keywords)
+
+
+@check(
+    st.tuples(st.integers(0, 5), st.integers(1, 70)),
+    st.tuples(st.integers(-40, 40), st.integers(-40, 40)),
+    st.sampled_from(["<f4", ">f4", "<f8", "<f2", "i1", "<i8", ">u2"]),
+    st.sampled_from(["worst", "omit", "raise"]),
+    st.integers(0, 2**32),
+)
+def strides(
+    shape: tuple[int, int], steps: tuple[int, int], dtype: str, nan: str, seed: int
+) -> None:
+    """Scores may lie anywhere: at odd addresses, over each other, all in one place."""
+    rng = np.random.default_rng(seed)
+    reach = [(n - 1) * step for n, step in zip(shape, steps, strict=True)]
+    before = -sum(min(0, r) for r in reach)
+    size = before + sum(max(0, r) for r in reach) + np.dtype(dtype).itemsize
+    # Few bytes, so that scores tie; they are next to NaN, and to the largest numbers.
+    memory = rng.choice(np.array([0, 1, 0x7F, 0x80, 0xFF], np.uint8), max(0, size) + 7)
+    scores: Any = np.ndarray(shape, dtype, memory.data, before, steps)
+    targets = rng.integers(0, shape[1], shape[0]).tolist()
+    compare(count, scores, targets, nan=nan, audit=True)
+
+
+@check(
+    st.sampled_from([(0, 2**40), (2**40, 0), (2**59, 0), (0, 2**59), (2**40, 3), (2**56, 9)]),
+    st.sampled_from(["i1", "<f4", ">f8"]),
+    st.lists(st.integers(0, 2**63 - 1), max_size=4),
+    st.lists(st.sampled_from([0, 1, 8, 2**31, 2**32, 2**40]), max_size=4),
+    inputs=20,
+)
+def sizes(shape: tuple[int, int], dtype: str, rows: list[int], targets: list[int]) -> None:
+    """A matrix may have any number of rows, of which few are read."""
+    scores = np.broadcast_to(np.array(3, dtype), shape)
+    rows, targets = rows[: len(targets)], targets[: len(rows)]
+    got = outcome_of(lambda: tr.rank(scores, targets, rows=rows))
+    fit = all(r < shape[0] for r in rows) and all(t < shape[1] for t in targets)
+    if isinstance(got, Exception):
+        assert not fit, repr(got)
+        return
+    assert fit, got
+    small = np.full((len(rows), min(shape[1], 9)), 3)
+    assert_outcome(got, defined(Problem(small, targets, {})), audit=False)
+
+
+SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3], [0, 0, 1, 1]])
+RECURSIVE: list[Any] = []
+RECURSIVE.append(RECURSIVE)
+HOSTILE: dict[str, Callable[[], Any]] = {
+    **{repr(x): lambda x=x: x for x in (None, True, 3, -1, 3.5, float("nan"), 1j, "", "text")},
+    **{f"2**{n}": lambda n=n: 2**n for n in (31, 32, 62, 63, 64, 200)},
+    **{f"-2**{n}": lambda n=n: -(2**n) for n in (31, 63, 64)},
+    "bytes": lambda: b"\0\1\2",
+    "no text": lambda: "\0",
+    "surrogate": lambda: "\udcff",
+    "empty": lambda: [],
+    "list of empty": lambda: [[]],
+    "ragged": lambda: [[0], [1, 2], []],
+    "deep": lambda: [[[[0]]]],
+    "in itself": lambda: RECURSIVE,
+    "list of None": lambda: [None] * 3,
+    "list of texts": lambda: ["0", "1", "2"],
+    "list of huge": lambda: [2**63, 0, 2**64],
+    "list of floats": lambda: [0.0, 1.0, 2.0],
+    "mixed": lambda: [0, 1.0, True],
+    "booleans": lambda: [True, False, True],
+    "dict": lambda: {0: 1},
+    "set": lambda: {0, 1, 2},
+    "object": object,
+    "class": lambda: int,
+    "function": lambda: len,
+    "generator": lambda: (n for n in range(3)),
+    "range": lambda: range(3),
+    "memoryview": lambda: memoryview(b"\0\1\2"),
+    "array.array": lambda: array.array("q", [0, 1, 2]),
+    "masked": lambda: np.ma.masked_array([0, 1, 2], [True, False, True]),
+    "matrix": lambda: np.matrix([[0, 1, 2]]),
+    "record": lambda: np.zeros(3, "i4,f4"),
+    "objects": lambda: np.array([0, None, "x"], object),
+    "integers as objects": lambda: np.array([0, 1, 2], object),
+    "scalar": lambda: np.int8(2),
+    "0-d": lambda: np.array(1),
+    "3-d": lambda: np.zeros((1, 3, 4)),
+    "33 dimensions": lambda: np.zeros((1,) * 33, np.int64),
+    **{f"of {name}": lambda name=name: np.zeros(3, name) for name in ("?", "f2", "c8", "M8[s]")},
+    **{f"of {name}": lambda name=name: np.zeros((3, 4), name) for name in ("m8", "S3", "U3", "V3")},
+    "no rows": lambda: np.zeros((0, 4)),
+    "no columns": lambda: np.zeros((3, 0)),
+    "endless": lambda: np.broadcast_to(np.int64(0), (2**59,)),
+    "endless rows": lambda: np.broadcast_to(np.float32(0), (2**60, 1)),
+    "csr": lambda: csr([[0], [1], [2]]),
+    "csr, too long": lambda: (np.array([0, 1, 2, 9]), np.array([0, 1, 2])),
+    "csr, falling": lambda: (np.array([0, 2, 1, 3]), np.array([0, 1, 2])),
+    "csr, from 1": lambda: (np.array([1, 2, 3, 3]), np.array([0, 1, 2])),
+    "csr, negative": lambda: (np.array([0, -1, 2, 3]), np.array([0, 1, 2])),
+    "csr, overflow": lambda: (np.array([0, 2**63 - 1, -(2**63), 3]), np.array([0, 1, 2])),
+    "csr, unsigned": lambda: (np.array([0, 1, 2, 2**64 - 1], np.uint64), np.arange(3)),
+    "csr, lists": lambda: (np.array([0, 3]), np.array([0, 1, 2]), np.array([0, 0, 1])),
+    "csr, no lists": lambda: (np.array([0]), np.array([], np.int64), np.array([0, 0, 0])),
+    "four": lambda: ([0], [0], [0], [0]),
+    "one": lambda: ([0, 1, 2, 3],),
+    "scipy": lambda: scipy.sparse.coo_array(([1.0], ([0], [3])), (3, 4)),
+    "scipy, other shape": lambda: scipy.sparse.csr_matrix((9, 9)),
+    "scipy, damaged": lambda: damaged_csr(),
+    "dtype": lambda: np.dtype("f4"),
+}
+ARGUMENTS = ("scores", "targets", "rows", "filter", "candidates", "order", "nan", "dtype")
+ARGUMENTS += ("threads", "audit", "io", "progress", "checkpoint")
+
+
+def damaged_csr() -> Any:
+    found = scipy.sparse.csr_array(([1.0], ([0], [3])), (3, 4))
+    found.indices[0] = -7
+    return found
+
+
+def outcome_of(call: Callable[[], tr.Ranks]) -> tr.Ranks | Exception:
+    try:
+        return call()
+    except (ValueError, TypeError) as error:
+        return error
+
+
+@check(
+    st.dictionaries(st.sampled_from(ARGUMENTS), st.sampled_from(list(HOSTILE)), max_size=2),
+    inputs=200,
+)
+def hostile(named: dict[str, str]) -> None:
+    """Whatever the arguments are, there are ranks, or an error of the package's own."""
+    if named.get("scores") == "endless":  # to count them would take years
+        return
+    given = {name: HOSTILE[value]() for name, value in named.items()}
+    try:
+        got = outcome_of(lambda: tr.rank(**{"scores": SCORES, "targets": [2, 1, 0]} | given))
+    except OSError:
+        # A text, or one in a list, is the path of a file.
+        assert {"scores", "checkpoint"} & set(given)
+        return
+    except MemoryError:
+        assert {"endless", "endless rows"} & set(named.values())
+        return
+    if isinstance(got, Exception):
+        assert is_of_kind(got, ValueError) or is_of_kind(got, TypeError), repr(got)
+        assert type(got) not in (ValueError, TypeError), repr(got)
+        return
+    assert (got.tied >= 1).all()
+    assert (got.above + got.tied <= got.candidates).all()
+
+
 FAULTS = [
     Fault(
         "an off-by-one in a filter",
         "cpp/engine/selection.cpp",
         "std::sort(first, first + n);",
         "std::sort(first, first + n - 1);",
+    ),
+    Fault(
+        "a bound made too tight",
+        "python/truerank/inputs/checks.py",
+        "if values.size == 0 or int(values.view(np.uint64).max()) < bound:",
+        "if values.size == 0 or int(values.view(np.uint64).max()) <= bound:",
+    ),
+    Fault(
+        "a checked size left out",
+        "python/truerank/inputs/selection.py",
+        "if indptr[0] != 0 or indptr[-1] != entries:",
+        "if indptr[0] != 0:",
     ),
 ]

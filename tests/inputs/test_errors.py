@@ -270,6 +270,21 @@ def test_options_are_keywords() -> None:
         tr.rank(SCORES, 0, filters=None)
 
 
+@pytest.mark.parametrize("name", ["scores", "targets", "rows", "candidates"])
+def test_lists_of_unequal_lengths(name: str) -> None:
+    given = {"scores": SCORES, "targets": 0, name: ([0, 1], [2])}
+    words = "candidates: expected" if name == "candidates" else f"{name}: expected an array, got"
+    refuse(ValueError, words, **given)
+
+
+def test_an_option_that_is_neither_on_nor_off() -> None:
+    refuse(TypeError, "audit: expected True or False, got ndarray", SCORES, 0, audit=SCORES)
+
+
+def test_progress_that_is_no_function() -> None:
+    refuse(TypeError, "progress: expected a callable, got bool", SCORES, 0, progress=True)
+
+
 # --- order of checks
 
 

@@ -24,7 +24,7 @@ FAITHFUL = [name for name in LAYOUTS if not name.endswith("for all")]
 # What is done to a counter after a block: nothing, a round trip, or a call that is refused.
 ROUND_TRIPS = ("pickled", "saved")
 REFUSED = ("again", "dtype", "height", "length", "outside", "twice", "shape", "missing")
-REFUSED += ("self", "unlike", "overlapping")
+REFUSED += ("self", "unlike", "overlapping", "reaching", "leaving")
 
 
 @dataclass
@@ -135,9 +135,12 @@ def feed(counter: tr.RankCounter, scores: Array, block: Block) -> None:
 
 
 def refused_calls(
-    counter: tr.RankCounter, drawn: Counted, block: Block
+    counter: tr.RankCounter, drawn: Counted, block: Block, seen: set[int]
 ) -> dict[str, Callable[[], object]]:
-    """Return calls that the counter must refuse; some are not possible for some blocks."""
+    """Return calls that the counter must refuse; some are not possible for some blocks.
+
+    The counter has counted the columns in `seen`.
+    """
     scores, columns = drawn.problem.scores, block.columns
     matrix = scores if scores.ndim == 2 else scores[None]
     total, width = matrix.shape[1], len(columns)
@@ -159,8 +162,13 @@ def refused_calls(
     if "rows" not in drawn.problem.keywords and scores.ndim == 2:
         taller = np.concatenate([part, part[:1]]) if len(part) else np.zeros((1, width), part.dtype)
         calls["height"] = lambda: counter.update(taller, columns=columns)
-    if f" {total} of {total} " not in repr(counter):
+    if len(seen) < total:
         calls["missing"] = counter.ranks
+    # Two columns of which only the second, or only the first, was counted.
+    for name, counted in {"reaching": [False, True], "leaving": [True, False]}.items():
+        for c in range(total - 1):
+            if [c in seen, c + 1 in seen] == counted:
+                calls[name] = lambda c=c: counter.update(matrix[:, c : c + 2], start=c)
     return calls
 
 
@@ -192,6 +200,7 @@ def ranks_of(drawn: Counted) -> tr.Ranks | Exception:
         counters = counters_of(drawn)
     except ValueError as error:
         return error
+    seen: list[set[int]] = [set() for _ in counters]
     for block in drawn.blocks:
         counter = counters[block.counter]
         before = pickle.dumps(counter)
@@ -200,9 +209,10 @@ def ranks_of(drawn: Counted) -> tr.Ranks | Exception:
         except ValueError as error:
             assert pickle.dumps(counter) == before, "a refused block changes the counter"
             return error
+        seen[block.counter].update(block.columns)
         if block.then in ROUND_TRIPS:
             counters[block.counter] = round_trip(counter, block.then)
-        call = refused_calls(counter, drawn, block).get(block.then)
+        call = refused_calls(counter, drawn, block, seen[block.counter]).get(block.then)
         if call is not None:
             assert_refuses(counter, call)
     merged = functools.reduce(lambda a, b: a.merge(b), [counters[i] for i in drawn.merge_order])

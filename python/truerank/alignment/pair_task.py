@@ -10,8 +10,8 @@ import numpy as np
 
 from ..embeddings.vectors import CSLS, OpenEmbeddings, open_embeddings
 from ..inputs.arrays import read_only
-from ..inputs.checks import NAN_RULES, choice
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.checks import NAN_RULES, check_callback, choice
+from ..inputs.errors import InputValueError
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import printable, public
 from ..ranks.labels import Labels
@@ -349,8 +349,7 @@ class Task(ProtocolTask):
                 expected='"descending" with csls, which is of similarities',
                 got='"ascending"',
             )
-        if progress is not None and not callable(progress):
-            raise InputTypeError("progress", expected="a callable", got=type(progress).__name__)
+        check_callback("progress", progress)
         argument = Argument("scores", scores)
         with open_side_scores(argument, dtype, io, True, heights, "left entity") as matrix:
             ranks, means = rank_matrix(

@@ -18,6 +18,7 @@ from ..inputs.checks import (
     choice,
     forbidden_nan,
     thread_count,
+    truth,
 )
 from ..inputs.errors import InputValueError
 from ..inputs.selection import as_selection
@@ -143,7 +144,7 @@ def _checked_tasks(
 def rules_of(order: object, nan: object, audit: object) -> _core.Rules:
     """Check the options that say how scores are compared."""
     ascending = choice("order", order, ORDERS) == "ascending"
-    return _rules(ascending, choice("nan", nan, NAN_RULES), bool(audit))
+    return _rules(ascending, choice("nan", nan, NAN_RULES), truth("audit", audit))
 
 
 def fault_error(

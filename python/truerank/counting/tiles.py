@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..inputs.checks import IO, choice
+from ..inputs.checks import IO, check_callback, choice
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import selection_of_tasks
@@ -107,6 +107,7 @@ def rank_store(
     checkpoint: str | os.PathLike[str] | None,
 ) -> Ranks:
     """Count a job on a store, tile by tile; the other arguments are those of `rank`."""
+    check_callback("progress", progress)
     io = choice("io", io or store.io, IO)
     store.check()
     if job.candidates is not None:

@@ -158,6 +158,9 @@ def as_array(value: Any, name: str = "array") -> npt.NDArray[Any]:
         return value
     try:
         return np.asarray(value)
+    except ValueError as error:  # lists of unequal lengths, for example
+        got = f"{type(value).__name__}: {error}"
+        raise InputValueError(name, expected="an array", got=got) from error
     except (
         RuntimeError,
         TypeError,

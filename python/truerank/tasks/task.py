@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..counting.ranking import rank
 from ..inputs.arrays import ReadOnlyArrays
+from ..inputs.checks import check_callback
 from ..inputs.errors import InputTypeError, renamed
 from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
@@ -144,8 +145,7 @@ class ProtocolTask(ReadOnlyArrays):
 
         `rules` are order, nan and threads of `rank`. `progress` counts the bytes of all sides.
         """
-        if progress is not None and not callable(progress):
-            raise InputTypeError("progress", expected="a callable", got=type(progress).__name__)
+        check_callback("progress", progress)
         ranks_of_sides = []
         with ExitStack() as stack:
             # open all sides first, so that a missing one is reported before the others are counted
