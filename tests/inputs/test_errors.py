@@ -281,8 +281,12 @@ def test_an_option_that_is_neither_on_nor_off() -> None:
     refuse(TypeError, "audit: expected True or False, got ndarray", SCORES, 0, audit=SCORES)
 
 
-def test_progress_that_is_no_function() -> None:
+def test_progress_and_checkpoints_of_other_types() -> None:
     refuse(TypeError, "progress: expected a callable, got bool", SCORES, 0, progress=True)
+    words = "checkpoint: expected the path of a file, got bool"
+    refuse(TypeError, words, SCORES, 0, checkpoint=True)
+    refuse(TypeError, "io: expected a str", SCORES, 0, io=SCORES, progress=print)
+    refuse(ValueError, "io: expected one of", SCORES, 0, io="", progress=print)
 
 
 # --- order of checks

@@ -210,7 +210,7 @@ def rank_matrix(
     TypeError, ValueError, OSError
         As `rank` does.
     """
-    io_mode = choice("io", io or store.io, IO)
+    io_mode = choice("io", store.io if io is None else io, IO)
     left_to_right = make_job(sides["left_to_right"], store.shape, **rules._asdict())
     transposed_options = {**rules._asdict(), "nouns": _TRANSPOSED_NOUNS}
     right_to_left = make_job(sides["right_to_left"], store.shape[::-1], **transposed_options)

@@ -70,17 +70,13 @@ class Checkpoint:
         job: Job,
         tiles: Sequence[Tile],
     ) -> None:
+        place, _ = writable_place(path, "checkpoint")  # before hours of counting
         self._path = os.fsdecode(path)
         self._count = count
         self._tiles = tiles
         self._facts = _facts(store, job, len(tiles), count.method)
         self._saved_at = time.monotonic()
         self._seconds_to_save = 0.0
-        self._check_path()
-
-    def _check_path(self) -> None:
-        """Refuse a path before the count that could not be written after hours of counting."""
-        place, _ = writable_place(self._path, "checkpoint")
         folder = os.path.dirname(place)
         if not os.path.isdir(folder):
             raise FileNotFoundError(f"checkpoint: no folder {folder}")

@@ -108,7 +108,7 @@ def rank_store(
 ) -> Ranks:
     """Count a job on a store, tile by tile; the other arguments are those of `rank`."""
     check_callback("progress", progress)
-    io = choice("io", io or store.io, IO)
+    io = choice("io", store.io if io is None else io, IO)
     store.check()
     if job.candidates is not None:
         absent = job.candidates.first_task_without(job.targets)

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core import Scores
 from ..inputs.arrays import is_on_device
+from ..inputs.checks import IO, choice
 from ..inputs.errors import InputTypeError, renamed
 from ..inputs.scores import SCORES, DtypeRequest, Form, as_scores
 from .recognition import is_stored
@@ -70,7 +71,8 @@ def store_of(
     if is_stored(value):
         from .opening import OpenOptions, open_source
 
-        return open_source(value, OpenOptions(DtypeRequest(dtype, form), io=io or "map"))
+        io = "map" if io is None else choice("io", io, IO)
+        return open_source(value, OpenOptions(DtypeRequest(dtype, form), io=io))
     if not tiled:
         return None
     from .mapped import ArrayStore
