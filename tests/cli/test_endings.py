@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -189,6 +190,19 @@ def test_links_that_lead_to_themselves(run: Run, files: Files, folder: Path, lin
     assert err.startswith("Error: ")
     assert "loop.np" in err
     assert (folder / "loop.npz").is_symlink()
+
+
+@POSIX
+@pytest.mark.parametrize("option", ["--save", "--html"])
+def test_a_working_folder_that_is_gone(
+    run: Run, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    code, out, err = run("evaluate", *files("scores.npy targets.npy"), option, "x.npz")
+    assert (code, out, err) == (1, "", f"Error: {option}: {os.strerror(errno.ENOENT)}\n")
 
 
 def test_a_wrong_instruction_set_is_one_line() -> None:

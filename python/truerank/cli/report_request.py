@@ -113,7 +113,8 @@ def check_writable(path: Path, files: Sequence[str | Path], option: str = "--sav
     """Raise an error if a path cannot be written, or is one of the input files or inside one."""
     with suppress(FileNotFoundError), errors_naming(option):
         path.stat()  # a link that leads to itself raises an OSError
-    resolved = Path(os.path.realpath(path))
+    with errors_naming(option):  # the working folder may be gone
+        resolved = Path(os.path.realpath(path))
     for folder in (path.parent, resolved.parent):  # the path may be a link
         if not folder.is_dir():
             raise FileNotFoundError(f"{option}: no folder {folder}")
