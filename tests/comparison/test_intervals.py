@@ -416,7 +416,7 @@ def test_no_delta_method(key: str) -> None:
         ({"method": "jackknife"}, ValueError, "method: expected one of bootstrap, bca, percentile"),
         ({"level": 1}, ValueError, "level: expected a number between 0 and 1, got 1"),
         ({"level": "95"}, TypeError, "level: expected a number between 0 and 1, got str"),
-        ({"resamples": 0}, ValueError, "resamples: expected an integer >= 1, got 0"),
+        ({"resamples": 0}, ValueError, "resamples: expected an integer from 1 to 100000000, got 0"),
         ({"seed": None}, TypeError, "seed: expected an integer >= 0, got NoneType"),
         ({"by": "query"}, ValueError, "by: these ranks have no labels 'queries'"),
         ({"by": [1]}, ValueError, "by: expected 2 labels"),

@@ -389,7 +389,7 @@ def test_pairing_is_described() -> None:
         (2, {"metric": "macro.mrr"}, KeyError, "name them with by"),
         (2, {"by": "query"}, ValueError, "by: these ranks have no labels 'queries'"),
         (2, {"level": 95}, ValueError, "level: expected a number between 0 and 1, got 95"),
-        (2, {"resamples": 0}, ValueError, "resamples: expected an integer >= 1"),
+        (2, {"resamples": 0}, ValueError, "resamples: expected an integer from 1 to 100000000"),
     ],
 )
 def test_errors_say_what_was_expected(

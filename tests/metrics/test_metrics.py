@@ -285,3 +285,32 @@ def test_power_means_contain_the_others(ranks: Ranks, kind: str) -> None:
         assert value == pytest.approx(measured[f"{kind}.{name}"], rel=1e-12, nan_ok=True)
     means = [measured[f"{kind}.power_mean:{p}"] for p in POWERS]
     assert not len(ranks) or all(a <= b * (1 + 1e-9) for a, b in itertools.pairwise(means))
+
+
+# -- the ends of the range -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["median", "mad", "imedian", "mr", "std", "power_mean:inf"])
+def test_the_most_candidates(key: str) -> None:
+    """Positions near 2**63 are rounded as floats, and stay integers that can be counted."""
+    most = 2**63 - 1
+    for above, tied in ((0, most), (most - 1, 1), (most - 5, 5), (most // 2, 7)):
+        found = report(Ranks([above, 0], [tied, 1], most))
+        for kind in ("expected", "realistic", "pessimistic"):
+            assert 0 <= found[f"{kind}.{key}"] <= 2.0**63
+    alone = report(Ranks([most - 5], [5], most))
+    assert alone["expected.median"] == pytest.approx(2.0**63, rel=1e-15)
+
+
+@pytest.mark.parametrize("tied", [1, 3])
+def test_powers_of_ranks_with_hardly_any_weight(tied: int) -> None:
+    """The best rank has weight 2**-1060 beside the others, of which a power underflows."""
+    ranks = Ranks([0, 99], [tied, tied], 200, weights=[2.0**-1060, 1.0])
+    found = report(ranks)["expected.power_mean:-300"]
+    exact = 2 ** (1060 / 300) * tied ** (1 / 300)
+    assert found == pytest.approx(exact, rel=1e-12)
+    turned = Ranks([99, 0], [1, 1], 200, weights=[5e-324, 1e308])
+    weight = math.log(5e-324) - math.log(1e308)
+    assert report(turned)["power_mean:300"] == pytest.approx(
+        max(100 * math.exp(weight / 300), 1.0), rel=1e-12
+    )

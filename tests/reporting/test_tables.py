@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank import Protocol, Ranks, Report, report
+from truerank import Protocol, Ranks, Report, compare, report
 from truerank.comparison.pairing import is_test_split
 from truerank.reporting.axes import unique_keys
 from truerank.reporting.repeats import Repeats
@@ -401,13 +401,18 @@ def test_unlike_groups_of_macro_averages_are_noted() -> None:
     assert table({"a": given[1], "b": read}, ["macro.mr"]).notes == ()
 
 
-@pytest.mark.parametrize("digits", [0, -3, 2.5, True, "4", None])
+@pytest.mark.parametrize("digits", [0, -3, 18, 10**7, 10**400, 2.5, True, "4", None])
 def test_wrong_digits(digits: object) -> None:
-    error = ValueError if digits in (0, -3) else TypeError
+    """More than 17 digits say nothing about a float64, and 10**7 took 18 seconds."""
+    error = ValueError if type(digits) is int else TypeError
+    pairs = compare({"a": one(1).ranks, "b": one(1).ranks}, resamples=9)
+    renders = [pairs.to_markdown]
     for made in (table({"a": one(1)}), report([one(1)]), one(1)):
-        for render in (made.to_markdown, made.to_latex):
-            with pytest.raises(error, match=r"^digits: expected an integer >= 1, got "):
-                render(digits=digits)
+        renders += [made.to_markdown, made.to_latex]
+    for render in renders:
+        with pytest.raises(error, match=r"^digits: expected an integer from 1 to 17, got "):
+            render(digits=digits)
+        assert render(digits=17)
     assert table({"a": one(1)}).to_markdown(digits=np.int64(3))
 
 

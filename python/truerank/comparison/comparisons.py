@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
 from ..inputs.naming import printable, public
-from .table_writer import TextGrid, format_count, markdown_cell, markdown_table
+from .table_writer import TextGrid, check_digits, format_count, markdown_cell, markdown_table
 
 
 @public("truerank.comparison")
@@ -135,6 +135,7 @@ class Comparisons(Sequence[Comparison]):
         digits : int
             The number of significant digits.
         """
+        check_digits(digits)
         first = self._pairs[0]
         bounds = f"{100 * first.level:g} % interval"
         header = ["a", "b", f"{first.metric} of a", "of b", "difference", bounds]

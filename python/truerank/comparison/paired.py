@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, overload
 
 import numpy as np
 
-from ..inputs.checks import choice, confidence, integer_at_least
+from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics.averages import arithmetic, values_per_task
@@ -195,7 +195,7 @@ def compare(
         method,
         by,
         confidence(level),
-        integer_at_least("resamples", resamples, 1),
+        resample_count(resamples),
         integer_at_least("seed", seed),
         integer_at_least("draw_seed", draw_seed),
         allow_unlike,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import choice, confidence, integer_at_least
+from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from .functionals import normal_quantile
@@ -166,7 +166,7 @@ def interval(
     >>> found.low, found.value, found.high
     (0.125, 0.375, 0.75)
     """
-    level, resamples = confidence(level), integer_at_least("resamples", resamples, 1)
+    level, resamples = confidence(level), resample_count(resamples)
     seed, draw_seed = integer_at_least("seed", seed), integer_at_least("draw_seed", draw_seed)
     method = choice("method", method, METHODS)
     chosen = units_of(ranks, key, by=by, weights=weights, draw_seed=draw_seed)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from ..inputs.checks import choice, integer
+from ..inputs.checks import choice, flag, integer
 from ..inputs.naming import import_extra, printable
 
 # A minus rather than a hyphen: before a number, and not within a word or after another sign.
@@ -137,11 +137,12 @@ class Records(NamedTuple):
         "group,value\\n'=1+1,-4.5\\n"
         """
         lines: list[str] = []
+        safe = flag("spreadsheet", spreadsheet)
         # a text with any character of the line terminator is quoted, as readers need it for both
         writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
         for row in (self.columns, *self.rows):
             cells = [repr(cell) if isinstance(cell, float) else cell for cell in row]
-            writer.writerow(map(_no_formula, cells) if spreadsheet else cells)
+            writer.writerow(map(_no_formula, cells) if safe else cells)
         return "".join(f"{line[:-2]}\n" for line in lines)
 
     def frame(self, layout: Layout = "wide", *, index: str | None = None) -> Any:
@@ -330,21 +331,21 @@ def percent(share: float) -> str:
 
 
 def check_digits(digits: int) -> int:
-    """Check a number of significant digits.
+    """Check a number of significant digits: 17 tell every float64 from all others.
 
     Raises
     ------
     TypeError
         For anything but an integer.
     ValueError
-        For an integer below 1.
+        For an integer below 1 or above 17.
 
     Examples
     --------
     >>> check_digits(4)
     4
     """
-    return integer("digits", digits, least=1, expected="an integer >= 1")
+    return integer("digits", digits, least=1, most=17, expected="an integer from 1 to 17")
 
 
 def _no_formula(value: object) -> object:

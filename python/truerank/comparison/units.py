@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.arrays import checked_weights
 from ..inputs.errors import InputTypeError, spelled
 from ..metrics.adjustments import adjusted, compute, moments
 from ..metrics.averages import (
@@ -132,7 +133,7 @@ def units_of(
     if isinstance(weights, str):
         weights = task_weights_by(ranks, weights)
     if weights is not None:
-        ranks = ranks.with_weights(np.asarray(weights))
+        ranks = ranks.with_weights(checked_weights(weights, length=len(ranks)))
     sides = sides_of(ranks)
     sides.check(parsed.side, str(parsed))
     # all tasks are ranked and grouped at once, so that the sides agree with the whole
@@ -297,7 +298,8 @@ def _median_functional(
     key: Key, sample: Sample, unit: IntArray, units: int, outer: Adjust | None
 ) -> Functional:
     metric = METRICS[key.metric]
-    if not len(unit) or (sample.tied is not None and sample.tied.sum() > MAX_MEAN_TIE * len(unit)):
+    positions = 0.0 if sample.tied is None else float(sample.tied.sum(dtype=np.float64))
+    if not len(unit) or positions > MAX_MEAN_TIE * len(unit):
         return _resampled_functional(key, sample, unit, units, outer)
     exact_median = partial(
         _metric_of_counts, metric._replace(inverse=float), key.parameter, sample, unit

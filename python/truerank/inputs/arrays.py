@@ -286,7 +286,9 @@ def _any_integers(name: str, value: object, array: npt.NDArray[Any]) -> npt.NDAr
     return array
 
 
-def checked_weights(value: object, *, length: int, copy: bool = True) -> FloatArray:
+def checked_weights(
+    value: object, *, length: int, copy: bool = True, name: str = "weights", each: str = "task"
+) -> FloatArray:
     """Check weights, one for each task, and return them as read-only float64.
 
     Parameters
@@ -297,6 +299,8 @@ def checked_weights(value: object, *, length: int, copy: bool = True) -> FloatAr
         The number of tasks.
     copy : bool
         False takes over a float64 array that nobody else writes to.
+    name, each : str
+        The name of the argument, and what has a weight.
 
     Returns
     -------
@@ -314,16 +318,16 @@ def checked_weights(value: object, *, length: int, copy: bool = True) -> FloatAr
     >>> checked_weights([1, 3], length=2)
     array([1., 3.])
     """
-    array = _as_array("weights", value, "numbers")
+    array = _as_array(name, value, "numbers")
     if array.dtype.kind not in "iuf":
-        raise InputTypeError("weights", expected="real numbers", got=_type_of(value, array))
-    _check_shape("weights", array, "numbers", length)
+        raise InputTypeError(name, expected="real numbers", got=_type_of(value, array))
+    _check_shape(name, array, "numbers", length, each)
     array = array.astype(np.float64, order="C", copy=copy)
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
         i = int(wrong.argmax())
         raise InputValueError(
-            "weights", expected="finite numbers >= 0", got=f"{array[i]} at position {i}"
+            name, expected="finite numbers >= 0", got=f"{array[i]} at position {i}"
         )
     return read_only(array)
 
@@ -342,10 +346,12 @@ def _type_of(value: object, array: npt.NDArray[Any]) -> str:
     return f"dtype {array.dtype}"
 
 
-def _check_shape(name: str, array: npt.NDArray[Any], what: str, length: int | None) -> None:
+def _check_shape(
+    name: str, array: npt.NDArray[Any], what: str, length: int | None, each: str = "task"
+) -> None:
     if array.ndim != 1:
         raise InputValueError(name, expected=f"a 1-D array of {what}", got=f"shape {array.shape}")
     if length is not None and len(array) != length:
         raise InputValueError(
-            name, expected=f"{length} {what}, one for each task", got=f"shape {array.shape}"
+            name, expected=f"{length} {what}, one for each {each}", got=f"shape {array.shape}"
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from .errors import InputTypeError, InputValueError, spelled
 if TYPE_CHECKING:
     from .arrays import IntArray
 
+T = TypeVar("T")
+
 ORDERS = ("descending", "ascending")
 NAN_RULES = ("raise", "worst", "omit")
 IO = ("map", "read")
@@ -19,6 +22,7 @@ IO = ("map", "read")
 # stay within 64 bits.
 _MAX_THREADS = 1 << 20
 _MAX_INTEGER = 1 << 40
+_MOST_RESAMPLES = 100_000_000
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
@@ -29,6 +33,19 @@ def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
 def is_number(value: object) -> TypeGuard[float | np.number[Any]]:
     """Whether a value is a real number of Python or numpy; a bool is not."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def is_iterable(value: object) -> TypeGuard[Iterable[Any]]:
+    """Whether a value can be iterated over; an array without dimensions cannot, though Iterable."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
+
+
+def has_dimensions(value: object) -> bool:
+    """Whether a value is more than one number, also lists of unlike lengths."""
+    try:
+        return np.ndim(value) > 0  # type: ignore[arg-type]
+    except ValueError:
+        return True
 
 
 def integer(
@@ -107,10 +124,37 @@ def number(name: str, value: object, *, expected: str = "a number") -> float:
     ------
     InputTypeError
         For anything else, also for a bool.
+    InputValueError
+        For an integer that is too large for a float.
     """
     if not is_number(value):
         raise InputTypeError(name, expected=expected, got=type(value).__name__)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputValueError(name, expected=f"{expected} below 1.8e308", got=value) from None
+
+
+def resample_count(resamples: object) -> int:
+    """Check a number of resamples: more than the limit would take days and gigabytes."""
+    expected = f"an integer from 1 to {_MOST_RESAMPLES}"
+    return integer("resamples", resamples, least=1, most=_MOST_RESAMPLES, expected=expected)
+
+
+def several(name: str, values: Iterable[T], what: str) -> list[T]:
+    """List the values of an iterable that is no str."""
+    if isinstance(values, str):
+        raise InputTypeError(name, expected=f"several {what}", got=f"the str {values!r}")
+    if not is_iterable(values):
+        raise InputTypeError(name, expected=f"several {what}", got=type(values).__name__)
+    return list(values)
+
+
+def flag(name: str, value: object) -> bool:
+    """Check a bool of Python or numpy."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputTypeError(name, expected="a bool", got=type(value).__name__)
+    return bool(value)
 
 
 def confidence(level: object) -> float:

@@ -8,6 +8,7 @@ writes it with `spelled`, because a command line has options where Python has ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +17,8 @@ from typing import Self, TypeVar
 from .naming import printable
 
 E = TypeVar("E", bound="InputError")
+
+_LONGEST_INTEGER, _LONGEST_TEXT = 256, 2000  # bits and characters that a message shows
 
 _SPELLING: ContextVar[Mapping[str, str]] = ContextVar("truerank_spelling")
 
@@ -36,7 +39,7 @@ class InputError(Exception):
     expected : str
         What would have been right.
     got : object, optional
-        What came; the message shows its `str`.
+        What came; the message shows its `str`, of which a very long one is cut.
     place : str, optional
         The file or other part of the argument that is wrong.
 
@@ -64,11 +67,12 @@ class InputError(Exception):
         got: object = "",
         place: str = "",
     ) -> None:
-        super().__init__(argument, problem, expected, str(got), place)
+        shown = _shown(got)
+        super().__init__(argument, problem, expected, shown, place)
         self.argument = argument
         self.problem = problem
         self.expected = expected
-        self.got = str(got)
+        self.got = shown
         self.place = place
 
     def __str__(self) -> str:
@@ -115,6 +119,16 @@ def _renamed_argument(names: Mapping[str, str], argument: str) -> str:
         return names[argument]
     argument_name, colon, rest = argument.partition(": ")
     return f"{names.get(argument_name, argument_name)}{colon}{rest}"
+
+
+def _shown(got: object) -> str:
+    """Write what came, in a line; Python itself refuses to write integers of 4,301 digits."""
+    if isinstance(got, int) and got.bit_length() > _LONGEST_INTEGER:
+        return f"an integer of about {math.ceil(got.bit_length() * math.log10(2)):,} digits"
+    text = str(got)
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    return f"{text[: _LONGEST_TEXT // 2]}... ({len(text):,} characters)"
 
 
 def _make_error(

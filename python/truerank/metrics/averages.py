@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # 1 / (the third quartile of the standard normal): with this factor the median absolute deviation of
 # a normal distribution is its standard deviation.
+_NORMAL = 1e-290  # means below it may be sums of what underflowed
 MAD_SCALE = 1.482602218505602
 
 
@@ -82,15 +83,34 @@ def power(_: RankFunction, sample: Sample, p: Parameter) -> float:
     extreme = ranks.min() if p < 0 else (ranks if tied is None else ranks + (tied - 1)).max()
     if math.isinf(p):
         return float(extreme)
-    if tied is not None:
-        mean = weighted_mean(mean_power(ranks, tied, p, float(extreme)), sample.weights)
-        logarithm = math.log(mean)
-    elif abs(p) < 1:  # powers near 1 keep their digits as differences from it
+    if tied is None and abs(p) < 1:  # powers near 1 keep their digits as differences from it
         excess = np.expm1(p * np.log(ranks / extreme))
         logarithm = math.log1p(weighted_mean(excess, sample.weights))
     else:
-        logarithm = math.log(weighted_mean(np.power(ranks / extreme, p), sample.weights))
+        logarithm = _log_mean_power(sample, p, float(extreme))
     return float(extreme) * math.exp(logarithm / p)
+
+
+def _log_mean_power(sample: Sample, p: Parameter, extreme: float) -> float:
+    """The log of the mean of (r / extreme)^p, also where the extreme rank has hardly any weight."""
+    ranks, tied, weights = sample.ranks, sample.tied, sample.weights
+    values = np.power(ranks / extreme, p) if tied is None else mean_power(ranks, tied, p, extreme)
+    mean = weighted_mean(values, weights)
+    if mean > _NORMAL or weights is None:
+        return math.log(mean)
+    # what underflows here is all that counts: each task by itself, in logs
+    own = ranks if tied is None or p < 0 else ranks + (tied - 1)
+    logs = p * np.log(own / extreme)
+    if tied is not None:
+        for i in np.flatnonzero(tied > 1).tolist():
+            task = slice(i, i + 1)
+            logs[i] += math.log(mean_power(ranks[task], tied[task], p, float(own[i]))[0])
+    return _log_sum(logs + np.log(weights)) - _log_sum(np.log(weights))
+
+
+def _log_sum(logs: FloatArray) -> float:
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).sum()))
 
 
 def variance(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
@@ -118,7 +138,13 @@ def median(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
     sample = _drop_weightless(sample)
     if sample.tied is None:
         return median_of(sample.ranks, sample.weights)
-    return _median_of_runs(sample.ranks.astype(np.int64), sample.tied, sample.weights)
+    return _median_of_runs(_first_positions(sample), sample.tied, sample.weights)
+
+
+def _first_positions(sample: Sample) -> IntArray:
+    """The first positions of ties as integers; above 2**53 floats are rounded, to 2**63 even."""
+    first = np.minimum(sample.ranks, 2.0**63 - 1024).astype(np.int64)
+    return first if sample.tied is None else np.minimum(first, sample.candidates - sample.tied + 1)
 
 
 def deviation(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
@@ -129,7 +155,7 @@ def deviation(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> floa
         return MAD_SCALE * median_of(np.abs(sample.ranks - middle), sample.weights)
     if math.isnan(middle):
         return math.nan
-    first = sample.ranks.astype(np.int64)
+    first = _first_positions(sample)
     return MAD_SCALE * _median_from(middle, first, sample.tied, sample.weights)
 
 

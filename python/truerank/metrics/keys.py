@@ -33,6 +33,7 @@ ALIASES = {
 
 MACRO = "macro"
 
+LONGEST = 1200  # characters of a key; a cutoff has less than 1000 digits
 _SHAPE = "[macro.][side.][kind.][adjustment.]metric[@k][:p]"
 
 
@@ -110,6 +111,8 @@ def parse(key: str) -> Key:
     """
     if not isinstance(key, str):
         raise UnknownKeyError(f"key: expected a str, got {type(key).__name__}")
+    if len(key) > LONGEST:
+        raise UnknownKeyError(f"key: expected at most {LONGEST:,} characters, got {len(key):,}")
     before_p, colon, power = key.partition(":")
     *words, last = before_p.split(".")
     adjustment, metric, parameter = _parse_metric(key, last, colon + power)

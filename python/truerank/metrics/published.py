@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.arrays import integers
+from ..inputs.checks import flag, has_dimensions
 from ..inputs.checks import number as checked_number
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
@@ -169,9 +170,11 @@ def adjust(
     nan
     """
     key, number = _parse_bare_metric(metric), checked_number("value", value)
-    if not isinstance(filtered, (bool, np.bool_)):
-        raise InputTypeError("filtered", expected="a bool", got=type(filtered).__name__)
+    _check_word("split", split, SPLITS)
+    _check_word("side", side, SIDES)
+    flag("filtered", filtered)
     if dataset is not None:
+        _check_name(dataset)
         for name, given in (("candidates", candidates), ("tasks", tasks), ("weights", weights)):
             if given is not None:
                 raise InputValueError(
@@ -278,8 +281,7 @@ def data_set(name: str) -> dict[str, Any]:
     >>> data_set("wn18-rr")["entities"]
     40943
     """
-    if not isinstance(name, str):
-        raise InputTypeError("dataset", expected="a name", got=type(name).__name__)
+    _check_name(name)
     names = {
         _normalise_name(alias): key
         for key, entry in data_sets().items()
@@ -319,10 +321,10 @@ def _parse_bare_metric(metric: str) -> Key:
 
 def _read_counts(candidates: Any, tasks: Any, weights: Any) -> tuple[IntArray, IntArray]:
     """Read candidates in any form as values and multiplicities; with weights, a value per task."""
-    if isinstance(candidates, tuple) and len(candidates) == 2 and np.ndim(candidates[0]) > 0:
+    if isinstance(candidates, tuple) and len(candidates) == 2 and has_dimensions(candidates[0]):
         values = integers("candidates", candidates[0])
         multiplicities = integers("multiplicities", candidates[1], length=len(values))
-    elif np.ndim(candidates) > 0:
+    elif has_dimensions(candidates):
         values = integers("candidates", candidates)
         multiplicities = np.ones(len(values), dtype=np.int64)
     elif tasks is None:
@@ -344,10 +346,16 @@ def _read_counts(candidates: Any, tasks: Any, weights: Any) -> tuple[IntArray, I
     return values, multiplicities
 
 
+def _check_name(dataset: object) -> None:
+    if not isinstance(dataset, str):
+        raise InputTypeError("dataset", expected="a name", got=type(dataset).__name__)
+
+
 def _check_word(name: str, word: object, known: tuple[str, ...]) -> None:
+    if not isinstance(word, str):
+        raise InputTypeError(name, expected=f"one of {', '.join(known)}", got=type(word).__name__)
     if word not in known:
-        near = suggest(word, known) if isinstance(word, str) else f"known are {', '.join(known)}"
-        raise InputValueError(name, f"no {name} {word!r}; {near}")
+        raise InputValueError(name, f"no {name} {word!r}; {suggest(word, known)}")
 
 
 def _check_range(key: Key, number: float, counts: tuple[IntArray, IntArray], weights: Any) -> None:

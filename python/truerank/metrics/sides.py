@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from .keys import ADJUSTED, ALL_SIDES, RELATION_SIDE, RESERVED, suggest
+from .keys import ADJUSTED, ALL_SIDES, LONGEST, RELATION_SIDE, RESERVED, suggest
 from .kinds import KINDS, UnknownKeyError
 
 if TYPE_CHECKING:
@@ -44,6 +44,10 @@ class Sides(NamedTuple):
 
     def check(self, side: str, key: str) -> None:
         """Raise a KeyError for an unknown side."""
+        if not isinstance(side, str):
+            raise UnknownKeyError(f"side: expected a str, got {type(side).__name__}")
+        if len(side) > LONGEST:
+            raise UnknownKeyError(f"side: expected a name, got {len(side):,} characters")
         if side in self.counts:
             return
         if side == ALL_SIDES:

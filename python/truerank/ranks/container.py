@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.arrays import read_only
+from ..inputs.checks import integer_at_least, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 from .counts import (
@@ -253,6 +254,8 @@ class Ranks:
         >>> bool((ranks.random(7) == ranks.random(7)).all())
         True
         """
+        if seed is not None:
+            seed = integer_at_least("seed", seed)
         ranks = self.above + 1
         (ties,) = np.nonzero(self.tied > 1)
         ranks[ties] += np.random.default_rng(seed).integers(0, self.tied[ties], dtype=np.int64)
@@ -439,7 +442,7 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     """
     if isinstance(parts, Ranks):
         raise InputTypeError("parts", expected="several Ranks", got="one")
-    parts = list(parts)
+    parts = several("parts", parts, "Ranks")
     if not parts:
         raise InputValueError("parts", expected="at least one Ranks", got="none")
     for i, part in enumerate(parts):

@@ -131,7 +131,10 @@ def checked_index(index: object, n: int) -> npt.NDArray[Any]:
         raise InputTypeError(
             "index", expected="a slice, mask, integers or an int", got=type(index).__name__
         )
-    array = np.asarray(index)
+    try:
+        array = np.asarray(index)
+    except ValueError:  # lists of unlike lengths
+        raise InputTypeError("index", expected="integers or booleans", got="nested lists") from None
     if array.size == 0 and isinstance(index, list):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iub":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..inputs.arrays import integers, read_only
-from ..inputs.checks import first_outside
+from ..inputs.checks import first_outside, has_dimensions
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 from .counts import checked_index
@@ -269,7 +269,7 @@ def _is_pair(value: object) -> bool:
         isinstance(value, tuple)
         and len(value) == 2
         and not isinstance(value[0], (str, bytes))
-        and np.ndim(value[0]) > 0
+        and has_dimensions(value[0])
     )
 
 

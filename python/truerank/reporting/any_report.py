@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..inputs.checks import flag
 from .axes import nest, unique_keys
 from .rendering import report_records, report_tables
 from .report_base import ReportBase
@@ -45,7 +46,7 @@ class AnyReport(ReportBase):
         {'both': {'realistic': {'mrr': 0.625}, 'optimistic': {'hits@1': 0.5}}}
         """
         values = {key: self[key] for key in unique_keys(self if metrics is None else metrics)}
-        if flat:
+        if flag("flat", flat):
             return values
         return nest(values)
 
@@ -170,7 +171,7 @@ class AnyReport(ReportBase):
         KeyError
             For an unknown metric, side or kind.
         ValueError
-            For a metric that names a side or kind, and for digits below 1.
+            For a metric that names a side or kind, and for digits below 1 or above 17.
         TypeError
             If digits is not an integer.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..inputs.checks import several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import KINDS, UnknownKeyError, parse
 from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO, suggest
@@ -103,18 +104,17 @@ def nest(values: Mapping[str, object]) -> dict[str, Any]:
 
 
 def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
-    """List keys, each of them once; a single str is a TypeError.
+    """List keys, each of them once; a single str, or what is no str among them, is a TypeError.
 
     Examples
     --------
     >>> unique_keys(("mr", "mrr", "mr"))
     ['mr', 'mrr']
     """
-    if isinstance(keys, str):
-        raise InputTypeError(name, expected="several keys", got=f"the str {keys!r}")
-    listed = list(keys)
-    if not all(isinstance(key, str) for key in listed):
-        return listed  # the wrong one is named when it is parsed
+    listed = several(name, keys, "keys")
+    for key in listed:
+        if not isinstance(key, str):
+            raise InputTypeError(name, expected="keys", got=f"{type(key).__name__} among them")
     return list(dict.fromkeys(listed))
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.arrays import read_only
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.arrays import checked_weights
+from ..inputs.errors import InputValueError
 from ..metrics.averages import weighted_mean
 
 if TYPE_CHECKING:
@@ -129,22 +129,7 @@ def read_macro_weights(
 
 
 def _check_weights(weights: Any, length: int) -> FloatArray:
-    array = np.asarray(weights)
-    if array.dtype.kind not in "iuf" and array.size:
-        raise InputTypeError("macro_weights", expected="real numbers", got=f"dtype {array.dtype}")
-    if array.shape != (length,):
-        raise InputValueError(
-            "macro_weights",
-            expected=f"{length} numbers, one for each group",
-            got=f"shape {array.shape}",
-        )
-    array = array.astype(np.float64)
-    wrong = ~(np.isfinite(array) & (array >= 0))
-    if wrong.any():
-        i = int(wrong.argmax())
-        raise InputValueError(
-            "macro_weights", expected="finite numbers >= 0", got=f"{array[i]} at position {i}"
-        )
+    array = checked_weights(weights, length=length, name="macro_weights", each="group")
     if length and not array.any():
         raise InputValueError("macro_weights", expected="at least one above 0", got="only 0")
-    return read_only(array)
+    return array

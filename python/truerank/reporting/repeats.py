@@ -14,11 +14,12 @@ from ..comparison.table_writer import (
     format_count,
     number,
 )
+from ..inputs.checks import is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..ranks.container import Ranks
 from .axes import FEW_METRICS, nest, unique_keys
-from .report_content import json_value
+from .report_content import json_value, write_json
 from .reports import Report
 
 if TYPE_CHECKING:
@@ -172,8 +173,6 @@ class Repeats(Mapping[str, float]):
         >>> json.loads(runs.to_json(["mr"]))["metrics"]
         {'mr': {'mean': 2.0, 'std': 1.4142135623730951, 'values': [1.0, 3.0]}}
         """
-        import json
-
         content = {
             "kind": JSON_KIND,
             "format": JSON_FORMAT,
@@ -185,7 +184,7 @@ class Repeats(Mapping[str, float]):
             "fingerprints": [report.protocol.fingerprint for report in self.reports],
             "notes": self.notes,
         }
-        return json.dumps(json_value(content), indent=indent, allow_nan=False)
+        return write_json(json_value(content), indent)
 
     def to_pandas(self, metrics: Iterable[str] | None = None) -> Any:
         """Return a pandas DataFrame with the columns of `to_csv`.
@@ -376,7 +375,7 @@ def _run_differences(reports: Sequence[Report]) -> Iterator[str]:
 
 def check_reports(reports: Any, whose: str = "") -> tuple[Report, ...]:
     """Check that there is at least one Report; `whose` is appended to messages."""
-    if isinstance(reports, (str, bytes, Mapping)) or not isinstance(reports, Iterable):
+    if isinstance(reports, (str, bytes, Mapping)) or not is_iterable(reports):
         got = f"{type(reports).__name__}{whose}"
         raise InputTypeError("reports", expected="several Reports", got=got)
     found = tuple(reports)

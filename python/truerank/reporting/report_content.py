@@ -9,6 +9,7 @@ import reprlib
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
+from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelling
 from ..metrics import Key, UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES, RELATION_SIDE
@@ -63,9 +64,13 @@ def json_text(report: ReportBase, metrics: Iterable[str] | None, indent: int | N
     of_groups = [key for key in keys if not parse(key).macro]
     if metrics is None:  # with thousands of groups one kind is enough
         of_groups = [key for key in of_groups if parse(key).kind == DEFAULT_KIND]
-    return json.dumps(
-        json_object(content_of(report, keys, of_groups)), indent=indent, allow_nan=False
-    )
+    return write_json(json_object(content_of(report, keys, of_groups)), indent)
+
+
+def write_json(content: dict[str, Any], indent: int | None) -> str:
+    """Write values of JSON as text, with so many blanks for each level, or all in one line."""
+    blanks = None if indent is None else integer("indent", indent, least=0, most=100)
+    return json.dumps(content, indent=blanks, allow_nan=False)
 
 
 def content_of(report: ReportBase, keys: Iterable[str], of_groups: Iterable[str]) -> ReportContent:

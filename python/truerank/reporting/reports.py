@@ -284,7 +284,7 @@ class Report(AnyReport):
         >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_values("mr")
         {'a': 1.5, 'b': 4.0}
         """
-        grouping, parsed = self._require_grouping(key), parse(key)
+        parsed, grouping = parse(key), self._require_grouping(key)
         if parsed.macro:
             raise UnknownKeyError(f"{key!r}: a macro average is not of one group")
         self._sides.check(parsed.side, key)

@@ -12,7 +12,7 @@ from ..metrics import METRICS, UnknownKeyError, parse
 from .axes import FEW_METRICS, unique_keys
 from .notes import NOTES, fingerprints, unlike_protocols
 from .repeats import Repeats, check_reports, common_keys, format_mean
-from .report_content import json_value
+from .report_content import json_value, write_json
 from .reports import Report
 
 Runs = Report | Repeats | Sequence[Report]  # of one model
@@ -120,8 +120,6 @@ class Table(NamedRows[Repeats]):
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return models, protocols and notes as a JSON object; nan becomes null."""
-        import json
-
         content = {
             "kind": JSON_KIND,
             "format": JSON_FORMAT,
@@ -130,7 +128,7 @@ class Table(NamedRows[Repeats]):
             "fingerprints": {name: fingerprints(row) for name, row in self.items()},
             "notes": self.notes,
         }
-        return json.dumps(json_value(content), indent=indent, allow_nan=False)
+        return write_json(json_value(content), indent)
 
     def records(self) -> Records:
         """Return a row of means for each model, with "runs" and "key std" if one has several."""

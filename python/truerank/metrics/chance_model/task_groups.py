@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from ...inputs.arrays import checked_weights, integers
+from ...inputs.checks import has_dimensions
 from ...inputs.errors import InputValueError
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def compress(candidates: CandidatesLike, weights: npt.ArrayLike | None = None) -
 
 def _read_candidates(candidates: Any) -> tuple[IntArray, IntArray | None]:
     """Read candidates and multiplicities in either form."""
-    pair = isinstance(candidates, tuple) and len(candidates) == 2 and np.ndim(candidates[0]) > 0
+    pair = isinstance(candidates, tuple) and len(candidates) == 2 and has_dimensions(candidates[0])
     values, counts = candidates if pair else (candidates, None)
     sizes = integers("candidates", values)
     _check_least("candidates", sizes, 1)
