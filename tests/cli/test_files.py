@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import scipy.sparse
 import truerank as tr
 from support import cli_files
 from support.cli_files import Run
+from support.interruptions import refusing_to_wait
 from truerank.cli.completion import labels_in
 from truerank.cli.files import read_selection
 
@@ -37,11 +37,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     Path("pairs.tsv").write_text("0\t1\n1\t2\n")
     Path("test.tsv.gz").write_bytes(gzip.compress(triples.encode()))
     Path("names.gz").write_bytes(gzip.compress(b"a\nb\nc\n"))
-    if hasattr(signal, "alarm"):
-        signal.alarm(60)
-    yield tmp_path
-    if hasattr(signal, "alarm"):
-        signal.alarm(0)
+    with refusing_to_wait():
+        yield tmp_path
 
 
 EVALUATE = "evaluate scores.npy targets.npy"

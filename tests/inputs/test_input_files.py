@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.interruptions import refusing_to_wait
 from truerank import alignment, compat, link_prediction
 from truerank.inputs.input_files import limit_unpacked, open_input, report_damage, unpacked_limit
 
@@ -23,11 +23,8 @@ posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with name
 def in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Go to an empty folder, and fail a test that waits for somebody to write to a pipe."""
     monkeypatch.chdir(tmp_path)
-    if hasattr(signal, "alarm"):
-        signal.alarm(60)
-    yield
-    if hasattr(signal, "alarm"):
-        signal.alarm(0)
+    with refusing_to_wait():
+        yield
 
 
 def make_pipe(name: str) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from support.interruptions import refusing_to_wait
 from support.store_files import Array, assert_same, matrices, name_of, scores
 from truerank.stores import Store, open_scores, store_of
 from truerank.stores.chunked import ChunkStore
@@ -318,7 +319,8 @@ def test_no_file_that_zarr_or_hdf5_opens_is_a_pipe(
     assert_same(open_scores("z"), array)
     chunk.unlink()
     os.mkfifo(chunk)
-    with pytest.raises(ValueError, match=f"^scores: {chunk}: expected a regular file, got a pipe"):
+    message = f"^scores: {chunk}: expected a regular file, got a pipe"
+    with refusing_to_wait(), pytest.raises(ValueError, match=message):
         open_scores("z")
 
     os.mkfifo("pipe")
@@ -336,7 +338,8 @@ def test_no_file_that_zarr_or_hdf5_opens_is_a_pipe(
         file.create_virtual_dataset("scores", layout)
     for name in ("link", "external", "virtual", "links"):
         options = {"member": "group/scores"} if name == "links" else {}
-        with pytest.raises(ValueError, match=rf"{name}\.h5.*pipe', which is not a regular file"):
+        message = rf"{name}\.h5.*pipe', which is not a regular file"
+        with refusing_to_wait(), pytest.raises(ValueError, match=message):
             open_scores(f"{name}.h5", **options)
     with h5py.File("inner.h5", "w") as file:
         file["scores"] = array

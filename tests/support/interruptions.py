@@ -1,9 +1,11 @@
-"""Calls that are interrupted between any two lines of the package."""
+"""Calls that are interrupted between any two lines of the package, or because they wait."""
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -32,3 +34,22 @@ def interrupted(call: Callable[[], object], stop: int, files: tuple[str, ...]) -
     finally:
         sys.settrace(before)
     return False
+
+
+@contextmanager
+def refusing_to_wait(seconds: int = 60) -> Iterator[None]:
+    """Raise a TimeoutError if the block waits, as for somebody to write to a pipe."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise TimeoutError("it waits")
+
+    if not hasattr(signal, "alarm"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
