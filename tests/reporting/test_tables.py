@@ -449,4 +449,5 @@ def test_a_key_counts_once_and_runs_are_integers() -> None:
 def test_keys_are_made_unique_in_linear_time() -> None:
     keys = [f"hits@{k}" for k in range(1, 10**5)]
     assert unique_keys([*keys, *keys]) == keys
-    assert unique_keys([["a"], ["a"]]) == [["a"], ["a"]]
+    with pytest.raises(TypeError, match=r"^metrics: expected keys, got list among them$"):
+        unique_keys([["a"], ["a"]])
