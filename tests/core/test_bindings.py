@@ -17,9 +17,13 @@ from truerank import _core
 ARRAY = np.ones((3, 4), np.float32)
 SCORES = _core.Scores(ARRAY, "float32", False)
 ZEROS = np.zeros(3, np.int64)
+TRUE_SCORES = np.ones(3, np.float32)
 INDPTR = np.array([0, 1, 2, 3])
 RULES = _core.Rules(False, "raise", False)
 EMBEDDINGS = _core.Embeddings(SCORES, SCORES, "dot")
+GRID = _core.Grid(EMBEDDINGS, np.arange(3), np.arange(3))
+PAIRS = _core.Tasks(ZEROS, ZEROS)
+SQUARE = np.zeros((3, 3), np.int64)
 CLASSES = (
     *(_core.Scores, _core.FileScores, _core.Selection, _core.Tasks, _core.Rules, _core.Fault),
     *(_core.Counts, _core.Embeddings, _core.Grid),
@@ -32,6 +36,28 @@ def rank(*tasks: Any) -> _core.Counts:
 
 def lists(indptr: Any = INDPTR, indices: Any = ZEROS, list_of_task: Any = None) -> _core.Selection:
     return _core.Selection(np.asarray(indptr), np.asarray(indices), list_of_task)
+
+
+def partial_counts(
+    first_column: int = 0,
+    *,
+    scores: Any = SCORES,
+    true_scores: Any = TRUE_SCORES,
+    candidates: _core.Selection | None = None,
+) -> _core.Counts:
+    tasks = _core.Tasks(None, ZEROS, None, candidates)
+    return _core.partial_counts(scores, tasks, true_scores, first_column, RULES, 0)
+
+
+def in_file(
+    offset: int = 0, shape: tuple[int, int] = (3, 3), strides: tuple[int, int] = (12, 4)
+) -> _core.FileScores:
+    return _core.FileScores(0, offset, shape, strides, "file", "float32", False)
+
+
+def topk(block: int = 0, current: Any = None) -> Any:
+    tasks = _core.Tasks(None, None)
+    return _core.topk_embeddings(EMBEDDINGS, tasks, 1, "raise", current, block, 1)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +94,51 @@ def lists(indptr: Any = INDPTR, indices: Any = ZEROS, list_of_task: Any = None) 
             SCORES, _core.Tasks(None, ZEROS), np.ones(2, np.float32), 0, RULES, 0
         ),
         lambda: _core.partial_counts(SCORES, _core.Tasks(None, ZEROS), np.ones(3), 0, RULES, 0),
+        lambda: rank(None, SQUARE),
+        lambda: rank(SQUARE, ZEROS),
+        lambda: rank(ZEROS[:2], ZEROS),
+        lambda: rank(None, ZEROS, lists(SQUARE)),
+        lambda: rank(None, ZEROS, lists(indices=SQUARE)),
+        lambda: rank(None, ZEROS, lists(list_of_task=SQUARE)),
+        lambda: partial_counts(true_scores=np.ones((3, 1), np.float32)),
+        lambda: partial_counts(true_scores=np.ones(6, np.float32)[::2]),
+        lambda: partial_counts(first_column=-1),
+        lambda: partial_counts(first_column=2**63 - 2),
+        lambda: partial_counts(1, candidates=_core.Selection.of_ranges(INDPTR)),
+        lambda: partial_counts(scores=in_file(), candidates=_core.Selection.of_ranges(INDPTR)),
+        lambda: _core.rank(in_file(strides=(4, 12)), _core.Tasks(None, ZEROS), RULES, 0),
+        lambda: _core.rank(in_file(), _core.Tasks(np.array([1, 0, 2]), ZEROS), RULES, 0),
+        lambda: in_file(offset=-1),
+        lambda: in_file(shape=(-1, 3)),
+        lambda: in_file(shape=(3, -1)),
+        lambda: in_file(strides=(4, 4)),
+        lambda: in_file(strides=(2**62, 4)),
+        lambda: in_file(offset=2**63 - 8),
+        lambda: _core.Embeddings(SCORES, SCORES, "dot", np.ones(3)),
+        lambda: _core.Embeddings(SCORES, SCORES, "dot", np.ones((3, 1), np.float32)),
+        lambda: _core.Embeddings(SCORES, SCORES, "dot", np.ones(6, np.float32)[::2]),
+        lambda: _core.rank_embeddings(EMBEDDINGS, _core.Tasks(None, ZEROS), RULES, -1, 1),
+        lambda: _core.score_embeddings(EMBEDDINGS, SQUARE, None, 1),
+        lambda: _core.score_embeddings(EMBEDDINGS, None, SQUARE, 1),
+        lambda: _core.score_embeddings(EMBEDDINGS, None, ZEROS[:2], 1),
+        lambda: topk(block=-1),
+        lambda: topk(current=(np.ones(3, np.float32), SQUARE)),
+        lambda: topk(current=(np.ones(3, np.float32), ZEROS[:2])),
+        lambda: _core.Grid(EMBEDDINGS, SQUARE, ZEROS[:1]),
+        lambda: _core.Grid(EMBEDDINGS, ZEROS[:1], ZEROS[:0]),
+        lambda: _core.Grid(EMBEDDINGS, np.array([3]), ZEROS[:1]),
+        lambda: _core.Grid(EMBEDDINGS, ZEROS[:1], np.array([3])),
+        lambda: _core.Grid(EMBEDDINGS, np.array([1, 0]), ZEROS[:1]),
+        lambda: _core.Grid(EMBEDDINGS, np.array([-1]), ZEROS[:1]),
+        lambda: _core.rank_grid(GRID, _core.Tasks(None, ZEROS), None, "raise", 0, 1),
+        lambda: _core.rank_grid(
+            GRID, _core.Tasks(ZEROS, ZEROS, None, lists()), None, "raise", 0, 1
+        ),
+        lambda: _core.rank_grid(GRID, PAIRS, None, "raise", -1, 1),
+        lambda: _core.rank_grid(GRID, PAIRS, None, "raise", 2**41, 1),
+        lambda: _core.rank_grid(GRID, PAIRS, lists([0, 1]), "raise", 0, 1),
+        lambda: _core.mean_topk(GRID, 0, "raise", 0, 1),
+        lambda: _core.mean_topk(GRID, 1, "raise", -1, 1),
     ],
 )
 def test_access_outside_of_the_arrays_is_refused(call: Callable[[], object]) -> None:
