@@ -65,4 +65,47 @@ globals().update(
     {f"damaged_{name}": damaged(name) for name, parser in PARSERS.items() if parser.has_checksum}
 )
 
-FAULTS: list[Fault] = []
+FAULTS = [
+    Fault(
+        "a checksum that is not compared",
+        "python/truerank/ranks/archives.py",
+        "if expected != checksum.hexdigest():",
+        "if expected is None:",
+    ),
+    Fault(
+        "the dtype of counts in an archive left unchecked",
+        "python/truerank/ranks/archives.py",
+        "if array.dtype != np.int64 or array.shape != shape:",
+        "if array.shape != shape:",
+    ),
+    Fault(
+        "the size that a .npy header declares left unchecked",
+        "python/truerank/inputs/npy_files.py",
+        "        header.check_size(os.fstat(file.fileno()).st_size)\n",
+        "",
+    ),
+    Fault(
+        "the size that members of an .npz declare left unchecked",
+        "python/truerank/inputs/npy_files.py",
+        "if (declared := sum(info.compress_size for info in entries)) > size:",
+        "if (declared := 0) > size:",
+    ),
+    Fault(
+        "an error of zlib that is not caught",
+        "python/truerank/tasks/text.py",
+        "except (EOFError, zlib.error, gzip.BadGzipFile) as error:",
+        "except (EOFError, gzip.BadGzipFile) as error:",
+    ),
+    Fault(
+        "the columns of a line in another order",
+        "python/truerank/tasks/text.py",
+        "found = [fields[column::width] for column in range(width)]",
+        "found = [fields[column::width] for column in reversed(range(width))]",
+    ),
+    Fault(
+        "the sides of groups in a report left unchecked",
+        "python/truerank/reporting/report_content.py",
+        "if groups.tasks.keys() != stored.sides.keys():",
+        "if False:",
+    ),
+]

@@ -213,6 +213,17 @@ def test_members_over_the_same_bytes(tmp_path: Path) -> None:
         read_npz("filter", tmp_path / "x.npz")
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_members_that_declare_more_than_the_file_has(tmp_path: Path, method: int) -> None:
+    """zipfile would take 256 MB of memory for the bytes that it is about to read."""
+    data = bytearray(zipped({"a": npy(np.zeros(10))}, method))
+    place = data.index(b"PK\x01\x02") + 20
+    data[place : place + 4] = (1 << 28).to_bytes(4, "little")
+    (tmp_path / "x.npz").write_bytes(data)
+    with pytest.raises(ValueError, match=r"x\.npz: the members declare 268,435,456 bytes, the file"):
+        read_npz("filter", tmp_path / "x.npz")
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"text"])
 def test_archives_that_are_none(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.npz").write_bytes(content)

@@ -195,11 +195,10 @@ def npz_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 
 def _check_sizes(entries: Collection[zipfile.ZipInfo], argument: str, name: str, size: int) -> None:
-    """Check the sizes that members declare; zipfile reads no more of a member than that."""
-    stored = [info.file_size for info in entries if not info.compress_type]
-    if sum(stored) > size:
-        raise ValueError(f"the members declare {sum(stored):,} bytes, the file has {size:,}")
-    if sum(info.file_size for info in entries) - sum(stored) > unpacked_limit():
+    """Check the sizes that members declare: zipfile takes memory for as much before it reads."""
+    if (declared := sum(info.compress_size for info in entries)) > size:
+        raise ValueError(f"the members declare {declared:,} bytes, the file has {size:,}")
+    if sum(info.file_size for info in entries if info.compress_type) > unpacked_limit():
         raise too_much_unpacked(argument, name, unpacked_limit())
 
 
