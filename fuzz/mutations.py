@@ -264,11 +264,13 @@ def members_of(data: bytes) -> list[tuple[str, bytes]] | None:
         return None
 
 
-def archive_of(members: Sequence[tuple[str, bytes]], method: int = zipfile.ZIP_STORED) -> bytes:
-    """Return an archive of members, with the checksum that truerank's own files have."""
+def archive_of(
+    members: Sequence[tuple[str, bytes]], method: int = zipfile.ZIP_STORED, *, repair: bool = True
+) -> bytes:
+    """Return an archive of members; `repair` the checksum that truerank's own files have."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", method) as archive:
-        for name, content in with_checksum(members):
+        for name, content in with_checksum(members) if repair else members:
             if name not in archive.NameToInfo:  # zipfile warns of two that have one name
                 archive.writestr(zipfile.ZipInfo(name), content, method)
     return stream.getvalue()
@@ -287,6 +289,28 @@ def with_checksum(members: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes
     return [(name, checksum if name == "checksum.npy" else content) for name, content in members]
 
 
+def damage_member(data: bytes, random: Random) -> bytes:
+    """Damage a member of an archive, and repair zip's CRC, but not the checksum over all."""
+    members = members_of(data)
+    if not members:
+        return damage(data, random)
+    place = random.randrange(len(members))
+    name, content = members[place]
+    members[place] = name, damage(content, random)
+    return archive_of(members, repair=False)
+
+
+def _write_directory(data: bytes, random: Random) -> bytes:
+    """Put a number into a field of an archive's directory: a CRC, a size, an offset, flags."""
+    entries = [match.start() for match in re.finditer(b"PK\x01\x02", data)]
+    if not entries:
+        return data
+    offset, width = random.choice(((8, 2), (10, 2), (16, 4), (20, 4), (24, 4), (28, 2), (42, 4)))
+    start = random.choice(entries) + offset
+    number = random.choice(NUMBERS) % (1 << 8 * width)
+    return data[:start] + number.to_bytes(width, "little") + data[start + width :]
+
+
 def _mutate_archive(data: bytes, random: Random) -> bytes:
     members = members_of(data)
     if not members:
@@ -297,17 +321,15 @@ def _mutate_archive(data: bytes, random: Random) -> bytes:
     if how == 0:
         del members[place]
     elif how == 1:
-        other = random.choice(members)
-        members[place] = name, other[1]
+        members[place] = name, random.choice(members)[1]
     elif how == 2:
-        members[place] = (
-            random.choice((f"x{name}", name[1:], "", "../x.npy", "scores.npy")),
-            content,
-        )
+        names = f"x{name}", name[1:], "", "../x.npy", "scores.npy"
+        members[place] = random.choice(names), content
     elif how == 3:
-        members.append(
-            (random.choice(("extra.npy", "rows.npy", "lists.npy", "labels..codes.npy")), content)
-        )
+        names = "extra.npy", "rows.npy", "lists.npy", "labels..codes.npy"
+        members.append((random.choice(names), content))
+    elif how == 4:
+        return _write_directory(data, random)
     else:
         changed = _mutate_npy if content[:6] == NPY and random.randrange(8) else damage
         members[place] = name, changed(content, random)

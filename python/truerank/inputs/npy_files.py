@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,7 +109,9 @@ def read_npy(
         _refuse_objects(header, hint)
         if header.nbytes and mapped:
             order: Any = "F" if header.by_columns else "C"
-            return np.memmap(file, header.dtype, "r", header.start, header.shape, order)
+            memory_map = np.memmap(file, header.dtype, "r", header.start, header.shape, order)
+            _check_text(memory_map)
+            return memory_map
         content = np.empty(header.nbytes, np.uint8)
         file.seek(header.start)
         if (size := file.readinto(content.data)) != header.nbytes:  # type: ignore[attr-defined]
@@ -213,7 +216,17 @@ def _array_of(header: NpyHeader, content: memoryview) -> npt.NDArray[Any]:
     shape, dtype = header.shape, header.dtype
     flat = np.frombuffer(content, dtype, math.prod(shape)) if header.nbytes else np.empty(0, dtype)
     array = flat.reshape(shape[::-1]).T if header.by_columns else flat.reshape(shape)
+    _check_text(array)
     return np.require(array, requirements="A")
+
+
+def _check_text(array: npt.NDArray[Any]) -> None:
+    """Refuse text that Python cannot make a str of."""
+    if array.dtype.kind != "U" or not array.size:
+        return
+    codes = array.reshape(-1).astype(array.dtype.newbyteorder("=")).view(np.uint32)
+    if codes.max() > sys.maxunicode:
+        raise ValueError(f"expected text, got a character of code {codes.max():,}")
 
 
 def _parse(head: bytes) -> NpyHeader:
