@@ -157,6 +157,12 @@ def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, how: str) ->
 
 FAULTS = [
     Fault(
+        "a target that the filter lists is left out twice",
+        "cpp/engine/settle_body.hpp",
+        "const bool counted = !filter_ || !filter_.has(filter_.list(task), tasks_.targets[task]);",
+        "const bool counted = true;",
+    ),
+    Fault(
         "an off-by-one in a count",
         "python/truerank/counting/partial_counts.py",
         "tied = np.where(true_scores.nan, 1, tied + 1)",

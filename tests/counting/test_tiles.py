@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.count_problems import Problem, problems
+from strategies.stored import Chunks
 from support.environment import Run
 from support.interruptions import interrupted
 from support.problems import FORMS, SHARED_FORMS
@@ -144,6 +145,19 @@ def test_shards_of_unlike_memory_order(tmp_path: Path, orders: Any, audit: bool,
         [parts[0], *(f"{tmp_path}/part-{i}.npy" for i in range(1, len(parts)))]
     ) as all:
         assert_equal(tr.rank(all, TARGETS, **keywords), expected, files=True)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_shards_that_are_decoded_beside_those_that_are_read_by_columns(
+    tmp_path: Path, first: bool
+) -> None:
+    above, below = SCORES[:15], SCORES[15:]
+    path = tmp_path / "part.npy"
+    np.save(path, np.asfortranarray(below if first else above))
+    decoded = Chunks(above if first else below, (4, 100))
+    shards = [decoded, path] if first else [path, decoded]
+    got = tr.rank(open_scores(shards), TARGETS, filter=FILTER, io="read")
+    assert_equal(got, tr.rank(SCORES, TARGETS, filter=FILTER), files=True)
 
 
 def test_the_first_nan_is_told_whatever_the_threads(tmp_path: Path) -> None:

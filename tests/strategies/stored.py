@@ -157,8 +157,9 @@ def open_stored(
         array = array.view("V2")
     if way.kind not in SHARDS:
         kind = way.kind
-        # These do not know raw bytes as numbers; those of a raw file do not fit beside others.
-        if array.dtype.kind == "V" and (kind in EXTRAS or (kind == "raw" and is_shard)):
+        # Extras do not know raw bytes as numbers. A raw file of bfloat16 is one of uint16, which
+        # does not fit beside other shards.
+        if (array.dtype.kind == "V" and kind in EXTRAS) or (dtype and kind == "raw" and is_shard):
             kind = "npy"
         write = {**FORMATS, **EXTRAS}[kind]
         return stack.enter_context(write(name, array, dtype, way.numbers))

@@ -154,13 +154,15 @@ def _are_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
     """Whether every tile has whole rows and is read row by row."""
     if any(tile.width != store.shape[1] for tile in tiles):
         return False
-    if io == "map" or not store.in_place:
+    if io == "map":
         return True
     first_tiles = {tile.shard: tile for tile in reversed(tiles)}  # shards may be of unlike layouts
     return all(_is_read_by_rows(store, tile, io) for tile in first_tiles.values())
 
 
 def _is_read_by_rows(store: Store, tile: Tile, io: str) -> bool:
+    if store.decodes(tile):  # which gives an array, at some cost
+        return True
     with store.block(tile, io) as block:
         scores = core_scores(block, store)
         return isinstance(scores, _core.Scores) or scores.reads_whole_rows

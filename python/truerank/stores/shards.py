@@ -73,9 +73,12 @@ class ShardStore(Store):
         ]
 
     def block(self, tile: Tile, io: str) -> AbstractContextManager[npt.NDArray[Any] | FileBlock]:
-        number = int(np.searchsorted(self._first_shards, tile.shard, side="right")) - 1
-        start, first = int(self._starts[number]), int(self._first_shards[number])
-        return self._stores[number].block(self._shift_tile(tile, -start, -first), io)
+        shard, inside = self._locate(tile)
+        return shard.block(inside, io)
+
+    def decodes(self, tile: Tile) -> bool:
+        shard, inside = self._locate(tile)
+        return shard.decodes(inside)
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
@@ -95,6 +98,12 @@ class ShardStore(Store):
     def close(self) -> None:
         for shard in self._own_stores:
             shard.close()
+
+    def _locate(self, tile: Tile) -> tuple[Store, Tile]:
+        """Return the store that a tile is of, and the tile as that store numbers it."""
+        number = int(np.searchsorted(self._first_shards, tile.shard, side="right")) - 1
+        start, first = int(self._starts[number]), int(self._first_shards[number])
+        return self._stores[number], self._shift_tile(tile, -start, -first)
 
     def _shift_tile(self, tile: Tile, start: int, first: int) -> Tile:
         top, left, height, width, shard = tile

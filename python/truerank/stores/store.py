@@ -164,6 +164,10 @@ class Store(ABC):
             If a file has changed its size; it names the file.
         """
 
+    def decodes(self, tile: Tile) -> bool:
+        """Whether a tile is decoded or copied; of shards, some may be and others not."""
+        return not self.in_place
+
     @abstractmethod
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         """Return the scores of pairs of a row and a column, in native byte order.
