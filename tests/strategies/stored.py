@@ -157,9 +157,10 @@ def open_stored(
         array = array.view("V2")
     if way.kind not in SHARDS:
         kind = way.kind
-        # Extras do not know raw bytes as numbers. A raw file of bfloat16 is one of uint16, which
-        # does not fit beside other shards.
-        if (array.dtype.kind == "V" and kind in EXTRAS) or (dtype and kind == "raw" and is_shard):
+        # Extras do not know raw bytes as numbers. Shards are of one dtype and byte order: a raw
+        # file of bfloat16 is one of uint16, and zarr gives the byte order of the machine.
+        unlike = {"raw": dtype is not None, "zarr": not array.dtype.isnative}.get(kind, False)
+        if (array.dtype.kind == "V" and kind in EXTRAS) or (is_shard and unlike):
             kind = "npy"
         write = {**FORMATS, **EXTRAS}[kind]
         return stack.enter_context(write(name, array, dtype, way.numbers))
