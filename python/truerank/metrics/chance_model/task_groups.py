@@ -240,7 +240,7 @@ def significant_weights(weights: Any, length: int) -> FloatArray:
     Examples
     --------
     >>> significant_weights([1.5e308, 1e-3, 0.75e308], 3)
-    array([0.83442431, 0.        , 0.41721216])
+    array([0.8344027 , 0.        , 0.41720135])
     """
     mass = checked_weights(weights, length=length)
     _, exponent = np.frexp(mass.max(initial=0.0))
