@@ -6,13 +6,24 @@
 #include <stdint.h>
 #include <string.h>
 
-static double squares(const double* x, int64_t d) {
+// The sum of the squares of x / 2^down.
+static double squares(const double* x, int64_t d, int down) {
     double sum = 0;
     for (int64_t k = 0; k < d; ++k) {
-        const double square = x[k] * x[k];
+        const double scaled = ldexp(x[k], -down), square = scaled * scaled;
         sum = sum + square;
     }
     return sum;
+}
+
+// The exponent of the largest component, for vectors whose squares are too small or too large; 0 for all others.
+static int exponent(const double* x, int64_t d, double sum) {
+    double most = 0;
+    int found = 0;
+    for (int64_t k = 0; k < d; ++k) most = fmax(most, fabs(x[k]));
+    if (!(sum < 0x1p-960 || sum == INFINITY) || most == 0 || most == INFINITY) return 0;
+    frexp(most, &found);
+    return found - 1;
 }
 
 // -arcosh(1 + 2 ratio)^2 with a longer significand than that of the result.
@@ -57,11 +68,12 @@ static double poincare(double squared_difference, double q, double e) {
                                                                                                                \
     /* Takes vectors in double, which holds those of every dtype, to T; all of them have length `d`. */        \
     static void take##suffix(const char* name, const double* x, int64_t n, int64_t d, T* out, double* sums) {  \
-        for (int64_t i = 0; i < n; ++i) {                                                                      \
-            sums[i] = squares(x + i * d, d);                                                                   \
-            const double root = sqrt(sums[i]);                                                                 \
-            for (int64_t k = i * d; k < (i + 1) * d; ++k) {                                                    \
-                out[k] = (T)(strcmp(name, "cosine") || root == 0 ? x[k] : x[k] / root);                        \
+        for (int64_t i = 0; i < n; ++i, x += d, out += d) {                                                    \
+            sums[i] = squares(x, d, 0);                                                                        \
+            const int down = exponent(x, d, sums[i]);                                                          \
+            const double root = sqrt(squares(x, d, down));                                                     \
+            for (int64_t k = 0; k < d; ++k) {                                                                  \
+                out[k] = (T)(strcmp(name, "cosine") || root == 0 ? x[k] : ldexp(x[k], -down) / root);          \
             }                                                                                                  \
         }                                                                                                      \
     }                                                                                                          \
