@@ -324,6 +324,16 @@ def fuzz(session: nox.Session, areas: str) -> None:
 
 
 @nox.session(requires=["sdist"], default=False)
+@nox.parametrize("module", ["guided", "planted"], ["guided", "planted"])
+def fuzzers(session: nox.Session, module: str) -> None:
+    """Parsers of files, guided by coverage; whether fuzzers find the faults planted for them."""
+    session.install(f"{build(session, 'fuzz-others')}[test,h5py,zarr]", "pip", "atheris>=3.0")
+    session.chdir(session.cache_dir / "source")
+    options = session.posargs or (["all", "--seconds=180"] if module == "guided" else [])
+    session.run("python", "-m", f"fuzz.{module}", *options)
+
+
+@nox.session(requires=["sdist"], default=False)
 def coverage(session: nox.Session) -> None:
     """Which branches the tests run, in the package and in cpp/: tables of what they do not."""
     need(session, "clang-14 libclang-rt-14-dev libomp-14-dev llvm-14")
