@@ -11,6 +11,7 @@ import io
 import itertools
 import json
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -82,4 +83,6 @@ if __name__ == "__main__":
     area, seed, seconds, rounds, verbose = sys.argv[1:]
     # What the package prints must not end up between the lines of JSON.
     lines, sys.stdout = sys.stdout, sys.stderr
-    run(area, int(seed), float(seconds), int(rounds), verbose == "True", lines)
+    # A hostile name may be that of a file to write.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        run(area, int(seed), float(seconds), int(rounds), verbose == "True", lines)

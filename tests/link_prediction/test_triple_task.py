@@ -531,3 +531,14 @@ def test_loading_is_lazy(run_python: Callable[..., str]) -> None:
         "import truerank.link_prediction\n"
         "assert 'truerank.link_prediction.worst_ranked' not in sys.modules\n"
     )
+
+
+def test_memory_does_not_grow_with_ids() -> None:
+    """One large id among a few triples; an array over all ids would take half a terabyte."""
+    large = (1 << 36) - 1
+    known = [[0, large, 1], [large, 0, 1], [0, 0, 1]]
+    test = [[0, large, 0], [large, large, 0]]
+    task = Task(test, known=known, sides=["tail", "relation"])
+    assert task.tail.columns == task.relation.columns == large + 1
+    assert task.tail.labels["head_degree"].values.tolist() == [2, 1]
+    assert task.relation.labels["degree"].values.tolist() == ["1", "1"]

@@ -265,7 +265,7 @@ def _read_side_array(path: Path) -> Any:
         lambda: tr.rank(SCORES, TARGETS, candidates=array),
         lambda: tr.Ranks([0, 1], [1, 1], 4, weights=array),
         lambda: tr.rank_embeddings(array, array, TARGETS, similarity="dot"),
-        lambda: tr.link_prediction.Task([[0, 0, 1]], known=array, entities=3, relations=3),
+        lambda: tr.link_prediction.Task([[0, 0, 1]], known=array, entities=3),
         lambda: tr.alignment.Task([[0, 1]], known=array, left=3, right=3),
     ):
         _use(call)

@@ -189,9 +189,7 @@ def _parse(name: str, value: Any, tasks: int, columns: int) -> Selection:
                 name, expected=f"a sparse matrix of shape {(tasks, columns)}", got=value.shape
             )
         csr = value.tocsr()
-        return Selection(
-            index_array(name, csr.indptr), _parse_indices(name, csr.indices), None, False
-        )
+        value = csr.indptr, csr.indices
     if isinstance(value, tuple):
         if len(value) not in (2, 3):
             expected = "(indptr, indices) or (indptr, indices, lists)"

@@ -22,7 +22,6 @@ from ..tasks.split_audit import (
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..tasks.split_audit import Mask
     from .triples import TripleSplits
 
 TRAIN = "train"  # the name of the known split on which a model was trained
@@ -111,7 +110,8 @@ def audit_triples(
     if known:
         new_entities, new_relations = _find_unseen(splits, given)
         test = splits.triples[:given]
-        mask = new_entities[test[:, 0]] | new_relations[test[:, 1]] | new_entities[test[:, 2]]
+        mask = np.isin(test[:, (0, 2)], new_entities).any(axis=1)
+        mask |= np.isin(test[:, 1], new_relations)
         lacking_split = f"{TRAIN} has not" if TRAIN in splits.known else "no known split has"
         description = f"have an entity or a relation that {lacking_split}"
         cases["unseen"] = RowCase(mask, description, makes_note=False)
@@ -131,18 +131,14 @@ def audit_triples(
     )
 
 
-def _find_unseen(splits: TripleSplits, given: int) -> tuple[Mask, Mask]:
-    """Mark the entities and relations that only the evaluated split has, compared with "train"."""
+def _find_unseen(splits: TripleSplits, given: int) -> tuple[IntArray, IntArray]:
+    """Return the entities and relations that only the evaluated split has, against "train"."""
     known = known_triples(splits, TRAIN)
-    masks = []
-    for size, columns in ((splits.entities.size, (0, 2)), (splits.relations.size, (1,))):
-        new = np.zeros(size, dtype=bool)
-        for column in columns:
-            new[splits.triples[:given, column]] = True
-        for column in columns:
-            new[known[:, column]] = False
-        masks.append(new)
-    return masks[0], masks[1]
+    found = []
+    for columns in ([0, 2], [1]):
+        ids = np.unique(splits.triples[:given, columns])
+        found.append(ids[~np.isin(ids, known[:, columns])])
+    return found[0], found[1]
 
 
 def known_triples(splits: TripleSplits, name: str) -> IntArray:
@@ -152,8 +148,7 @@ def known_triples(splits: TripleSplits, name: str) -> IntArray:
     return splits.triples[ends[place - 1] : ends[place]] if place else splits.triples[ends[0] :]
 
 
-def _id_finding(mask: Mask | None, label_of: Callable[[int], str | int]) -> SplitFinding | None:
-    if mask is None:
+def _id_finding(ids: IntArray | None, label_of: Callable[[int], str | int]) -> SplitFinding | None:
+    if ids is None:
         return None
-    ids = np.flatnonzero(mask)
     return SplitFinding(len(ids), tuple(label_of(i) for i in ids[:MAX_EXAMPLES].tolist()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..ranks.labels import Labels
-from ..tasks.row_keys import distinct_rows
+from ..tasks.row_keys import distinct_rows, look_up
 from ..tasks.side_tasks import SideTasks, make_queries
 from .candidate_sets import CandidateSet, candidates_of
 from .triples import SIDES
@@ -21,24 +21,25 @@ CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 
 
 class Traits(NamedTuple):
-    """Numbers per entity and per relation, from which the labels of tasks are made.
+    """Numbers for each evaluated triple, from which the labels of tasks are made.
 
     Attributes
     ----------
-    degree : ndarray of int64, shape (entities,)
-        The number of distinct triples of the known splits with an entity as head or tail.
-    frequency : ndarray of int64, shape (relations,)
-        The number of distinct triples of the known splits with a relation.
-    category : ndarray of int64, shape (relations,)
-        The category of each relation, as a position in `CATEGORIES`.
+    degrees : dict of str to ndarray of int64, shape (n,)
+        For "head" and "tail", the number of distinct triples of the known splits with this entity
+        as head or tail; for "relation", with this relation.
+    category : ndarray of int64, shape (n,)
+        The category of the relation, as a position in `CATEGORIES`.
+    largest : int
+        The largest number of triples of any entity or relation of the known splits.
     """
 
-    degree: IntArray
-    frequency: IntArray
+    degrees: dict[str, IntArray]
     category: IntArray
+    largest: int
 
 
-def traits_of(triples: IntArray, given: int, entities: int, relations: int) -> Traits:
+def traits_of(triples: IntArray, given: int) -> Traits:
     """Count degrees, and classify relations by one head or many, one tail or many.
 
     A relation has one head if it has fewer than 1.5 heads on average over its distinct
@@ -47,13 +48,15 @@ def traits_of(triples: IntArray, given: int, entities: int, relations: int) -> T
     embeddings for modeling multi-relational data", 2013, section 4.3: over all triples of a data
     set, an average below 1.5 is 1, others are MANY.)
 
+    Memory grows with the number of triples, whatever their ids.
+
     Parameters
     ----------
     triples : ndarray of int64, shape (n, 3+)
         The triples of all splits; the first `given` belong to the evaluated one. Qualifiers do not
         count.
-    given, entities, relations : int
-        The numbers of evaluated triples, entities and relations.
+    given : int
+        The number of evaluated triples.
 
     Returns
     -------
@@ -61,29 +64,66 @@ def traits_of(triples: IntArray, given: int, entities: int, relations: int) -> T
 
     Examples
     --------
-    >>> triples = np.array([[0, 0, 1], [0, 0, 2], [0, 0, 2]])
-    >>> traits = traits_of(triples, 1, 3, 1)
-    >>> traits.degree, CATEGORIES[traits.category[0]]
-    (array([1, 0, 1]), '1-n')
+    >>> traits = traits_of(np.array([[0, 0, 1], [0, 0, 2], [0, 0, 2]]), 1)
+    >>> traits.degrees["head"], traits.degrees["tail"], CATEGORIES[traits.category[0]]
+    (array([1]), array([0]), '1-n')
     """
     order = (1, 0, 2)
     known, heads, tails = distinct_rows([triples[given:, column] for column in order])
-    # a triple whose head is its tail counts once; there may be many more entities than triples
-    degree = np.bincount(np.concatenate([heads, tails[tails != heads]]), minlength=entities)
-    frequency = np.bincount(known, minlength=relations)
-    both = [
-        np.concatenate([ids, triples[:given, column]])
-        for ids, column in zip((known, heads, tails), order, strict=True)
-    ]
-    relation, heads, tails = distinct_rows(both)
-    sizes = np.bincount(relation, minlength=relations)
-    with_heads, with_tails = (
-        np.bincount(distinct_rows([relation, ends])[0], minlength=relations)
-        for ends in (heads, tails)
+    # a triple whose head is its tail counts once
+    degree = IdCounts.of(np.concatenate([heads, tails[tails != heads]]))
+    frequency = IdCounts.of(known)
+    relation, heads, tails = distinct_rows([triples[:, column] for column in order])
+    relations = triples[:given, 1]
+    sizes, with_heads, with_tails = (
+        IdCounts.of(found).at(relations)
+        for found in (relation, *(distinct_rows([relation, ends])[0] for ends in (heads, tails)))
     )
     many_heads = 2 * sizes >= 3 * with_tails
     many_tails = 2 * sizes >= 3 * with_heads
-    return Traits(degree, frequency, 2 * many_heads + many_tails)
+    return Traits(
+        degrees={
+            "head": degree.at(triples[:given, 0]),
+            "relation": frequency.at(relations),
+            "tail": degree.at(triples[:given, 2]),
+        },
+        category=2 * many_heads + many_tails,
+        largest=max(degree.largest, frequency.largest),
+    )
+
+
+class IdCounts(NamedTuple):
+    """How often each id occurs; `ids` are ascending, and all others occur 0 times.
+
+    Examples
+    --------
+    >>> IdCounts.of(np.array([7, 5, 7])).at(np.array([6, 7]))
+    array([0, 2])
+    """
+
+    ids: IntArray
+    counts: IntArray
+
+    @classmethod
+    def of(cls, occurrences: IntArray) -> IdCounts:
+        """Count ids, in memory for the occurrences: there may be ids that are much larger."""
+        if occurrences.max(initial=0) > 8 * len(occurrences):
+            return cls(*np.unique(occurrences, return_counts=True))
+        counts = np.bincount(occurrences)
+        ids = np.flatnonzero(counts)
+        return cls(ids, counts[ids])
+
+    @property
+    def largest(self) -> int:
+        """The number of occurrences of the most frequent id; 0 without ids."""
+        return int(self.counts.max(initial=0))
+
+    def at(self, ids: IntArray) -> IntArray:
+        """Return how often each of some ids occurs."""
+        found = np.zeros(len(ids), dtype=np.int64)
+        where, positions = look_up(self.ids, ids)
+        found[where] = self.counts[positions]
+        return found
 
 
 def degree_buckets(numbers: IntArray, largest: int) -> Labels:
@@ -143,9 +183,7 @@ def make_side(
     vocabulary = splits.relations if side == "relation" else splits.entities
     columns, answer_column = SIDES[side]
     made = make_queries(splits.triples, kept, (*columns, *keys), answer_column)
-    heads, relations, tails = (splits.triples[kept, column] for column in range(3))
-    number = traits.frequency if side == "relation" else traits.degree
-    largest = int(max(traits.frequency.max(initial=0), traits.degree.max(initial=0)))
+    relations = splits.triples[kept, 1]
     return SideTasks(
         side=side,
         queries=made.queries,
@@ -158,10 +196,10 @@ def make_side(
             "group": Labels(relations, splits.relations.names),
             "queries": Labels(made.rows),
             "targets": Labels(made.targets),
-            "category": Labels(traits.category[relations], CATEGORIES),
-            "head_degree": Labels(traits.degree[heads]),
-            "tail_degree": Labels(traits.degree[tails]),
-            "degree": degree_buckets(number[made.targets], largest),
+            "category": Labels(traits.category[kept], CATEGORIES),
+            "head_degree": Labels(traits.degrees["head"][kept]),
+            "tail_degree": Labels(traits.degrees["tail"][kept]),
+            "degree": degree_buckets(traits.degrees[side][kept], traits.largest),
         },
         given=kept,
         height=height,

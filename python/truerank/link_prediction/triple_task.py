@@ -151,7 +151,7 @@ class Task(ProtocolTask):
         self.audit, self.qualifiers = result.audit, splits.qualifiers
         self.entities, self.relations = splits.entities.names, splits.relations.names
         self.test = read_only(np.ascontiguousarray(triples[kept]))
-        traits = traits_of(triples, given, splits.entities.size, splits.relations.size)
+        traits = traits_of(triples, given)
         sides_of_task = {
             side: make_side(side, splits, kept, key_columns, known is not None, chosen, traits)
             for side in chosen_sides
