@@ -149,7 +149,7 @@ def compare(key: str) -> None:
     found, expected = attempt(parse, key), meaning(key)
     if expected is None:
         assert isinstance(found, UnknownKeyError), f"read {key!r} as {found!r}"
-        assert str(found).startswith(f"{key!r}: "), found
+        assert str(found).startswith(f"{key!r}: " if len(key) < 100 else repr(key)[:50]), found
         return
     assert isinstance(found, Key), f"refused {key!r}, which is {expected}: {found!r}"
     assert tuple(found) == tuple(expected), (found, expected)

@@ -33,7 +33,6 @@ ALIASES = {
 
 MACRO = "macro"
 
-LONGEST = 1200  # characters of a key; a cutoff has less than 1000 digits
 _SHAPE = "[macro.][side.][kind.][adjustment.]metric[@k][:p]"
 
 
@@ -111,8 +110,6 @@ def parse(key: str) -> Key:
     """
     if not isinstance(key, str):
         raise UnknownKeyError(f"key: expected a str, got {type(key).__name__}")
-    if len(key) > LONGEST:
-        raise UnknownKeyError(f"key: expected at most {LONGEST:,} characters, got {len(key):,}")
     before_p, colon, power = key.partition(":")
     *words, last = before_p.split(".")
     adjustment, metric, parameter = _parse_metric(key, last, colon + power)
@@ -147,8 +144,18 @@ def suggest(word: str, known: Iterable[str]) -> str:
     """
     import difflib
 
-    near = difflib.get_close_matches(word.lower(), list(known), n=3, cutoff=0.6)
+    # names are short, and the time grows with the square of the length
+    near = difflib.get_close_matches(word[:100].lower(), list(known), n=3, cutoff=0.6)
     return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
+
+
+def quote(word: str) -> str:
+    """Write a word of a key as in Python, and leave out the middle of a very long one."""
+    import reprlib
+
+    short = reprlib.Repr()
+    short.maxstring = 200
+    return short.repr(word)
 
 
 def _parse_metric(key: str, word: str, power: str) -> tuple[str, str, Parameter]:
@@ -156,14 +163,14 @@ def _parse_metric(key: str, word: str, power: str) -> tuple[str, str, Parameter]
     name, at, cutoff = word.partition("@")
     adjustment, metric = ALIASES.get(name, (NO_ADJUSTMENT, name))
     if metric not in METRICS:
-        _fail(key, f"no metric {word!r}; {suggest(word, METRIC_NAMES)}")
+        _fail(key, f"no metric {quote(word)}; {suggest(word, METRIC_NAMES)}")
     mark = METRICS[metric].parameter
     for given, expected, what in ((at, "@", "'@k'"), (power, ":", "':' parameter")):
         if given and mark != expected:
             _fail(key, f"{name} takes no {what}")
     if mark == "@":
         if not (cutoff.isascii() and cutoff.isdecimal() and len(cutoff) < 1000 and int(cutoff)):
-            _fail(key, f"expected {name}@k with an integer k >= 1, got {word!r}")
+            _fail(key, f"expected {name}@k with an integer k >= 1, got {quote(word)}")
         return adjustment, metric, int(cutoff)
     return adjustment, metric, _parse_power(key, power[1:]) if mark == ":" else 0
 
@@ -176,12 +183,12 @@ def _parse_power(key: str, text: str) -> float:
     except ValueError:
         p = math.nan
     if math.isnan(p):
-        _fail(key, f"expected power_mean:p with a real number, inf or -inf, got {text!r}")
+        _fail(key, f"expected power_mean:p with a real number, inf or -inf, got {quote(text)}")
     return p + 0.0  # no minus zero
 
 
 def _fail(key: str, why: str) -> NoReturn:
-    raise UnknownKeyError(f"{key!r}: {why}")
+    raise UnknownKeyError(f"{quote(key)}: {why}")
 
 
 def _key_form(name: str, metric: str) -> str:

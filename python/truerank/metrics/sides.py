@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from .keys import ADJUSTED, ALL_SIDES, LONGEST, RELATION_SIDE, RESERVED, suggest
+from .keys import ADJUSTED, ALL_SIDES, RELATION_SIDE, RESERVED, quote, suggest
 from .kinds import KINDS, UnknownKeyError
 
 if TYPE_CHECKING:
@@ -46,19 +46,17 @@ class Sides(NamedTuple):
         """Raise a KeyError for an unknown side."""
         if not isinstance(side, str):
             raise UnknownKeyError(f"side: expected a str, got {type(side).__name__}")
-        if len(side) > LONGEST:
-            raise UnknownKeyError(f"side: expected a name, got {len(side):,} characters")
         if side in self.counts:
             return
         if side == ALL_SIDES:
             raise UnknownKeyError(
-                f"{key!r}: all tasks are of the side {RELATION_SIDE!r}, which is read only under "
-                f"its own name, as in '{RELATION_SIDE}.mrr'"
+                f"{quote(key)}: all tasks are of the side {RELATION_SIDE!r}, which is read only "
+                f"under its own name, as in '{RELATION_SIDE}.mrr'"
             )
         words = (*self.counts, *KINDS, *ADJUSTED)
         raise UnknownKeyError(
-            f"{key!r}: no side {side!r} in these ranks, which have {', '.join(self.counts)}; "
-            f"{suggest(side, words)}"
+            f"{quote(key)}: no side {quote(side)} in these ranks, which have "
+            f"{', '.join(self.counts)}; {suggest(side, words)}"
         )
 
     def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
