@@ -79,7 +79,8 @@ struct Problem {
         };
         if (squares() < 0x1p-960 || std::isinf(squares())) {
             double largest = 0;
-            for (const double x : vector) largest = std::fmax(largest, std::abs(x));
+            for (const double x : vector)
+                if (std::abs(x) > largest) largest = std::abs(x);
             if (largest > 0) power = -std::ilogb(largest);
         }
         const double root = std::sqrt(squares());
