@@ -146,6 +146,24 @@ def test_access_outside_of_the_arrays_is_refused(call: Callable[[], object]) -> 
         call()
 
 
+@pytest.mark.parametrize(
+    "targets",
+    [
+        [3, 0, 2],
+        np.array([3, 0, 2], np.int32),
+        np.array([3, 0, 2], np.uint8),
+        np.array([3, 0, 2], ">i8"),
+        np.array([3, 9, 0, 9, 2, 9])[::2],
+        np.frombuffer(b"\0" + np.array([3, 0, 2]).tobytes(), np.int64, offset=1),
+    ],
+)
+def test_integers_of_other_layouts_are_copied(targets: Any) -> None:
+    scores = _core.Scores(np.eye(3, 4, dtype=np.float32), "float32", False)
+    counts = _core.rank(scores, _core.Tasks(None, targets), RULES, 0)
+    assert counts.arrays["above"].tolist() == [1, 1, 0]
+    assert counts.arrays["tied"].tolist() == [3, 3, 1]
+
+
 def test_arrays_that_change_are_checked_again() -> None:
     indptr = INDPTR.copy()
     selection = lists(indptr)
