@@ -577,3 +577,12 @@ def test_every_metric_has_the_right_p_value_or_none(name: str, sizes: list[int])
         else:
             expected = share_as_good(ranks, sizes, name)
             assert pvalue(measured, name).p == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("power", "share"), [("-inf", 1 / 3), ("inf", 1.0), ("1", 2 / 3)])
+def test_extreme_ranks_of_one_tied_task(power: str, share: float) -> None:
+    """Over the orders of its tie the least rank is 1 and the greatest 3; the mean has no say."""
+    for ranks in (Ranks([0], [3], [3]), Ranks([0, 0], [3, 1], [3, 1], weights=[0.25, 0])):
+        found = pvalue(ranks, f"expected.power_mean:{power}")
+        assert found.p == pytest.approx(share, rel=1e-12)
+        assert found.method == "exact"

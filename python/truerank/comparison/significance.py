@@ -310,8 +310,6 @@ _RANK_OF_ONE_TASK = {
     "mrr": "hmr",
     "gmr": "gmr",
     "power_mean": "power_mean",
-    "greatest": "mr",
-    "least": "mr",
 }
 
 
