@@ -116,6 +116,13 @@ def with_swapped_bytes(a: Array) -> Array:
     return a if a.dtype.kind == "V" else a.astype(a.dtype.newbyteorder("S"))
 
 
+def in_wide_rows(a: Array) -> Array:
+    """Return an equal array with other bytes after each row, and of the same byte order."""
+    wide = padding_bytes((len(a), a.shape[1] + 5), a.dtype)
+    wide[:, : a.shape[1]] = a
+    return wide[:, : a.shape[1]]
+
+
 def read_only(a: Array) -> Array:
     copy = a.copy()
     copy.flags.writeable = False
@@ -128,9 +135,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "steps": with_steps,
     "steps between huge values": lambda a: with_steps(a, 0x7F),
     "Fortran steps": lambda a: with_steps(a.T).T,
-    "wide rows": lambda a: np.concatenate([a, padding_bytes((len(a), 5), a.dtype)], axis=1)[
-        :, : a.shape[1]
-    ],
+    "wide rows": in_wide_rows,
     "negative rows": lambda a: a[::-1].copy()[::-1],
     "negative columns": lambda a: a[:, ::-1].copy()[:, ::-1],
     "negative both": lambda a: a[::-1, ::-1].copy()[::-1, ::-1],
