@@ -366,7 +366,8 @@ def test_flipped_contents_with_a_right_crc(saved: Path) -> None:
         with zipfile.ZipFile(saved, "w") as archive:
             for other, data in contents.items():
                 archive.writestr(f"{other}.npy", bytes(damaged) if other == name else data)
-        refused(saved, "damaged: the checksum does not match")
+        # what is flipped in the text of the checksum is beyond Unicode
+        refused(saved, "damaged: the checksum does not match|checksum: expected text, got a char")
 
 
 @pytest.mark.parametrize(

@@ -200,8 +200,6 @@ def _check_metrics(stored: ReportContent) -> None:
         parsed = parse(key)
         if parsed.side not in stored.sides:
             _raise_wrong(f"metrics.{key}", f"one of the sides {', '.join(stored.sides)}", key)
-        if parsed.macro and stored.groups is None:
-            _raise_wrong(f"metrics.{key}", "no macro average without groups", value)
         first = values.setdefault(parsed, value)
         if first != value and not (math.isnan(first) and math.isnan(value)):
             _raise_wrong(f"metrics.{key}", f"{first}, as under its other name", value)
