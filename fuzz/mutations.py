@@ -142,12 +142,16 @@ def _repeat(data: bytes, random: Random) -> bytes:
     return data[:end] + data[start:end] * random.choice((1, 1, 2, 50)) + data[end:]
 
 
+def _put_number(data: bytes, start: int, width: int, random: Random) -> bytes:
+    number = random.choice(NUMBERS) % (1 << 8 * width)
+    return data[:start] + number.to_bytes(width, "little") + data[start + width :]
+
+
 def _write_number(data: bytes, random: Random) -> bytes:
     """Put a number of 1 to 8 bytes, as headers have them."""
     start = random.randrange(len(data) + 1)
     width = random.choice((1, 2, 4, 8))
-    number = random.choice(NUMBERS) % (1 << 8 * width)
-    return data[:start] + number.to_bytes(width, "little") + data[start + width :]
+    return _put_number(data, start, width, random)
 
 
 def _splice(data: bytes, other: bytes, random: Random) -> bytes:
@@ -307,8 +311,7 @@ def _write_directory(data: bytes, random: Random) -> bytes:
         return data
     offset, width = random.choice(((8, 2), (10, 2), (16, 4), (20, 4), (24, 4), (28, 2), (42, 4)))
     start = random.choice(entries) + offset
-    number = random.choice(NUMBERS) % (1 << 8 * width)
-    return data[:start] + number.to_bytes(width, "little") + data[start + width :]
+    return _put_number(data, start, width, random)
 
 
 def _mutate_archive(data: bytes, random: Random) -> bytes:
