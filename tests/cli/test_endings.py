@@ -235,17 +235,8 @@ def test_a_full_disk(files: Files, line: str, unbuffered: str) -> None:
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("line", LINES[:-1])
 def test_a_closed_pipe(files: Files, line: str, unbuffered: str) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "truerank", *files(line)],
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE},
-        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    err = process.stderr.read()
-    process.stderr.close()
-    assert (process.wait(), err) == (141, b"")
+    ended = cli_files.run_with_closed_pipe(*files(line), PYTHONUNBUFFERED=unbuffered)
+    assert ended == (141, b"")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")

@@ -49,17 +49,8 @@ def test_terminals_get_lines_and_styles(
 
 @pytest.mark.skipif(os.name == "nt", reason="signals and closed pipes are POSIX here")
 def test_a_closed_pipe_ends_quietly(files: Files) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "truerank", "evaluate", *files("scores.npy targets.npy")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    err = process.stderr.read()
-    process.stderr.close()
-    assert (process.wait(), err) == (141, b"")
+    line = ["evaluate", *files("scores.npy targets.npy")]
+    assert cli_files.run_with_closed_pipe(*line) == (141, b"")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")

@@ -79,6 +79,22 @@ def start(*arguments: object, **environment: str) -> Outcome:
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
+def run_with_closed_pipe(*arguments: str, **environment: str) -> tuple[int, bytes]:
+    """Run the command line while nobody reads its output; return its code and its errors."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "truerank", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **environment},
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    return process.wait(), err
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Write good and bad files, which are made once and then copied."""
