@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..metrics.averages import MAD_SCALE
+from .distributions import normal_quantile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -285,19 +286,6 @@ def of_swaps(both: Functional, swaps: Numbers) -> tuple[FloatArray, FloatArray]:
         return both.of_swaps(swaps)
     stays = 1 - swaps
     return both.of_counts(np.hstack([stays, swaps])), both.of_counts(np.hstack([swaps, stays]))
-
-
-def normal_quantile(probability: float) -> float:
-    """The quantile of the standard normal distribution.
-
-    Examples
-    --------
-    >>> round(normal_quantile(0.975), 6)
-    1.959964
-    """
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf(probability)
 
 
 def standard_error(influence: FloatArray) -> float:

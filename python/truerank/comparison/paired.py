@@ -18,6 +18,7 @@ from ..metrics.metric_table import METRICS, Metric
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from .comparisons import Comparison, Comparisons
+from .distributions import normal_cdf
 from .functionals import of_swaps
 from .pairing import (
     BY_POSITION,
@@ -30,7 +31,6 @@ from .resampling import (
     draw_resamples,
     draw_swaps,
     is_exhaustible,
-    normal_cdf,
     percentile_bounds,
     rounding_slack,
 )

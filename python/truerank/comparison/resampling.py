@@ -15,7 +15,7 @@ import numpy as np
 from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from .functionals import normal_quantile
+from .distributions import normal_cdf, normal_quantile
 from .units import units_of
 
 if TYPE_CHECKING:
@@ -353,17 +353,6 @@ def rounding_slack(value: float) -> float:
     True
     """
     return RELATIVE_SLACK * abs(value) + ABSOLUTE_SLACK
-
-
-def normal_cdf(z: float) -> float:
-    """The share of the standard normal distribution that lies below z.
-
-    Examples
-    --------
-    >>> normal_cdf(0.0)
-    0.5
-    """
-    return math.erfc(-z / math.sqrt(2)) / 2
 
 
 def _quantiles(replicates: FloatArray, low: float, high: float) -> tuple[float, float]:
