@@ -396,7 +396,7 @@ def toolkits(session: nox.Session) -> None:
     maps = str(session.run("python", "-c", script, silent=True)).split()
     if len(runtimes := {word for word in maps if "libgomp" in word}) != 2:
         session.error(f"expected two OpenMP runtimes, found {sorted(runtimes)}")
-    names = "torch|torchmetrics|jax|dask|distributed|pykeen|pykeen_models|docdata"
+    names = "torch|torchmetrics|jax|dask|distributed|pykeen|pykeen_models|docdata|statsmodels"
     imports = re.compile(rf"import(orskip)?\(?.*\b({names})\b")
     session.chdir(session.cache_dir / "source")
     paths = [path for path in Path("tests").rglob("test_*.py") if imports.search(path.read_text())]

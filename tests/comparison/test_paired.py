@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, Report, report, table
 from truerank.comparison import Comparison, Comparisons, compare
-from truerank.comparison.paired import holm, signed_rank
+from truerank.comparison.multiplicity.corrections import holm
+from truerank.comparison.paired import signed_rank
 from truerank.comparison.resampling import draw_resamples
 
 pytestmark = pytest.mark.python_only
@@ -298,25 +299,6 @@ def test_all_pairs_with_holm() -> None:
     assert set(found.to_dict()) == {"a against b", "a against c|", "b against c|"}
     assert len(found[:2]) == 2
     assert "Holm" in str(found[0])
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_is_its_definition(p_values: list[float]) -> None:
-    """Holm's rule rejects hypotheses in order while p <= alpha / (number left)."""
-    corrected = holm(p_values)
-    for alpha in (0.01, 0.05, 0.3, *corrected):
-        left, rejected = len(p_values), set()
-        for i in sorted(range(len(p_values)), key=p_values.__getitem__):
-            if left * p_values[i] > alpha:
-                break
-            rejected.add(i)
-            left -= 1
-        assert alpha >= 1 or rejected == {i for i, p in enumerate(corrected) if p <= alpha}
-
-
-def test_holm_leaves_out_nan() -> None:
-    assert holm([0.02, math.nan, 0.01])[0] == 0.02
-    assert math.isnan(holm([0.02, math.nan, 0.01])[1])
 
 
 # -- ranks that cannot be compared -----------------------------------------------------------------

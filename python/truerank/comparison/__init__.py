@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .comparisons import Comparison, Comparisons
+from .multiplicity import CorrectedPValues, correct_pvalues
 from .paired import compare
 from .resampling import Interval, interval
 from .significance import PValue, pvalue
@@ -10,9 +11,11 @@ from .significance import PValue, pvalue
 __all__ = [
     "Comparison",
     "Comparisons",
+    "CorrectedPValues",
     "Interval",
     "PValue",
     "compare",
+    "correct_pvalues",
     "interval",
     "pvalue",
 ]

@@ -169,11 +169,22 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
     >>> format_notes(compare({"a": Ranks([0], [1], 10), "b": Ranks([3], [1], 10)}))
     ['paired by position only']
     """
-    pairs_by_note: dict[str, list[str]] = {}
-    for pair in pairs:
-        for note in pair.notes:
-            pairs_by_note.setdefault(note, []).append(f"{pair.name_a} - {pair.name_b}")
+    return merge_notes([(f"{pair.name_a} - {pair.name_b}", pair.notes) for pair in pairs])
+
+
+def merge_notes(notes_by_name: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """List each note once; one that not all of the names have says which have it.
+
+    Examples
+    --------
+    >>> merge_notes([("a", ["few units", "floor reached"]), ("b", ["few units"])])
+    ['few units', 'a: floor reached']
+    """
+    names_by_note: dict[str, list[str]] = {}
+    for name, notes in notes_by_name:
+        for note in notes:
+            names_by_note.setdefault(note, []).append(name)
     return [
-        note if len(names) == len(pairs) else f"{', '.join(names)}: {note}"
-        for note, names in pairs_by_note.items()
+        note if len(names) == len(notes_by_name) else f"{', '.join(names)}: {note}"
+        for note, names in names_by_note.items()
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, overload
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, overload
 
 import numpy as np
 
@@ -20,12 +20,16 @@ from ..ranks.grouping import group_codes
 from .comparisons import Comparison, Comparisons
 from .distributions import normal_cdf
 from .functionals import of_swaps
+from .multiplicity.corrections import holm
 from .pairing import (
     BY_POSITION,
     BY_POSITION_ONLY,
+    HasRanks,
     check_same_tasks,
     describe_pairing,
+    has_protocol,
     notes_on_test_splits,
+    weighted_ranks,
 )
 from .resampling import (
     draw_resamples,
@@ -49,20 +53,6 @@ COUNT_MESSAGE = (
     "count is the number of tasks, which is the same for two models over the same tasks; take a "
     "metric of their ranks"
 )
-
-
-class HasRanks(Protocol):
-    """An object that has ranks, such as a Report, with the weights that are in force in it."""
-
-    @property
-    def ranks(self) -> Ranks: ...
-
-    @property
-    def weights(self) -> FloatArray | None: ...
-
-
-class RanksMissingError(AttributeError):
-    """Raised by a Report that was read from JSON, which holds no ranks, when they are needed."""
 
 
 class _Keywords(TypedDict, total=False):
@@ -200,7 +190,7 @@ def compare(
         integer_at_least("draw_seed", draw_seed),
         allow_unlike,
     )
-    if _has_protocol(a) or not isinstance(a, Mapping):
+    if has_protocol(a) or not isinstance(a, Mapping):
         return _compare_pair(a, b, options, ("a", "b"))
     if b is not None:
         raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")
@@ -226,7 +216,7 @@ class _CompareOptions(NamedTuple):
 
 
 def _compare_pair(a: Any, b: Any, options: _CompareOptions, names: tuple[str, str]) -> Comparison:
-    a, b = (_weighted_ranks(name, model) for name, model in zip(names, (a, b), strict=True))
+    a, b = (weighted_ranks(name, model) for name, model in zip(names, (a, b), strict=True))
     a, notes = check_same_tasks(a, b, options.allow_unlike)
     pairing = describe_pairing(a, b)
     if pairing == BY_POSITION:
@@ -263,26 +253,6 @@ def _compare_pair(a: Any, b: Any, options: _CompareOptions, names: tuple[str, st
         name_a=names[0],
         name_b=names[1],
     )
-
-
-def _has_protocol(model: object) -> bool:
-    """Whether a model has a protocol: reports and repeats, which are mappings, have one."""
-    return hasattr(type(model), "protocol")
-
-
-def _weighted_ranks(name: str, model: Any) -> Ranks:
-    """The ranks of a model, with the weights that its report gives them."""
-    if isinstance(model, Ranks):
-        return model
-    try:
-        ranks: Ranks = model.ranks
-        weights = model.weights
-    except RanksMissingError as error:
-        raise InputValueError(name, str(error)) from None
-    except AttributeError:
-        got = type(model).__name__
-        raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
-    return ranks if weights is ranks.weights else ranks.with_weights(weights)
 
 
 def _test_difference(
@@ -368,24 +338,6 @@ def signed_rank(differences: FloatArray, slack: float = 0.0) -> float:
     variance = n * (n + 1) * (2 * n + 1) / 24 - float((t**3 - t).sum()) / 48
     z = (float(ranks[nonzero > 0].sum()) - n * (n + 1) / 4) / math.sqrt(variance)
     return min(1.0, 2 * normal_cdf(-abs(z)))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct m p-values by Holm's step-down rule; nan stays nan.
-
-    The i-th smallest is multiplied by m - i + 1; results ascend and are at most 1.
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
-    known = [i for i, p in enumerate(p_values) if not math.isnan(p)]
-    corrected = [math.nan] * len(p_values)
-    largest = 0.0
-    for step, i in enumerate(sorted(known, key=p_values.__getitem__)):
-        largest = corrected[i] = max(largest, min(1.0, (len(known) - step) * p_values[i]))
-    return corrected
 
 
 def _differences(one: Units, two: Units) -> tuple[FloatArray, float]:

@@ -1,21 +1,75 @@
-"""Check that two Ranks have the same tasks, and say how the tasks were matched."""
+"""The ranks of two models, whether they have the same tasks, and how the tasks were matched."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..inputs.errors import spelled
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable
+from ..ranks.container import Ranks
 
 if TYPE_CHECKING:
-    from ..ranks.container import Ranks
+    from ..inputs.arrays import FloatArray
     from ..ranks.labels import Labels
 
 BY_IDS = {"queries": "query", "targets": "target"}
 BY_POSITION = "position"
 BY_POSITION_ONLY = "paired by position only"
+
+
+class HasRanks(Protocol):
+    """An object that has ranks, such as a Report, with the weights that are in force in it."""
+
+    @property
+    def ranks(self) -> Ranks: ...
+
+    @property
+    def weights(self) -> FloatArray | None: ...
+
+
+class RanksMissingError(AttributeError):
+    """Raised by a Report that was read from JSON, which holds no ranks, when they are needed."""
+
+
+def has_protocol(model: object) -> bool:
+    """Whether a model has a protocol: reports and repeats, which are mappings, have one.
+
+    Examples
+    --------
+    >>> has_protocol(Ranks([0], [1], 10)), has_protocol({})
+    (True, False)
+    """
+    return hasattr(type(model), "protocol")
+
+
+def weighted_ranks(name: str, model: Any) -> Ranks:
+    """The ranks of a model, with the weights that its report gives them.
+
+    Raises
+    ------
+    TypeError
+        For anything but Ranks and Reports.
+    ValueError
+        For a Report that was read from JSON, which holds no ranks.
+
+    Examples
+    --------
+    >>> weighted_ranks("a", Ranks([0], [1], 10))
+    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
+    """
+    if isinstance(model, Ranks):
+        return model
+    try:
+        ranks: Ranks = model.ranks
+        weights = model.weights
+    except RanksMissingError as error:
+        raise InputValueError(name, str(error)) from None
+    except AttributeError:
+        got = type(model).__name__
+        raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
+    return ranks if weights is ranks.weights else ranks.with_weights(weights)
 
 
 def check_same_tasks(

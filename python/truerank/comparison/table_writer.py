@@ -185,7 +185,9 @@ class Tabular(ABC):
     """Base class of tables of numbers, with a method for each format."""
 
     _INDEX: str | None = None  # the column that becomes the index of a DataFrame
+    _NAMES: int = 1  # how many columns, from the left, hold names
     _END = "\n"  # the end of every text
+    notes: tuple[str, ...] = ()  # stand below the table
 
     @abstractmethod
     def records(self) -> Records:
@@ -194,9 +196,8 @@ class Tabular(ABC):
     def text_tables(self, digits: int = 4) -> TextTables:
         """Return the table as text for people."""
         columns, rows, _ = self.records()
-        return TextTables(
-            [TextGrid(columns, [[cell(value, digits) for value in row] for row in rows])]
-        )
+        cells = [[cell(value, digits) for value in row] for row in rows]
+        return TextTables([TextGrid(columns, cells, names=self._NAMES)], after=self.notes)
 
     def to_markdown(self, *, digits: int = 4) -> str:
         """Return the table in Markdown.
@@ -263,19 +264,21 @@ class NamedRows(Mapping[str, T], Tabular):
 
 
 class PlainTable(Tabular):
-    """A table whose `str` is the table in columns of plain text."""
+    """A table whose `str` is the table in columns of plain text, with its notes below it."""
 
     _END = ""
 
     def __str__(self) -> str:
-        ((columns, rows, *_),) = self.text_tables(4).grids
-        lines = [list(map(printable, cells)) for cells in (columns, *rows)]
+        (grid,), before, after = self.text_tables(4)
+        lines = [list(map(printable, cells)) for cells in (grid.columns, *grid.rows)]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         padded = []
-        for name, *cells in lines:
-            right = (text.rjust(width) for text, width in zip(cells, widths[1:], strict=True))
-            padded.append("  ".join([name.ljust(widths[0]), *right]).rstrip())
-        return "\n".join(padded)
+        for cells in lines:
+            both = list(zip(cells, widths, strict=True))
+            left = [text.ljust(width) for text, width in both[: grid.names]]
+            right = [text.rjust(width) for text, width in both[grid.names :]]
+            padded.append("  ".join([*left, *right]).rstrip())
+        return "\n".join([*map(printable, before), *padded, *map(printable, after)])
 
 
 # -- cells -----------------------------------------------------------------------------------------

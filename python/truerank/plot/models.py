@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..comparison import Comparison, compare
 from ..comparison.comparisons import format_notes
-from ..comparison.paired import holm
+from ..comparison.multiplicity.corrections import holm
 from ..comparison.table_writer import number
 from ..inputs.checks import choice, confidence
 from ..inputs.errors import InputValueError, spelled
