@@ -4,7 +4,8 @@
 
 The paper (Hoyt et al., 2022) draws the MRR of four models on four data sets beside its adjusted
 index (AMRR) and z (ZMRR). The Kinships models are available and ranked again; for the others the
-published MRR is adjusted by `truerank.adjust`. Needs matplotlib.
+published MRR is adjusted by `truerank.adjust`, with the exact numbers of filtered candidates. Needs
+matplotlib.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import csv
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
 from kinships import MODELS, rank_model
 
 import truerank as tr
+from truerank.metrics.published import candidate_counts
 
 HERE = Path(__file__).parent
 
@@ -51,17 +54,6 @@ def read_published() -> dict[tuple[str, str], dict[str, float]]:
         }
 
 
-def candidates_of(dataset: str, published: dict[str, float]) -> dict[str, Any]:
-    """Return options of `adjust`: the exact filtered counts or, on FB15k-237, their mean.
-
-    Published MR and AMRI give the expected mean rank, and with it the mean number of candidates.
-    """
-    if dataset != "fb15k237-seen":
-        return {"dataset": dataset, "filtered": True}
-    expected = 1 + (published["mr"] - 1) / (1 - published["amri"])
-    return {"candidates": round(2 * expected - 1), "tasks": int(published["tasks"])}
-
-
 def measure(data: Path) -> dict[tuple[str, str], Point]:
     """Return all sixteen points."""
     reports = {model: tr.report(rank_model(data / "kinships", model)) for model in MODELS}
@@ -73,7 +65,7 @@ def measure(data: Path) -> dict[tuple[str, str], Point]:
             if abs(values[0] - published["mrr"]) > 1e-6:
                 raise ValueError(f"{model}: mrr {values[0]}, published {published['mrr']}")
         else:
-            adjusted = tr.adjust("mrr", published["mrr"], **candidates_of(dataset, published))
+            adjusted = tr.adjust("mrr", published["mrr"], dataset=dataset, filtered=True)
             values = (adjusted.value, adjusted.index, adjusted.z)
         points[dataset, model] = Point(*values, published)
     return points
@@ -146,21 +138,21 @@ def markdown(points: dict[tuple[str, str], Point]) -> str:
         for dataset, label in NAMES.items()
     )
     freebase = points["fb15k237-seen", "complex"].published
-    mean = candidates_of("fb15k237-seen", freebase)
+    values, tasks = candidate_counts("fb15k237-seen", filtered=True)
+    mean = float(np.average(values, weights=tasks))
+    exact = points["fb15k237-seen", "complex"]
     with_all = tr.adjust("mrr", freebase["mrr"], dataset="fb15k237-seen")
-    with_mean = tr.adjust("mrr", freebase["mrr"], **mean)
+    with_mean = tr.adjust("mrr", freebase["mrr"], candidates=round(mean), tasks=int(tasks.sum()))
     complex_ = [points["wn18rr-seen", "complex"], points["nations", "complex"]]
     tucker = [points["wn18rr-seen", "tucker"], points["nations", "tucker"]]
     remarks = [
-        "**Kinships**: the published models, ranked and evaluated again. **Nations, WN18RR**: "
-        "the "
-        'published MRR through `tr.adjust("mrr", MRR, dataset=..., filtered=True)`, with exact '
-        "filtered counts.",
-        "**FB15k-237**: its triples are not available here. Published MR and AMRI together give "
-        f"the mean number of candidates, {mean['candidates']:,} of 14,505; all {mean['tasks']:,} "
-        f"tasks are assumed to have it. With 14,505 ComplEx has AMRR {with_all.index:.6f} and "
-        f"ZMRR {with_all.z:.0f}, with {mean['candidates']:,} {with_mean.index:.6f} and "
-        f"{with_mean.z:.0f}.",
+        "**Kinships**: the published models, ranked and evaluated again. **Nations, WN18RR, "
+        'FB15k-237**: the published MRR through `tr.adjust("mrr", MRR, dataset=..., '
+        "filtered=True)`, with exact filtered counts.",
+        f"On **FB15k-237** a task has {values.min():,} to {values.max():,} candidates, {mean:,.2f} "
+        f"on average. ComplEx has AMRR {exact.amrr:.6f} and ZMRR {exact.zmrr:.1f}. If all tasks "
+        f"had the mean it would be {with_mean.index:.6f} and {with_mean.z:.1f}, with all 14,505 "
+        f"entities {with_all.index:.6f} and {with_all.z:.1f}.",
         "**Published** columns are the authors' own "
         "(github.com/pykeen/ranking-metrics-manuscript, `collated/collated.tsv`). Their AMRR "
         "uses ln N / (N - 1) at the mean N instead of the mean of H_N / N; their ZMRR is exact, "

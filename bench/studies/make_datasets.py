@@ -1,11 +1,13 @@
 """Make the table of data sets that `truerank.adjust` fills candidate counts from.
 
-    python bench/studies/make_datasets.py DATA_FOLDER [OUTPUT_FOLDER]
+    python bench/studies/make_datasets.py DATA_FOLDER [OUTPUT_FOLDER [TRIPLES_FOLDER]]
 
 Sizes come from the places named in SOURCES. Where triples are available (WN18RR and Kinships in the
-data folder; Nations, UMLS and Kinships inside PyKEEN's package), everything is counted from them,
-including the exact numbers of filtered candidates. The sizes must agree with what is counted, and
-with the statistics that PyKEEN keeps with its data sets.
+data folder; Nations, UMLS and Kinships inside PyKEEN's package; those of PUBLISHED in a folder of
+its own each in the triples folder), everything is counted from them, including how many candidates
+a filter leaves out. The sizes must agree with what is counted, and with the statistics that PyKEEN
+keeps with its data sets. Without a triples folder, the numbers left out of its data sets are those
+of the table that the package has.
 
 Filtered means: all answers known from train, valid and test are left out, except for the target.
 """
@@ -22,18 +24,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+PACKAGE = Path(__file__).parents[2] / "python" / "truerank" / "metrics"
 SPLITS = ("train", "valid", "test")
 SIDES = {"head": 0, "relation": 1, "tail": 2}  # the column of the target
 PYKEEN_SPLITS = {"train": "training", "valid": "validation", "test": "testing"}
 
 SOURCES = {
     "counted": "counted from the triples",
+    "openke": "counted from the triples of OpenKE (github.com/thunlp/OpenKE, benchmarks)",
+    "codex-triples": "counted from the triples of CoDEx (github.com/tsafavi/codex, data/triples)",
+    "kgdatasets": "counted from the triples of github.com/ZhenfengLei/KGDatasets",
     "pykeen": "statistics of PyKEEN 1.11.1 (pykeen.datasets)",
     "ampligraph": "AmpliGraph's documentation, 'Datasets Summary'",
     "codex": "README of CoDEx (github.com/tsafavi/codex)",
     "pyg": "documentation of torch_geometric.datasets.Wikidata5M",
     "ambiguity": "Berrendorf et al., On the Ambiguity of Rank-Based Evaluation (2020)",
     "framework": "Hoyt et al., A Unified Framework for Rank-based Evaluation Metrics (2022)",
+}
+
+# the data sets whose triples are published elsewhere, and their folders: {split}.txt with labels,
+# or {split}2id.txt with ids (head, tail, relation) below their number
+PUBLISHED = {
+    "countries": "Countries_S1",
+    "wn18": "WN18",
+    "fb15k237": "FB15K237",
+    "fb15k237-seen": "FB15K237",
+    "codex-s": "codex-s",
+    "codex-m": "codex-m",
+    "dbpedia50": "DBpedia50",
 }
 
 SEEN = (
@@ -72,12 +90,15 @@ DATA_SETS = {
     "countries": DataSet(
         "Countries (S1)",
         (271, 2, 1110, 24, 24),
-        ("pykeen",),
+        ("kgdatasets", "pykeen"),
         pykeen="countries",
         aliases=("countries-s1",),
     ),
     "wn18": DataSet(
-        "WN18", (40943, 18, 141442, 5000, 5000), ("pykeen", "ampligraph"), pykeen="wn18"
+        "WN18",
+        (40943, 18, 141442, 5000, 5000),
+        ("openke", "pykeen", "ampligraph"),
+        pykeen="wn18",
     ),
     "wn18rr": DataSet(
         "WN18RR",
@@ -99,13 +120,13 @@ DATA_SETS = {
     "fb15k237": DataSet(
         "FB15k-237",
         (14541, 237, 272115, 17535, 20466),
-        ("ampligraph", "ambiguity"),
+        ("openke", "ampligraph", "ambiguity"),
         UNSEEN.format(valid=9, test=28, seen="fb15k237-seen"),
     ),
     "fb15k237-seen": DataSet(
         "FB15k-237, seen entities",
         (14505, 237, 272115, 17526, 20438),
-        ("pykeen", "framework", "ampligraph"),
+        ("openke", "pykeen", "framework", "ampligraph"),
         SEEN.format(name="FB15k-237", valid=9, test=28),
         pykeen="fb15k237",
         aliases=("fb15k237-pykeen",),
@@ -127,14 +148,14 @@ DATA_SETS = {
     "codex-s": DataSet(
         "CoDEx-S",
         (2034, 42, 32888, 1827, 1828),
-        ("codex", "pykeen"),
+        ("codex-triples", "codex", "pykeen"),
         pykeen="codexsmall",
         aliases=("codex-small",),
     ),
     "codex-m": DataSet(
         "CoDEx-M",
         (17050, 51, 185584, 10310, 10311),
-        ("codex", "pykeen", "ampligraph"),
+        ("codex-triples", "codex", "pykeen", "ampligraph"),
         pykeen="codexmedium",
         aliases=("codex-medium",),
     ),
@@ -148,9 +169,9 @@ DATA_SETS = {
     "dbpedia50": DataSet(
         "DBpedia50",
         (24624, 351, 32203, 123, 2095),
-        ("pykeen",),
-        "As PyKEEN loads it: triples with entities or relations that no training triple has are "
-        "left out.",
+        ("kgdatasets", "pykeen"),
+        "As PyKEEN loads it: repeats in a split, and triples with entities or relations that no "
+        "training triple has, are left out. 39 test triples and 2 valid ones are in train, too.",
         pykeen="dbpedia50",
         aliases=("dbpedia50k",),
     ),
@@ -198,10 +219,29 @@ def read_arrays(path: Path) -> Triples:
         return {split: list(map(tuple, arrays[split].tolist())) for split in SPLITS}
 
 
-def with_seen_entities(triples: Triples) -> Triples:
-    """Leave out valid and test triples with an entity that no training triple has."""
-    seen = entities(triples["train"])
-    return {s: [t for t in rows if {t[0], t[2]} <= seen] for s, rows in triples.items()}
+def read_published(folder: Path) -> Triples:
+    """Read the files of a data set, of labels or of OpenKE's ids; a split has no triple twice."""
+    labels = (folder / "train.txt").exists()
+    if labels:
+        triples = read_files(folder)
+    else:
+        paths = {split: folder / f"{split}2id.txt" for split in SPLITS}
+        ids = {
+            split: np.loadtxt(path, dtype=int, skiprows=1, ndmin=2) for split, path in paths.items()
+        }
+        triples = {split: list(map(tuple, rows.tolist())) for split, rows in ids.items()}
+    if not labels or folder.name == "DBpedia50":  # the relation comes last
+        triples = {split: [(h, r, t) for h, t, r in rows] for split, rows in triples.items()}
+    return {split: list(dict.fromkeys(rows)) for split, rows in triples.items()}
+
+
+def with_seen_ids(triples: Triples) -> Triples:
+    """Leave out valid and test triples with an entity or a relation that no training triple has."""
+    seen, relations = entities(triples["train"]), {triple[1] for triple in triples["train"]}
+    return {
+        split: [t for t in rows if {t[0], t[2]} <= seen and t[1] in relations]
+        for split, rows in triples.items()
+    }
 
 
 def entities(triples: Iterable[Triple]) -> set[Any]:
@@ -210,24 +250,22 @@ def entities(triples: Iterable[Triple]) -> set[Any]:
 
 
 def sizes_of(triples: Triples) -> tuple[int, ...]:
-    """Count entities, relations, and the triples of each split; no triple may occur twice."""
-    every = [triple for rows in triples.values() for triple in rows]
-    if len(set(every)) < len(every):
-        raise ValueError("a triple occurs twice")
+    """Count entities, relations, and the triples of each split, where none may occur twice."""
+    if any(len(set(rows)) < len(rows) for rows in triples.values()):
+        raise ValueError("a triple occurs twice in a split")
+    every = {triple for rows in triples.values() for triple in rows}
     numbers = (len(triples[split]) for split in SPLITS)
     return len(entities(every)), len({triple[1] for triple in every}), *numbers
 
 
-def filtered_candidates(
-    triples: Triples, split: str, column: int, candidates: int
-) -> list[list[int]]:
-    """Return the numbers of candidates after the filter, ascending, and the tasks with each."""
+def left_out(triples: Triples, split: str, column: int) -> list[list[int]]:
+    """Return how many candidates the filter leaves out, ascending, and how many tasks have each."""
 
     def query(triple: Triple) -> tuple[Any, ...]:
         return triple[:column] + triple[column + 1 :]
 
-    known = Counter(query(triple) for rows in triples.values() for triple in rows)
-    counts = Counter(candidates - known[query(triple)] + 1 for triple in triples[split])
+    known = Counter(query(triple) for triple in set().union(*triples.values()))
+    counts = Counter(known[query(triple)] - 1 for triple in triples[split])
     return [list(column) for column in zip(*sorted(counts.items()), strict=True)]
 
 
@@ -241,12 +279,16 @@ def pykeen_sizes(name: str) -> tuple[int, ...]:
     return statistics["entities"], statistics["relations"], *splits
 
 
-def record(key: str, triples: Triples | None) -> dict[str, Any]:
-    """Return one row of the table, checked against PyKEEN and the triples."""
+def record(key: str, triples: Triples | None, kept: Any = None) -> dict[str, Any]:
+    """Return one row of the table, checked against PyKEEN and the triples.
+
+    `kept` are the numbers left out that the package has, where the triples are not at hand.
+    """
     row = DATA_SETS[key]
     if row.pykeen and (sizes := pykeen_sizes(row.pykeen)) != row.sizes:
         raise ValueError(f"{key}: stated {row.sizes}, PyKEEN has {sizes}")
-    if ("counted" in row.sources) != (triples is not None):
+    counted = any(SOURCES[source].startswith("counted") for source in row.sources)
+    if counted != (triples is not None or kept is not None):
         raise ValueError(f"{key}: its sources do not say whether it is counted")
     names = ("entities", "relations", *SPLITS)
     entry: dict[str, Any] = {"name": row.name, **dict(zip(names, row.sizes, strict=True))}
@@ -258,13 +300,12 @@ def record(key: str, triples: Triples | None) -> dict[str, Any]:
     if triples is not None:
         if (sizes := sizes_of(triples)) != row.sizes:
             raise ValueError(f"{key}: stated {row.sizes}, counted {sizes}")
-        entry["filtered"] = {
-            split: {
-                side: filtered_candidates(triples, split, column, row.sizes[side == "relation"])
-                for side, column in SIDES.items()
-            }
+        kept = {
+            split: {side: left_out(triples, split, column) for side, column in SIDES.items()}
             for split in SPLITS
         }
+    if kept is not None:
+        entry["left_out"] = kept
     return entry
 
 
@@ -287,7 +328,7 @@ def format_json(table: dict[str, Any]) -> str:
     return text + "\n"
 
 
-def main(data: Path, output: Path) -> None:
+def main(data: Path, output: Path, published: Path | None = None) -> None:
     """Write datasets.json."""
     spec = find_spec("pykeen")
     if spec is None or not spec.submodule_search_locations:
@@ -296,18 +337,27 @@ def main(data: Path, output: Path) -> None:
     wordnet = read_files(data / "wn18rr")
     counted = {
         "wn18rr": wordnet,
-        "wn18rr-seen": with_seen_entities(wordnet),
+        "wn18rr-seen": with_seen_ids(wordnet),
         "kinships": read_arrays(data / "kinships" / "triples.npz"),
         "nations": read_files(pykeen_data / "nations"),
         "umls": read_files(pykeen_data / "umls"),
     }
+    kept: dict[str, Any] = {}
+    if published is None:
+        facts = json.loads((PACKAGE / "datasets.json").read_text(encoding="utf-8"))
+        kept = {key: facts[key]["left_out"] for key in PUBLISHED}
+    else:
+        for key, folder in PUBLISHED.items():
+            counted[key] = read_published(published / folder)
+            if key.endswith("-seen") or key == "dbpedia50":
+                counted[key] = with_seen_ids(counted[key])
     again = record("kinships", read_files(pykeen_data / "kinships"))
-    table = {key: record(key, counted.get(key)) for key in DATA_SETS}
+    table = {key: record(key, counted.get(key), kept.get(key)) for key in DATA_SETS}
     if table["kinships"] != again:
         raise ValueError("kinships: PyKEEN's triples give other counts than the data folder's")
     (output / "datasets.json").write_text(format_json(table), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    package = Path(__file__).parents[2] / "python" / "truerank" / "metrics"
-    main(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else package)
+    places = [Path(argument) for argument in sys.argv[1:]]
+    main(places[0], places[1] if len(places) > 1 else PACKAGE, *places[2:])

@@ -15,13 +15,15 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+from pages import format_page
+
 import truerank as tr
+from truerank.metrics.published import candidate_counts, data_set
 
 HERE = Path(__file__).parent
 
 NAMES = {"wn18rr": "WN18RR", "fb15k237": "FB15k-237"}
-ENTITIES = {"wn18rr": 40943, "fb15k237": 14541}
-TRIPLES = {"wn18rr": 3134, "fb15k237": 20466}
 
 
 def read_printed() -> dict[str, dict[str, tuple[int, float]]]:
@@ -33,19 +35,24 @@ def read_printed() -> dict[str, dict[str, tuple[int, float]]]:
     return table
 
 
-def removed_by_filter() -> float:
-    """Return how many candidates the filter removes from a task of FB15k-237 on average.
+def mean_candidates(dataset: str) -> float:
+    """Return the mean number of filtered candidates over the test tasks of both sides."""
+    values, multiplicities = candidate_counts(dataset, filtered=True)
+    return float(np.average(values, weights=multiplicities))
 
-    Its triples are not available here. But a published run with both MR and AMRI gives the expected
-    mean rank, E = 1 + (MR - 1) / (1 - AMRI), and with it the mean number of candidates, 2 E - 1.
-    The runs of "A Unified Framework" had 14,505 entities.
+
+def published_mean() -> float:
+    """Return the mean number of candidates in the runs of "A Unified Framework" on FB15k-237.
+
+    A run with both MR and AMRI gives the expected mean rank, E = 1 + (MR - 1) / (1 - AMRI), and
+    with it the mean number of candidates, 2 E - 1. The runs had 14,505 entities.
     """
     with (HERE / "unified_framework.tsv").open(newline="", encoding="utf-8") as file:
         runs = [r for r in csv.DictReader(file, delimiter="\t") if r["dataset"] == "fb15k237-seen"]
     means = [2 * (1 + (float(r["mr"]) - 1) / (1 - float(r["amri"]))) - 1 for r in runs]
     if max(means) - min(means) > 1e-3:
         raise ValueError(f"the runs disagree on the mean number of candidates: {means}")
-    return 14505 - means[0]
+    return means[0]
 
 
 def window(table: Iterable[tuple[float, float]]) -> tuple[float, float]:
@@ -57,18 +64,9 @@ def window(table: Iterable[tuple[float, float]]) -> tuple[float, float]:
     return max(low for low, _ in bounds), min(high for _, high in bounds)
 
 
-def percent_of(mean_rank: float, dataset: str, removed: float | None) -> float:
-    """Return AMRI in percent: unfiltered, filtered by the exact counts, or by their mean."""
-    if removed is None:
-        adjusted = tr.adjust(
-            "mr", mean_rank, candidates=ENTITIES[dataset], tasks=2 * TRIPLES[dataset]
-        )
-    elif dataset == "wn18rr":
-        adjusted = tr.adjust("mr", mean_rank, dataset=dataset, filtered=True)
-    else:
-        candidates = round(ENTITIES[dataset] - removed)
-        adjusted = tr.adjust("mr", mean_rank, candidates=candidates, tasks=2 * TRIPLES[dataset])
-    return 100 * adjusted.index
+def percent_of(mean_rank: float, dataset: str, *, filtered: bool) -> float:
+    """Return AMRI in percent."""
+    return 100 * tr.adjust("mr", mean_rank, dataset=dataset, filtered=filtered).index
 
 
 def truncate(percent: float) -> float:
@@ -78,7 +76,6 @@ def truncate(percent: float) -> float:
 
 def markdown() -> str:
     """Return the page."""
-    removed = removed_by_filter()
     lines = [
         "| data set | model | MR | printed | all entities | rounded | truncated | filtered "
         "| rounded |",
@@ -88,8 +85,8 @@ def markdown() -> str:
     tables = read_printed()
     for dataset, table in tables.items():
         for model, (mean_rank, printed) in table.items():
-            unfiltered = percent_of(mean_rank, dataset, None)
-            filtered = percent_of(mean_rank, dataset, removed)
+            unfiltered = percent_of(mean_rank, dataset, filtered=False)
+            filtered = percent_of(mean_rank, dataset, filtered=True)
             agree = {
                 "rounded": round(unfiltered, 1) == printed,
                 "truncated": truncate(unfiltered) == printed,
@@ -103,9 +100,13 @@ def markdown() -> str:
                 f"{rounds} | {cuts} | {filtered:.3f} | {fits} |"
             )
     bounds = {name: window(table.values()) for name, table in tables.items()}
-    wordnet = 2 * tr.adjust("mr", 7000, dataset="wn18rr", filtered=True).expectation - 1
-    freebase = 14541 - removed
-    return f"""# Table 1 of "On the Ambiguity", from its mean ranks
+    means = {name: mean_candidates(name) for name in (*tables, "fb15k237-seen")}
+    between = {
+        name: f"if the mean lies between {low:.1f} and {high:.1f}; {data_set(name)['entities']:,} "
+        "does not."
+        for name, (low, high) in bounds.items()
+    }
+    page = f"""# Table 1 of "On the Ambiguity", from its mean ranks
 
 Made by `python bench/studies/on_the_ambiguity.py`. AMRI in percent, of `tr.adjust("mr", MR, ...)`;
 two tasks for each test triple (the index does not depend on their number).
@@ -117,21 +118,23 @@ digit, {counts["truncated"]} agree when truncated to it; DistMult on FB15k-237 d
 printed 93.0).
 
 **Rounded, with the filtered candidates.** The paper evaluates "in the filtered setting": the other
-known answers of a query are no candidates, so that the expected mean rank is smaller. With those
-counts {counts["filtered"]} of 12 round to the printed digit: nothing was truncated.
+known answers of a query are no candidates, so that the expected mean rank is smaller. With the
+exact counts, which are in the package (`filtered=True`), {counts["filtered"]} of 12 round to the
+printed digit: nothing was truncated.
 
-- WN18RR: the exact counts are in the package (`filtered=True`). {wordnet:.3f} candidates on
-  average; all six printed indices result from rounding if the mean lies between
-  {bounds["wn18rr"][0]:.1f} and {bounds["wn18rr"][1]:.1f}; 40,943 does not.
-- FB15k-237: its triples are not available here. Published runs of "A Unified Framework" print MR
-  and AMRI, which fix the mean: {14505 - removed:.2f} of 14,505 entities, {removed:.2f} fewer.
-  Subtracted from 14,541 entities, that leaves {freebase:.1f}; all six result from rounding between
-  {bounds["fb15k237"][0]:.1f} and {bounds["fb15k237"][1]:.1f}, and 14,541 does not lie there.
+- WN18RR: {means["wn18rr"]:.3f} candidates on average; all six printed indices result from rounding
+  {between["wn18rr"]}
+- FB15k-237: {means["fb15k237"]:.3f} candidates on average; all six result from rounding
+  {between["fb15k237"]}
+  Published runs of "A Unified Framework", on the seen entities alone, print MR and AMRI, which fix
+  the mean: {published_mean():.3f}. The exact counts of the package have
+  {means["fb15k237-seen"]:.3f}.
 
 FB15k-237 has 20,466 test triples in its files; 28 of them have an entity that no training triple
 has, and PyKEEN leaves those out (20,438; 14,505 of 14,541 entities). On WN18RR it is 3,134 and
 2,924 (40,943 and 40,559 entities). The paper's numbers are those of the files.
 """
+    return format_page(page)
 
 
 if __name__ == "__main__":

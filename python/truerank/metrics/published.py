@@ -131,10 +131,10 @@ def adjust(
         all relations.
     filtered : bool
         Whether the other answers known from train, valid and test are left out of the candidates.
-        The exact numbers are known for nations, kinships, umls, wn18rr and wn18rr-seen. Most
-        published numbers are filtered; without the exact numbers the index of the mean rank comes
-        out a little too good (by 0.0001 for a mean rank of 7000 on WN18RR, by 0.001 for one of 500
-        on FB15k-237).
+        The exact numbers are known for nations, kinships, umls, countries, wn18, wn18rr, fb15k237,
+        codex-s, codex-m, dbpedia50, wn18rr-seen and fb15k237-seen. Most published numbers are
+        filtered; without the exact numbers the index of the mean rank comes out a little too good
+        (by 0.0001 for a mean rank of 7000 on WN18RR, by 0.001 for one of 500 on FB15k-237).
 
     Returns
     -------
@@ -240,19 +240,19 @@ def candidate_counts(
     _check_word("split", split, SPLITS)
     _check_word("side", side, SIDES)
     sides = ENTITY_SIDES if side == ALL_SIDES else (side,)
+    size = entry["relations" if side == "relation" else "entities"]
     if not filtered:
-        size = entry["relations" if side == "relation" else "entities"]
         return np.array([size]), np.array([entry[split] * len(sides)])
-    if "filtered" not in entry:
-        known = ", ".join(name for name, other in data_sets().items() if "filtered" in other)
+    if "left_out" not in entry:
+        known = ", ".join(name for name, other in data_sets().items() if "left_out" in other)
         raise InputValueError(
             "filtered",
             f"the exact numbers of candidates are not known for {entry['name']}, only for {known}; "
             "give them as candidates, or take the unfiltered ones",
         )
-    by_side = [np.array(entry["filtered"][split][name]) for name in sides]
-    values, multiplicities = np.concatenate(by_side, axis=1)
-    return values, multiplicities
+    by_side = [np.array(entry["left_out"][split][name])[:, ::-1] for name in sides]
+    left_out, multiplicities = np.concatenate(by_side, axis=1)
+    return size - left_out, multiplicities
 
 
 def data_set(name: str) -> dict[str, Any]:
@@ -267,7 +267,8 @@ def data_set(name: str) -> dict[str, Any]:
     -------
     dict
         `name`, `entities`, `relations`, `train`, `valid`, `test` (numbers of triples), `sources`,
-        an optional `note`, and `filtered` where the exact numbers of filtered candidates are known.
+        an optional `note`, and `left_out` where it is known how many candidates the filter leaves
+        out: by split and side these numbers, and how many tasks have each.
 
     Raises
     ------
