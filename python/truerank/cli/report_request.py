@@ -163,9 +163,10 @@ def print_report(
     measured: Report, request: ReportRequest, description: TaskDescription | None = None
 ) -> None:
     """Print a report, or the requested keys of it, and write its page."""
+    units = "auto" if request.by is None else request.by
     with user_errors():
         bounds: dict[str, Interval] = {
-            key: measured.interval(key, by=request.by, seed=request.seed)
+            key: measured.interval(key, by=units, seed=request.seed)
             for key in request.metrics * request.interval
         }
     if request.metrics:

@@ -16,7 +16,6 @@ from ..metrics.averages import arithmetic, values_per_task
 from ..metrics.keys import Key, parse
 from ..metrics.metric_table import METRICS, Metric
 from ..ranks.container import Ranks
-from ..ranks.grouping import group_codes
 from .comparisons import Comparison, Comparisons
 from .distributions import normal_cdf
 from .functionals import of_swaps
@@ -38,7 +37,7 @@ from .resampling import (
     percentile_bounds,
     rounding_slack,
 )
-from .units import Units, mean_functional, units_of
+from .units import TASK, Units, mean_functional, unit_codes, units_of
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -224,7 +223,8 @@ def _compare_pair(a: Any, b: Any, options: _CompareOptions, names: tuple[str, st
     if options.method == "wilcoxon" and not options.key.macro and not _is_mean(options.key):
         notes = (*notes, f"Wilcoxon tests the ranks, not {options.key.metric}")
     notes = (*notes, *notes_on_test_splits(a, b))
-    by = None if options.by is None else group_codes(a, options.by)[0]
+    codes, unit = unit_codes(a, options.by)
+    by = None if unit == TASK else codes
     b = b.with_labels(side=a.side).with_weights(a.weights)
     one, two = (units_of(x, options.key, by=by, draw_seed=options.draw_seed) for x in (a, b))
     value_a, value_b = one.value(), two.value()

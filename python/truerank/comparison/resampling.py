@@ -16,7 +16,7 @@ from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from .distributions import normal_cdf, normal_quantile
-from .units import units_of
+from .units import AUTO, TASK, describe_units, units_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,12 +54,19 @@ class Interval(NamedTuple):
     key : str
         The key of the metric.
     by : str
-        What the units are: "tasks" or "groups".
+        What a unit is: "task", "query", "pair", "relation", another label, or "group" for labels
+        without a name.
+    largest : int
+        The number of tasks in the largest unit.
+    notes : tuple of str
+        What limits the trust in the bounds; each is a plain clause with its figures.
 
     Examples
     --------
     >>> print(Interval(0.25, 0.3, 0.35, 0.95, "bca", 10_000, 400, 0, "mrr"))
     mrr 0.3 [0.25, 0.35] (95 %, bca, 10,000 resamples of 400 tasks)
+    >>> print(Interval(0.25, 0.3, 0.35, 0.95, "normal", 0, 40, 0, "mrr", "query", 27))
+    mrr 0.3 [0.25, 0.35] (95 %, normal, 40 queries, the largest of 27 tasks)
     """
 
     low: float
@@ -71,13 +78,26 @@ class Interval(NamedTuple):
     units: int
     seed: int
     key: str = ""
-    by: str = "tasks"
+    by: str = TASK
+    largest: int = 1
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         resamples = f"{self.resamples:,} resamples of " if self.resamples else ""
         bounds = f"{self.value:.6g} [{self.low:.6g}, {self.high:.6g}]"
-        how = f"{100 * self.level:g} %, {self.method}, {resamples}{self.units:,} {self.by}"
-        return printable(f"{self.key} {bounds} ({how})".lstrip())
+        how = f"{100 * self.level:g} %, {self.method}, {resamples}{self.describe_units()}"
+        lines = [f"{self.key} {bounds} ({how})".lstrip(), *self.notes]
+        return "\n".join(map(printable, lines))
+
+    def describe_units(self) -> str:
+        """Write the number of units, and the size of the largest where it has several tasks.
+
+        Examples
+        --------
+        >>> Interval(0.25, 0.3, 0.35, 0.95, "bca", 99, 40, 0, "mrr", "query", 27).describe_units()
+        '40 queries, the largest of 27 tasks'
+        """
+        return describe_units(self.units, self.by, self.largest)
 
 
 @public("truerank.comparison")
@@ -87,7 +107,7 @@ def interval(
     *,
     level: float = 0.95,
     method: str = "bootstrap",
-    by: LabelsLike | None = None,
+    by: LabelsLike | None = AUTO,
     seed: int = 0,
     resamples: int = 10_000,
     weights: str | npt.ArrayLike | None = None,
@@ -108,10 +128,13 @@ def interval(
         "percentile": plain percentiles. "normal": the delta method, without resampling: the value
         plus and minus the quantile times the standard error, with the factor u / (u - 1) for u
         units; for the median Woodruff's interval.
-    by : str or labels, optional
-        Resample whole groups of tasks: "query", "relation" ("group"), "target", "side", any name
-        that `ranks.labels` has, or labels of the tasks. The ranks of one query are not independent,
-        so that an interval over tasks is too narrow. For "normal" the error is cluster-robust.
+    by : str, labels or None
+        The units, which are resampled as a whole. "auto": pairs where the label "pair" repeats
+        (both directions of an alignment rank one pair), else queries where they repeat, else single
+        tasks: the ranks of one query are not independent, so that an interval over tasks is too
+        narrow. "task" or None: single tasks. "query", "relation" ("group"), "target", "side", any
+        name that `ranks.labels` has, or labels of the tasks. For "normal" the error is
+        cluster-robust.
     seed : int
         The seed of the resampling. The resamples are the same on every machine with one version of
         NumPy; bounds may differ in the last digit, as sums do.
@@ -187,8 +210,8 @@ def interval(
     if math.isnan(value) or units < 2:
         low = high = math.nan
     done = 0 if method == "normal" else resamples
-    what = "tasks" if by is None else "groups"
-    return Interval(low, value, high, level, used, done, units, seed, str(chosen.key), what)
+    name, by_unit, largest = str(chosen.key), chosen.by, chosen.largest
+    return Interval(low, value, high, level, used, done, units, seed, name, by_unit, largest)
 
 
 def _bootstrap_bounds(

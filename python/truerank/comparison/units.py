@@ -31,6 +31,7 @@ from ..metrics.within_groups import key_values_within, moments_per_task
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by
 from .functionals import Functional, MedianFunctional, ResampledFunctional, SumFunctional
+from .table_writer import format_count
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,6 +48,9 @@ SUMMED_ADJUSTMENTS = ("ratio", "index", "z")
 MAX_LOG_RATIO = 600.0  # powers of ranks whose ratio exceeds e**600 are not added in float64
 MAX_MEAN_TIE = 10  # the positions of ties that are longer on average are not listed
 MAX_WEIGHT_SUM = 2.0**40  # up to this sum, weights are made integers
+# Names of units that are no labels, and the singular of labels.
+AUTO, TASK, PAIR, QUERY, GROUP = "auto", "task", "pair", "query", "group"
+_SINGULAR = {"queries": QUERY, "targets": "target"}
 
 
 class Units(NamedTuple):
@@ -63,6 +67,9 @@ class Units(NamedTuple):
         The number of units.
     tasks : ndarray of int64, shape (n,)
         The positions of the tasks in the Ranks.
+    by : str
+        The name of a unit, in the singular: "task", "query", "pair", "relation", another label, or
+        "group" for labels without a name.
     """
 
     key: Key
@@ -70,6 +77,12 @@ class Units(NamedTuple):
     unit: IntArray
     number: int
     tasks: IntArray
+    by: str = TASK
+
+    @property
+    def largest(self) -> int:
+        """The number of tasks in the largest unit; 0 if there is none."""
+        return int(np.bincount(self.unit).max(initial=0))
 
     def value(self) -> float:
         """The metric of all units, as in a report."""
@@ -112,6 +125,15 @@ def units_of(
 ) -> Units:
     """Gather the tasks of a key and their units.
 
+    Parameters
+    ----------
+    ranks : Ranks
+    key : str or Key
+    by : str, labels or None
+        "auto": see `default_unit`. "task" and None: single tasks. Else as `group_codes`.
+    weights : str or array_like of float, optional
+    draw_seed : int
+
     Raises
     ------
     KeyError
@@ -120,13 +142,13 @@ def units_of(
     Examples
     --------
     >>> found = units_of(Ranks([0, 3, 4], [1, 1, 1], 10), "mrr", by=["a", "b", "a"])
-    >>> found.unit, found.number
-    (array([0, 1, 0]), 2)
+    >>> found.unit, found.number, found.by, found.largest
+    (array([0, 1, 0]), 2, 'group', 2)
     """
     if not isinstance(ranks, Ranks):
         raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
     parsed = key if isinstance(key, Key) else parse(key)
-    if parsed.macro and by is None:
+    if parsed.macro and (by is None or (isinstance(by, str) and by in (AUTO, TASK))):
         raise UnknownKeyError(
             f"{str(parsed)!r}: a macro average is over groups; name them with {spelled('by=...')}"
         )
@@ -138,16 +160,114 @@ def units_of(
     sides.check(parsed.side, str(parsed))
     # all tasks are ranked and grouped at once, so that the sides agree with the whole
     sample = sample_of(ranks, parsed.kind, draw_seed)
-    codes = np.arange(len(ranks)) if by is None else group_codes(ranks, by)[0]
     chosen = np.ones(len(ranks), dtype=np.bool_)
     for mask in (sides.mask(parsed.side), _has_weight(parsed, sample)):
         if mask is not None:
             chosen &= mask
     (tasks,) = np.nonzero(chosen)
+    codes, name = unit_codes(ranks, by, tasks)
     if len(tasks) < len(ranks):
         sample, codes = take(sample, tasks), codes[tasks]
     present, unit = np.unique(codes, return_inverse=True)
-    return Units(parsed, sample, unit.reshape(-1).astype(np.int64), len(present), tasks)
+    return Units(parsed, sample, unit.reshape(-1).astype(np.int64), len(present), tasks, name)
+
+
+def unit_codes(
+    ranks: Ranks, by: LabelsLike | None, tasks: IntArray | None = None
+) -> tuple[IntArray, str]:
+    """Return the unit of each task as a code, and the name of a unit in the singular.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        n tasks.
+    by : str, labels or None
+        "auto": see `default_unit`. "task" and None: single tasks. Else as `group_codes`.
+    tasks : ndarray of int64, optional
+        The positions of the tasks that matter to "auto"; all if not given.
+
+    Examples
+    --------
+    >>> ranks = Ranks([0, 3, 4], [1, 1, 1], 10, queries=[7, 7, 9])
+    >>> unit_codes(ranks, "auto")
+    (array([0, 0, 1]), 'query')
+    """
+    if isinstance(by, str) and by == AUTO:
+        by = default_unit(ranks, tasks)
+    if by is None or (isinstance(by, str) and by == TASK):
+        return np.arange(len(ranks)), TASK
+    return group_codes(ranks, by)[0], unit_name(by)
+
+
+def default_unit(ranks: Ranks, tasks: IntArray | None = None) -> str:
+    """Name the units that are independent: the pair where pairs repeat, else the query, or task.
+
+    Both ranks of an aligned pair come from one score, and the ranks of one query from one row of
+    scores, so that intervals over single tasks would be too narrow.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    tasks : ndarray of int64, optional
+        The positions of the tasks that matter; all if not given.
+
+    Returns
+    -------
+    {"pair", "query", "task"}
+        "pair" where two tasks have one label "pair", else "query" where two tasks of one side have
+        one query, else "task".
+
+    Examples
+    --------
+    >>> ranks = Ranks([0, 3, 4], [1, 1, 1], 10, queries=[7, 7, 9])
+    >>> default_unit(ranks), default_unit(ranks[1:])
+    ('query', 'task')
+    """
+    for name, present in ((PAIR, PAIR in ranks.labels), (QUERY, ranks.queries is not None)):
+        if present:
+            codes = group_codes(ranks, name)[0]
+            codes = codes if tasks is None else codes[tasks]
+            if len(np.unique(codes)) < len(codes):
+                return name
+    return TASK
+
+
+def unit_name(by: LabelsLike | None) -> str:
+    """Name the unit of labels in the singular.
+
+    Examples
+    --------
+    >>> unit_name(None), unit_name("queries"), unit_name("relation"), unit_name([4, 4, 9])
+    ('task', 'query', 'relation', 'group')
+    """
+    if by is None:
+        return TASK
+    return _SINGULAR.get(by, by) if isinstance(by, str) else GROUP
+
+
+def describe_units(number: int, unit: str, largest: int) -> str:
+    """Write a number of units, and the size of the largest where it has several tasks.
+
+    Examples
+    --------
+    >>> describe_units(22812, "query", 394), describe_units(1, "task", 1)
+    ('22,812 queries, the largest of 394 tasks', '1 task')
+    """
+    several = f", the largest of {format_count(largest, TASK)}" if largest > 1 else ""
+    return format_count(number, unit, plural(unit)) + several
+
+
+def plural(unit: str) -> str:
+    """Write the name of a unit in the plural.
+
+    Examples
+    --------
+    >>> plural("task"), plural("query"), plural("class")
+    ('tasks', 'queries', 'classes')
+    """
+    if unit[-1:] == "y" and unit[-2:-1] not in tuple("aeiou"):
+        return unit[:-1] + "ies"
+    return unit + ("es" if unit.endswith(("s", "x", "ch", "sh")) else "s")
 
 
 def make_functional(

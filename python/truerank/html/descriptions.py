@@ -94,7 +94,7 @@ def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
     """
     alike: dict[str, list[str]] = {}
     for key, found in intervals.items():
-        units = format_count(found.units, found.by.removesuffix("s"))
+        units = found.describe_units()
         resamples = f", {format_count(found.resamples, 'resample')}" if found.resamples else ""
         how = f"{100 * found.level:g} %, {found.method}{resamples} of {units}, seed {found.seed}"
         alike.setdefault(how, []).append(key)
@@ -118,7 +118,7 @@ def missing_bounds_reason(found: Interval) -> str:
     if math.isnan(found.value):
         return "it has no value here"
     if found.units < 2:
-        return f"there is nothing to resample in {format_count(found.units, found.by[:-1])}"
+        return f"there is nothing to resample in {found.describe_units()}"
     return "too many resamples have no value"
 
 

@@ -38,7 +38,7 @@ def comparison(
     against: str | None = None,
     level: float = 0.95,
     method: str | None = None,
-    by: LabelsLike | None = None,
+    by: LabelsLike | None = "auto",
     resamples: int = 10_000,
     seed: int = 0,
     allow_unlike: bool = False,

@@ -62,14 +62,14 @@ class IntervalOptions(NamedTuple):
     method : str or None
         None: "bootstrap" for up to 10,000 tasks, "normal" for more.
     resamples, seed : int
-    by : str or labels, optional
+    by : str, labels or None
     """
 
     level: float
     method: str | None
     resamples: int
     seed: int
-    by: LabelsLike | None = None
+    by: LabelsLike | None = "auto"
 
 
 def interval_bounds(report: Report, key: str, options: IntervalOptions) -> tuple[float, float]:

@@ -328,7 +328,7 @@ class Report(AnyReport):
         *,
         level: float = 0.95,
         method: str = "bootstrap",
-        by: LabelsLike | None = None,
+        by: LabelsLike | None = "auto",
         seed: int = 0,
         resamples: int = 10_000,
     ) -> Interval:
@@ -341,9 +341,10 @@ class Report(AnyReport):
             How often such intervals cover the true value.
         method : {"bootstrap", "bca", "percentile", "normal"}
             See `truerank.comparison.interval`.
-        by : str or labels, optional
-            The groups that are drawn as a whole, since ranks of one query or relation are not
-            independent. For "macro.X" the report's own groups if not given.
+        by : str, labels or None
+            The units that are drawn as a whole. "auto": pairs or queries where they repeat, since
+            their ranks are not independent, else single tasks; for "macro.X" the report's own
+            groups. "task" or None: single tasks. Or the name of a label, or labels.
         seed, resamples : int
             Seed and number of resamples of the bootstrap.
 
@@ -377,7 +378,7 @@ class Report(AnyReport):
                     f"{key!r} is {self.macro_weighting}; an interval is there where every "
                     "group counts once",
                 )
-            by = grouping.codes if by is None else by
+            by = grouping.codes if by is None or (isinstance(by, str) and by == "auto") else by
         return interval(
             self._tasks,
             parsed,

@@ -1,0 +1,98 @@
+"""The notes of intervals, comparisons and p-values: what limits the trust in a number.
+
+A note is one plain clause with its figures. Each function returns a tuple of notes, which is empty
+where there is nothing to say, so that results join them with `+`.
+"""
+
+from __future__ import annotations
+
+from .table_writer import format_count, percent
+from .units import TASK, plural
+
+FEW_UNITS = 20  # below this number of units, asymptotic methods are not to be trusted
+LARGE_SHARE = 0.05  # of the tasks in one unit
+
+Notes = tuple[str, ...]
+
+
+def few_units(units: int, by: str, consequence: str = "", *, fewer_than: int = FEW_UNITS) -> Notes:
+    """Say that there are few units, and what follows from it.
+
+    Examples
+    --------
+    >>> few_units(12, "query", "the interval is conservative")
+    ('few units: 12 queries; the interval is conservative',)
+    >>> few_units(400, "task")
+    ()
+    """
+    if units >= fewer_than:
+        return ()
+    return (_joined(f"few units: {format_count(units, by, plural(by))}", consequence),)
+
+
+def clusters(units: int, by: str, largest: int, tasks: int, consequence: str = "") -> Notes:
+    """Say that one unit holds a large share of the tasks.
+
+    Examples
+    --------
+    >>> clusters(50, "query", 31, 100)
+    ('clusters: the largest of 50 queries holds 31 % of the tasks',)
+    >>> clusters(50, "query", 4, 100)
+    ()
+    """
+    if by == TASK or not tasks or largest <= LARGE_SHARE * tasks:
+        return ()
+    largest_of = f"the largest of {format_count(units, by, plural(by))}"
+    held = f"holds {percent(largest / tasks)} of the tasks"
+    return (_joined(f"clusters: {largest_of} {held}", consequence),)
+
+
+def zero_width_avoided(reason: str) -> Notes:
+    """Say that the sample does not vary, and how bounds were found nevertheless.
+
+    Examples
+    --------
+    >>> zero_width_avoided("all 30 tasks have the same rank; the bounds are those of a share of 0")
+    ('zero width avoided: all 30 tasks have the same rank; the bounds are those of a share of 0',)
+    """
+    return (f"zero width avoided: {reason}",)
+
+
+def floor_reached(p_value: float, floor: float, ways: str) -> Notes:
+    """Say that a p-value cannot be smaller, whatever the data.
+
+    Examples
+    --------
+    >>> floor_reached(0.0625, 0.0625, "32 ways to swap 5 units")
+    ('floor reached: p cannot be below 0.0625 with 32 ways to swap 5 units',)
+    >>> floor_reached(0.5, 0.0625, "32 ways to swap 5 units")
+    ()
+    """
+    if p_value > floor:
+        return ()
+    return (f"floor reached: p cannot be below {floor:.3g} with {ways}",)
+
+
+def heavy_tail(carriers: float, units: int, by: str, consequence: str = "") -> Notes:
+    """Say that few units carry the variance.
+
+    Parameters
+    ----------
+    carriers : float
+        The number of units that carry the variance: (sum d^2)^2 / sum d^4 of their influences d.
+    units : int
+    by : str
+        The name of a unit.
+    consequence : str
+
+    Examples
+    --------
+    >>> heavy_tail(4.6, 1000, "task")
+    ('heavy tail: 5 of 1,000 tasks carry the variance',)
+    """
+    of_all = f"{carriers:,.0f} of {format_count(units, by, plural(by))}"
+    return (_joined(f"heavy tail: {of_all} carry the variance", consequence),)
+
+
+def _joined(note: str, consequence: str) -> str:
+    return f"{note}; {consequence}" if consequence else note
