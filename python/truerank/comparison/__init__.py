@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from .comparisons import Comparison, Comparisons
-from .multiplicity import CorrectedPValues, correct_pvalues
+from .multiplicity import (
+    CorrectedPValues,
+    JointComparison,
+    JointComparisons,
+    correct_pvalues,
+    max_t,
+)
 from .paired import compare
 from .resampling import Interval, interval
 from .significance import PValue, pvalue
@@ -13,9 +19,12 @@ __all__ = [
     "Comparisons",
     "CorrectedPValues",
     "Interval",
+    "JointComparison",
+    "JointComparisons",
     "PValue",
     "compare",
     "correct_pvalues",
     "interval",
+    "max_t",
     "pvalue",
 ]
