@@ -73,6 +73,44 @@ def floor_reached(p_value: float, floor: float, ways: str) -> Notes:
     return (f"floor reached: p cannot be below {floor:.3g} with {ways}",)
 
 
+def few_units_among(few: int, comparisons: int, units: int, least: float) -> Notes:
+    """Say how many of several comparisons have too few units.
+
+    Parameters
+    ----------
+    few : int
+        How many of them have at most so many units.
+    comparisons : int
+    units : int
+    least : float
+        No p-value of so many units is smaller.
+
+    Examples
+    --------
+    >>> few_units_among(12, 40, 5, 0.0625)
+    ('few units: 12 of 40 comparisons have at most 5 units; their p cannot be below 0.0625',)
+    >>> few_units_among(0, 40, 5, 0.0625)
+    ()
+    """
+    if not few:
+        return ()
+    many = f"{few:,} of {format_count(comparisons, 'comparison')} have at most {units} units"
+    return (f"few units: {many}; their p cannot be below {least:.3g}",)
+
+
+def not_counted(lost: int, total: int, things: str) -> Notes:
+    """Say how many of several questions have no answer, and are left out.
+
+    Examples
+    --------
+    >>> not_counted(1, 5, "p-values are nan")
+    ('not counted: 1 of 5 p-values are nan',)
+    >>> not_counted(0, 5, "p-values are nan")
+    ()
+    """
+    return (f"not counted: {lost:,} of {total:,} {things}",) if lost else ()
+
+
 def heavy_tail(carriers: float, units: int, by: str, consequence: str = "") -> Notes:
     """Say that few units carry the variance.
 

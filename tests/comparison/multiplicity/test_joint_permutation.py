@@ -71,12 +71,12 @@ def swapped(a: Ranks, b: Ranks, mask: np.ndarray) -> tuple[Ranks, Ranks]:
     return mixed(a, b), mixed(b, a)
 
 
-@given(seed=st.integers(0, 100), by=st.sampled_from([None, "query"]), grouped=st.booleans())
+@given(seed=st.integers(0, 100), by=st.sampled_from(["task", "query"]), grouped=st.booleans())
 @settings(max_examples=15)
 def test_every_way_to_swap(seed: int, by: str | None, grouped: bool) -> None:
     """All statistics of all swaps, computed one after the other, give the same p-values."""
     a, b = models(6, seed=seed)
-    codes = np.arange(6) if by is None else np.unique(a.queries.codes, return_inverse=True)[1]
+    codes = np.arange(6) if by == "task" else np.unique(a.queries.codes, return_inverse=True)[1]
     parts = np.unique(a.group.codes) if grouped else [None]
     keys = ["mrr", "mr", "hits@3"]
 
@@ -98,7 +98,7 @@ def test_every_way_to_swap(seed: int, by: str | None, grouped: bool) -> None:
     assert [row.p_value for row in found] == pytest.approx(expected.tolist())
 
 
-@pytest.mark.parametrize("by", [None, "query"])
+@pytest.mark.parametrize("by", [None, "task", "query", "auto"])
 @pytest.mark.parametrize("n", [10, 60])
 def test_each_p_value_is_that_of_compare(by: str | None, n: int) -> None:
     a, b, c = models(n, 3)
@@ -134,7 +134,7 @@ def test_equal_questions_cost_nothing() -> None:
 
 def test_groups_are_asked_one_by_one() -> None:
     a, b = models(60)
-    found = max_t(a, b, metrics=["mrr", "mr"], groups="relation", resamples=99)
+    found = max_t(a, b, metrics=["mrr", "mr"], groups="relation", by="task", resamples=99)
     assert [(row.metric, row.group) for row in found] == [
         (key, group) for key in ("mrr", "mr") for group in "012"
     ]
@@ -217,16 +217,16 @@ def test_notes() -> None:
     assert max_t(a, b, resamples=99).notes == ()
     better = Ranks(a.above // 4, a.tied, 1000, queries=a.queries, targets=a.targets)
     found = max_t(better, b, metrics=["mrr", "mr"], resamples=99)
-    assert found.notes == ("floor reached: 2 p-values of max-T at most 0.01",)
+    assert found.notes == ("floor reached: p cannot be below 0.01 with 99 resamples",)
     bare = better.with_labels(queries=None, targets=None)
     assert "paired by position only" in max_t(bare, b, resamples=9).notes
     tests = [x.with_protocol(split="test") for x in (a, b)]
     assert "choosing a model by it" in max_t(*tests, resamples=9).notes[0]
-    few = max_t(a[:4], b[:4], resamples=99)
-    assert few.notes == ("few units: 4; no p-value is below 0.125",)
+    few = max_t(a[:4], b[:4], by="task", resamples=99)
+    assert few.notes == ("few units: 4 tasks; p cannot be below 0.125",)
     assert few[0].p_value >= 0.125
     part = max_t(a[:20], b[:20], by=[0] * 4 + list(range(1, 17)), groups=[0] * 4 + [1] * 16)
-    said = "few units: 1 of 2 comparisons have fewer than 6 units, and no p-value below 0.0625"
+    said = "few units: 1 of 2 comparisons have at most 5 units; their p cannot be below 0.0625"
     assert said in part.notes
 
 
@@ -239,6 +239,8 @@ def test_renderings() -> None:
     assert found.to_markdown().startswith(heading)
     assert found.to_dict()["comparisons"][0]["p_max_t"] == found[0].p_max_t
     assert found.to_dict()["resamples"] == 99
+    assert (found.by, found.units) == ("query", len(np.unique(a.queries.codes)))
+    assert f"max-T, 99 resamples of {found.units} queries, the largest of" in str(found)
     whole = max_t({"a": a, "b": b, "c": c}, groups="relation", resamples=99)
     assert whole.to_csv().startswith(
         "metric,group,a,b,of a,of b,difference,statistic,p,p (max-T)\n"

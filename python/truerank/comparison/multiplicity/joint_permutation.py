@@ -20,6 +20,7 @@ from ...inputs.naming import public
 from ...metrics.keys import Key, parse
 from ...metrics.kinds import take
 from ...ranks.grouping import group_codes
+from .. import cautions
 from ..comparisons import merge_notes
 from ..functionals import of_swaps
 from ..pairing import (
@@ -33,8 +34,16 @@ from ..pairing import (
     weighted_ranks,
 )
 from ..resampling import draw_swaps, is_exhaustible, rounding_slack
-from ..table_writer import PlainTable, Records, format_count
-from ..units import Units, mean_functional, units_of
+from ..table_writer import PlainTable, Records, TextTables, format_count
+from ..units import (
+    AUTO,
+    TASK,
+    Units,
+    describe_units,
+    mean_functional,
+    unit_codes,
+    units_of,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,7 +55,7 @@ if TYPE_CHECKING:
 
 CELLS = 1 << 22  # swaps in memory at once, one byte each
 STATISTICS = 1 << 20  # statistics of resamples that are sorted at once
-LEAST_UNITS = 6  # 5 units have 32 ways to swap, and no p-value below 2 / 32
+FEW_UNITS = 5  # they have 32 ways to swap, and no p-value below 2 / 32
 COUNT_MESSAGE = "count is the same for two models over the same tasks; take metrics of their ranks"
 
 
@@ -85,14 +94,27 @@ class JointComparison(NamedTuple):
     units: int
 
 
+class _About(NamedTuple):
+    """What was swapped, and how."""
+
+    units: int
+    by: str
+    largest: int
+    resamples: int
+    seed: int
+
+
 @public("truerank.comparison")
 class JointComparisons(Sequence[JointComparison], PlainTable):
     """Comparisons over metrics, groups and models with jointly corrected p-values; by `max_t`.
 
     Attributes
     ----------
-    units, resamples, seed : int
-        The number of units that were swapped, and how.
+    units, largest : int
+        The number of units that were swapped, and the number of tasks in the largest.
+    by : str
+        The name of a unit, as in `Interval`.
+    resamples, seed : int
     notes : tuple of str
         What limits the p-values.
     """
@@ -102,14 +124,12 @@ class JointComparisons(Sequence[JointComparison], PlainTable):
     def __init__(
         self,
         rows: Iterable[JointComparison],
-        *,
-        units: int,
-        resamples: int,
-        seed: int,
+        about: _About,
         notes: Sequence[str] = (),
     ) -> None:
-        self._rows = tuple(rows)
-        self.units, self.resamples, self.seed, self.notes = units, resamples, seed, tuple(notes)
+        self._rows, self.notes = tuple(rows), tuple(notes)
+        self.units, self.largest, self.by = about.units, about.largest, about.by
+        self.resamples, self.seed = about.resamples, about.seed
         self._grouped = any(row.group is not None for row in self._rows)
         self._several = len({(row.name_a, row.name_b) for row in self._rows}) > 1
         self._NAMES = 1 + self._grouped + 2 * self._several
@@ -132,8 +152,17 @@ class JointComparisons(Sequence[JointComparison], PlainTable):
     def to_dict(self) -> dict[str, Any]:
         """Return the comparisons as dicts in a list, how they were resampled, and the notes."""
         rows = [row._asdict() for row in self._rows]
-        about = {"units": self.units, "resamples": self.resamples, "seed": self.seed}
-        return {"comparisons": rows, **about, "notes": list(self.notes)}
+        how = {
+            name: getattr(self, name) for name in ("by", "units", "largest", "resamples", "seed")
+        }
+        return {"comparisons": rows, **how, "notes": list(self.notes)}
+
+    def text_tables(self, digits: int = 4) -> TextTables:
+        """Return the table as text for people, with a line on what was swapped."""
+        made = super().text_tables(digits)
+        swapped = describe_units(self.units, self.by, self.largest)
+        how = f"max-T, {format_count(self.resamples, 'resample')} of {swapped}"
+        return made._replace(after=[how, *self.notes])
 
     def records(self) -> Records:
         """Return the heading and a row for each comparison."""
@@ -165,7 +194,7 @@ def max_t(
     *,
     metrics: Iterable[str | Key] = ("mrr",),
     groups: LabelsLike | None = None,
-    by: LabelsLike | None = None,
+    by: LabelsLike | None = AUTO,
     resamples: int = 10_000,
     seed: int = 0,
     draw_seed: int = 0,
@@ -187,8 +216,9 @@ def max_t(
     groups : str or labels, optional
         Ask one question for each group of tasks: "relation", "side", another name of labels that
         a has, or labels.
-    by : str or labels, optional
-        The units that are swapped as a whole, as in `truerank.compare`.
+    by : str, labels or None
+        The units, which are swapped as a whole, as in `interval`: "auto" (pairs or queries where
+        they repeat, else tasks), "task", "query", another label, or labels.
     resamples, seed : int
         As in `truerank.compare`; all 2**units ways to swap are tried where there are no more.
         8 bytes are kept for each resample of each comparison.
@@ -217,10 +247,13 @@ def max_t(
     share of swaps in which the largest statistic of the i-th and all later comparisons reaches that
     of the i-th, and at least that of the comparison before it.
 
-    For two models the correction is exact for any number of units, if under the null hypotheses of
-    some comparisons the pairs of ranks behind them are exchangeable in each unit. For several
-    models each p-value alone is exact, and the correction holds for many units: a swap exchanges
-    the ranks of each pair, and no order of three models is the swap of all their pairs.
+    For two models the correction is exact for any number of units, if the null hypothesis of a
+    comparison is that the pairs of ranks behind it are exchangeable in each unit. For several
+    models each p-value alone is exact, and the correction is an approximation: a swap exchanges the
+    ranks of each pair, and no order of three models is the swap of all their pairs. In simulations
+    with 6 to 400 tasks (log-uniform ranks, groups of Zipf's sizes, one winner in each task; also
+    where some of the hypotheses are false) 0 to 6 % of the families of true hypotheses were
+    rejected at 5 %, and 0 to 5 % by Holm's rule.
 
     P. H. Westfall, S. S. Young: Resampling-Based Multiple Testing (1993).
 
@@ -238,7 +271,9 @@ def max_t(
     draw_seed = integer_at_least("draw_seed", draw_seed)
     models = _check_models(a, b)
     labelled = next(iter(models.values()))
-    codes = np.arange(len(labelled)) if by is None else group_codes(labelled, by)[0]
+    codes, unit = unit_codes(labelled, by)
+    named = not (by is None or (isinstance(by, str) and by in (AUTO, TASK)))
+    shared = None if unit == TASK else codes
     with renamed(by="groups"):
         parts = None if groups is None else group_codes(labelled, groups)
     questions: list[_Question] = []
@@ -248,21 +283,20 @@ def max_t(
         said.append((f"{name_a} - {name_b}", notes))
         for key in keys:
             first, second = (
-                units_of(x, key, by=None if by is None else codes, draw_seed=draw_seed)
+                units_of(
+                    x, key, by=AUTO if key.macro and not named else shared, draw_seed=draw_seed
+                )
                 for x in (one, two)
             )
             questions += _questions(first, second, (name_a, name_b), codes, parts)
     questions.sort(key=lambda question: (keys.index(question.one.key), question.place))
-    number = int(codes.max(initial=-1)) + 1
-    tested = _test(questions, number, resamples, seed)
-    notes = (*merge_notes(said), *_notes(questions, tested, number, resamples))
-    return JointComparisons(
-        (question.row(*found) for question, found in zip(questions, tested, strict=True)),
-        units=number,
-        resamples=resamples,
-        seed=seed,
-        notes=notes,
-    )
+    sizes = np.bincount(codes)
+    largest = int(sizes.max(initial=0))
+    about = _About(len(sizes), unit, largest, resamples, seed)
+    tested = _test(questions, about)
+    notes = (*merge_notes(said), *_notes(questions, tested, about))
+    rows = [question.row(*found) for question, found in zip(questions, tested, strict=True)]
+    return JointComparisons(rows, about, notes)
 
 
 class _Question(NamedTuple):
@@ -382,24 +416,22 @@ def _question(
     return _Question(one, two, names, group, place, columns, values, both)
 
 
-def _test(
-    questions: Sequence[_Question], units: int, resamples: int, seed: int
-) -> list[tuple[float, float, float]]:
+def _test(questions: Sequence[_Question], about: _About) -> list[tuple[float, float, float]]:
     """The statistic, the p-value and the corrected p-value of each question."""
     found = [(math.nan, math.nan, math.nan)] * len(questions)
     known = [i for i, question in enumerate(questions) if question.both is not None]
     if not known:
         return found
     asked = [questions[i] for i in known]
-    unswapped = np.zeros((1, units), dtype=np.int8)
+    unswapped = np.zeros((1, about.units), dtype=np.int8)
     observed = np.array([question.differences(unswapped)[0] for question in asked])
     slack = np.array([rounding_slack(x) for x in observed])
     slack += [rounding_slack(question.values[0]) for question in asked]
     chunks = [
         np.stack([question.differences(swaps) for question in asked], axis=1)
-        for swaps in _batches(draw_swaps(units, resamples, seed))
+        for swaps in _batches(draw_swaps(about.units, about.resamples, about.seed))
     ]
-    exact = is_exhaustible(units, resamples)  # the unswapped models are among these
+    exact = is_exhaustible(about.units, about.resamples)  # the unswapped models are among these
     resampled = np.concatenate(chunks if exact else [observed[None], *chunks])
     scale = np.sqrt(np.nanmean(np.square(resampled), axis=0))
     scale[scale == 0] = 1.0  # no swap makes a difference
@@ -459,25 +491,21 @@ def _batches(chunks: Iterable[IntArray]) -> Iterator[npt.NDArray[np.int8]]:
 
 
 def _notes(
-    questions: Sequence[_Question],
-    tested: Sequence[tuple[float, float, float]],
-    units: int,
-    resamples: int,
-) -> list[str]:
+    questions: Sequence[_Question], tested: Sequence[tuple[float, float, float]], about: _About
+) -> tuple[str, ...]:
     """What limits the p-values: few units, the floor, differences that are nan."""
-    notes = []
-    few = sum(len(question.columns) < LEAST_UNITS for question in questions)
-    if few and len(questions) > 1:
-        many = f"{few} of {len(questions)} comparisons have fewer than {LEAST_UNITS} units"
-        notes.append(f"few units: {many}, and no p-value below {2 ** (2 - LEAST_UNITS)}")
-    elif few:
-        notes.append(f"few units: {units}; no p-value is below {2 ** (1 - units)}")
-    floor = 1 / (1 + resamples)
-    reached = sum(p <= floor for _, _, p in tested)
-    if reached and not is_exhaustible(units, resamples):
-        notes.append(
-            f"floor reached: {format_count(reached, 'p-value')} of max-T at most {floor:.3g}"
-        )
-    if lost := sum(question.both is None for question in questions):
-        notes.append(f"not counted: {lost} of {len(questions)} differences are nan")
-    return notes
+    units, resamples = about.units, about.resamples
+    if len(questions) > 1:
+        few = sum(len(question.columns) <= FEW_UNITS for question in questions)
+        least = 2.0 ** (1 - FEW_UNITS)
+        notes = cautions.few_units_among(few, len(questions), FEW_UNITS, least)
+    else:
+        least = 2.0 ** (1 - units) if units else 1.0
+        said = f"p cannot be below {least:.3g}"
+        notes = cautions.few_units(units, about.by, said, fewer_than=FEW_UNITS + 1)
+    if not is_exhaustible(units, resamples):
+        smallest = min((p for _, _, p in tested if not math.isnan(p)), default=1.0)
+        ways = format_count(resamples, "resample")
+        notes += cautions.floor_reached(smallest, 1 / (1 + resamples), ways)
+    lost = sum(question.both is None for question in questions)
+    return notes + cautions.not_counted(lost, len(questions), "differences are nan")

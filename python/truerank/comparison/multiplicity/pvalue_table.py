@@ -9,6 +9,7 @@ from typing import Any
 from ...inputs.checks import is_number, several
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
+from ..cautions import not_counted
 from ..comparisons import Comparison, Comparisons, merge_notes
 from ..significance import PValue
 from ..table_writer import PlainTable, Records, format_count
@@ -172,8 +173,7 @@ def correct_pvalues(
         raise InputValueError("names", expected=expected, got=len(headings))
     said = merge_notes([(_named(path), notes) for path, (_, notes) in found.items()])
     values = {path: p for path, (p, _) in found.items()}
-    if lost := sum(map(math.isnan, values.values())):
-        said.append(f"not counted: {lost} of {len(values)} p-values are nan")
+    said += not_counted(sum(map(math.isnan, values.values())), len(values), "p-values are nan")
     return CorrectedPValues(values, chosen, headings, said)
 
 
