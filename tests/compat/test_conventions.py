@@ -33,9 +33,10 @@ def places(preset: str, scores: list[float], filter: list[int] | None = None) ->
 CASES = {
     "a tie": (
         [5, 5, 5, 9, 1], None, 3.0,
-        {"libkge": (3,), "openke": (2,), "ogb": (3,), "ogb-1.3.3": (2, 4), "ogb-hits": (4,),
-         "rotate": (2, 4), "dgl-ke": (5,), "pytorch-biggraph": (4,), "openea": (2, 4),
-         "gcn-align": (2, 4), "pykeen": (3,)},
+        {"libkge": (3,), "openke": (2,), "ogb": (3,), "ogb-1.3.3": (2, 4),
+         "ogb-1.3.3-numpy": (2, 4), "ogb-hits": (4,), "rotate": (2, 4), "dgl-ke": (5,),
+         "dgl-ke-0.1": (5,), "pytorch-biggraph": (4,), "openea": (2, 4), "gcn-align": (2, 4),
+         "pykeen": (3,)},
     ),
     "a tie of two": (
         [5, 5, 1], None, 1.5,
@@ -48,9 +49,9 @@ CASES = {
     ),
     "a true score of NaN": (
         [NAN, 0.1, 0.2, 0.3], None, 4.0,
-        {"libkge": (4,), "openke": (1,), "ogb": (1,), "ogb-1.3.3": (1,), "ogb-hits": (4,),
-         "rotate": (1,), "dgl-ke": (1,), "pytorch-biggraph": (1,), "openea": (4,),
-         "gcn-align": (4,), "pykeen": (0.5,)},
+        {"libkge": (4,), "openke": (1,), "ogb": (1,), "ogb-1.3.3": (1,), "ogb-1.3.3-numpy": (4,),
+         "ogb-hits": (4,), "rotate": (1,), "dgl-ke": (1,), "dgl-ke-0.1": (1,),
+         "pytorch-biggraph": (1,), "openea": (4,), "gcn-align": (4,), "pykeen": (0.5,)},
     ),
     "NaN all over": (
         [NAN] * 4, None, 4.0,
@@ -59,17 +60,18 @@ CASES = {
     ),
     "a candidate of NaN": (
         [2, NAN, 1], None, 1.0,
-        {"libkge": (1,), "openke": (1,), "ogb": (1,), "ogb-1.3.3": (2,), "ogb-hits": (2,),
-         "rotate": (2,), "pytorch-biggraph": (1,), "openea": (1,), "pykeen": (1,)},
+        {"libkge": (1,), "openke": (1,), "ogb": (1,), "ogb-1.3.3": (2,), "ogb-1.3.3-numpy": (1,),
+         "ogb-hits": (2,), "rotate": (2,), "pytorch-biggraph": (1,), "openea": (1,),
+         "pykeen": (1,)},
     ),
     "a true score of -inf and a filter": (
         [-INF, 3, 2, 1, 0], [1, 2], 3.0,
-        {"libkge": (4,), "openke": (3,), "ogb": (3,), "rotate": (3, 5), "dgl-ke": (6,),
-         "pytorch-biggraph": (6,), "openea": (3,), "pykeen": (3,)},
+        {"libkge": (4,), "openke": (3,), "ogb": (3,), "rotate": (3, 5), "dgl-ke": (3,),
+         "dgl-ke-0.1": (6,), "pytorch-biggraph": (6,), "openea": (3,), "pykeen": (3,)},
     ),
     "a true score of -1e9 and a filter": (
         [-1e9, 3, 2, 1, 0], [1, 2], 3.0,
-        {"libkge": (3,), "pytorch-biggraph": (6,), "dgl-ke": (6,)},
+        {"libkge": (3,), "pytorch-biggraph": (6,), "dgl-ke-0.1": (6,), "dgl-ke": (3,)},
     ),
     "candidates of inf": (
         [2, INF, INF, 1], None, 3.0,
@@ -82,7 +84,7 @@ CASES = {
     "a filtered candidate that ties": (
         [5, 5, 1], [1], 1.0,
         {"libkge": (1,), "openke": (1,), "ogb": (1,), "rotate": (1,), "dgl-ke": (1,),
-         "pytorch-biggraph": (1,), "pykeen": (1,)},
+         "dgl-ke-0.1": (1,), "pytorch-biggraph": (1,), "pykeen": (1,)},
     ),
     "a filter with repeats and the true candidate": (
         [5, 9, 1], [1, 1, 0], 1.0,
@@ -90,7 +92,8 @@ CASES = {
     ),
     "a filtered candidate that is far better": (
         [-10, 5, -20], [1], 1.0,
-        {"dgl-ke": (2,), "libkge": (1,), "rotate": (1,), "pytorch-biggraph": (1,)},
+        {"dgl-ke-0.1": (2,), "dgl-ke": (1,), "libkge": (1,), "rotate": (1,),
+         "pytorch-biggraph": (1,)},
     ),
     "a filtered score that 1 does not change": (
         [2.0**25, 9, 1], [1], 1.0,
@@ -98,10 +101,19 @@ CASES = {
     ),
     "scores that saturate": (
         [300, 200, 250, 1], [], 1.0,
-        {"dgl-ke": (3,), "pytorch-biggraph": (1,), "openke": (1,)},
+        {"dgl-ke-0.1": (3,), "dgl-ke": (1,), "pytorch-biggraph": (1,), "openke": (1,)},
+    ),
+    "scores whose log-sigmoids are within rounding": (
+        [3, 3.0000002, 2.9999998, 3], [], 2.5,
+        {"dgl-ke-0.1": (2, 4), "dgl-ke": (3,), "openke": (2,)},
+    ),
+    "scores that nearly saturate": (
+        [103, 104, 102.9, 106.1, 90], [], 3.0,
+        {"dgl-ke-0.1": (1, 4), "dgl-ke": (3,), "openke": (3,)},
     ),
     "the true candidate among its own negatives": (
-        [9, 1, 2], None, 1.0, {"dgl-ke": (2,), "pytorch-biggraph": (1,), "ogb": (1,)},
+        [9, 1, 2], None, 1.0, {"dgl-ke": (2,), "dgl-ke-0.1": (2,), "pytorch-biggraph": (1,),
+         "ogb": (1,)},
     ),
 }  # fmt: skip
 
@@ -132,6 +144,19 @@ def test_each_preset_differs_from_the_exact_definition() -> None:
 VALUES = st.sampled_from(
     [
         *(NAN, INF, -INF, 0.0, -0.0, 1.0, 1.00005, 1.0002, -1.0, 2.0, -5.0, 90.0, 120.0, 500.0),
+        *(
+            1.0000001,
+            3.0,
+            3.0000002,
+            88.0,
+            103.0,
+            104.0,
+            105.5,
+            -16.0,
+            -16.000002,
+            -14.0,
+            -13.999999,
+        ),
         *(-1e9, -2e9, 2.0**24, 2.0**24 + 2, 2.0**25, -(2.0**25), 1e-6, 2e-6, 3e38, -3e38),
     ]
 )
@@ -175,6 +200,7 @@ def test_sampled_and_full_agree(data: st.DataObject) -> None:
         assert sampled.exact.ranks.protocol.sampled
         for name in set(whole) - {
             "dgl-ke",
+            "dgl-ke-0.1",
             "pytorch-biggraph",
         }:  # the true candidate is not a negative here
             np.testing.assert_array_equal(sampled[name].first, whole[name].first, err_msg=name)
@@ -233,7 +259,7 @@ def test_bfloat16_is_widened() -> None:
 
 def test_realistic_rank_in_float32() -> None:
     """Optimistic + pessimistic = 16,777,219: PyKEEN shows 8,388,610, not 8,388,609.5."""
-    counts = compat.convention_counts.ConventionCounts(*np.array([[2**23], [2], [2**24 + 2]]))
+    counts = compat.convention_counts.ConventionCounts(*np.array([[2**23], [2], [2**24 + 2], [0]]))
     convention = compat.PRESETS["pykeen"].convention
     assert compat.figures.figure("mr", counts, compat.EXACT).value == 8_388_609.5
     assert compat.figures.figure("mr", counts, convention).value == 8_388_610.0
@@ -242,7 +268,7 @@ def test_realistic_rank_in_float32() -> None:
 def test_float32_sums_stop_growing() -> None:
     ranks = np.full(40, 2**20, np.int64)
     counts = compat.convention_counts.ConventionCounts(
-        ranks - 1, np.ones(40, np.int64), np.full(40, 2**21)
+        ranks - 1, np.ones(40, np.int64), np.full(40, 2**21), np.zeros(40, np.int64)
     )
     counts = counts._replace(above=counts.above + (np.arange(40) >= 20))  # beyond 2**24: 1 is lost
     openke = compat.PRESETS["openke"].convention

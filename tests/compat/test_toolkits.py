@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from truerank import compat
+from truerank.compat.conventions import logsigmoid_bounds
 
 pytestmark = pytest.mark.python_only
 
@@ -101,6 +102,12 @@ def test_ogb(seed: int) -> None:
     old = compat.read_joint(joint).report("ogb-1.3.3")
     assert ((old.first <= place) & (place <= old.last)).all()
 
+    order = np.argsort(-joint.numpy(), axis=1)
+    place_of_numpy = (order == 0).nonzero()[1] + 1
+    old_numpy = compat.read_joint(joint).report("ogb-1.3.3-numpy")
+    assert ((old_numpy.first <= place_of_numpy) & (place_of_numpy <= old_numpy.last)).all()
+    assert not ((old.first <= place_of_numpy) & (place_of_numpy <= old.last)).all()  # NaN
+
     shared = torch.from_numpy(np.random.default_rng(seed).normal(0, 3, 500).astype(np.float32))
     hits = compat.read_ogb({"y_pred_pos": positive, "y_pred_neg": shared}).report("ogb-hits")
     for k in (20, 50, 100):
@@ -108,17 +115,75 @@ def test_ogb(seed: int) -> None:
         assert hits[f"hits@{k}"] == (positive > bar).sum().item() / len(positive)
 
 
-def test_dgl_ke_with_the_logsigmoid_of_torch() -> None:
-    """Its last bits differ from ours, but scores that differ a little more rank alike."""
-    rng = np.random.default_rng(2)
-    scores = rng.integers(-150, 150, (80, 30)).astype(np.float32)
-    filtered = rng.random(scores.shape) < 0.2
-    filtered[:, 0] = True
+@pytest.mark.parametrize("seed", range(3))
+def test_dgl_ke(seed: int) -> None:
+    """Since October 2020: a filter masks, and without one the true score ties with itself."""
+    scores, targets, filtered = scores_and_filter(seed)
+    table, place = torch.from_numpy(scores), torch.from_numpy(targets)
+    no_worse = table >= table.gather(1, place[:, None])
+    for mask in (torch.from_numpy(~filtered), torch.ones_like(no_worse)):
+        rank = (
+            torch.stack(
+                [torch.masked_select(*row).sum() for row in zip(no_worse, mask, strict=True)]
+            )
+            + 1
+        )
+        out = lists(filtered) if not mask.all() else None
+        found = compat.report(scores, targets, preset="dgl-ke", filter=out)
+        np.testing.assert_array_equal(found.first, rank.numpy())
+        np.testing.assert_array_equal(found.last, rank.numpy())
+        assert found["MR"] == rank.double().mean().item()
+
+
+def dgl_ke_0_1(scores: Any, filtered: Any) -> Any:
+    """Rank the first column as release 0.1.2 does, with the log-sigmoid of torch."""
     squashed = torch.nn.functional.logsigmoid(torch.from_numpy(scores))
     biased = squashed - torch.from_numpy(filtered).float()
-    rank = (biased >= squashed[:, :1]).sum(1) + 1
-    found = compat.report(scores, np.zeros(80, int), preset="dgl-ke", filter=lists(filtered))
-    np.testing.assert_array_equal(found.first, rank.numpy())
+    return ((biased >= squashed[:, :1]).sum(1) + 1).numpy()
+
+
+def test_dgl_ke_0_1_of_whole_scores() -> None:
+    """Scores that differ by 1 rank alike, whatever the last bits of a log-sigmoid."""
+    rng = np.random.default_rng(2)
+    scores = rng.integers(-150, 100, (80, 30)).astype(np.float32)
+    scores[rng.random(scores.shape) < 0.1] = 150  # of 101 to 105 the order is open
+    filtered = rng.random(scores.shape) < 0.2
+    filtered[:, 0] = True
+    out = lists(filtered)
+    found = compat.report(scores, np.zeros(80, int), preset="dgl-ke-0.1", filter=out)
+    np.testing.assert_array_equal(found.first, found.last)
+    np.testing.assert_array_equal(found.first, dgl_ke_0_1(scores, filtered))
+
+
+@pytest.mark.parametrize("true_score", [1.3, 4.0, 60.0, 87.6, 95.0, 102.9, 104.0])
+def test_dgl_ke_0_1_of_neighbours(true_score: float) -> None:
+    """Neighbouring floats: torch's last bits decide, and its ranks are within the bounds."""
+    rng = np.random.default_rng(3)
+    near = np.float32(true_score).view(np.int32) + rng.integers(-30, 30, (300, 40), np.int32)
+    scores, filtered = near.view(np.float32), np.zeros((300, 40), bool)
+    filtered[:, 0] = True
+    out = lists(filtered)
+    found = compat.report(scores, np.zeros(300, int), preset="dgl-ke-0.1", filter=out)
+    rank = dgl_ke_0_1(scores, filtered)
+    assert (found.first <= rank).all()
+    assert (rank <= found.last).all()
+    least, most = found.bounds("MR")
+    assert least <= rank.mean() <= most
+    assert found["MR"] == (least + most) / 2
+
+
+def test_bounds_of_the_logsigmoid_of_torch() -> None:
+    """Every 2,000th float32 from -110 to 110, and every 10th of those that nearly saturate."""
+    ends = np.array([2.0**-20, 110, 85, 107], np.float32).view(np.int32)
+    bits = np.concatenate([np.arange(*ends[:2], 2000), np.arange(*ends[2:], 10)])
+    scores = bits.astype(np.int32).view(np.float32)
+    scores = np.concatenate([scores, -scores, [0, np.inf, -np.inf]]).astype(np.float32)
+    low, high = logsigmoid_bounds(scores)
+    found = torch.nn.functional.logsigmoid(torch.from_numpy(scores)).numpy()
+    assert (low <= found).all()
+    assert (found <= high).all()
+    far = (scores < -17) | (scores > 105.3)
+    np.testing.assert_array_equal(low[far], high[far])
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")

@@ -131,6 +131,29 @@ def test_two_tasks_of_three_candidates() -> None:
         assert measured["amri"] == 1 - 2 * (r1 - 1 + r2 - 1) / (2 + 2)
 
 
+def test_ratios_that_are_misprinted() -> None:
+    """Equations 8, 14 and 19 of "A Unified Framework", over all outcomes of two tasks of three."""
+    n, size, k = 2, 3, 1
+    outcomes = np.array(list(itertools.product(range(1, size + 1), repeat=n)))
+    reports = [report(Ranks(row - 1, [1] * n, size)) for row in outcomes]
+    sums = {
+        "mr": outcomes.sum(axis=1),
+        "mrr": (1 / outcomes).sum(axis=1),
+        "hits@1": (outcomes <= k).sum(axis=1),
+    }
+    right = {"mr": 2 / (n * (size + 1)), "mrr": size / (n * (11 / 6)), "hits@1": size / (n * k)}
+    printed = {
+        "mr": 2 / (size * (size - 1)),
+        "mrr": (size - 1) / (size * math.log(size)),
+        "hits@1": 1 / k,
+    }
+    for name, values in sums.items():
+        ratios = [found[f"ratio.{name}"] for found in reports]
+        np.testing.assert_allclose(ratios, right[name] * values, rtol=1e-14)
+        assert np.mean(ratios) == pytest.approx(1, rel=1e-14)
+        assert abs((printed[name] * values).mean() - 1) > 0.25
+
+
 def test_adjusted_with_unequal_candidates() -> None:
     measured = report(Ranks([0, 4, 2], [1, 2, 1], [2, 9, 100], weights=[1, 2, 1]))
     # ranks 1, 5.5, 3 of 2, 9, 100 candidates

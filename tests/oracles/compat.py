@@ -76,7 +76,13 @@ def _sorted_places(scores: list[np.float32], target: int, nan_first: bool) -> Pl
 
 
 def ogb_argsort(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    """torch.argsort(scores, descending=True) has NaN first."""
     return _sorted_places([scores[target], *_others(scores, target, filtered)], 0, True)
+
+
+def ogb_argsort_of_numpy(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    """np.argsort(-scores) has NaN last."""
+    return _sorted_places([scores[target], *_others(scores, target, filtered)], 0, False)
 
 
 def rotate(scores: np.ndarray, target: int, filtered: Filter) -> Places:
@@ -93,13 +99,41 @@ def openea(scores: np.ndarray, target: int, filtered: Filter) -> Places:
 
 
 def dgl_ke(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    squashed = np.minimum(scores, Single(0)) - np.log1p(np.exp(-np.abs(scores)))
-    biased = squashed.copy()
-    if filtered is not None:
-        for j in {*filtered, target}:
-            biased[j] = Single(squashed[j] + Single(-1))
-    rank = 1 + sum(bool(s >= squashed[target]) for s in biased)
+    """The true one is among its negatives; the filter masks it and all that it lists."""
+    masked = set() if filtered is None else {*filtered, target}
+    rank = 1 + sum(bool(s >= scores[target]) for j, s in enumerate(scores) if j not in masked)
     return rank, rank
+
+
+def _log_sigmoids(score: np.float32) -> tuple[np.float32, np.float32]:
+    """The least and the greatest float32 within 8 units in the last place of log-sigmoid."""
+    if np.isnan(score) or score == -np.inf:
+        return score, score
+    if score > 105.28:  # its exponential is less than a seventh of the least float32
+        return Single(0), Single(0)
+    rest = math.log1p(math.exp(-abs(float(score))))
+    if score < 0 and rest < float(np.spacing(abs(score))) / 4:  # it is lost in any rounding
+        return score, score
+    exact = min(float(score), 0.0) - rest
+    slack = 8 * float(np.spacing(Single(abs(exact))))
+    return Single(exact - slack), Single(min(exact + slack, 0.0))
+
+
+def dgl_ke_0_1(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    """The filter subtracts 1 from the log-sigmoid of all that it lists and of the true one."""
+    low, high = _log_sigmoids(scores[target])
+    first = last = 1
+    for j, score in enumerate(scores):
+        least, greatest = _log_sigmoids(score)
+        if filtered is not None and j in {*filtered, target}:
+            least, greatest = Single(least + Single(-1)), Single(greatest + Single(-1))
+            same = False
+        else:
+            same = bool(score == scores[target])
+        settled = least == greatest == low == high
+        first += bool(least > high or settled or same)
+        last += bool(greatest >= low)
+    return first, last
 
 
 def pytorch_biggraph(scores: np.ndarray, target: int, filtered: Filter) -> Places:
@@ -125,9 +159,11 @@ ORACLES: dict[str, Callable[[np.ndarray, int, Filter], Places]] = {
     "openke": openke,
     "ogb": ogb,
     "ogb-1.3.3": ogb_argsort,
+    "ogb-1.3.3-numpy": ogb_argsort_of_numpy,
     "ogb-hits": ogb_hits,
     "rotate": rotate,
     "dgl-ke": dgl_ke,
+    "dgl-ke-0.1": dgl_ke_0_1,
     "pytorch-biggraph": pytorch_biggraph,
     "openea": openea,
     "gcn-align": openea,

@@ -24,17 +24,23 @@ if TYPE_CHECKING:
 
     from .._core import Selection
     from ..inputs.arrays import IntArray
+    from ..ranks.container import Ranks
     from .conventions import Flags, Values
 
 BLOCK_ENTRIES = 1 << 20  # scores in a block: its temporary arrays take some megabytes
 
 
 class ConventionCounts(NamedTuple):
-    """Per task: candidates above, candidates tied (the true one included), and all candidates."""
+    """Per task: candidates above, candidates tied (the true one included), and all candidates.
+
+    `unsettled` are those whose order with the true one the rounding of a transform leaves open;
+    they are neither above nor tied.
+    """
 
     above: IntArray
     tied: IntArray
     candidates: IntArray
+    unsettled: IntArray
 
 
 class TaskBlock(NamedTuple):
@@ -100,10 +106,10 @@ def count_block(block: TaskBlock, convention: Convention) -> ConventionCounts:
     >>> is_true = np.array([[True, False, False]])
     >>> block = TaskBlock(values, values[:, :1], ~is_true, np.zeros((1, 3), bool), is_true, False)
     >>> count_block(block, EXACT)
-    ConventionCounts(above=array([1]), tied=array([2]), candidates=array([3]))
+    ConventionCounts(above=array([1]), tied=array([2]), candidates=array([3]), unsettled=array([0]))
     """
-    transform = TRANSFORMS[convention.transform].apply
-    values, true_scores = transform(block.values), transform(block.true_scores)
+    bounds = TRANSFORMS[convention.transform].bounds
+    (low, high), (true_low, true_high) = bounds(block.values), bounds(block.true_scores)
     others, filtered = block.others, block.filtered
     if convention.itself != "no":
         others = others | block.is_true
@@ -113,30 +119,45 @@ def count_block(block: TaskBlock, convention: Convention) -> ConventionCounts:
     if score is None:
         others = others & ~filtered
     else:
-        values = np.where(filtered, score(values, true_scores), values)
+        low = np.where(filtered, score(low, true_low), low)
+        high = np.where(filtered, score(high, true_high), high)
     if convention.nan == "-inf":
-        values = np.where(np.isnan(values), -np.inf, values)
-        true_scores = np.where(np.isnan(true_scores), -np.inf, true_scores)
+        low, high, true_low, true_high = (
+            np.where(np.isnan(values), -np.inf, values)
+            for values in (low, high, true_low, true_high)
+        )
 
-    above, equal = values > true_scores, values == true_scores
+    above, equal = low > true_high, (low == true_high) & (high == true_low)
+    equal |= (block.values == block.true_scores) & ~filtered  # one score has one transform
     if convention.tolerant:
         with np.errstate(invalid="ignore", over="ignore"):
-            distance = np.abs(values - true_scores)
-            allowed = convention.atol + np.abs(convention.rtol * true_scores)
+            distance = np.abs(low - true_low)
+            allowed = convention.atol + np.abs(convention.rtol * true_low)
         equal |= np.isfinite(distance) & (distance <= allowed)
         above &= ~equal
-    rule, nan, true_is_nan = NAN_HANDLING[convention.nan], np.isnan(values), np.isnan(true_scores)
+    unsettled = (high >= true_low) & ~above & ~equal
+    rule, nan, true_is_nan = NAN_HANDLING[convention.nan], np.isnan(low), np.isnan(true_low)
     above |= rule.above(nan, true_is_nan)
     equal |= rule.equal(nan, true_is_nan)
 
-    itself = np.ones(len(true_scores), np.int64)
+    itself = np.ones(len(low), np.int64)
     if convention.nan == "compared, itself too":
         itself -= true_is_nan[:, 0]
     candidates = others.sum(axis=1) + 1
     if convention.candidates == "finite":
-        candidates = (np.isfinite(values) & others).sum(axis=1) + np.isfinite(true_scores)[:, 0]
+        candidates = (np.isfinite(low) & others).sum(axis=1) + np.isfinite(true_low)[:, 0]
     return ConventionCounts(
-        (above & others).sum(axis=1), (equal & others).sum(axis=1) + itself, candidates
+        (above & others).sum(axis=1),
+        (equal & others).sum(axis=1) + itself,
+        candidates,
+        (unsettled & others).sum(axis=1),
+    )
+
+
+def counts_of_ranks(ranks: Ranks) -> ConventionCounts:
+    """Return the exact counts, in which every comparison is settled."""
+    return ConventionCounts(
+        ranks.above, ranks.tied, ranks.candidates, np.zeros(len(ranks), dtype=np.int64)
     )
 
 

@@ -29,7 +29,8 @@ class Figure(NamedTuple):
     Attributes
     ----------
     value : float
-        The number; if the order is open, its mean over all orders.
+        The number; if the order of ties is open, its mean over all orders; if the rounding of a
+        transform leaves an order open, the middle of the bounds.
     least, most : float
         The bounds; equal to `value` if the order is not open.
     """
@@ -120,13 +121,14 @@ def places(counts: ConventionCounts, convention: Convention) -> tuple[FloatArray
     Examples
     --------
     >>> from truerank.compat.convention_counts import ConventionCounts
-    >>> one = ConventionCounts(*np.array([[2], [3], [9]]))
+    >>> one = ConventionCounts(*np.array([[2], [3], [9], [0]]))
     >>> places(one, Convention(rank="any")), places(one, Convention(rank="rounded"))[0]
     ((array([3.]), array([5.])), array([4.]))
     """
     rule = PLACES[convention.rank]
     first = rule.first(counts.above, counts.tied).astype(np.float64)
-    return first, rule.last(counts.above, counts.tied).astype(np.float64)
+    last = rule.last(counts.above + counts.unsettled, counts.tied)  # at worst all are above
+    return first, last.astype(np.float64)
 
 
 def figure(
@@ -148,7 +150,7 @@ def figure(
     Examples
     --------
     >>> from truerank.compat.convention_counts import ConventionCounts
-    >>> figure("mrr", ConventionCounts(*np.array([[0], [2], [9]])), Convention(rank="any"))
+    >>> figure("mrr", ConventionCounts(*np.array([[0], [2], [9], [0]])), Convention(rank="any"))
     Figure(value=0.75, least=0.5, most=1.0)
     """
     if len(counts.above) == 0:
@@ -163,8 +165,8 @@ def figure(
         value = _adjusted_index(first, counts.candidates, mean)
         return Figure(value, value, value)
     bounds = sorted((mean(key, first), mean(key, last)))
-    value = bounds[0]
-    if convention.rank == "any" and bounds[0] != bounds[1]:
+    value = (bounds[0] + bounds[1]) / 2
+    if convention.rank == "any" and bounds[0] != bounds[1] and not counts.unsettled.any():
         value = _mean_over_orders(key, counts)
     return Figure(value, *bounds)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..inputs.errors import InputTypeError
 from ..inputs.naming import public
-from .conventions import Convention, steps_to
+from .conventions import LAST_UNITS, Convention, steps_to
 
 
 @public("truerank.compat")
@@ -107,6 +107,15 @@ _ROTATE = (
 _OGB = (*_hits_metrics("hits@{k}_list", (1, 3, 10), ".6f"), Metric("mrr_list", "mrr", ".6f"))
 _OGB_NOTES = ("The example of ogbl-wikikg2 puts both sides into one mean and prints six decimals.",)
 
+_DGL_KE = tuple(metric._replace(form="repr") for metric in _ROTATE)
+_DGL_KE_SOURCE = (
+    "awslabs/dgl-ke: python/dglke/models/general_models.py, KEModel.forward_test",
+    "awslabs/dgl-ke: python/dglke/dataloader/sampler.py, EvalSampler, EvalDataset",
+    "awslabs/dgl-ke: python/dglke/eval.py, main",
+)
+_DGL_KE_CANDIDATES = f"{_ENTITIES}, or sampled ones (neg_sample_size_eval)"
+_NO_RANK_1 = "Without a filter (no_eval_filter) no rank is better than 2."
+
 _ROWS = (
     Preset(
         name="libkge",
@@ -179,7 +188,7 @@ _ROWS = (
     ),
     Preset(
         name="ogb-1.3.3",
-        toolkit="OGB, datasets with mrr, before 1.3.4",
+        toolkit="OGB, datasets with mrr, before 1.3.4, given tensors",
         version="before release 1.3.4 of October 2022",
         source=("snap-stanford/ogb: ogb/linkproppred/evaluate.py, Evaluator._eval_mrr",),
         convention=Convention(nan="first", rank="any", mean="float32"),
@@ -187,6 +196,17 @@ _ROWS = (
         splits="none: the data has filtered negatives",
         candidates="given negatives, without the true candidate",
         notes=_OGB_NOTES,
+    ),
+    Preset(
+        name="ogb-1.3.3-numpy",
+        toolkit="OGB, datasets with mrr, before 1.3.4, given NumPy arrays",
+        version="before release 1.3.4 of October 2022",
+        source=("snap-stanford/ogb: ogb/linkproppred/evaluate.py, Evaluator._eval_mrr",),
+        convention=Convention(nan="last", rank="any", mean="float32"),
+        metrics=_OGB,
+        splits="none: the data has filtered negatives",
+        candidates="given negatives, without the true candidate",
+        notes=("It sorts the negated scores, and NumPy sorts NaN last.",),
     ),
     Preset(
         name="ogb-hits",
@@ -215,13 +235,23 @@ _ROWS = (
     ),
     Preset(
         name="dgl-ke",
-        toolkit="DGL-KE",
-        version="02923bd (ranking), 1507bc0 (sampler)",
-        source=(
-            "awslabs/dgl-ke: python/dglke/models/general_models.py, KEModel.forward_test",
-            "awslabs/dgl-ke: python/dglke/dataloader/sampler.py, EvalSampler, EvalDataset",
-            "awslabs/dgl-ke: python/dglke/eval.py, main",
+        toolkit="DGL-KE, its repository since October 2020",
+        version="6dbdbb3 (ranking), e00bccf (all)",
+        source=_DGL_KE_SOURCE,
+        convention=Convention(nan="compared", itself="as filtered", rank="pessimistic"),
+        metrics=_DGL_KE,
+        splits=_ALL,
+        candidates=_DGL_KE_CANDIDATES,
+        notes=(
+            "pip installs release 0.1.2 of January 2021, which still ranks as dgl-ke-0.1.",
+            _NO_RANK_1,
         ),
+    ),
+    Preset(
+        name="dgl-ke-0.1",
+        toolkit="DGL-KE, releases 0.1.0 to 0.1.2",
+        version="02923bd (ranking), 1507bc0 (sampler); dglke 0.1.2 of PyPI",
+        source=_DGL_KE_SOURCE,
         convention=Convention(
             nan="compared",
             transform="logsigmoid",
@@ -229,13 +259,15 @@ _ROWS = (
             itself="as filtered",
             rank="pessimistic",
         ),
-        metrics=tuple(metric._replace(form="repr") for metric in _ROTATE),
+        metrics=_DGL_KE,
         splits=_ALL,
-        candidates=f"{_ENTITIES}, or sampled ones (neg_sample_size_eval)",
+        candidates=_DGL_KE_CANDIDATES,
         notes=(
             "A filtered candidate still counts if its log-sigmoid is at least that of the true "
             "candidate plus 1, so pass DGL-KE's own scores, including the margin gamma.",
-            "Without a filter (no_eval_filter) no rank is better than 2.",
+            "The last bits of a log-sigmoid depend on the library and the processor, so the order "
+            f"of two that are within {LAST_UNITS} units in the last place is open (bounds).",
+            _NO_RANK_1,
         ),
     ),
     Preset(
@@ -336,8 +368,8 @@ def preset(name: str | Preset) -> Preset:
     Parameters
     ----------
     name : str or Preset
-        "libkge", "openke", "ogb", "ogb-1.3.3", "ogb-hits", "rotate", "dgl-ke", "pytorch-biggraph",
-        "openea", "gcn-align" or "pykeen".
+        "libkge", "openke", "ogb", "ogb-1.3.3", "ogb-1.3.3-numpy", "ogb-hits", "rotate", "dgl-ke",
+        "dgl-ke-0.1", "pytorch-biggraph", "openea", "gcn-align" or "pykeen".
 
     Raises
     ------

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..comparison.table_writer import NamedRows, Records, TextGrid, TextTables, check_digits, number
 from ..inputs.naming import public
-from .convention_counts import ConventionCounts
+from .convention_counts import ConventionCounts, counts_of_ranks
 from .conventions import EXACT, steps_to
 from .figures import Figure, figure, places
 
@@ -49,7 +49,8 @@ class CompatReport(Mapping[str, float]):
     """The numbers of a toolkit for some scores: `report[name]` is its number of that name.
 
     If the toolkit leaves the order of ties open, the number is the mean over all orders, and
-    `bounds` gives the least and the greatest number that it may show.
+    `bounds` gives the least and the greatest number that it may show. If the rounding of a
+    transform leaves an order open, the number is the middle of the bounds.
 
     Attributes
     ----------
@@ -90,8 +91,7 @@ class CompatReport(Mapping[str, float]):
         self._metrics = {m.name.format(filtered=suffix): m for m in preset.metrics}
         keys = list(dict.fromkeys([*(metric.key for metric in preset.metrics), *COMMON_KEYS]))
         groups = _tasks_by_side(exact) if preset.averaged else []
-        ranks = exact.ranks
-        convention, counts = EXACT, ConventionCounts(ranks.above, ranks.tied, ranks.candidates)
+        convention, counts = EXACT, counts_of_ranks(exact.ranks)
         self._figures = {key: figure(key, counts, convention, groups) for key in keys}
         self.first, self.last = places(counts, convention)
         steps = []

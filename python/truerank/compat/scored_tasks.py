@@ -21,6 +21,7 @@ from .convention_counts import (
     TaskBlock,
     as_floats,
     count_block,
+    counts_of_ranks,
     needs_scores,
     selection_mask,
     task_slices,
@@ -58,7 +59,7 @@ class ScoredTasks:
         """
         audit = self.exact.audit
         nonfinite = 0 if audit is None else int(audit.nan.sum() + audit.inf.sum())
-        exact = ConventionCounts(self.exact.above, self.exact.tied, self.exact.candidates)
+        exact = counts_of_ranks(self.exact)
         # the place in a tie and the arithmetic do not affect the counts
         counting_conventions = [replace(c, rank=EXACT.rank, mean=EXACT.mean) for c in conventions]
         counted: dict[Convention, list[ConventionCounts]] = {
