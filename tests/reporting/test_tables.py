@@ -263,7 +263,7 @@ def test_unlike_protocols_are_refused() -> None:
         "a and b were ranked under unlike protocols: filter: none against train.",
     )
     assert made.notes[0] in made.to_markdown()
-    assert made.to_latex().startswith("% a and b were ranked under unlike protocols")
+    assert r"\par{\footnotesize a and b were ranked under unlike protocols" in made.to_latex()
     assert f"<p>{made.notes[0]}</p>" in made._repr_html_()
     assert json.loads(made.to_json())["notes"] == list(made.notes)
     order = {"a": one(1), "b": one(2, protocol=Protocol(split="valid", order="ascending"))}

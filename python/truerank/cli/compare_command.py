@@ -122,7 +122,7 @@ def compare_files(
                 f"{metric} of {', '.join(names)}",
                 metric,
                 {name: report(found, by=groups) for name, found in models.items()},
-                sheet.lines,
+                [*sheet.lines, *sheet.notes],
                 sheet.grids(lambda value: number(value, DIGITS)),
                 json_text(sheet),
                 {**chosen, "allow_unlike": allow_unlike},

@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from ..comparison.cautions import gather
 from ..comparison.comparisons import format_notes
 from ..comparison.pairing import BY_POSITION_ONLY
 from ..comparison.table_writer import (
@@ -22,13 +23,14 @@ from ..comparison.table_writer import (
     format_count,
     html_paragraphs,
     latex_comment,
-    markdown_cell,
+    markdown_list,
     number,
 )
 from ..html.descriptions import interval_lines
 from ..inputs.naming import printable
 from ..reporting.rendering import group_rows, label_text, report_tables, summary_lines
 from ..reporting.report_content import json_value
+from .endings import write_line
 
 if TYPE_CHECKING:
     from ..comparison.comparisons import Comparison
@@ -51,7 +53,9 @@ class Sheet(NamedTuple):
     columns, records : sequences
         The heading and the rows of the CSV.
     content : object
-        The content of the JSON; nan becomes null, an infinity becomes a word.
+        The content of the JSON; nan becomes null, an infinity becomes a word. It has the notes.
+    notes : sequence of str
+        What limits the trust in the numbers; below the tables, and beside a CSV.
     """
 
     lines: Sequence[str]
@@ -59,13 +63,17 @@ class Sheet(NamedTuple):
     columns: Sequence[str]
     records: Sequence[Sequence[object]]
     content: Any
+    notes: Sequence[str] = ()
 
     def tables(self, write: Write) -> TextTables:
-        """Make the lines and tables, with numbers written by `write`."""
-        return TextTables(self.grids(write), self.lines)
+        """Make the lines, tables and notes, with numbers written by `write`."""
+        return TextTables(self.grids(write), self.lines, notes=self.notes)
 
 
 # -- formats ---------------------------------------------------------------------------------------
+
+
+CSV_FORMATS = ("csv", "spreadsheet")
 
 
 def json_text(sheet: Sheet) -> str:
@@ -87,7 +95,7 @@ def _csv_formats(write: Callable[..., str]) -> dict[str, Callable[[Any], str]]:
         to_terminal = sys.stdout is not None and sys.stdout.isatty()
         return printable(text, keep="\n") if to_terminal else text
 
-    return {"csv": made, "spreadsheet": lambda result: made(result, spreadsheet=True)}
+    return dict(zip(CSV_FORMATS, (made, lambda x: made(x, spreadsheet=True)), strict=True))
 
 
 SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
@@ -108,19 +116,20 @@ REPORT_FORMATS: dict[str, Callable[[Report], str]] = {
 # them.
 LINE_FORMATS: dict[str, Callable[[Iterable[str]], str]] = {
     "table": lambda lines: "\n".join(map(printable, lines)),
-    "markdown": lambda lines: "\n".join(f"- {markdown_cell(line)}" for line in lines),
+    "markdown": markdown_list,
     "latex": latex_comment,
     "html": html_paragraphs,
 }
 
 
 def format_sheet(sheet: Sheet, style: str) -> str:
-    """Write a sheet in a format."""
-    return (
-        SHEET_FORMATS[style](sheet)
-        if style != "table"
-        else draw_to_text(draw_tables, sheet.tables(_six_digits))
-    )
+    """Write a sheet in a format. A CSV has no place for notes, which go to standard error."""
+    if style == "table":
+        return draw_to_text(draw_tables, sheet.tables(_six_digits))
+    if style in CSV_FORMATS:
+        for note in sheet.notes:
+            write_line(note)
+    return SHEET_FORMATS[style](sheet)
 
 
 def format_report(measured: Report, style: str) -> str:
@@ -168,8 +177,8 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
         f"{first.metric}, {first.method}: {format_count(tasks, 'task')}{units}, "
         f"paired by {pairing_text(pairs)}; {format_count(first.resamples, 'resample')}, "
         f"seed {first.seed}.",
-        *(note for note in format_notes(pairs) if not note.endswith(BY_POSITION_ONLY)),
     ]
+    notes = [note for note in format_notes(pairs) if not note.endswith(BY_POSITION_ONLY)]
 
     def grids(write: Write) -> list[TextGrid]:
         bounds = f"{100 * first.level:g} % interval"
@@ -194,7 +203,7 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
     fields = [pair.to_dict() for pair in pairs]
     columns = [name for name in fields[0] if name != "notes"]
     records = [[row[name] for name in columns] for row in fields]
-    return Sheet(lines, grids, columns, records, {"comparisons": fields})
+    return Sheet(lines, grids, columns, records, {"comparisons": fields}, notes)
 
 
 def pairing_text(pairs: Sequence[Comparison]) -> str:
@@ -240,7 +249,8 @@ def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, In
     if intervals:
         stored["intervals"] = {key: found._asdict() for key, found in intervals.items()}
     lines = [*summary_lines(measured), *interval_lines(intervals)]
-    return Sheet(lines, grids, columns, records, stored)
+    notes = gather({key: found.notes for key, found in intervals.items()})
+    return Sheet(lines, grids, columns, records, stored, notes)
 
 
 # -- on a terminal ---------------------------------------------------------------------------------
@@ -280,7 +290,9 @@ def rich_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence
 
 
 def draw_tables(tables: TextTables, console: Console) -> None:
-    """Print lines and tables, with an empty line before each table unless nothing precedes it.
+    """Print lines, tables and notes, with an empty line before each table and before the notes.
+
+    Nothing precedes an empty line at the start.
 
     Parameters
     ----------
@@ -306,6 +318,10 @@ def draw_tables(tables: TextTables, console: Console) -> None:
             console.print()
         console.print(rich_table(console, table.columns, table.rows))
         needs_gap = True
+    if tables.notes and needs_gap:
+        console.print()
+    for note in tables.notes:
+        console.print(printable(note))
 
 
 def draw_to_text(draw: Callable[..., None], *values: Any) -> str:

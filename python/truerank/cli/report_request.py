@@ -23,7 +23,7 @@ from .app import command_line, emit, error_text, user_errors
 from .endings import write_line
 from .files import errors_naming, is_file
 from .options import check_label, read_labels
-from .output import LINE_FORMATS, format_report, format_sheet, metrics_sheet
+from .output import CSV_FORMATS, LINE_FORMATS, format_report, format_sheet, metrics_sheet
 
 if TYPE_CHECKING:
     from ..comparison.resampling import Interval
@@ -193,7 +193,7 @@ def _with_findings(text: str, lines: Sequence[str], style: str) -> str:
     """Append findings to a text. JSON has them already; beside a CSV they go to standard error."""
     if style in LINE_FORMATS:
         return f"{text.rstrip()}\n\n{LINE_FORMATS[style](lines)}"
-    if style in ("csv", "spreadsheet"):
+    if style in CSV_FORMATS:
         for line in lines:
             write_line(line)
     return text

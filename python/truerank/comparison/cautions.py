@@ -6,6 +6,9 @@ where there is nothing to say, so that results join them with `+`.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
 from .table_writer import format_count, percent
 from .units import TASK, plural
 
@@ -130,6 +133,44 @@ def heavy_tail(carriers: float, units: int, by: str, consequence: str = "") -> N
     """
     of_all = f"{carriers:,.0f} of {format_count(units, by, plural(by))}"
     return (_joined(f"heavy tail: {of_all} carry the variance", consequence),)
+
+
+def gather(notes_of: Mapping[str, Notes]) -> list[str]:
+    """List each note of several results once; a note on some of them names these.
+
+    Parameters
+    ----------
+    notes_of : mapping of str to tuple of str
+        The notes of each result by its name.
+
+    Examples
+    --------
+    >>> gather({"mrr": ("few units: 5 queries",), "mr": ("few units: 5 queries", "heavy tail")})
+    ['few units: 5 queries', 'mr: heavy tail']
+    """
+    names_of: dict[str, list[str]] = {}
+    for name, notes in notes_of.items():
+        for note in notes:
+            names_of.setdefault(note, []).append(name)
+    return [
+        note if len(names) == len(notes_of) else f"{', '.join(names)}: {note}"
+        for note, names in names_of.items()
+    ]
+
+
+def count_kinds(found: Sequence[Notes], thing: str) -> list[str]:
+    """Say how many of many results have which kind of note, where there is no room for all.
+
+    A kind is what stands before the colon.
+
+    Examples
+    --------
+    >>> count_kinds([("few units: 5 queries",), ("few units: 9 queries",)], "group")
+    ['few units in 2 of 2 groups']
+    """
+    kinds = Counter(kind for notes in found for kind in {x.partition(":")[0] for x in notes})
+    of_all = f"of {format_count(len(found), thing)}"
+    return [f"{kind} in {number:,} {of_all}" for kind, number in sorted(kinds.items())]
 
 
 def _joined(note: str, consequence: str) -> str:

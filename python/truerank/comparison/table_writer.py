@@ -68,14 +68,18 @@ class TextTables(NamedTuple):
     ----------
     grids : sequence of Grid
     before, after : sequence of str
+    notes : sequence of str
+        What limits the trust in the numbers. They stand below the tables, and no format leaves
+        them out: LaTeX, which has the other lines as comments, prints them below the tabular.
     """
 
     grids: Sequence[TextGrid]
     before: Sequence[str] = ()
     after: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
     def markdown(self) -> str:
-        """Write the lines before, pipe tables, and a paragraph for each line after.
+        """Write the lines before, pipe tables, a paragraph for each line after, a list of notes.
 
         Examples
         --------
@@ -89,17 +93,27 @@ class TextTables(NamedTuple):
         """
         before = "\n".join(map(markdown_cell, self.before))
         after = map(markdown_cell, self.after)
-        return "\n\n".join(filter(None, [before, *map(markdown_table, self.grids), *after]))
+        parts = [before, *map(markdown_table, self.grids), *after, markdown_list(self.notes)]
+        return "\n\n".join(filter(None, parts))
 
     def latex(self) -> str:
-        """Write tabulars with the rules of the package booktabs, after all lines as comments."""
+        """Write tabulars with the rules of the package booktabs, after all lines as comments.
+
+        Examples
+        --------
+        >>> print(TextTables([], notes=["few units: 12 queries"]).latex())
+        \\par{\\footnotesize few units: 12 queries\\par}
+        """
         comments = latex_comment([*self.before, *self.after]).removesuffix("\n")
-        return "\n".join(filter(None, [comments, "\n\n".join(map(latex_table, self.grids))]))
+        footnotes = [f"\\par{{\\footnotesize {latex_cell(note)}\\par}}" for note in self.notes]
+        tables = "\n\n".join(map(latex_table, self.grids))
+        return "\n".join(filter(None, [comments, tables, *footnotes]))
 
     def html(self) -> str:
-        """Write tables between paragraphs, one paragraph for each line."""
+        """Write tables between paragraphs, one paragraph for each line and each note."""
         tables = "".join(f"{html_table(grid)}\n" for grid in self.grids)
-        whole = html_paragraphs(self.before) + tables + html_paragraphs(self.after)
+        after = html_paragraphs([*self.after, *self.notes])
+        whole = html_paragraphs(self.before) + tables + after
         return whole.removesuffix("\n")
 
 
@@ -197,7 +211,7 @@ class Tabular(ABC):
         """Return the table as text for people."""
         columns, rows, _ = self.records()
         cells = [[cell(value, digits) for value in row] for row in rows]
-        return TextTables([TextGrid(columns, cells, names=self._NAMES)], after=self.notes)
+        return TextTables([TextGrid(columns, cells, names=self._NAMES)], notes=self.notes)
 
     def to_markdown(self, *, digits: int = 4) -> str:
         """Return the table in Markdown.
@@ -269,7 +283,7 @@ class PlainTable(Tabular):
     _END = ""
 
     def __str__(self) -> str:
-        (grid,), before, after = self.text_tables(4)
+        (grid,), before, after, notes = self.text_tables(4)
         lines = [list(map(printable, cells)) for cells in (grid.columns, *grid.rows)]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         padded = []
@@ -278,7 +292,7 @@ class PlainTable(Tabular):
             left = [text.ljust(width) for text, width in both[: grid.names]]
             right = [text.rjust(width) for text, width in both[grid.names :]]
             padded.append("  ".join([*left, *right]).rstrip())
-        return "\n".join([*map(printable, before), *padded, *map(printable, after)])
+        return "\n".join([*map(printable, before), *padded, *map(printable, (*after, *notes))])
 
 
 # -- cells -----------------------------------------------------------------------------------------
@@ -398,6 +412,18 @@ def markdown_table(grid: TextGrid) -> str:
     lines = [heading, [*[":---"] * grid.names, *["---:"] * numbers]]
     lines += _marked_rows(grid, markdown_cell, "**{}**".format, "*{}*".format)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def markdown_list(lines: Iterable[str]) -> str:
+    """Write a list with an item for each line.
+
+    Examples
+    --------
+    >>> print(markdown_list(["few units", "1 < 2"]))
+    - few units
+    - 1 &lt; 2
+    """
+    return "\n".join(f"- {markdown_cell(line)}" for line in lines)
 
 
 # -- LaTeX -----------------------------------------------------------------------------------------

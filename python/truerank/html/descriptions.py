@@ -83,7 +83,8 @@ def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
     Returns
     -------
     list of str
-        A sentence for all intervals that were computed in the same way.
+        A sentence for all intervals that were computed in the same way. Their notes, which say how
+        far to trust them, are in `gather` of `truerank.comparison.cautions`.
 
     Examples
     --------

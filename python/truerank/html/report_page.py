@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from ..comparison.cautions import gather
 from ..comparison.table_writer import TextGrid, cell, format_count, number
 from ..inputs.errors import InputTypeError
 from ..metrics.keys import RELATION_SIDE
@@ -157,7 +158,8 @@ def _head(report: Report, keys: Sequence[str], intervals: Mapping[str, Interval]
             low, high = (number(b, FEW_DIGITS) for b in (intervals[key].low, intervals[key].high))
             rows[-1].append(f"{low} to {high}")
     kind = f"Realistic ranks unless a name says otherwise; {report.protocol}."
-    lines = [kind, *descriptions.interval_lines(intervals)]
+    notes = gather({key: found.notes for key, found in intervals.items()})
+    lines = [kind, *descriptions.interval_lines(intervals), *notes]
     return "\n".join([cards(rows), *(paragraph(line, "faint") for line in lines)])
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..comparison.cautions import count_kinds
 from ..comparison.table_writer import format_count, number
 from ..inputs.checks import choice, confidence, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
@@ -118,16 +119,18 @@ def groups(
     for row in np.flatnonzero(np.isnan(widths)).tolist():
         ax.text(0, row, " no value", va="center", fontsize="small", color="#555555")
     handles, names = _draw_averages(ax, report, metric)
+    notes: list[str] = []
     if interval:
         options = IntervalOptions(level, method, resamples, seed)
         found = [interval_bounds(report.groups[label], metric, options) for label in chosen]
+        notes = count_kinds([bounds.notes for bounds in found], "group")
         if (line := whiskers(ax, found, ["#333333"] * len(chosen))) is not None:
             handles.append(line)
             names.append(f"{100 * level:g} % interval")
     write_rows(ax, names_of_rows, [f"{tasks[label]:,}" for label in chosen], "tasks")
     rest = labels[shown:]
     left_out = f"; {format_count(len(rest), 'more group')} not shown" if rest else ""
-    ax.set_xlabel(f"{metric} by {report.by}{left_out}")
+    ax.set_xlabel("\n".join([f"{metric} by {report.by}{left_out}", *notes]))
     legend_above(ax, handles, names)
     return ax
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..comparison import Comparison, compare
+from ..comparison.cautions import gather
 from ..comparison.comparisons import format_notes
 from ..comparison.multiplicity.corrections import holm
 from ..comparison.table_writer import number
@@ -18,7 +19,7 @@ from ..reporting.repeats import Repeats
 from ..reporting.reports import Report
 from ..reporting.tables import increasing
 from .drawing import axes_for, check_named, colours_for, escape_formulas, shorten
-from .rows import IntervalOptions, interval_bounds, whiskers, width_for, write_rows
+from .rows import Bounds, IntervalOptions, interval_bounds, whiskers, width_for, write_rows
 from .shares import check_has_ranks
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def comparison(
     options = IntervalOptions(level, method, resamples, seed, by)
     if against is None:
         rows = [_value_row(name, one, metric, options) for name, one in named.items()]
-        label, heading, notes = metric, metric, []
+        label, heading = metric, metric
+        notes = gather({row.name: row.bounds.notes for row in rows})
     else:
         found = _differences(named, metric, against, options, allow_unlike)
         rows, notes = [_difference_row(one) for one in found], format_notes(found)
@@ -121,7 +123,7 @@ def comparison(
         ax.axvline(0, color="black", linestyle=":", linewidth=1)
     for place, (row, colour) in enumerate(zip(rows, colours, strict=True)):
         ax.plot([row.value], [place], "o", color=colour, markersize=6, zorder=4)
-    line = whiskers(ax, [(row.low, row.high) for row in rows], colours)
+    line = whiskers(ax, [row.bounds for row in rows], colours)
     write_rows(ax, names, [row.cell for row in rows], heading)
     ax.margins(x=0.08)
     sure = "" if line is None else f", with {100 * level:g} % intervals"
@@ -134,16 +136,14 @@ def comparison(
 
 class _Row(NamedTuple):
     name: str
-    low: float
     value: float
-    high: float
+    bounds: Bounds
     cell: str
 
 
 def _value_row(name: str, report: Report, metric: str, options: IntervalOptions) -> _Row:
     value = report[metric]
-    low, high = interval_bounds(report, metric, options)
-    return _Row(name, low, value, high, number(value, 4))
+    return _Row(name, value, interval_bounds(report, metric, options), number(value, 4))
 
 
 def _differences(
@@ -174,7 +174,7 @@ def _differences(
 
 def _difference_row(found: Comparison) -> _Row:
     cell = f"{found.difference:+.4g}, p {found.p_holm:.2g}"
-    return _Row(found.name_a, found.low, found.difference, found.high, cell)
+    return _Row(found.name_a, found.difference, Bounds(found.low, found.high), cell)
 
 
 def _refuse_unlike(named: Mapping[str, Report]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from .drawing import Axes
 
 _BOOTSTRAP_TO = 10_000  # up to so many tasks, resampling takes no noticeable time
-_NO_BOUNDS = (float("nan"), float("nan"))
 
 
 def write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: str) -> None:
@@ -72,8 +72,22 @@ class IntervalOptions(NamedTuple):
     by: LabelsLike | None = "auto"
 
 
-def interval_bounds(report: Report, key: str, options: IntervalOptions) -> tuple[float, float]:
-    """Return the bounds of `Report.interval`; nan where a report has no ranks.
+class Bounds(NamedTuple):
+    """The bounds of an interval, with its notes.
+
+    Attributes
+    ----------
+    low, high : float
+    notes : tuple of str
+    """
+
+    low: float = math.nan
+    high: float = math.nan
+    notes: tuple[str, ...] = ()
+
+
+def interval_bounds(report: Report, key: str, options: IntervalOptions) -> Bounds:
+    """Return the bounds of `Report.interval`, and its notes; nan where a report has no ranks.
 
     Examples
     --------
@@ -84,15 +98,15 @@ def interval_bounds(report: Report, key: str, options: IntervalOptions) -> tuple
     """
     tasks = len(getattr(report, "ranks", ()))
     if not tasks:
-        return _NO_BOUNDS
+        return Bounds()
     method = options.method or ("bootstrap" if tasks <= _BOOTSTRAP_TO else "normal")
     found = report.interval(key, **options._replace(method=method)._asdict())
-    return found.low, found.high
+    return Bounds(found.low, found.high, found.notes)
 
 
-def whiskers(ax: Axes, found: Sequence[tuple[float, float]], colours: Sequence[str]) -> Any:
+def whiskers(ax: Axes, found: Sequence[Bounds], colours: Sequence[str]) -> Any:
     """Draw a line for each row that has bounds; return the lines, or None if there are none."""
-    low, high = np.array(found, dtype=np.float64).reshape(-1, 2).T
+    low, high = np.array([(one.low, one.high) for one in found]).reshape(-1, 2).T
     (rows,) = np.nonzero(~np.isnan(low + high))
     if not len(rows):
         return None

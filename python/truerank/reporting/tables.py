@@ -155,7 +155,7 @@ class Table(NamedRows[Repeats]):
             means = (number(row[key], digits) for row in self._rows.values())
             best |= {(i, j) for i, mean in enumerate(means) if mean in shown}
         grid = TextGrid(["model", *self.metrics], rows, frozenset(best))
-        return TextTables([grid], after=self.notes)
+        return TextTables([grid], notes=self.notes)
 
 
 @public("truerank")

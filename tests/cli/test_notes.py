@@ -1,0 +1,73 @@
+"""Notes of intervals and comparisons: every format shows them, and JSON has them as data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import truerank as tr
+from truerank.cli import output
+from truerank.cli.output import SHEET_FORMATS, comparison_sheet, format_sheet, metrics_sheet
+from truerank.comparison.cautions import count_kinds, gather
+
+pytestmark = pytest.mark.python_only
+
+NOTE = "few units: 2 queries; the interval is conservative & <wide>"
+SHOWN = {
+    "table": NOTE,
+    "markdown": "- few units: 2 queries; the interval is conservative & &lt;wide>",
+    "latex": r"\par{\footnotesize few units: 2 queries; the interval is conservative \& "
+    r"\textless{}wide\textgreater{}\par}",
+    "html": "<p>few units: 2 queries; the interval is conservative &amp; &lt;wide&gt;</p>",
+}
+
+
+def interval_sheet() -> output.Sheet:
+    """Make the sheet of two metrics, one of whose intervals has a note."""
+    report = tr.report(tr.Ranks([0, 3, 1], [1, 1, 1], 10))
+    intervals = {key: report.interval(key, method="normal") for key in ("mrr", "mr")}
+    intervals = {key: found._replace(notes=()) for key, found in intervals.items()}
+    intervals["mr"] = intervals["mr"]._replace(notes=(NOTE,))
+    return metrics_sheet(report, list(intervals), intervals)
+
+
+def pair_sheet() -> output.Sheet:
+    """Make the sheet of a comparison with a note."""
+    models = {"a": tr.Ranks([0, 1], [1, 1], 10), "b": tr.Ranks([3, 1], [1, 1], 10)}
+    (pair,) = tr.compare(models)
+    return comparison_sheet([pair._replace(notes=(NOTE,))])
+
+
+@pytest.mark.parametrize("style", SHOWN)
+def test_every_format_shows_the_notes(style: str) -> None:
+    assert SHOWN[style].replace("few", "mr: few", 1) in format_sheet(interval_sheet(), style)
+    assert SHOWN[style] in format_sheet(pair_sheet(), style)
+
+
+def test_every_format_is_tested() -> None:
+    assert {"table", *SHEET_FORMATS} == {*SHOWN, "json", "csv", "spreadsheet"}
+
+
+def test_json_has_notes_as_data() -> None:
+    assert json.loads(format_sheet(interval_sheet(), "json"))["intervals"]["mr"]["notes"] == [NOTE]
+    assert json.loads(format_sheet(pair_sheet(), "json"))["comparisons"][0]["notes"] == [NOTE]
+
+
+@pytest.mark.parametrize("style", ["csv", "spreadsheet"])
+def test_csv_has_no_place_for_notes(style: str, capsys: Any) -> None:
+    text = format_sheet(pair_sheet(), style)
+    assert "few units" not in text
+    assert capsys.readouterr().err == f"{NOTE}\n"
+
+
+def test_notes_of_several_results() -> None:
+    found = {"a": ("x: 1", "y: 2"), "b": ("x: 1",), "c": ("x: 1", "y: 2")}
+    assert gather(found) == ["x: 1", "a, c: y: 2"]
+    assert gather({}) == gather({"a": ()}) == []
+    assert count_kinds([*found.values(), ()], "group") == [
+        "x in 3 of 4 groups",
+        "y in 2 of 4 groups",
+    ]
+    assert count_kinds([()], "group") == []
