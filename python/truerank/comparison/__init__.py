@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .comparisons import Comparison, Comparisons
+from .full_ranking import EstimatedMetric, FullRankingEstimate, estimate_full_ranking
 from .multiplicity import (
     CorrectedPValues,
     JointComparison,
@@ -18,12 +19,15 @@ __all__ = [
     "Comparison",
     "Comparisons",
     "CorrectedPValues",
+    "EstimatedMetric",
+    "FullRankingEstimate",
     "Interval",
     "JointComparison",
     "JointComparisons",
     "PValue",
     "compare",
     "correct_pvalues",
+    "estimate_full_ranking",
     "interval",
     "max_t",
     "pvalue",
