@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from truerank import Ranks, report
 from truerank.metrics import ADJUSTMENTS, KINDS, METRICS, Key, parse
-from truerank.metrics.keys import ADJUSTED, ALIASES, METRIC_NAMES, RESERVED
+from truerank.metrics.keys import ADJUSTED, ALIASES, METRIC_NAMES, RESERVED, increasing
 
 pytestmark = pytest.mark.python_only
 
@@ -134,3 +134,16 @@ def test_tables_agree() -> None:
     assert all(a in ADJUSTMENTS and m in METRICS for a, m in ALIASES.values())
     assert set(ADJUSTMENTS) == {"none", *ADJUSTED}
     assert {*METRICS, *KINDS, *ADJUSTMENTS, *ALIASES} < RESERVED
+
+
+@pytest.mark.parametrize(
+    ("key", "up"),
+    [
+        *(("mr", False), ("mrr", True), ("tail.optimistic.hits@3", True), ("gmr", False)),
+        *(("imr", True), ("power_mean:2", False), ("amr", False), ("ratio.mrr", True)),
+        *(("amri", True), ("index.gmr", True), ("amrr", True), ("zmr", False), ("zmrr", True)),
+        *(("std", None), ("variance", None), ("mad", None), ("count", None), ("macro.amri", True)),
+    ],
+)
+def test_directions(key: str, up: bool | None) -> None:
+    assert increasing(key) is increasing(parse(key)) is up

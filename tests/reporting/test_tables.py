@@ -18,7 +18,7 @@ from truerank import Protocol, Ranks, Report, compare, report
 from truerank.comparison.pairing import is_test_split
 from truerank.reporting.axes import unique_keys
 from truerank.reporting.repeats import Repeats
-from truerank.reporting.tables import Table, increasing, table
+from truerank.reporting.tables import Table, table
 
 pytestmark = pytest.mark.python_only
 
@@ -105,19 +105,6 @@ def test_wrong_repeats(models: dict[str, Report]) -> None:
 
 
 # -- tables ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("key", "up"),
-    [
-        *(("mr", False), ("mrr", True), ("tail.optimistic.hits@3", True), ("gmr", False)),
-        *(("imr", True), ("power_mean:2", False), ("amr", False), ("ratio.mrr", True)),
-        *(("amri", True), ("index.gmr", True), ("amrr", True), ("zmr", False), ("zmrr", True)),
-        *(("std", None), ("variance", None), ("mad", None), ("count", None), ("macro.amri", True)),
-    ],
-)
-def test_directions(key: str, up: bool | None) -> None:
-    assert increasing(key) is up
 
 
 def test_best_of_a_column(models: dict[str, Report]) -> None:

@@ -6,9 +6,11 @@ from .comparisons import Comparison, Comparisons
 from .full_ranking import EstimatedMetric, FullRankingEstimate, estimate_full_ranking
 from .multiplicity import (
     CorrectedPValues,
+    Friedman,
     JointComparison,
     JointComparisons,
     correct_pvalues,
+    friedman,
     max_t,
 )
 from .paired import compare
@@ -20,6 +22,7 @@ __all__ = [
     "Comparisons",
     "CorrectedPValues",
     "EstimatedMetric",
+    "Friedman",
     "FullRankingEstimate",
     "Interval",
     "JointComparison",
@@ -28,6 +31,7 @@ __all__ = [
     "compare",
     "correct_pvalues",
     "estimate_full_ranking",
+    "friedman",
     "interval",
     "max_t",
     "pvalue",

@@ -134,6 +134,19 @@ def parse(key: str) -> Key:
     return Key(metric, parameter, adjustment, kind, side, macro)
 
 
+def increasing(key: str | Key) -> bool | None:
+    """Whether more is better for a key; None where neither more nor less is.
+
+    Examples
+    --------
+    >>> increasing("mr"), increasing("amri"), increasing("ratio.mrr"), increasing("std")
+    (False, True, True, None)
+    """
+    parsed = key if isinstance(key, Key) else parse(key)
+    better = METRICS[parsed.metric].increasing
+    return True if parsed.adjustment == "index" and better is not None else better
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
     """Name the known words that are most similar to one, or all known words if none is.
 

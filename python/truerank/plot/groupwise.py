@@ -14,10 +14,9 @@ from ..inputs.checks import choice, confidence, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import UnknownKeyError, parse
-from ..metrics.keys import MACRO
+from ..metrics.keys import MACRO, increasing
 from ..reporting.rendering import label_text
 from ..reporting.reports import Report
-from ..reporting.tables import increasing
 from .drawing import COLOURS, axes_for, legend_above
 from .rows import IntervalOptions, interval_bounds, whiskers, width_for, write_rows
 

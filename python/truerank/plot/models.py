@@ -14,10 +14,10 @@ from ..comparison.table_writer import number
 from ..inputs.checks import choice, confidence
 from ..inputs.errors import InputValueError, spelled
 from ..inputs.naming import public
+from ..metrics.keys import increasing
 from ..reporting.notes import unlike_protocols
 from ..reporting.repeats import Repeats
 from ..reporting.reports import Report
-from ..reporting.tables import increasing
 from .drawing import axes_for, check_named, colours_for, escape_formulas, shorten
 from .rows import Bounds, IntervalOptions, interval_bounds, whiskers, width_for, write_rows
 from .shares import check_has_ranks

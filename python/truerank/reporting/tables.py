@@ -8,7 +8,8 @@ from typing import Any
 from ..comparison.table_writer import NamedRows, Records, TextGrid, TextTables, format_count, number
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
-from ..metrics import METRICS, UnknownKeyError, parse
+from ..metrics import UnknownKeyError
+from ..metrics.keys import increasing
 from .axes import FEW_METRICS, unique_keys
 from .notes import NOTES, fingerprints, unlike_protocols
 from .repeats import Repeats, check_reports, common_keys, format_mean
@@ -220,19 +221,6 @@ def table(
         except UnknownKeyError as error:
             raise UnknownKeyError(f"{error} (of {name!r})") from None
     return Table(rows, keys, [*unlike, *(note for find in NOTES for note in find(rows, keys))])
-
-
-def increasing(key: str) -> bool | None:
-    """Whether more is better for a key; None where neither more nor less is.
-
-    Examples
-    --------
-    >>> increasing("mr"), increasing("amri"), increasing("ratio.mrr"), increasing("std")
-    (False, True, True, None)
-    """
-    parsed = parse(key)
-    better = METRICS[parsed.metric].increasing
-    return True if parsed.adjustment == "index" and better is not None else better
 
 
 def _read_runs(name: object, value: object, allow_unlike: bool) -> Repeats:
